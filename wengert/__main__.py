@@ -21,8 +21,9 @@ def _row(name: str, installed: bool) -> tuple[str, str, str]:
         return name, "-", f"not installed; install {KNOWN[name]}"
     try:
         backend = get_backend(name)
-        library = importlib.import_module(name if name in KNOWN else backend.module)
-        version = getattr(library, "__version__", "?")
+        module = name if name in KNOWN else backend.module
+        of = [importlib.import_module(each) for each in (module, module.partition(".")[0])]
+        version = next((x.__version__ for x in of if hasattr(x, "__version__")), "?")
     except Exception as error:  # a broken library is a line of the report, and not its end
         return name, "?", f"cannot be imported: {error}"
     try:

@@ -54,6 +54,12 @@ def test_a_function_that_it_lacks_is_named() -> None:
         wg.linalg.eigvals(x)
 
 
+def test_devices_that_it_does_not_tell_are_asked_for() -> None:
+    backend = backend_of(tiny.Array([1.0]))
+    with pytest.raises(wg.BackendError, match=r"no __array_namespace_info__. Write .* devices\(\)"):
+        backend.devices()
+
+
 def test_it_is_not_mixed_with_others() -> None:
     x = wg.Tensor(tiny.Array([1.0]))
     with wg.use_backend("numpy"), pytest.raises(wg.BackendError, match="two backends"):

@@ -156,6 +156,66 @@ def test_gradients_of_a_tree(tmp_path: Path) -> None:
     close(found["output.1.b.0"], grads["b"][0])
 
 
+class Last(wg.nn.Module):
+    """The last step of a network for sequences, which also takes a loss."""
+
+    def __init__(self, inner: wg.nn.Module, width: int) -> None:
+        super().__init__()
+        self.inner, self.head = inner, wg.nn.Linear(width, 3)
+
+    def forward(self, x: wg.Tensor) -> wg.Tensor:
+        found = self.inner(x, x, x) if isinstance(self.inner, Attention) else self.inner(x)
+        return self.head((found[0] if isinstance(found, tuple) else found)[:, -1])
+
+
+Attention = wg.nn.MultiheadAttention
+SEQUENCES: dict[str, Callable[[], Any]] = {
+    "attention": lambda: Last(Attention(4, 2, batch_first=True), 4),
+    "encoder": lambda: Last(
+        wg.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True), 4
+    ),
+    "RNN": lambda: Last(wg.nn.RNN(4, 3, batch_first=True), 3),
+    "GRU": lambda: Last(wg.nn.GRU(4, 3, batch_first=True, bidirectional=True), 6),
+    "LSTM": lambda: Last(wg.nn.LSTM(4, 3, batch_first=True), 3),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=() if x == "RNN" else pytest.mark.slow) for x in SEQUENCES]
+)
+def test_networks_for_sequences(tmp_path: Path, name: str) -> None:
+    wg.manual_seed(0)
+    model = SEQUENCES[name]().double()
+    rng = np.random.default_rng(0)
+
+    def step(x: Any, y: Any) -> Any:
+        model.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        return {"loss": loss, "grads": [p.grad for p in model.parameters()]}
+
+    def given(n: int) -> dict[str, Any]:
+        return {"x": rng.normal(size=(n, 2, 4)), "y": rng.integers(0, 3, n)}
+
+    step(**{k: wg.asarray(x) for k, x in given(4).items()})
+    onnx(step, tuple(map(wg.asarray, given(4).values())), tmp_path / "m")
+    for n in (1, 3, 17):
+        batch = given(n)
+        found = Session(tmp_path / "m", {})(**batch)
+        wanted = step(**{k: wg.asarray(x) for k, x in batch.items()})
+        close(found["output.loss"], wanted["loss"])
+        for i, x in enumerate(wanted["grads"]):
+            close(found[f"output.grads.{i}"], x)
+
+
+def test_a_product_along_an_axis_that_was_made_by_reshaping(tmp_path: Path) -> None:
+    weights = wg.asarray(np.arange(6.0).reshape(2, 3))
+    function = lambda x: wg.vecdot(wg.reshape(x, (x.shape[0], 2, 3)), weights)
+    onnx(function, wg.asarray(np.ones((4, 6))), tmp_path / "m")
+    x = np.random.default_rng(0).normal(size=(7, 6))
+    close(Session(tmp_path / "m", {})(x=x)["output"], function(wg.asarray(x)))
+
+
 def test_a_fixed_batch(tmp_path: Path) -> None:
     function = lambda x: wg.sum(x[::2], axis=0)
     x = wg.asarray(np.arange(12.0).reshape(6, 2))
@@ -245,7 +305,7 @@ def test_a_row_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     x = np.arange(8.0).reshape(4, 2)
     close(run(x=x)["output"], x[-4])
     for n in (1, 2, 3):
-        with pytest.raises(Exception, match="Squeeze"):
+        with pytest.raises(Exception, match="Reshape"):
             run(x=x[:n])
 
 
@@ -281,6 +341,35 @@ def test_a_training_step_that_needs_rows(tmp_path: Path) -> None:
     with pytest.warns(RuntimeWarning, match="batches of 3 and more"):
         onnx(step, wg.asarray(np.ones((8, 2))), tmp_path / "m")
     np.testing.assert_array_equal(held.numpy(), [0, 0])
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_batch_that_the_library_refuses(tmp_path: Path, check: bool) -> None:
+    """Batch normalisation has no variance of one row; ``max`` has no value of none."""
+    norm = wg.nn.BatchNorm1d(2).double()
+
+    def step(x: wg.Tensor) -> Any:
+        return norm(x), wg.max(x, axis=0)
+
+    step(wg.asarray(np.ones((3, 2))))
+    state = onnx(step, wg.asarray(np.eye(4)[:, :2]), tmp_path / "m", check=check)
+    run = Session(tmp_path / "m", state)
+    for n in (2, 9):
+        x = np.random.default_rng(n).normal(size=(n, 2))
+        close(run(x=x)["output.0"], step(wg.asarray(x))[0])
+    with pytest.raises(ValueError, match="more than 1 value"):
+        step(wg.asarray(np.ones((1, 2))))
+    for n in (1, 0):
+        with pytest.raises(Exception, match="ONNXRuntimeError"):
+            run(x=np.ones((n, 2)))
+
+
+def test_a_batch_that_is_taken_below_one_that_is_refused(tmp_path: Path) -> None:
+    norm = wg.nn.BatchNorm1d(2)  # which takes no rows, and not a single one
+    norm(wg.ones((3, 2)))
+    onnx(lambda x: norm(x), wg.ones((4, 2)), tmp_path / "m")  # without a word of empty batches
+    with pytest.warns(RuntimeWarning, match="the model takes batches of 3 and more"):
+        onnx(lambda x: norm(x[1:]), wg.ones((4, 2)), tmp_path / "m")
 
 
 def test_rows_that_are_counted_by_the_batch_size(tmp_path: Path) -> None:

@@ -257,6 +257,23 @@ def test_set_functions_have_no_derivative() -> None:
     assert x.grad is None
 
 
+def test_each_nan_is_distinct(backend: Backend) -> None:
+    values = np.asarray([[2.0, np.nan, 1.0], [np.nan, 2.0, 0.5]])
+    found = wg.unique_all(wg.asarray(values))
+    shown, indices, inverse, counts = [np.asarray(x.numpy()) for x in found]
+    np.testing.assert_array_equal(shown, [0.5, 1, 2, np.nan, np.nan])
+    np.testing.assert_array_equal(counts, [1, 1, 2, 1, 1])
+    np.testing.assert_array_equal(shown[inverse], values)
+    np.testing.assert_array_equal(values.reshape(-1)[indices], shown)
+    again = [
+        (wg.unique_values(wg.asarray(values)), 0),
+        *zip(wg.unique_counts(wg.asarray(values)), (0, 3), strict=True),
+        *zip(wg.unique_inverse(wg.asarray(values)), (0, 2), strict=True),
+    ]
+    for x, at in again:
+        np.testing.assert_array_equal(x.numpy(), found[at].numpy())
+
+
 def test_set_functions(backend: Backend) -> None:
     x = wg.asarray([[2, 1], [1, 5]])
     values, indices, inverse, counts = wg.unique_all(x)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.testing.planted_library import MISTAKES, planted
+from tests.testing.planted_library import MISTAKES, OTHERS, planted
 from wengert.backends import namespaces, registry
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import library_command
@@ -34,9 +34,9 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Any:
         for primitive in PRIMITIVES.values():
             primitive.kernels.pop(KIND, None)
 
-    def install(mistakes: list[str]) -> None:
+    def install(mistakes: list[str], known: dict[str, Any] = MISTAKES) -> None:
         forget()
-        monkeypatch.setitem(sys.modules, "planted_library", planted(mistakes))
+        monkeypatch.setitem(sys.modules, "planted_library", planted(mistakes, known))
 
     yield install
     forget()
@@ -51,15 +51,18 @@ def told(out: str, name: str) -> bool:
     return any(line.startswith((f"  {name}(", f"  wg.{name}(")) for line in lines)
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize(
+    ("name", "known"), [*((x, MISTAKES) for x in MISTAKES), *((x, OTHERS) for x in OTHERS)]
+)
 def test_a_mistake_is_found_by_name(
-    name: str, library: Any, capsys: pytest.CaptureFixture[str]
+    name: str, known: dict[str, Any], library: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    library([name])
+    library([name], known)
     assert main(["planted_library", "--only", name]) == 1
     assert told(capsys.readouterr().out, name)
 
 
+@pytest.mark.slow
 def test_all_mistakes_are_listed_in_a_full_run(
     library: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
@@ -70,6 +73,7 @@ def test_all_mistakes_are_listed_in_a_full_run(
     path, keep = tmp_path / "report.rst", tmp_path / "kept"
     assert main(["planted_library", "--rst", str(path), "--keep", str(keep)]) == 1
     out, page = capsys.readouterr().out, path.read_text()
+    assert page.startswith(f".. Made by Wengert {wg.__version__} with NumPy {np.__version__}, 20")
     for name in MISTAKES:
         assert told(out, name)
         assert f"- ``wg.{name}(" in page

@@ -19,6 +19,7 @@ import wengert as wg
 from tests.backends import tiny
 from wengert.backends import get_backend, namespaces, registry
 from wengert.tape.primitive import PRIMITIVES
+from wengert.testing import records
 from wengert.testing.libraries import SCENES, Outcome, compare, scenes
 from wengert.testing.library_calls import Comparisons, difference
 from wengert.testing.library_command import Findings, main, rst, text
@@ -141,6 +142,17 @@ def test_a_library_without_a_record(
     assert "tanh" in written and "# The standard's functions that it has not" in written
 
 
+def test_a_record_has_the_device_of_the_arrays(
+    awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Awkward, "conforming", True)  # they have a device, and the library no list
+    record = records.written("awkward_library", "awkward", "3.1", records.probe(awkward))
+    backend = records.made(record, "awkward")
+    array = backend.from_numpy(np.zeros(2))
+    assert backend.devices() == [backend.device(array)] == ["tiny"]
+    assert backend.parse_device("tiny") == "tiny"
+
+
 def test_what_a_library_refuses_is_told_with_the_remedy(
     awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +175,32 @@ def test_a_missing_function_inside_of_a_rule_is_named(
     x.requires_grad = True
     with pytest.raises(wg.BackendError, match="awkward_library has no cos in the version"):
         wg.sum(wg.sin(x)).backward()
+
+
+CHECKED = [
+    "F.gaussian_nll_loss",
+    *(
+        pytest.param(f"F.{name}", marks=pytest.mark.slow)
+        for name in ("binary_cross_entropy", "cross_entropy", "embedding", "multi_margin_loss")
+    ),
+]
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_functions_that_look_at_values_are_compiled(name: str) -> None:
+    """Their checks are given arrays of the library, which may lack NumPy's methods."""
+    assert compare(name, "array_api_strict")["compiled"].verdict == "ok"
+
+
+def test_a_program_that_ran_eagerly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "wengert.nn.functional.regression.check_variances", lambda values: (values < 0).any()
+    )
+    found = compare("F.gaussian_nll_loss", "array_api_strict")
+    assert found["reverse"].verdict == "ok"
+    assert re.match(
+        "2 calls ran eagerly: AttributeError .* instead of compiled$", found["compiled"].told
+    )
 
 
 def test_comparisons_tell_what_differs() -> None:
@@ -260,6 +298,9 @@ def test_differences() -> None:
     assert difference(np.asarray([1]), np.asarray([2])) == "[1] instead of [2]"
     nan = np.asarray([np.nan])
     assert difference(nan, nan) == ""
+    short, long = np.asarray("tensor(1)"), np.asarray("tensor(1.)")
+    assert difference(short, long) == "tensor(1) instead of tensor(1.)"
+    assert difference(long, long.copy()) == ""
 
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,6 +308,8 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No module named 'no_such_library'" in capsys.readouterr().err
     assert main(["json"]) == 2
     assert "is it an array library?" in capsys.readouterr().err
+    assert main(["numpy:gpu", "--only", "sin"]) == 2
+    assert "numpy has no device 'gpu'; it has: cpu" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["numpy", "--only", "sine"])
     assert "there is no function 'sine'" in capsys.readouterr().err

@@ -143,7 +143,14 @@ class Backend:
 
     def devices(self) -> list[Any]:
         """The devices that can be used now."""
-        return list(self.xp.__array_namespace_info__().devices())
+        info = getattr(self.xp, "__array_namespace_info__", None)
+        if info is None:
+            raise BackendError(
+                f"{self.name} does not tell its devices: {self.module} has no "
+                "__array_namespace_info__. Write the method devices() of its record; "
+                "python -m wengert check-backend --write does so"
+            )
+        return list(info().devices())
 
     def to_device(self, array: Any, device: Any) -> Any:
         """Copy ``array`` to ``device``, or return it if it is there."""

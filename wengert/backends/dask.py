@@ -124,6 +124,36 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
     return x if 0 in x.shape else BACKEND.xp.roll(x, shift, axis=axis)
 
 
+#: The functions of distinct elements; for each result, whether it has the array's shape.
+UNIQUE: Mapping[str, tuple[bool, ...]] = {
+    "unique_all": (False, False, True, False),
+    "unique_counts": (False, False),
+    "unique_inverse": (False, True),
+    "unique_values": (False,),
+}
+
+
+def unique(name: str) -> Kernel:
+    """NumPy's, of the whole array: dask's own takes each nan for the same, and counts none."""
+
+    def kernel(x: Any, /) -> Any:
+        import dask
+
+        function, like = Named(name), UNIQUE[name]
+        several = len(like) > 1
+        probe = function(np.empty(0, x.dtype))
+        made = dask.delayed(function, nout=len(like) if several else None)(x)
+        parts = [
+            BACKEND.dask.from_delayed(part, x.shape if same else (np.nan,), dtype=found.dtype)
+            for part, found, same in zip(
+                made if several else [made], probe if several else [probe], like, strict=True
+            )
+        ]
+        return tuple(parts) if several else parts[0]
+
+    return kernel
+
+
 # Dask's own triangles go through real numbers, and warn of complex ones.
 
 
@@ -167,6 +197,7 @@ class DaskBackend(Backend):
         "tril": tril,
         "triu": triu,
         **{name: on_chunks(name) for name in ON_CHUNKS},
+        **{name: unique(name) for name in UNIQUE},
         **{f"fft.{name}": transform(name) for name in TRANSFORMS},
         **LINALG,
     }

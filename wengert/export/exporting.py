@@ -4,7 +4,6 @@ import importlib
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -128,13 +127,12 @@ def onnx(
     try:
         others = differing(lengths, sizes) if axes else {}
         part, shapes = common(found, sizes)
-        _refuse_taken(strict, call, axes, others)
+        small = range(min(sizes) - 1, 0, -1)  # below those of the recordings
         model = _Model(tools, part, shapes, state, call, axes, constants=constants)
-        model.least = max(others, default=-1) + 1
+        model.least = _least(strict, call, axes, others, small)
         text = model.text
     except ValueError as error:
         raise ExportError(str(error)) from error
-    small = range(min(sizes) - 1, 0, -1)  # below those of the recordings
     if check:
         largest = {} if check is True else dict.fromkeys(TOLERANCES, float(check))
         _check(tools, model, strict, call, axes, small, {**TOLERANCES, **largest})
@@ -377,26 +375,38 @@ def _refuse_ambiguous(part: ExportedProgram, shapes: Shapes, small: Sequence[int
             )
 
 
-def _refuse_taken(
-    compiled: Compiled[..., Any], call: Call, axes: Mapping[int, int], others: Mapping[int, Asked]
-) -> None:
-    """Raise if the function accepts small batches for which its code decides otherwise.
+def _least(
+    compiled: Compiled[..., Any],
+    call: Call,
+    axes: Mapping[int, int],
+    others: Mapping[int, Asked],
+    small: Sequence[int],
+) -> int:
+    """Return the smallest batch size that the model accepts.
 
-    The model refuses these batches, as the function does if it raises (by an assertion, say).
+    The model refuses batches that the function refuses, by an assertion, say, or as batch
+    normalisation refuses a single row. Raises if the function accepts small batches for which its
+    code decides otherwise.
     """
     _, reached = compiled.looked(*call.layout.structure.unflatten(call.leaves))
-    taken = list[int]()
+    refused, taken = {0} & others.keys(), list[int]()
     with preserving(reached, call.leaves), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for n in sorted(others, reverse=True):
+        for n in (*small, 0):
             args, kwargs = call.layout.structure.unflatten(resized(call.leaves, axes, n))
-            with suppress(Exception):
+            try:
                 compiled.eagerly(*args, **kwargs)
+            except Exception:
+                refused.add(n)
+            else:
                 taken.append(n)
-    if taken and taken[0]:
-        raise refusal(others[taken[0]], taken[0])
-    if taken:
-        _warn_least(1)
+    wrong = [n for n in taken if n in others]
+    if wrong and wrong[0]:
+        raise refusal(others[wrong[0]], wrong[0])
+    least = max(refused, default=-1) + 1
+    if any(n < least for n in taken if n) or wrong:
+        _warn_least(least)
+    return least
 
 
 def _warn_least(n: int) -> None:

@@ -418,6 +418,15 @@ class Graph:
     def _reshape(self, step: Instruction, x: Any, shape: Any, **parameters: Any) -> Any:
         return self.reshaped(x, shape)
 
+    def _unstack(self, step: Instruction, x: Any, *, axis: int = 0) -> Any:
+        # ndonnx loses sight of a length that is reshaped beside the batch.
+        before = (slice(None),) * (axis % x.ndim)
+        return tuple([x[*before, i, ...] for i in range(len(step.results))])
+
+    def _vecdot(self, step: Instruction, x: Any, y: Any, *, axis: int = -1) -> Any:
+        # As above: to ndonnx such a length differs from a known one.
+        return self.ndx.sum(self.ndx.multiply(x, y), axis=axis, dtype=self.dtype(step.result.dtype))
+
     def _full(self, step: Instruction, shape: Any, value: Any, **parameters: Any) -> Any:
         made = self._asarray(step, value)
         return self.ndx.broadcast_to(made, self.shape(shape))

@@ -23,6 +23,8 @@ _REAL = np.array(
     [nan, inf, -inf, 0.0, -0.0, 1e-18, -3e-19, 2e-9, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -7.5, 40.0]
 )
 _SINGLE = _REAL.astype("float32")
+_SCALAR = np.asarray(0.7)
+_MANY = np.linspace(-2.0, 3.0, 1003)  # more than a library handles at once, and a rest
 _COMPLEX = np.array([0.3 + 0.4j, -1.5 + 2j, 2 - 0.7j, -0.2 - 0.1j])
 _SIGNED = np.array([-100, -7, -1, 0, 1, 2, 5, 7, 100])
 _BYTES = _SIGNED.astype("int8")
@@ -38,6 +40,9 @@ _DEFINITE = _SQUARE @ _SQUARE.T
 _WHOLE = np.array([[3, -1, 2], [0, 100, 5]])
 _TIES = np.array([[2.0, 1.0, 2.0, 0.0, 1.0], [1.0, 1.0, 3.0, -inf, inf]])
 _HOLES = np.array([[1.0, nan, 0.5], [inf, -2.0, 3.0]])
+_GAPS = np.array([[0.0, nan, 0.0], [0.0, nan, nan], [0.0, -0.0, 0.0]])
+_TURNED = _CUBE.T  # whose elements are in another order in memory
+_EMPTY = np.zeros((0, 3, 2))
 _INTEGERS = (
     *(_WHOLE.astype(name) for name in ("int8", "int32", "int64")),
     abs(_WHOLE).astype("u1"),
@@ -53,7 +58,7 @@ _STANDARD: list[tuple[str, dict[str, Any]]] = [
             "isnan log log10 log1p log2 negative positive reciprocal round sign signbit sin sinh "
             "sqrt square tan tanh trunc"
         ),
-        {"x": [_REAL, _SINGLE]},
+        {"x": [_REAL, _SINGLE, _SCALAR, _MANY, _EMPTY]},
     ),
     (
         (
@@ -106,7 +111,21 @@ _STANDARD: list[tuple[str, dict[str, Any]]] = [
             ]
         },
     ),
-    ("equal not_equal", {"x1,x2": [(_FLAGS, _OTHERS), (_COMPLEX, _COMPLEX[:, None])]}),
+    (
+        "add multiply",
+        {"x1,x2": [(_SINGLE, 1e-3), (_SCALAR, _SCALAR), (_MANY, _MANY), (_NATURAL, 3)]},
+    ),
+    ("add multiply", {"x1,x2": [(_TURNED, _TURNED.copy()), (_EMPTY, _EMPTY[..., :1])]}),
+    (
+        "equal not_equal",
+        {
+            "x1,x2": [
+                (_FLAGS, _OTHERS),
+                (_COMPLEX, np.conj(_COMPLEX)),
+                (_COMPLEX, _COMPLEX[:, None]),
+            ]
+        },
+    ),
     (
         "maximum minimum",
         {
@@ -129,6 +148,8 @@ _STANDARD: list[tuple[str, dict[str, Any]]] = [
             ]
         },
     ),
+    ("remainder", {"x1,x2": [(np.array([[-2.5], [0.0], [3.0]]), np.array([inf, -inf, 0.0, nan]))]}),
+    ("hypot", {"x1,x2": [(np.array([[3e200], [3e-200], [0.0]]), np.array([4e200, -4e-200, 0.0]))]}),
     ("divide", {"x1,x2": [(_REAL, _REAL[:, None]), (_COMPLEX, _COMPLEX[:, None])]}),
     ("atan2 copysign hypot logaddexp nextafter", {"x1,x2": [(_REAL[1:], _REAL[1:, None])]}),
     (
@@ -160,7 +181,7 @@ _STANDARD: list[tuple[str, dict[str, Any]]] = [
     (
         "sum prod",
         {
-            "x": [_CUBE, _CUBE.astype("float32"), _HOLES, _CUBE + 1j, *_INTEGERS],
+            "x": [_CUBE, _TURNED, _CUBE.astype("float32"), _HOLES, _CUBE + 1j, *_INTEGERS],
             "axis": [None, 0, -1, (0, 1)],
             "keepdims": [False, True],
             "dtype": [None, "float32", "int64", "int32"],
@@ -194,11 +215,13 @@ _STANDARD: list[tuple[str, dict[str, Any]]] = [
     (
         "all any count_nonzero",
         {
-            "x": [_CUBE > 0, np.where(_CUBE > 0, _CUBE, 0), _WHOLE, _HOLES],
+            "x": [_CUBE > 0, np.where(_CUBE > 0, _CUBE, 0), _WHOLE, _HOLES, _GAPS],
             "axis": [None, 0, -1, (0, 1)],
             "keepdims": [False, True],
         },
     ),
+    ("sum prod max min mean", {"x": [_SCALAR, _MANY]}),
+    ("sum prod all any", {"x": [_EMPTY], "axis": [None, 0, 1]}),
     (
         "argmax argmin",
         {
@@ -251,30 +274,32 @@ _STANDARD: list[tuple[str, dict[str, Any]]] = [
         {
             "x": [_CUBE, _WHOLE, _WHOLE.astype("int8")],
             "axis": [-1, 0],
-            "n": [1, 0],
+            "n": [1, 0, 2],
             "prepend": [None],
         },
     ),
-    ("nonzero unique_values unique_counts unique_inverse", {"x": [_TIES, _WHOLE]}),
+    ("nonzero unique_values unique_counts unique_inverse", {"x": [_TIES, _WHOLE, _GAPS, _EMPTY]}),
     ("unique_all", {"x": [_TIES[0], _WHOLE]}),
     ("tril triu", {"x": [_CUBE, _WHOLE], "k": [0, 1, -1, 5]}),
     ("roll", {"x": [_CUBE], "shift,axis": [(1, None), (-2, 1), (5, 0), ((1, -2), (0, 2))]}),
     ("repeat", {"x": [_MATRIX], "repeats,axis": [(2, None), (2, 0), (np.array([1, 0, 2]), 0)]}),
-    ("take", {"x": [_CUBE], "indices,axis": [(np.array([1, 0, 0]), 0), (np.array([2]), -1)]}),
+    ("take", {"x": [_CUBE], "indices,axis": [(np.array([1, 0, 0]), 0), (np.array([2, -1]), -1)]}),
     (
         "take_along_axis",
         {"x": [_CUBE], "indices": [np.array([[[1, 0]]])], "axis": [-1]},
     ),
     ("take_along_axis", {"x": [_CUBE], "indices": [np.array([[[1]], [[0]]])], "axis": [0]}),
+    ("take_along_axis", {"x": [_SQUARE], "indices": [np.argsort(_SQUARE, 0)], "axis": [0]}),
     ("flip", {"x": [_CUBE], "axis": [None, 0, -1, (0, 2)]}),
-    ("concat", {"arrays": [_ARRAYS, [_WHOLE, _WHOLE.astype("int8")]], "axis": [0, 1, -1, None]}),
+    ("concat", {"arrays": [_ARRAYS, [_WHOLE.astype("int8"), _WHOLE]], "axis": [0, 1, -1, None]}),
     ("stack", {"arrays": [_ARRAYS, [_BYTES, _SIGNED]], "axis": [0, 1, -1]}),
     ("unstack", {"x": [_CUBE], "axis": [0, 1, -1]}),
     ("expand_dims", {"x": [_CUBE], "axis": [0, 2, -1]}),
     ("squeeze", {"x": [_CUBE[:1, :, :1]], "axis": [0, -1, (0, 2)]}),
     ("moveaxis", {"x": [_CUBE], "source,destination": [(0, 2), (-1, 0), ((0, 1), (2, 0))]}),
     ("permute_dims", {"x": [_CUBE], "axes": [(2, 0, 1), (1, 0, 2)]}),
-    ("reshape", {"x": [_CUBE], "shape": [(4, 6), (-1, 3), (24,)]}),
+    ("reshape", {"x": [_CUBE, _TURNED], "shape": [(4, 6), (-1, 3), (24,)]}),
+    ("concat", {"arrays": [[_EMPTY[:, 0], _SQUARE[:, :2]]]}),
     ("tile", {"x": [_MATRIX], "repetitions": [(2, 1), (2,), (2, 1, 3)]}),
     ("broadcast_to", {"x": [_MATRIX[:, :1]], "shape": [(3, 4), (2, 3, 2)]}),
     ("matrix_transpose", {"x": [_CUBE, _WHOLE]}),
@@ -288,6 +313,7 @@ _STANDARD: list[tuple[str, dict[str, Any]]] = [
                 (_CUBE, _MATRIX[1]),
                 (_WHOLE, _WHOLE.T),
                 (_MATRIX + 1j, _MATRIX.T - 2j),
+                (_EMPTY[:, 0].T, _EMPTY[:, 0]),
             ]
         },
     ),
@@ -306,7 +332,7 @@ _STANDARD: list[tuple[str, dict[str, Any]]] = [
     (
         "astype",
         {
-            "x": [np.array([0.0, -2.9, 2.9, 100.5]), np.array([0, 1, 2, 100])],
+            "x": [np.array([0.0, -2.9, 2.9, 100.5, 0.3]), np.array([0, 1, 2, 100])],
             "dtype": ["int32", "int8", "bool", "float32", "complex128"],
         },
     ),

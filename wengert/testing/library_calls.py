@@ -205,6 +205,8 @@ def difference(found: Any, expected: Any, up_to_phase: bool = False, *, near: fl
     """
     if found.shape != expected.shape:
         return f"shape {found.shape} instead of {expected.shape}"
+    if found.dtype.kind == expected.dtype.kind == "U":  # texts, of any length
+        return "" if found == expected else f"{found} instead of {expected}"
     if found.dtype != expected.dtype:
         return f"{found.dtype} instead of {expected.dtype}"
     if expected.dtype.kind not in "fc":

@@ -7,10 +7,14 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from wengert.backends import Backend, BackendError, get_backend, plugin_backends
+import numpy as np
+
+import wengert
+from wengert.backends import Backend, BackendError, get_backend, plugin_backends, use_backend
 from wengert.backends.registry import KNOWN, register
 from wengert.testing import records
 from wengert.testing.edges import edges
@@ -92,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         backend = _backend(name, given.write)
         spec = f"{backend.name}:{device}" if device else backend.name
+        with use_backend(spec):  # which refuses a device that there is not
+            pass
         found = examine(backend, spec, given.only, given.limit, given.keep)
     except (BackendError, ImportError, ValueError) as error:
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
@@ -289,7 +295,9 @@ def rst(found: Findings) -> str:
     """The report for a page of documentation, with those chapters in which something is amiss."""
     head, *rows = table(found)
     short = [row for row in rows if row[0] == "all" or any(map(_misses, row[1:]))]
-    lines = [found.title, "-" * len(found.title), "", ".. list-table::", "    :header-rows: 1", ""]
+    made = f".. Made by Wengert {wengert.__version__} with NumPy {np.__version__}"
+    lines = [f"{made}, {datetime.now(tz=UTC).date()}.", "", found.title, "-" * len(found.title), ""]
+    lines += [".. list-table::", "    :header-rows: 1", ""]
     for row in (head, *short):
         lines += [f"    {'* -' if i == 0 else '  -'} {x}".rstrip() for i, x in enumerate(row)]
     bad = {name: o for name, o in found.scenes.items() if o.verdict != "ok"}

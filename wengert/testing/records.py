@@ -37,6 +37,7 @@ DEVICES = (
     "list(self.xp.__array_namespace_info__().devices())",
     "[self.xp.default_device()]",
     "['cpu']",
+    "[self.device(self.from_numpy(np.zeros(1, 'float32')))]",
 )
 TO_DEVICE = ("array.to_device(device)", "self.xp.asarray(array, device=device)", "array")
 RAW_DTYPE = ("getattr(self.xp, dtype.name)", "getattr(self.xp, f'{dtype.name}_')")
@@ -122,7 +123,7 @@ def probe(xp: Any) -> Probe:
     array = tried.from_numpy(sample)
     first("to_numpy", lambda f: _same(f(array), sample))
     first("device", lambda f: f(array) is not None)
-    first("devices", lambda f: len(f()) > 0)
+    first("devices", lambda f: str(tried.device(array)) in map(str, f()))
     first("to_device", lambda f: tuple(f(array, tried.device(array)).shape) == sample.shape)
     standard = {method: _default(method) for method in METHODS}
     differing = {m: way for m, way in found.items() if way not in standard[m]}
