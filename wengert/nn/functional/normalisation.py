@@ -99,6 +99,8 @@ _OF_CHANNELS = _NORM(
 
 def _standard(x: Tensor, axis: Axes, eps: float, centred: bool = True) -> Tensor:
     """Standardised numbers; those of half precision by way of single, as squares overflow."""
+    if 0 in x.shape:  # of nothing there is no mean
+        return ops.positive(x)
     if x.dtype.itemsize > 2:
         return _standardised(x, axis=axis, eps=eps, centred=centred)  # type: ignore[no-any-return]
     wide = _standardised(ops.astype(x, DTYPES["float32"]), axis=axis, eps=eps, centred=centred)
@@ -226,8 +228,11 @@ _STATISTICS: tuple[Callable[[Tensor, Axes], Tensor], ...] = (
 def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> None:
     """Move averages, which may be None, towards the statistics of the input's channels.
 
-    These are over ``axes``, the variance without bias, and then averaged over the batch.
+    These are over ``axes``, the variance without bias, and then averaged over the batch. A batch
+    without elements has none.
     """
+    if 0 in x.shape:
+        return
     x = detached(x)
     momentum = detached(momentum) if isinstance(momentum, Tensor) else momentum
     if x.dtype.itemsize < 4:
