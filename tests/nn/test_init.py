@@ -231,7 +231,7 @@ def gradients() -> tuple[list[nn.Parameter], list[np.ndarray]]:
     return [*parameters, nn.Parameter(wg.zeros(1))], arrays
 
 
-@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.5, math.inf])
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.5, math.inf, 0.0, -1.0, -math.inf])
 @pytest.mark.parametrize("max_norm", [0.5, 100.0])
 def test_clip_grad_norm(backend: Any, norm_type: float, max_norm: float) -> None:
     torch = pytest.importorskip("torch")
@@ -264,6 +264,23 @@ def test_clip_grad_norm_by_formula(backend: Any, norm_type: float, max_norm: flo
     for parameter, array in zip(parameters, arrays, strict=True):
         scale = min(1.0, max_norm / (total + 1e-6))
         np.testing.assert_allclose(parameter.grad.numpy(), array * scale, rtol=1e-12)
+
+
+@pytest.mark.parametrize("norm_type", [2.0, 3.0])
+@pytest.mark.parametrize("size", [300.0, 6e4, 1e-4])
+def test_gradients_of_half_precision_are_clipped_by_their_norm(
+    size: float, norm_type: float
+) -> None:
+    """Their squares and sums are those of float32: no gradient becomes 0 for a scale that is."""
+    a = np.asarray([size, -size / 2, size], "float16")
+    parameter = nn.Parameter(wg.zeros(3, dtype="float16"))
+    parameter.grad = wg.asarray(a)
+    total = nn.utils.clip_grad_norm_(parameter, 1.0, norm_type)
+    expected = (np.abs(a.astype("float64")) ** norm_type).sum() ** (1 / norm_type)
+    assert total.item() == pytest.approx(expected, rel=1e-6)
+    assert parameter.grad.dtype is wg.float16
+    scale = min(1, 1 / (expected + 1e-6))
+    np.testing.assert_allclose(values(parameter.grad), a * scale, rtol=2e-3)
 
 
 def test_clip_grad_norm_of_what_is_not_finite() -> None:

@@ -200,6 +200,15 @@ def test_half_precision_takes_its_statistics_in_single(dtype: str) -> None:
         assert layer.running_mean.dtype.name == dtype
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_is_added_to_a_mean_square_by_default_is_pytorchs(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = (X[0, 0] * 1e-3).astype(dtype)
+    found = F.rms_norm(wg.asarray(x), 2).numpy()
+    expected = torch.nn.functional.rms_norm(torch.tensor(x), (2,)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=2e-3 if dtype == "float16" else 1e-6)
+
+
 OPTIONS = st.fixed_dictionaries(
     {
         "affine": st.booleans(),

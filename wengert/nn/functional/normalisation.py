@@ -177,11 +177,13 @@ def rms_norm(
     Parameters
     ----------
     eps : float, optional
-        :math:`\epsilon`, added to the mean square; by default the dtype's rounding.
+        :math:`\epsilon`, added to the mean square; by default the rounding of the dtype in which
+        that is taken, which is float32 for those of half precision.
     """
     x = real_floating("rms_norm", input)
     shape, axes = _last_axes("rms_norm", x, normalized_shape)
-    smallest = ops.finfo(x.dtype).eps if eps is None else number(eps, "rms_norm", "eps")
+    taken = x.dtype if x.dtype.itemsize > 2 else DTYPES["float32"]
+    smallest = ops.finfo(taken).eps if eps is None else number(eps, "rms_norm", "eps")
     return _affine("rms_norm", _standard(x, axes, smallest, False), weight, None, shape)
 
 

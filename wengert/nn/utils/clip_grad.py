@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from wengert import ops
 from wengert.nn.conversion import as_number
+from wengert.ops.linalg import vector_norm
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -27,14 +28,15 @@ def get_total_norm(
     tensors : Tensor or iterable of Tensor
         Of any shapes.
     norm_type : float
-        The p of the p-norm; ``math.inf`` for the largest absolute value.
+        The p of the p-norm, as `linalg.vector_norm` has it: ``math.inf`` for the largest absolute
+        value. Of order 0 or below it is the norm of the Tensors' norms.
     error_if_nonfinite : bool
         Whether an infinite or undefined norm is an error. To know, it is read from the device.
 
     Returns
     -------
     Tensor
-        0-d; zero if there are no Tensors.
+        0-d; zero if there are no Tensors. Of half precision it is the norm in float32.
 
     Raises
     ------
@@ -45,13 +47,10 @@ def get_total_norm(
     held = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not held:
         return ops.asarray(0.0)
-    sizes = [ops.abs(tensor) for tensor in held if tensor.size]
-    if norm_type == math.inf:
-        norms = [ops.max(size) for size in sizes]
-        total = ops.max(ops.stack(norms)) if norms else ops.asarray(0.0)
-    else:
-        sums = [ops.sum(ops.pow(size, norm_type)) for size in sizes]
-        total = ops.pow(ops.sum(ops.stack(sums)), 1 / norm_type) if sums else ops.asarray(0.0)
+    # The squares of half precision overflow: the scale would be 0, and so the gradients.
+    wide = [ops.astype(x, ops.float32) if x.dtype.itemsize < 4 else x for x in held if x.size]
+    norms = [vector_norm(x, ord=norm_type) for x in wide]
+    total = vector_norm(ops.stack(norms), ord=norm_type) if norms else ops.asarray(0.0)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
