@@ -299,6 +299,29 @@ def test_clip_grad_value(backend: Any) -> None:
         np.testing.assert_allclose(values(parameter.grad), np.clip(array, -0.3, 0.3))
 
 
+@pytest.mark.oracle
+def test_utilities_are_pytorchs() -> None:
+    """At numbers that are not finite, too."""
+    torch = pytest.importorskip("torch")
+    arrays = [np.asarray([[1.0, -2.0], [math.inf, 0.5]]), np.asarray([math.nan, -math.inf, 0.1])]
+    found = []
+    for lib, make in ((nn, wg.asarray), (torch.nn, torch.tensor)):
+        held = [lib.Parameter(make(np.zeros_like(a))) for a in arrays]
+        for parameter, array in zip(held, arrays, strict=True):
+            parameter.grad = make(array)
+        norms = [
+            lib.utils.get_total_norm([make(a) for a in chosen], order)
+            for chosen in (arrays, arrays[:1], [arrays[0][:1], arrays[1][2:]])
+            for order in (2.0, 1.0, math.inf)
+        ]
+        lib.utils.clip_grad_value_(held, 0.3)
+        vector = lib.utils.parameters_to_vector(held)
+        lib.utils.vector_to_parameters(vector + make(np.arange(7.0)), held)
+        found.append([*norms, *[p.grad for p in held], vector, *held])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(values(ours), theirs.numpy(force=True), rtol=1e-12)
+
+
 def test_parameters_as_a_vector(backend: Any) -> None:
     net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
     vector = nn.utils.parameters_to_vector(net.parameters())
