@@ -5,14 +5,15 @@ from collections.abc import Iterable
 
 from wengert import ops
 from wengert.nn.conversion import as_number
+from wengert.nn.parameter import listed
 from wengert.ops.linalg import vector_norm
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
 
-def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [tensor._grad for tensor in tensors if tensor._grad is not None]
+def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    held = listed(function, parameters)
+    return [tensor._grad for tensor in held if tensor._grad is not None]
 
 
 @no_grad()
@@ -44,7 +45,7 @@ def get_total_norm(
         If the norm is not finite and this should be an error.
     """
     norm_type = as_number(norm_type, "norm_type")
-    held = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    held = listed("get_total_norm", tensors)
     if not held:
         return ops.asarray(0.0)
     # The squares of half precision overflow: the scale would be 0, and so the gradients.
@@ -91,7 +92,7 @@ def clip_grad_norm_(
     RuntimeError
         As `get_total_norm`; no gradient has changed then.
     """
-    gradients = _gradients(parameters)
+    gradients = _gradients("clip_grad_norm_", parameters)
     max_norm = as_number(max_norm, "max_norm")
     total = get_total_norm(gradients, norm_type, error_if_nonfinite)
     scale = ops.clip(ops.divide(max_norm, ops.add(total, 1e-6)), None, 1.0)
@@ -112,5 +113,5 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
         The bound.
     """
     clip_value = as_number(clip_value, "clip_value")
-    for grad in _gradients(parameters):
+    for grad in _gradients("clip_grad_value_", parameters):
         grad._array = ops.clip(grad, -clip_value, clip_value)._array
