@@ -138,6 +138,10 @@ def test_eye(backend: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: init.uniform_(wg.ones(3), 1, 0), "a=1 is above b=0"),
+        (lambda: init.uniform_(wg.ones(3), math.nan, 0), "a=nan is above"),
+        (lambda: init.xavier_uniform_(wg.ones((3, 3)), -1), "is above b="),
+        (lambda: init.normal_(wg.ones(3), 0, -1), "deviation of 0 or more, and std=-1"),
         (lambda: init.eye_(wg.ones(3)), "eye_ needs a Tensor of 2 axes, not one of"),
         (lambda: init.dirac_(wg.ones((2, 2))), "a Tensor of 3 axes to 5, not"),
         (lambda: init.dirac_(wg.ones((4, 2, 3)), 3), "must be divisible by groups, 3"),
@@ -154,6 +158,63 @@ def test_eye(backend: Any) -> None:
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+FILLS: list[Any] = [
+    init.uniform_,
+    init.normal_,
+    init.xavier_uniform_,
+    init.xavier_normal_,
+    init.kaiming_uniform_,
+    init.kaiming_normal_,
+    init.orthogonal_,
+    init.trunc_normal_,
+    lambda tensor, **options: init.sparse_(tensor, 0.5, **options),
+]
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_a_generator_draws_the_numbers(backend: Any, fill: Any, dtype: str) -> None:
+    """They are those of its seed, on every backend, and Wengert's own generators stay."""
+    if fill is init.trunc_normal_ and dtype == "complex128":
+        return
+    before = repr(wg.get_rng_state())
+    drawn = [
+        values(fill(wg.empty((4, 3), dtype=dtype), generator=generator))
+        for generator in (5, np.random.Generator(np.random.PCG64(5)), 6)
+    ]
+    assert repr(wg.get_rng_state()) == before
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert (drawn[0] != drawn[2]).any()
+    with wg.use_backend("numpy"):
+        np.testing.assert_array_equal(
+            values(fill(wg.empty((4, 3), dtype=dtype), generator=5)), drawn[0]
+        )
+    one = np.random.default_rng(5)
+    first, second = (values(fill(wg.empty((4, 3), dtype=dtype), generator=one)) for _ in range(2))
+    assert (first != second).any()
+    with pytest.raises(TypeError, match="generator is a seed or NumPy's Generator"):
+        fill(wg.empty((4, 3), dtype=dtype), generator="5")
+
+
+def test_a_seeded_start_has_the_numbers_of_that_seed() -> None:
+    """As by `wengert.manual_seed`, whose generator is the same."""
+    for fill in FILLS[:-1]:
+        wg.manual_seed(5)
+        expected = values(fill(wg.empty((4, 3))))
+        np.testing.assert_array_equal(values(fill(wg.empty((4, 3)), generator=5)), expected)
+
+
+def test_numbers_of_a_generator_are_drawn_anew_by_a_compiled_function() -> None:
+    weight, generator = nn.Parameter(wg.zeros(3)), np.random.default_rng(0)
+
+    @wg.compile
+    def start() -> Any:
+        return init.normal_(weight, generator=generator) * 1
+
+    drawn = [start().tolist() for _ in range(4)]
+    assert len({*map(tuple, drawn)}) == 4
 
 
 def test_constants(backend: Any) -> None:
