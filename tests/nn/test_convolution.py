@@ -239,6 +239,7 @@ BAD: list[tuple[Any, type, str]] = [
     (lambda x, w: F.pad(x, (9, 1), mode="reflect"), RuntimeError, "do not fit an axis"),
     (lambda x, w: F.pad(x, (1, 1), mode="reflect", value=1), ValueError, "for mode 'constant'"),
     (lambda x, w: F.pad(x, (-5, -5)), RuntimeError, "do not fit an axis"),
+    (lambda x, w: F.pad(x, (3, -5), mode="circular"), RuntimeError, "do not fit an axis"),
 ]
 
 
@@ -288,8 +289,12 @@ MARGINS = [
     ((1, 2), "constant", None),
     ((1, -1, 0, 2), "constant", 3.0),
     ((2, 1, 1, 2), "reflect", None),
+    ((2, -2, -1, 3), "reflect", None),
+    ((-4, 4, 1, 0), "reflect", None),
     ((-1, 3), "replicate", None),
+    ((-5, 2, 1, 1), "replicate", None),
     ((2, 0, 3, 1), "circular", None),
+    ((-2, 2, 3, -1), "circular", None),
     ((-2, -1), "constant", None),
     ((0, 0), "constant", None),
     ((), "constant", None),
@@ -301,13 +306,18 @@ def test_margins(backend: Any, widths: Any, mode: str, value: Any) -> None:
     x = RNG.normal(size=(2, 3, 4, 5))
     pairs = [*zip(widths[::2], widths[1::2], strict=True)][::-1]
     wide = [(0, 0)] * (4 - len(pairs)) + pairs
-    cut = x[
-        tuple(slice(max(-a, 0), n + min(b, 0)) for (a, b), n in zip(wide, x.shape, strict=True))
-    ]
+
+    def cut(x: np.ndarray) -> np.ndarray:
+        ends = zip(wide, x.shape, strict=True)
+        return x[tuple(slice(max(-a, 0), n + min(b, 0)) for (a, b), n in ends)]
+
     name = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
     options = {"constant_values": value or 0} if mode == "constant" else {}
     positive = [(max(a, 0), max(b, 0)) for a, b in wide]
-    expected = np.pad(cut, positive, name[mode], **options)
+    if mode in ("reflect", "replicate"):
+        expected = cut(np.pad(x, positive, name[mode]))
+    else:
+        expected = np.pad(cut(x), positive, name[mode], **options)
     given = wg.asarray(x)
     found = F.pad(given, widths, mode, value)
     assert found is not given

@@ -582,12 +582,25 @@ def test_class_indices_out_of_range(backend: Any, wrong: int, options: dict[str,
         (lambda x, t: F.cross_entropy(wg.ones(4, 3, 2), t), ValueError, "do not fit logits"),
         (lambda x, t: F.cross_entropy(x, x[:, :2]), RuntimeError, "probabilities of shape"),
         (lambda x, t: F.cross_entropy(x, t, wg.ones(2)), RuntimeError, "all or no classes"),
+        (
+            lambda x, t: F.cross_entropy(x, F.softmax(x, 1), ignore_index=1),
+            RuntimeError,
+            "ignore_index is not supported for floating point target",
+        ),
         (lambda x, t: F.cross_entropy(t, t), ValueError, "needs floating logits"),
         (lambda x, t: F.cross_entropy(x, t > 1), RuntimeError, "should be integers"),
         (lambda x, t: F.cross_entropy(x, t, reduction="avg"), ValueError, "avg is not a valid"),
         (lambda x, t: F.cross_entropy(x, t, label_smoothing=2), ValueError, "between 0.0 and 1.0"),
         (lambda x, t: F.nll_loss(t, t), ValueError, "needs floating values"),
         (lambda x, t: F.mse_loss(x, x[:3]), ValueError, "should be the same"),
+        *(
+            (
+                lambda x, t, loss=loss: loss(wg.astype(x, wg.complex128), x),
+                TypeError,
+                "takes real numbers, and was given complex128 and float64",
+            )
+            for loss in (F.mse_loss, F.huber_loss, F.smooth_l1_loss, F.kl_div)
+        ),
         (lambda x, t: F.huber_loss(x, x, delta=0), ValueError, "non-positive"),
         (lambda x, t: F.smooth_l1_loss(x, x, beta=-1), ValueError, "negative values"),
         (lambda x, t: F.binary_cross_entropy(x, x[:3]), ValueError, "Target size"),

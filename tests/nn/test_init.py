@@ -138,6 +138,10 @@ def test_eye(backend: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: init.uniform_(wg.ones(3), 1, 0), "a=1 is above b=0"),
+        (lambda: init.uniform_(wg.ones(3), math.nan, 0), "a=nan is above"),
+        (lambda: init.xavier_uniform_(wg.ones((3, 3)), -1), "is above b="),
+        (lambda: init.normal_(wg.ones(3), 0, -1), "deviation of 0 or more, and std=-1"),
         (lambda: init.eye_(wg.ones(3)), "eye_ needs a Tensor of 2 axes, not one of"),
         (lambda: init.dirac_(wg.ones((2, 2))), "a Tensor of 3 axes to 5, not"),
         (lambda: init.dirac_(wg.ones((4, 2, 3)), 3), "must be divisible by groups, 3"),
@@ -154,6 +158,63 @@ def test_eye(backend: Any) -> None:
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+FILLS: list[Any] = [
+    init.uniform_,
+    init.normal_,
+    init.xavier_uniform_,
+    init.xavier_normal_,
+    init.kaiming_uniform_,
+    init.kaiming_normal_,
+    init.orthogonal_,
+    init.trunc_normal_,
+    lambda tensor, **options: init.sparse_(tensor, 0.5, **options),
+]
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_a_generator_draws_the_numbers(backend: Any, fill: Any, dtype: str) -> None:
+    """They are those of its seed, on every backend, and Wengert's own generators stay."""
+    if fill is init.trunc_normal_ and dtype == "complex128":
+        return
+    before = repr(wg.get_rng_state())
+    drawn = [
+        values(fill(wg.empty((4, 3), dtype=dtype), generator=generator))
+        for generator in (5, np.random.Generator(np.random.PCG64(5)), 6)
+    ]
+    assert repr(wg.get_rng_state()) == before
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert (drawn[0] != drawn[2]).any()
+    with wg.use_backend("numpy"):
+        np.testing.assert_array_equal(
+            values(fill(wg.empty((4, 3), dtype=dtype), generator=5)), drawn[0]
+        )
+    one = np.random.default_rng(5)
+    first, second = (values(fill(wg.empty((4, 3), dtype=dtype), generator=one)) for _ in range(2))
+    assert (first != second).any()
+    with pytest.raises(TypeError, match="generator is a seed or NumPy's Generator"):
+        fill(wg.empty((4, 3), dtype=dtype), generator="5")
+
+
+def test_a_seeded_start_has_the_numbers_of_that_seed() -> None:
+    """As by `wengert.manual_seed`, whose generator is the same."""
+    for fill in FILLS[:-1]:
+        wg.manual_seed(5)
+        expected = values(fill(wg.empty((4, 3))))
+        np.testing.assert_array_equal(values(fill(wg.empty((4, 3)), generator=5)), expected)
+
+
+def test_numbers_of_a_generator_are_drawn_anew_by_a_compiled_function() -> None:
+    weight, generator = nn.Parameter(wg.zeros(3)), np.random.default_rng(0)
+
+    @wg.compile
+    def start() -> Any:
+        return init.normal_(weight, generator=generator) * 1
+
+    drawn = [start().tolist() for _ in range(4)]
+    assert len({*map(tuple, drawn)}) == 4
 
 
 def test_constants(backend: Any) -> None:
@@ -231,7 +292,7 @@ def gradients() -> tuple[list[nn.Parameter], list[np.ndarray]]:
     return [*parameters, nn.Parameter(wg.zeros(1))], arrays
 
 
-@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.5, math.inf])
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.5, math.inf, 0.0, -1.0, -math.inf])
 @pytest.mark.parametrize("max_norm", [0.5, 100.0])
 def test_clip_grad_norm(backend: Any, norm_type: float, max_norm: float) -> None:
     torch = pytest.importorskip("torch")
@@ -266,6 +327,23 @@ def test_clip_grad_norm_by_formula(backend: Any, norm_type: float, max_norm: flo
         np.testing.assert_allclose(parameter.grad.numpy(), array * scale, rtol=1e-12)
 
 
+@pytest.mark.parametrize("norm_type", [2.0, 3.0])
+@pytest.mark.parametrize("size", [300.0, 6e4, 1e-4])
+def test_gradients_of_half_precision_are_clipped_by_their_norm(
+    size: float, norm_type: float
+) -> None:
+    """Their squares and sums are those of float32: no gradient becomes 0 for a scale that is."""
+    a = np.asarray([size, -size / 2, size], "float16")
+    parameter = nn.Parameter(wg.zeros(3, dtype="float16"))
+    parameter.grad = wg.asarray(a)
+    total = nn.utils.clip_grad_norm_(parameter, 1.0, norm_type)
+    expected = (np.abs(a.astype("float64")) ** norm_type).sum() ** (1 / norm_type)
+    assert total.item() == pytest.approx(expected, rel=1e-6)
+    assert parameter.grad.dtype is wg.float16
+    scale = min(1, 1 / (expected + 1e-6))
+    np.testing.assert_allclose(values(parameter.grad), a * scale, rtol=2e-3)
+
+
 def test_clip_grad_norm_of_what_is_not_finite() -> None:
     parameter = nn.Parameter(wg.zeros(2))
     parameter.grad = wg.asarray([1.0, math.inf])
@@ -280,6 +358,29 @@ def test_clip_grad_value(backend: Any) -> None:
     nn.utils.clip_grad_value_(parameters, 0.3)
     for parameter, array in zip(parameters, arrays, strict=False):
         np.testing.assert_allclose(values(parameter.grad), np.clip(array, -0.3, 0.3))
+
+
+@pytest.mark.oracle
+def test_utilities_are_pytorchs() -> None:
+    """At numbers that are not finite, too."""
+    torch = pytest.importorskip("torch")
+    arrays = [np.asarray([[1.0, -2.0], [math.inf, 0.5]]), np.asarray([math.nan, -math.inf, 0.1])]
+    found = []
+    for lib, make in ((nn, wg.asarray), (torch.nn, torch.tensor)):
+        held = [lib.Parameter(make(np.zeros_like(a))) for a in arrays]
+        for parameter, array in zip(held, arrays, strict=True):
+            parameter.grad = make(array)
+        norms = [
+            lib.utils.get_total_norm([make(a) for a in chosen], order)
+            for chosen in (arrays, arrays[:1], [arrays[0][:1], arrays[1][2:]])
+            for order in (2.0, 1.0, math.inf)
+        ]
+        lib.utils.clip_grad_value_(held, 0.3)
+        vector = lib.utils.parameters_to_vector(held)
+        lib.utils.vector_to_parameters(vector + make(np.arange(7.0)), held)
+        found.append([*norms, *[p.grad for p in held], vector, *held])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(values(ours), theirs.numpy(force=True), rtol=1e-12)
 
 
 def test_parameters_as_a_vector(backend: Any) -> None:

@@ -132,6 +132,22 @@ def test_averages_of_members() -> None:
 
 
 @pytest.mark.parametrize("momentum", [0.3, None])
+@pytest.mark.parametrize("shape", [(0, 6), (0, 6, 3), (2, 6, 0)])
+def test_a_batch_of_nothing_moves_no_averages(momentum: Any, shape: tuple[int, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    layer = nn.BatchNorm1d(6, momentum=momentum)
+    other = torch.nn.BatchNorm1d(6, momentum=momentum)
+    for x in (X[:, :, 0].astype("float32"), np.zeros(shape, "float32")):
+        out = layer(wg.asarray(x))
+        assert tuple(out.shape) == tuple(other(torch.tensor(x)).shape)
+    for name, value in other.state_dict().items():
+        np.testing.assert_allclose(layer.state_dict()[name].numpy(), value.numpy(), rtol=1e-5)
+    members = nn.InstanceNorm1d(6, track_running_stats=True)
+    members(wg.zeros((0, 6, 3)))
+    assert members.running_mean.tolist() == [0] * 6 and members.running_var.tolist() == [1] * 6
+
+
+@pytest.mark.parametrize("momentum", [0.3, None])
 def test_compiled_steps_are_those_of_eager_ones(backend: Any, momentum: Any) -> None:
     def made() -> Any:
         wg.manual_seed(0)
@@ -182,6 +198,15 @@ def test_half_precision_takes_its_statistics_in_single(dtype: str) -> None:
         layer = nn.BatchNorm2d(6, dtype=dtype)
         layer(x)
         assert layer.running_mean.dtype.name == dtype
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_is_added_to_a_mean_square_by_default_is_pytorchs(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = (X[0, 0] * 1e-3).astype(dtype)
+    found = F.rms_norm(wg.asarray(x), 2).numpy()
+    expected = torch.nn.functional.rms_norm(torch.tensor(x), (2,)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=2e-3 if dtype == "float16" else 1e-6)
 
 
 OPTIONS = st.fixed_dictionaries(

@@ -218,6 +218,20 @@ def test_means_of_complex_numbers(backend: Any) -> None:
     [
         (lambda x: F.max_pool2d(x, 9), RuntimeError, "do not fit into"),
         (lambda x: F.max_pool2d(x, 2, padding=2), RuntimeError, "at most half"),
+        (
+            lambda x: F.max_pool2d(x[:, :, :1], 2, padding=(1, 0), dilation=2),
+            RuntimeError,
+            "but padding alone",
+        ),
+        (lambda x: F.max_pool1d(x[0, :, :1, 0], 2, padding=1, dilation=2), RuntimeError, "alone"),
+        *(
+            (
+                lambda x, pool=pool: pool(wg.astype(x, wg.complex64), 2),
+                TypeError,
+                "complex ones have no order",
+            )
+            for pool in (F.max_pool2d, F.adaptive_max_pool2d)
+        ),
         (lambda x: F.max_pool2d(x, 2, dilation=0), RuntimeError, "dilation of 1 at least"),
         (lambda x: F.avg_pool2d(x, 2, divisor_override=0), RuntimeError, "must be not zero"),
         (lambda x: F.avg_pool2d(x[0, 0], 2), RuntimeError, r"\(N, C, H, W\) or \(C, H, W\)"),

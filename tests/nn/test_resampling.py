@@ -145,6 +145,16 @@ def test_shuffled_channels(backend: Any) -> None:
         (lambda x: F.interpolate(x, 2, mode="linear"), NotImplementedError, "mode is one of"),
         (lambda x: F.interpolate(x, 2, align_corners=True), ValueError, "align_corners"),
         (lambda x: F.interpolate(x, 2, recompute_scale_factor=True), ValueError, "explicit size"),
+        (
+            lambda x: F.interpolate(wg.astype(x, wg.int64), 3, mode="bilinear"),
+            TypeError,
+            "means, which are no int64",
+        ),
+        (
+            lambda x: F.interpolate(x[0] > 0, 3, mode="linear"),
+            TypeError,
+            "means, which are no bool",
+        ),
         (lambda x: F.interpolate(x, scale_factor=0.1), RuntimeError, "greater than 0"),
         (lambda x: F.interpolate(x, scale_factor=-1), ValueError, "positive number"),
         (lambda x: F.interpolate(x, scale_factor=(2, 2, 2)), ValueError, "each of 2 axes"),

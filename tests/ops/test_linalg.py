@@ -210,6 +210,29 @@ def test_norms_of_vectors_are_pytorchs(backend: Backend, kind, order) -> None:
         np.testing.assert_allclose(slope, right, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # 0 ** -1
+@pytest.mark.parametrize("order", ORDERS)
+def test_norms_of_half_precision_neither_overflow_nor_vanish(backend: Backend, order) -> None:
+    """The values and slopes of single precision, rounded once."""
+    try:
+        backend.raw_dtype(wg.float16)
+    except TypeError:
+        pytest.skip(f"{backend.name} has no float16")
+    for size in (300.0, 1e-4):
+        a = np.asarray([[size, -size / 2, size], [size / 4, 0, 0]], "float16")
+        x, wide = (wg.asarray(v).requires_grad_() for v in (a, a.astype("float32")))
+        found, expected = (linalg.vector_norm(v, ord=order, axis=1) for v in (x, wide))
+        assert found.dtype is wg.float16
+        with np.errstate(over="ignore"):
+            rounded = values(expected).astype("float16")
+        np.testing.assert_array_equal(values(found), rounded)
+        if order in (2, 3):
+            (found[0] + 0).backward()
+            (expected[0] + 0).backward()
+            np.testing.assert_array_equal(x.grad.numpy(), wide.grad.numpy().astype("float16"))
+    assert linalg.matrix_norm(wg.full((2, 2), 200.0, dtype="float16")).item() == 400
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_axes_of_norms(backend: Backend, order) -> None:
     a = drawn("complex", 2, 3, 4)

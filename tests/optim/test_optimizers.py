@@ -280,12 +280,44 @@ def test_a_state_dict_that_does_not_fit_changes_nothing() -> None:
     other.step()
     with pytest.raises(ValueError, match=r"exp_avg.*\(2,\).*\(3,\)"):
         one.load_state_dict(other.state_dict())
+    for wrong in (optim.SGD([p], momentum=0.9), optim.RMSprop([p])):
+        with pytest.raises(ValueError, match="no such hyper-parameter: it is that of another"):
+            one.load_state_dict(wrong.state_dict())
+        with pytest.raises(ValueError, match=r"amsgrad.*in its groups"):
+            wrong.load_state_dict(one.state_dict())
     invalid = one.state_dict()
     invalid["param_groups"][0]["lr"] = -1
     with pytest.raises(ValueError, match="Invalid learning rate"):
         one.load_state_dict(invalid)
     assert one.param_groups[0]["lr"] == 0.5
     assert not one.state
+
+
+@pytest.mark.parametrize("name", ["SGD", "Muon", "Adam", "Rprop"])
+def test_a_state_of_fewer_axes_is_not_broadcast(name: str) -> None:
+    p = nn.Parameter(wg.ones((3, 2)))
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    optimiser = getattr(optim, name)([p], **options)
+    p.grad = wg.ones((3, 2))
+    optimiser.step()
+    state = optimiser.state_dict()
+    key = next(k for k, v in state["state"][0].items() if getattr(v, "shape", ()))
+    state["state"][0][key] = wg.ones(2)
+    with pytest.raises(ValueError, match=rf"{key} of shape \(2,\) for a parameter of shape"):
+        optimiser.load_state_dict(state)
+
+
+def test_what_users_and_pytorch_note_in_groups_is_loaded() -> None:
+    torch = pytest.importorskip("torch")
+    w = torch.ones(3, requires_grad=True)
+    theirs = torch.optim.Adam([{"params": [("w", w)], "name": "head"}], lr=0.3)
+    w.grad = torch.ones(3)
+    theirs.step()
+    p = nn.Parameter(wg.ones(3))
+    ours = optim.Adam([{"params": [p], "name": "tail"}])
+    ours.load_state_dict(theirs.state_dict())
+    assert ours.param_groups[0]["name"] == "head" and ours.param_groups[0]["lr"] == 0.3
+    np.testing.assert_allclose(ours.state[p]["exp_avg"], 0.1, rtol=1e-6)
 
 
 def test_pickle_and_deepcopy_together_with_the_model() -> None:
@@ -407,6 +439,11 @@ def test_an_optimiser_without_a_rule() -> None:
         (lambda p: optim.SGD([{"lr": 1}]), ValueError, "needs 'params'"),
         (lambda p: optim.SGD([{"params": p, "beta": 1}]), ValueError, "no hyper-parameter beta"),
         (lambda p: optim.SGD([p], lr=-0.1), ValueError, "Invalid learning rate: -0.1"),
+        (lambda p: optim.SGD([p], lr="0.1"), TypeError, "lr is a number, and not '0.1'"),
+        (lambda p: optim.SGD([p], lr=None), TypeError, "lr is a number, and not None"),
+        (lambda p: optim.Adam([p], betas=0.9), ValueError, "betas should be two numbers, not 0.9"),
+        (lambda p: optim.SGD(nn.Linear(2, 2).parameters), TypeError, "a method: call it"),
+        (lambda p: optim.SGD(3), TypeError, "an iterable of Tensors, and was given a int"),
         (lambda p: optim.SGD([p], lr=float("nan")), ValueError, "Invalid learning rate"),
         (lambda p: optim.SGD([{"params": p, "lr": -1}]), ValueError, "Invalid learning rate"),
         (lambda p: optim.SGD([p], momentum=-1), ValueError, "Invalid momentum"),

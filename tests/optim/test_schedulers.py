@@ -334,6 +334,20 @@ def test_a_scheduler_of_ones_own() -> None:
         lr_scheduler.LRScheduler(optimiser)
 
 
+def test_a_rate_that_is_a_rounding_below_zero_is_loaded() -> None:
+    optimiser = ours()
+    scheduler = lr_scheduler.LinearLR(optimiser, 1 / 3, 0.0, 5)
+    advance(optimiser, scheduler, range(5))
+    assert min(scheduler.get_last_lr()) < 0  # as in PyTorch
+    other = ours()
+    other.load_state_dict(optimiser.state_dict())
+    assert [group["lr"] for group in other.param_groups] == scheduler.get_last_lr()
+    wrong = optimiser.state_dict()
+    wrong["param_groups"][0]["initial_lr"] = -0.1
+    with pytest.raises(ValueError, match=r"Invalid learning rate: -0\.1"):
+        other.load_state_dict(wrong)
+
+
 def test_going_on_from_an_epoch() -> None:
     optimiser = ours()
     with pytest.raises(KeyError, match=r"initial_lr.*param_groups\[0\]"):

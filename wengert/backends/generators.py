@@ -68,6 +68,25 @@ def host() -> "np.random.Generator":  # naming it imports np.random, which costs
     return np.random.Generator(np.random.PCG64())
 
 
+def as_generator(given: Any) -> "np.random.Generator":
+    """NumPy's generator of a seed; of None, seeded by Wengert's own."""
+    if isinstance(given, np.random.Generator):
+        return given
+    if given is None:
+        if (known := follower.get()) is not None:
+            known.seeded()
+        with lock:
+            given = int(host().integers(2**63))
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        raise TypeError(
+            "generator is a seed or NumPy's Generator (np.random.default_rng(seed)), which are "
+            f"the same for every backend, and not a {type(given).__name__}"
+        )
+    if given < 0:
+        raise ValueError(f"a seed can't be negative, and is {given}")
+    return np.random.Generator(np.random.PCG64(int(given)))
+
+
 def get_rng_state() -> dict[str, Any]:
     """Return the state of all random generators, for `set_rng_state`.
 

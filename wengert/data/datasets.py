@@ -10,8 +10,9 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import backend_of
+from wengert.backends.generators import as_generator
 from wengert.data.collation import is_array
-from wengert.data.samplers import as_generator, length
+from wengert.data.samplers import length
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = [

@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from wengert.backends.generators import follower, host, lock
+from wengert.backends.generators import as_generator
 from wengert.backends.states import check_names
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler"]
@@ -20,25 +20,6 @@ class Sampler(Protocol):
     """
 
     def __iter__(self) -> Iterator[Any]: ...
-
-
-def as_generator(given: Any) -> "np.random.Generator":
-    """NumPy's generator of a seed; of None, seeded by Wengert's own."""
-    if isinstance(given, np.random.Generator):
-        return given
-    if given is None:
-        if (known := follower.get()) is not None:
-            known.seeded()
-        with lock:
-            given = int(host().integers(2**63))
-    if isinstance(given, bool) or not isinstance(given, int | np.integer):
-        raise TypeError(
-            "generator is a seed or NumPy's Generator (np.random.default_rng(seed)), which are "
-            f"the same for every backend, and not a {type(given).__name__}"
-        )
-    if given < 0:
-        raise ValueError(f"a seed can't be negative, and is {given}")
-    return np.random.Generator(np.random.PCG64(int(given)))
 
 
 def length(data: Any) -> int:

@@ -50,9 +50,21 @@ def no_state(given: Any) -> TypeError:
     return TypeError(f"state_dict should be a mapping of names to Tensors, not {kind}{instead}")
 
 
+def no_parameters(function: str, given: Any) -> TypeError:
+    """Return the error for what is no iterable of Tensors."""
+    kind = type(given).__name__
+    if hasattr(given, "parameters"):
+        return TypeError(
+            f"{function} takes the parameters of a module, and was given the module itself; pass "
+            f"the {kind}'s parameters()"
+        )
+    called = ": call it, as in module.parameters()" if callable(given) else ""
+    return TypeError(f"{function} takes an iterable of Tensors, and was given a {kind}{called}")
+
+
 def renamed(missing: Iterable[str], unexpected: Iterable[str]) -> str:
     """Return how to change names that differ in one prefix; otherwise how to load the others."""
-    wanted, given = sorted(missing), sorted(unexpected)
+    wanted, given = sorted(missing), sorted(map(str, unexpected))
     if not wanted or not given:
         return "Pass strict=False to load what there is and leave the rest."
     for more, less, change in (

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
-from wengert.backends import DTYPES, dtype_of, use_backend
+from wengert.backends import DTYPES, dtype_of, generators, use_backend
 from wengert.nn.conversion import convert
 from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
@@ -59,18 +59,24 @@ def _fill(tensor: Tensor, values: Any) -> Tensor:
     return tensor
 
 
-def _drawn(draw: Any, tensor: Tensor, *, double: bool = False) -> Any:
+def _drawn(draw: Any, tensor: Tensor, generator: Any, *, double: bool = False) -> Any:
     """Random numbers of a Tensor's shape, on the CPU; of double precision if asked for."""
     dtype = dtype_of(tensor._array.dtype)
     if not dtype.inexact:
         raise TypeError(f"only floating and complex Tensors are initialised at random, not {dtype}")
     wide = "complex128" if dtype.complex else "float64"
+    wanted, shape = DTYPES[wide if double else dtype.host], tuple(tensor.shape)
+    if generator is not None:
+        if (known := generators.follower.get()) is not None:
+            known.seeded()
+        kind = generators.uniform if draw is rand else generators.normal
+        return kind(generators.as_generator(generator), shape, wanted.name)
     with use_backend("numpy"):
-        return draw(tuple(tensor.shape), dtype=DTYPES[wide if double else dtype.host]).numpy()
+        return draw(shape, dtype=wanted).numpy()
 
 
 @takes(constant="tensor", a="a number", b="a number")
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
     Parameters
@@ -79,22 +85,34 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
         A leaf, floating or complex.
     a, b : float
         The interval.
+    generator : int or numpy.random.Generator, optional
+        What the numbers are drawn by, or its seed, in this and the other functions here; by default
+        Wengert's own, which `wengert.manual_seed` seeds. The numbers do not depend on the backend.
 
     Returns
     -------
     Tensor
         ``tensor``.
+
+    Raises
+    ------
+    ValueError
+        If ``a`` is above ``b``.
     """
     a, b = number(a, "uniform_", "a"), number(b, "uniform_", "b")
+    if not a <= b:
+        raise ValueError(f"uniform_ draws from [a, b), and a={a} is above b={b}")
     low = complex(a, a) if tensor.dtype.complex else a
-    return _fill(tensor, low + (b - a) * _drawn(rand, tensor))
+    return _fill(tensor, low + (b - a) * _drawn(rand, tensor, generator))
 
 
 @takes(constant="tensor", mean="a number", std="a number")
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with normal numbers of a given mean and standard deviation, and return it."""
     mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
-    return _fill(tensor, mean + std * _drawn(randn, tensor))
+    if not std >= 0:
+        raise ValueError(f"normal_ expects a deviation of 0 or more, and std={std}")
+    return _fill(tensor, mean + std * _drawn(randn, tensor, generator))
 
 
 @takes(constant="tensor", val="a number")
@@ -158,7 +176,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 
 
 @takes(constant="tensor", gain="a number")
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
     Parameters
@@ -179,17 +197,17 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     (2010).
     """
     bound = number(gain, "xavier_uniform_", "gain") * math.sqrt(6 / sum(_fans(tensor)))
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
 @takes(constant="tensor", gain="a number")
-def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
     The parameters, result and source are those of `xavier_uniform_`.
     """
     gain = number(gain, "xavier_normal_", "gain")
-    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))))
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
 
 
 def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
@@ -201,7 +219,11 @@ def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
 
 @takes(constant="tensor", a="a number")
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
+    tensor: Tensor,
+    a: float = 0,
+    mode: Mode = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
 ) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{3 / n}`.
 
@@ -230,12 +252,16 @@ def kaiming_uniform_(
         return tensor
     a = number(a, "kaiming_uniform_", "a")
     bound = math.sqrt(3) * _kaiming(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
 @takes(constant="tensor", a="a number")
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: Mode = "fan_in", nonlinearity: str = "leaky_relu"
+    tensor: Tensor,
+    a: float = 0,
+    mode: Mode = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
 ) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
@@ -244,7 +270,7 @@ def kaiming_normal_(
     if not tensor.size:
         return tensor
     a = number(a, "kaiming_normal_", "a")
-    return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity))
+    return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 
 _FILLS = Family("""
@@ -256,6 +282,8 @@ gain : float
     A factor.
 mean, std : float
     Of the normal numbers.
+generator : int or numpy.random.Generator, optional
+    As in `uniform_`.
 
 Returns
 -------
@@ -311,7 +339,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     gain="a number",
     family=_FILLS(tensor="A leaf with two axes or more; those after the first are taken as one."),
 )
-def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """Fill a Tensor with a random matrix of orthonormal rows or columns, those that are fewer.
 
     All such matrices are equally likely: it is the first factor of a QR decomposition of normal
@@ -321,7 +349,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     """
     gain = number(gain, "orthogonal_", "gain")
     _with_axes(tensor, "orthogonal_", 2)
-    drawn = _drawn(randn, tensor, double=True)
+    drawn = _drawn(randn, tensor, generator, double=True)
     if not tensor.size:
         return tensor
     matrix = drawn.reshape(tensor.shape[0], -1)
@@ -338,7 +366,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     std="a number",
     family=_FILLS(tensor="A leaf with two axes, floating or complex."),
 )
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Fill a matrix with normal numbers, and a share of each column with zeros.
 
     Martens, "Deep learning via Hessian-free optimization" (2010).
@@ -354,8 +382,10 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     _with_axes(tensor, "sparse_", 2, 2)
     if not 0 <= sparsity <= 1:
         raise ValueError(f"sparsity should be from 0 to 1, and is {sparsity}")
-    values = std * _drawn(randn, tensor)
-    order = np.argsort(_drawn(rand, tensor).real, axis=0)
+    if generator is not None:  # one for both draws
+        generator = generators.as_generator(generator)
+    values = std * _drawn(randn, tensor, generator)
+    order = np.argsort(_drawn(rand, tensor, generator).real, axis=0)
     zeros = order[: math.ceil(sparsity * tensor.shape[0])]
     np.put_along_axis(values, zeros, 0, axis=0)
     return _fill(tensor, values)
@@ -370,7 +400,12 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     family=_FILLS(tensor="A leaf, real floating."),
 )
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
 ) -> Tensor:
     """Fill a Tensor with normal numbers under the condition that they are in [a, b].
 
@@ -385,7 +420,7 @@ def trunc_normal_(
     a, b = number(a, "trunc_normal_", "a"), number(b, "trunc_normal_", "b")
     if tensor.dtype.complex:
         raise TypeError("trunc_normal_ fills real Tensors; a complex number has no order")
-    uniform = _drawn(rand, tensor, double=True)
+    uniform = _drawn(rand, tensor, generator, double=True)
     if not std > 0 or not a < b:
         raise ValueError(f"std should be positive and a below b, and they are {std}, {a} and {b}")
     low, high = (a - mean) / std, (b - mean) / std

@@ -101,7 +101,7 @@ class RMSNorm(_Norm):
     Parameters
     ----------
     eps : float or None
-        Added to the mean square; by default the dtype's rounding.
+        Added to the mean square; by default the rounding of the dtype that it is taken in.
     """
 
     _shown = "normalized_shape | eps elementwise_affine"

@@ -1,5 +1,7 @@
 """The Tensor that a module learns."""
 
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 from wengert.tape.tensor import Tensor, same, show
@@ -35,3 +37,12 @@ class Parameter(Tensor):
         super().__init__(array, requires_grad=requires_grad)
         if isinstance(data, Tensor):
             show(self, data, same, {})
+
+
+def listed(function: str, given: Any) -> list[Any]:
+    """The Tensors that a function is given: one, or an iterable of them."""
+    if isinstance(given, Tensor):
+        return [given]
+    if hasattr(given, "parameters") or not isinstance(given, Iterable):
+        raise import_module("wengert.nn.hints").no_parameters(function, given)
+    return list(given)

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert.backends import backend_of, dtype_of
-from wengert.nn.conversion import convert
+from wengert.nn.conversion import convert, replace
 from wengert.tape.tensor import Tensor, untracked
 
 if TYPE_CHECKING:
@@ -54,11 +54,12 @@ class State:
                     yield joined(path, name), buffer
 
     def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
         """Copy values from a `state_dict` into the parameters and buffers.
 
         Parameters and buffers keep their backend, device and dtype: the values are converted.
+        They stay the same objects, so an optimiser still updates them.
 
         Parameters
         ----------
@@ -66,6 +67,9 @@ class State:
             The values by the names of `state_dict`.
         strict : bool
             Whether missing and unexpected names are an error.
+        assign : bool
+            Whether parameters and buffers take the backend, device and dtype of the values. Their
+            gradients are dropped then.
 
         Returns
         -------
@@ -93,7 +97,7 @@ class State:
             if name in state_dict:
                 value = state_dict[name]
                 array = value._array if isinstance(value, Tensor) else value
-                problem = _misfit(array, tensor)
+                problem = _misfit(array, tensor, assign)
                 if problem:
                     errors.append(f"{problem.format(name=name)}.")
                 else:
@@ -106,11 +110,17 @@ class State:
                 + "\n\t".join(errors)
             )
         loaded = {
-            name: convert(array, own[name].backend, own[name].dtype, own[name].device)
+            name: convert(array, backend_of(array), dtype_of(array.dtype))
+            if assign
+            else convert(array, own[name].backend, own[name].dtype, own[name].device)
             for name, array in arrays.items()
         }
         for name, array in loaded.items():
-            own[name]._array = array
+            if assign:
+                own[name]._grad = None
+                replace(own[name], array)
+            else:
+                own[name]._array = array
         return IncompatibleKeys(missing, unexpected)
 
 
@@ -124,11 +134,11 @@ def joined(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
 
 
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
+def _quoted(names: list[Any]) -> str:
+    return ", ".join(f'"{name}"' if isinstance(name, str) else repr(name) for name in names)
 
 
-def _misfit(array: Any, tensor: Tensor) -> str:
+def _misfit(array: Any, tensor: Tensor, assign: bool) -> str:
     """Why an array can't be loaded into a Tensor; empty if it can."""
     try:
         backend_of(array)
@@ -139,6 +149,9 @@ def _misfit(array: Any, tensor: Tensor) -> str:
             f"size mismatch for {{name}}: copying a param with shape {tuple(array.shape)} from "
             f"checkpoint, the shape in current model is {tuple(tensor.shape)}"
         )
-    if dtype_of(array.dtype).complex and not tensor.dtype.complex:
+    dtype = dtype_of(array.dtype)
+    if assign and tensor.requires_grad and not dtype.inexact:
+        return f"{{name}} holds {dtype.name} in the checkpoint, and requires grad"
+    if dtype.complex and not (tensor.dtype.complex or assign):
         return f"{{name}} is complex in the checkpoint, and {tensor.dtype.name} in current model"
     return ""

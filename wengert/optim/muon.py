@@ -50,6 +50,7 @@ class Muon(Optimizer):
     bfloat16, and this in the parameter's dtype.
     """
 
+    elementwise = True
     ranges = {
         "lr": Range(says="Learning rate should be >= 0 but is: {value}"),
         "momentum": Range(says="momentum should be >= 0 but is: {value}"),

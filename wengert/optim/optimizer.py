@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.interpreters.differentiable import differentiable
 from wengert.nn.conversion import as_number, convert
-from wengert.nn.module import Module, clear_grad
+from wengert.nn.module import clear_grad
+from wengert.nn.parameter import listed
 from wengert.optim.adapters import (
     Rule,
     State,
@@ -68,11 +69,16 @@ class Range(NamedTuple):
 
     def check(self, name: str, value: Any) -> None:
         """Raise `ValueError` for a value outside the range."""
-        if self.numbers and len(value) != self.numbers:
+        several = isinstance(value, tuple | list)
+        if self.numbers and not (several and len(value) == self.numbers):
             words = {2: "two", 3: "three"}[self.numbers]
             raise ValueError(f"{name} should be {words} numbers, not {value}")
         for index, x in enumerate(value if self.numbers else (value,)):
-            if not self.low <= x <= self.high or (self.below and x == self.high):
+            try:
+                fits = self.low <= x <= self.high and not (self.below and x == self.high)
+            except TypeError:
+                raise TypeError(f"{name} is a number, and not {x!r}") from None
+            if not fits:
                 raise ValueError(self.says.format(name=name, value=x, index=index))
 
 
@@ -87,9 +93,10 @@ RANGES: Final = {
 
 #: Options of PyTorch's that choose among its kernels.
 _KERNELS: Final = ("foreach", "fused", "capturable", "differentiable")
-#: What schedulers and `wengert.amp` keep in groups, beside an optimiser's own hyper-parameters.
+#: What schedulers, `wengert.amp` and users keep in groups, beside an optimiser's hyper-parameters.
 SCHEDULED: Final = frozenset(
     ["initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum", "max_momentum", "master_weights"]
+    + ["name"]
 )
 
 
@@ -180,13 +187,10 @@ class Optimizer(_Refusing):
     #: Whether `init` and `rule` are given the real and imaginary part of a complex parameter, along
     #: a last axis. The arrays in its state are complex then, too.
     componentwise: ClassVar[bool] = False
+    #: Whether every array in the state of a parameter has its shape, as where it is componentwise.
+    elementwise: ClassVar[bool] = False
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
-        if isinstance(params, Module):
-            raise TypeError(
-                f"{type(self).__name__} takes the parameters of a module, and was given the module "
-                f"itself; pass the {type(params).__name__}'s parameters()"
-            )
         if isinstance(params, Tensor | Mapping):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or "
@@ -195,7 +199,7 @@ class Optimizer(_Refusing):
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, State] = {}
-        groups = list(params)
+        groups = listed(type(self).__name__, params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):
@@ -247,9 +251,13 @@ class Optimizer(_Refusing):
         self.param_groups.append(group)
 
     def check(self, group: Group) -> None:
-        """Raise `ValueError` for hyper-parameters that make no sense: those outside `ranges`."""
+        """Raise `ValueError` for hyper-parameters that make no sense: those outside `ranges`.
+
+        A schedule may end a rounding below 0, so its first rate is looked at.
+        """
         for name, allowed in self.ranges.items():
-            allowed.check(name, group[name])
+            scheduled = name == "lr" and "initial_lr" in group
+            allowed.check(name, group["initial_lr" if scheduled else name])
 
     def init(self, xp: Any, p: Any) -> State:
         """Return the state of a parameter before its first update.
@@ -377,7 +385,8 @@ class Optimizer(_Refusing):
         Raises
         ------
         ValueError
-            If the groups, or the shapes in the state, do not fit. Nothing has changed then.
+            If the groups, their hyper-parameters, or the shapes in the state do not fit. Nothing
+            has changed then.
         """
         groups = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
@@ -397,15 +406,23 @@ class Optimizer(_Refusing):
                 )
             owners.update(zip(group["params"], held["params"], strict=True))
             known = {
-                name: x for name, x in group.items() if name in self.defaults.keys() | SCHEDULED
+                name: x
+                for name, x in group.items()
+                if name not in ("params", "param_names", *_KERNELS)
             }
+            if unknown := known.keys() - self.defaults.keys() - SCHEDULED:
+                raise ValueError(
+                    f"loaded state dict has {', '.join(sorted(unknown))} in its groups, and "
+                    f"{type(self).__name__} no such hyper-parameter: it is that of another "
+                    "optimizer"
+                )
             merged.append(Group({**held, **known}))
             self.check(merged[-1])
             if merged[-1].get("master_weights"):
                 masters.update(id(p) for p in held["params"] if is_half(p.dtype))
-        unknown = [key for key in state_dict["state"] if key not in owners]
-        if unknown:
-            raise ValueError(f"loaded state dict has state for unknown parameters {unknown}")
+        strange = [key for key in state_dict["state"] if key not in owners]
+        if strange:
+            raise ValueError(f"loaded state dict has state for unknown parameters {strange}")
         for key, items in state_dict["state"].items():
             if id(owners[key]) in masters and "residual" not in items:
                 raise ValueError(
@@ -431,7 +448,8 @@ class Optimizer(_Refusing):
         if name == "step" or (not array.shape and param.shape):
             return backend_of(array).to_numpy(array).item()
         shape = tuple(array.shape)
-        if len(shape) == param.ndim and shape != tuple(param.shape):
+        alike = self.elementwise or self.componentwise or len(shape) == param.ndim
+        if alike and shape != tuple(param.shape):
             raise ValueError(
                 f"loaded state dict has {name} of shape {shape} for a parameter of shape "
                 f"{tuple(param.shape)}"

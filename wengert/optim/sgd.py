@@ -38,6 +38,7 @@ class SGD(Optimizer):
     differ in where :math:`\gamma` stands.
     """
 
+    elementwise = True
     ranges = {name: RANGES[name] for name in ("lr", "momentum", "weight_decay")}
 
     def __init__(

@@ -241,6 +241,12 @@ def cross_entropy(
             f"of shape {tuple(logits.shape)}"
         )
     if labels.dtype.inexact:
+        if ignore_index >= 0:
+            raise RuntimeError(
+                f"ignore_index is not supported for floating point target: ignore_index="
+                f"{ignore_index} is a class, and the target has probabilities; weigh the losses "
+                "that reduction='none' gives instead"
+            )
         return _with_probabilities(logits, labels, weight, reduction, label_smoothing)
     labels = _class_indices(logits, labels)
     if weight is not None or isinstance(label_smoothing, Tensor):

@@ -107,7 +107,10 @@ def check_holds(values: Any, holds: Callable[[Any], Any]) -> None:
 
 
 def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Tensor]:
-    """The input and the target of a loss as Tensors of one shape, once the reduction is known."""
+    """The input and the target of a loss as Tensors of one shape, once the reduction is known.
+
+    They are real, but for the absolute error.
+    """
     check_reduction(reduction)
     x, y = wrapped(input), wrapped(target)
     if x.shape != y.shape:
@@ -115,6 +118,11 @@ def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Te
             f"{name} got an input of shape {tuple(x.shape)} and a target of shape "
             f"{tuple(y.shape)}; they should be the same (broadcast one of them first if that is "
             "what you want)"
+        )
+    if (x.dtype.complex or y.dtype.complex) and name != "l1_loss":
+        raise TypeError(
+            f"{name} takes real numbers, and was given {x.dtype.name} and {y.dtype.name}; of "
+            "complex numbers there are squares of wg.abs, or losses of wg.real and wg.imag"
         )
     return x, y
 

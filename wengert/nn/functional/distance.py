@@ -54,12 +54,14 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     Parameters
     ----------
     dim : int
-        The axis that vectors lie along.
+        The axis that vectors lie along, of the shape to which both broadcast.
     """
     small = number(eps, "cosine_similarity", "eps")
+    vectors = tuple(real_floating("cosine_similarity", x) for x in (x1, x2))
+    if vectors[0].shape != vectors[1].shape:
+        vectors = ops.broadcast_arrays(*vectors)
     units = []
-    for x in (x1, x2):
-        x = real_floating("cosine_similarity", x)
+    for x in vectors:
         norm = vector_norm(x, axis=dim, keepdims=True)
         units.append(ops.divide(x, ops.maximum(norm, small)))
     return ops.sum(ops.multiply(*units), axis=dim)

@@ -99,6 +99,8 @@ _OF_CHANNELS = _NORM(
 
 def _standard(x: Tensor, axis: Axes, eps: float, centred: bool = True) -> Tensor:
     """Standardised numbers; those of half precision by way of single, as squares overflow."""
+    if 0 in x.shape:  # of nothing there is no mean
+        return ops.positive(x)
     if x.dtype.itemsize > 2:
         return _standardised(x, axis=axis, eps=eps, centred=centred)  # type: ignore[no-any-return]
     wide = _standardised(ops.astype(x, DTYPES["float32"]), axis=axis, eps=eps, centred=centred)
@@ -175,11 +177,13 @@ def rms_norm(
     Parameters
     ----------
     eps : float, optional
-        :math:`\epsilon`, added to the mean square; by default the dtype's rounding.
+        :math:`\epsilon`, added to the mean square; by default the rounding of the dtype in which
+        that is taken, which is float32 for those of half precision.
     """
     x = real_floating("rms_norm", input)
     shape, axes = _last_axes("rms_norm", x, normalized_shape)
-    smallest = ops.finfo(x.dtype).eps if eps is None else number(eps, "rms_norm", "eps")
+    taken = x.dtype if x.dtype.itemsize > 2 else DTYPES["float32"]
+    smallest = ops.finfo(taken).eps if eps is None else number(eps, "rms_norm", "eps")
     return _affine("rms_norm", _standard(x, axes, smallest, False), weight, None, shape)
 
 
@@ -226,8 +230,11 @@ _STATISTICS: tuple[Callable[[Tensor, Axes], Tensor], ...] = (
 def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> None:
     """Move averages, which may be None, towards the statistics of the input's channels.
 
-    These are over ``axes``, the variance without bias, and then averaged over the batch.
+    These are over ``axes``, the variance without bias, and then averaged over the batch. A batch
+    without elements has none.
     """
+    if 0 in x.shape:
+        return
     x = detached(x)
     momentum = detached(momentum) if isinstance(momentum, Tensor) else momentum
     if x.dtype.itemsize < 4:

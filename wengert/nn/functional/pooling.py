@@ -56,7 +56,8 @@ Tensor$pair
 Raises
 ------
 RuntimeError
-    If a window is longer than the input with its padding, or an option does not fit.
+    If a window is longer than the input with its padding, or of padding alone, or an option does
+    not fit.
 TypeError
     If an option is not of integers.
 
@@ -275,6 +276,13 @@ def _taken(x: Tensor, places: list[_Places]) -> Tensor:
 # -- maxima ---------------------------------------------------------------------------------------
 
 
+def _ordered(name: str, count: int, input: Any) -> tuple[Tensor, bool]:
+    x, batched = examples(input, count, name)
+    if x.dtype.complex:
+        raise TypeError(f"{name} takes real numbers, and complex ones have no order")
+    return x, batched
+
+
 def _maximum(
     name: str,
     count: int,
@@ -285,7 +293,7 @@ def _maximum(
     dilation: Any,
     ceil_mode: bool,
 ) -> tuple[Tensor, Tensor]:
-    x, batched = examples(input, count, name)
+    x, batched = _ordered(name, count, input)
     found = _windows(name, tuple(x.shape[2:]), kernel_size, stride, padding, dilation, ceil_mode)
     places = [
         _regular(n, c, k, s, p, d)
@@ -294,6 +302,11 @@ def _maximum(
             strict=True,
         )
     ]
+    if any((p.high < p.low).any() for p in places):
+        raise RuntimeError(
+            f"{name}: a window of kernel_size={found.size} and dilation={found.dilation} has no "
+            f"element of the input of shape {tuple(x.shape)}, but padding alone"
+        )
     with no_grad():
         if all(p.inside for p in places):
             windows = sliding_windows(
@@ -306,7 +319,7 @@ def _maximum(
 
 
 def _adaptive_maximum(name: str, count: int, input: Any, output_size: Any) -> tuple[Tensor, Tensor]:
-    x, batched = examples(input, count, name)
+    x, batched = _ordered(name, count, input)
     places = _adaptive_places(name, x, count, output_size)
     with no_grad():
         where = _where(_taken(x, places), places, tuple(x.shape[2:]))

@@ -64,6 +64,8 @@ def interpolate(
     ------
     NotImplementedError
         If the mode is unknown, or not for so many axes.
+    TypeError
+        If means of neighbours of integers are asked for.
     RuntimeError
         If an axis is empty, or would be.
     ValueError
@@ -113,6 +115,11 @@ def interpolate(
         )
     if mode == "area":
         return adaptive_avg_pool1d(x, given) if count == 1 else adaptive_avg_pool2d(x, given)
+    if linear and not x.dtype.inexact:
+        raise TypeError(
+            f"interpolate: mode={mode!r} takes means, which are no {x.dtype.name}; convert with "
+            "wg.astype(x, wg.float32) first"
+        )
     if recompute_scale_factor:
         scales = (None,) * count
     dtype = ops.real(x).dtype

@@ -131,7 +131,8 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
         Where one is negative, elements are left out.
     mode : {"constant", "reflect", "replicate", "circular"}
         What is in the margins: a constant, the elements mirrored at the last one, the last one, or
-        those of the other end.
+        those of the other end. ``"circular"`` repeats what negative widths leave, and the mirror
+        stands at the end of the whole axis.
     value : number, optional
         The constant; 0 by default.
 
@@ -177,18 +178,22 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
         raise ValueError(f"pad: value is for mode 'constant', and not {mode!r}")
     lengths = x.shape[x.ndim - len(pairs) :]
     for n, (before, after) in zip(lengths, pairs, strict=True):
-        most = {"constant": 2**62, "reflect": n - 1, "replicate": 2**62 * n, "circular": n}[mode]
-        if n + min(before, 0) + min(after, 0) < 0 or max(before, after) > most:
+        left = n + min(before, 0) + min(after, 0)
+        most = {"constant": 2**62, "reflect": n - 1, "replicate": 2**62 * n, "circular": left}[mode]
+        if left < 0 or max(before, after) > most:
             raise RuntimeError(
                 f"pad: widths {before} and {after} of mode {mode!r} do not fit an axis of length "
                 f"{n} of an input of shape {tuple(x.shape)}"
             )
     if not any(given):
         return anew(x)
-    inside = widened(x, [(min(before, 0), min(after, 0)) for before, after in pairs])
+    inside = [(min(before, 0), min(after, 0)) for before, after in pairs]
     outside = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if mode == "constant" and not value:
-        return widened(inside, outside)
+        return widened(widened(x, inside), outside)
     whole = [(0, 0)] * (x.ndim - len(pairs)) + outside
     options = {"constant_values": value} if mode == "constant" else {}
-    return margins(inside, whole, cast(Any, _MARGINS[mode]), **options)
+    how = cast(Any, _MARGINS[mode])
+    if mode in ("reflect", "replicate"):
+        return widened(margins(x, whole, how), inside)
+    return margins(widened(x, inside), whole, how, **options)

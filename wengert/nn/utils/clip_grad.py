@@ -5,13 +5,15 @@ from collections.abc import Iterable
 
 from wengert import ops
 from wengert.nn.conversion import as_number
+from wengert.nn.parameter import listed
+from wengert.ops.linalg import vector_norm
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
 
-def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [tensor._grad for tensor in tensors if tensor._grad is not None]
+def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    held = listed(function, parameters)
+    return [tensor._grad for tensor in held if tensor._grad is not None]
 
 
 @no_grad()
@@ -27,14 +29,15 @@ def get_total_norm(
     tensors : Tensor or iterable of Tensor
         Of any shapes.
     norm_type : float
-        The p of the p-norm; ``math.inf`` for the largest absolute value.
+        The p of the p-norm, as `linalg.vector_norm` has it: ``math.inf`` for the largest absolute
+        value. Of order 0 or below it is the norm of the Tensors' norms.
     error_if_nonfinite : bool
         Whether an infinite or undefined norm is an error. To know, it is read from the device.
 
     Returns
     -------
     Tensor
-        0-d; zero if there are no Tensors.
+        0-d; zero if there are no Tensors. Of half precision it is the norm in float32.
 
     Raises
     ------
@@ -42,16 +45,13 @@ def get_total_norm(
         If the norm is not finite and this should be an error.
     """
     norm_type = as_number(norm_type, "norm_type")
-    held = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    held = listed("get_total_norm", tensors)
     if not held:
         return ops.asarray(0.0)
-    sizes = [ops.abs(tensor) for tensor in held if tensor.size]
-    if norm_type == math.inf:
-        norms = [ops.max(size) for size in sizes]
-        total = ops.max(ops.stack(norms)) if norms else ops.asarray(0.0)
-    else:
-        sums = [ops.sum(ops.pow(size, norm_type)) for size in sizes]
-        total = ops.pow(ops.sum(ops.stack(sums)), 1 / norm_type) if sums else ops.asarray(0.0)
+    # The squares of half precision overflow: the scale would be 0, and so the gradients.
+    wide = [ops.astype(x, ops.float32) if x.dtype.itemsize < 4 else x for x in held if x.size]
+    norms = [vector_norm(x, ord=norm_type) for x in wide]
+    total = vector_norm(ops.stack(norms), ord=norm_type) if norms else ops.asarray(0.0)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -92,7 +92,7 @@ def clip_grad_norm_(
     RuntimeError
         As `get_total_norm`; no gradient has changed then.
     """
-    gradients = _gradients(parameters)
+    gradients = _gradients("clip_grad_norm_", parameters)
     max_norm = as_number(max_norm, "max_norm")
     total = get_total_norm(gradients, norm_type, error_if_nonfinite)
     scale = ops.clip(ops.divide(max_norm, ops.add(total, 1e-6)), None, 1.0)
@@ -113,5 +113,5 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
         The bound.
     """
     clip_value = as_number(clip_value, "clip_value")
-    for grad in _gradients(parameters):
+    for grad in _gradients("clip_grad_value_", parameters):
         grad._array = ops.clip(grad, -clip_value, clip_value)._array

@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 
 from wengert import ops
+from wengert.nn.parameter import listed
 from wengert.tape.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Return all elements of several Tensors in a row. The result is differentiable in them."""
-    return ops.concat([ops.reshape(tensor, (tensor.size,)) for tensor in parameters])
+    held = listed("parameters_to_vector", parameters)
+    return ops.concat([ops.reshape(tensor, (tensor.size,)) for tensor in held])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
@@ -30,7 +32,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected a Tensor, but got {type(vec).__name__}")
-    held = list(parameters)
+    held = listed("vector_to_parameters", parameters)
     total = sum(tensor.size for tensor in held)
     if vec.shape != (total,):
         raise ValueError(

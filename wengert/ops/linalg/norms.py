@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, Never
 
+from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops import elementwise, statistical
@@ -101,6 +102,10 @@ def vector_norm(
     if wrong:
         raise unexpected(vector_norm, wrong)
     shape = inexact("vector_norm", x)
+    held = dtype_of(x.dtype)
+    if held.itemsize < 4:  # squares of half precision overflow and vanish
+        wide = vector_norm(astype(x, "float32"), axis=axis, keepdims=keepdims, ord=ord)
+        return astype(wide, held)
     axes = tuple(range(len(shape))) if axis is None else as_axes(axis, len(shape))
     if not isinstance(ord, int | float):
         x = wrapped(x)
