@@ -110,7 +110,7 @@ class Compiled(Generic[P, R]):
         self._refusals: list[Refusal] = []
         self._walk = WalkOptions()
         self._shared: dict[int, Any] = {}  # argument containers that are also reached otherwise
-        self._slotted: dict[int, Programs] = {}  # of the last objects without a ``__dict__``
+        self._slotted: dict[int, Programs] = {}  # of the last objects without a dict
         self._lone: Any = None  # the signature of the last call whose program was not kept
         self._never = never(function)
         self._said: set[str] = set()  # warnings that were given
@@ -139,6 +139,7 @@ class Compiled(Generic[P, R]):
         if instance is None:
             return self
         held = getattr(instance, "__dict__", None)
+        held = held if isinstance(held, dict) else None  # a class's, for `classmethod`, is a view
         known = self._slotted.get(id(instance)) if held is None else held.get(PROGRAMS)
         if type(known) is not Programs or known.owner != id(
             instance
