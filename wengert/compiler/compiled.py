@@ -26,7 +26,7 @@ from wengert.compiler.capture.recording import raised_inside, record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.walk import find_state
-from wengert.compiler.capture.watch import Watch
+from wengert.compiler.capture.watch import Watch, functions_of
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.emission.glue import MISS
@@ -409,7 +409,7 @@ class Compiled(Generic[P, R]):
 
     def _checked(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a call by the program and by the function, and compare the two."""
-        watch = Watch(stop=False)
+        watch = Watch(functions_of(state.objects, self._function), stop=False)
 
         def run() -> Any:
             args, kwargs = replay.layout.structure.unflatten(call.leaves)
