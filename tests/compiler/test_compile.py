@@ -345,8 +345,21 @@ def test_methods_are_compiled_for_each_object():
         def twice(self, x):
             return x * self.by * 2.0
 
+        unit = 1.0
+
+        @classmethod
+        @wg.compile
+        def units(cls, x):
+            return x * cls.unit
+
+    class Half(Scale):
+        unit = 0.5
+
     two, three = Scale(2.0), Scale(3.0)
     assert [s.twice(wg.ones(1)).tolist() for s in (two, three, two)] == [[4.0], [6.0], [4.0]]
+    for unit in (1.0, 1.0, 3.0):
+        Scale.unit = unit
+        assert [s.units(wg.ones(1)).tolist() for s in (Scale, Half, two)] == [[unit], [0.5], [unit]]
 
 
 def test_an_optimizer_that_keeps_nothing_is_replaced_and_cleared():

@@ -26,7 +26,7 @@ from wengert.compiler.capture.recording import raised_inside, record_call
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.walk import find_state
-from wengert.compiler.capture.watch import Watch
+from wengert.compiler.capture.watch import Watch, functions_of
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.emission.glue import MISS
@@ -110,7 +110,7 @@ class Compiled(Generic[P, R]):
         self._refusals: list[Refusal] = []
         self._walk = WalkOptions()
         self._shared: dict[int, Any] = {}  # argument containers that are also reached otherwise
-        self._slotted: dict[int, Programs] = {}  # of the last objects without a ``__dict__``
+        self._slotted: dict[int, Programs] = {}  # of the last objects without a dict
         self._lone: Any = None  # the signature of the last call whose program was not kept
         self._never = never(function)
         self._said: set[str] = set()  # warnings that were given
@@ -139,6 +139,7 @@ class Compiled(Generic[P, R]):
         if instance is None:
             return self
         held = getattr(instance, "__dict__", None)
+        held = held if isinstance(held, dict) else None  # a class's, for `classmethod`, is a view
         known = self._slotted.get(id(instance)) if held is None else held.get(PROGRAMS)
         if type(known) is not Programs or known.owner != id(
             instance
@@ -408,7 +409,7 @@ class Compiled(Generic[P, R]):
 
     def _checked(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a call by the program and by the function, and compare the two."""
-        watch = Watch(stop=False)
+        watch = Watch(functions_of(state.objects, self._function), stop=False)
 
         def run() -> Any:
             args, kwargs = replay.layout.structure.unflatten(call.leaves)

@@ -20,7 +20,7 @@ from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import transforming
-from wengert.tape.promotion import at_least
+from wengert.tape.promotion import at_least, number_type
 from wengert.tape.tensor import Tensor, untracked
 
 Argnums = int | Sequence[int]
@@ -144,7 +144,7 @@ class Call:
         like = next((leaf for leaf in given if _is_array(leaf)), None)
         if like is None:
             like = next((leaf for leaf in given if isinstance(leaf, int | float | complex)), None)
-        elif issubclass(type(like), np.ndarray):
+        elif isinstance(like, np.ndarray):
             like = like.dtype.type()  # NumPy's functions answer with scalars for arrays of no axes
         return tree_map(lambda x: in_kind(x, like) if isinstance(x, Tensor) else x, tree)
 
@@ -175,7 +175,7 @@ def split(
     if kwargs:
         given += tree_leaves(kwargs)
     like = None
-    if not _NUMBERS.isdisjoint(map(type, leaves)):
+    if not _NUMBERS.isdisjoint(map(number_type, leaves)):
         like = _floating_array(given)
     tensors: list[Tensor] = []
     call = Call(
@@ -197,10 +197,11 @@ def in_kind(tensor: Tensor, like: Any) -> Any:
     lose the derivative.
     """
     array = tensor._array
-    if isinstance(like, Lifted) and isinstance(array, Lifted) and array.level == like.level:
-        return like.alike(array)  # of a recording of `wg.compile`, with raw arrays of its own
-    if isinstance(like, Tensor) or tensor._node is not None or isinstance(array, Lifted):
+    if isinstance(like, Tensor) or tensor._node is not None:
         return tensor
+    if isinstance(array, Lifted):
+        found = array.in_kind(like)
+        return tensor if found is None else found
     if not array.shape:
         if type(like) in (*_NUMBERS, int, bool):
             return tensor.item()
@@ -287,7 +288,7 @@ def _as_tensor(leaf: Any, like: Tensor | None) -> Tensor | None:
     """A leaf as a Tensor; None if it has no derivative."""
     if isinstance(leaf, Tensor):
         return leaf if leaf.dtype.inexact else None
-    if type(leaf) in _NUMBERS:
+    if number_type(leaf) in _NUMBERS:
         return _of_number(leaf, like)
     if not _is_array(leaf):
         return None
@@ -323,7 +324,7 @@ def _no_derivative(name: str, leaf: Any) -> TypeError:
 
 def _of_number(number: Any, like: Tensor | None) -> Tensor:
     if like is None:
-        return ops.asarray(number, dtype=as_dtype(type(number)))
+        return ops.asarray(number, dtype=as_dtype(number_type(number)))
     name = _REAL.get(like.dtype.name, like.dtype.name)
     if isinstance(number, complex):
         name = _COMPLEX.get(name, "complex64")
@@ -338,7 +339,7 @@ def _precision(leaves: Iterable[Any]) -> DType | None:
     """
     alone, numbers = True, False
     for leaf in leaves:
-        if type(leaf) in _NUMBERS:
+        if number_type(leaf) in _NUMBERS:
             numbers = True
         elif isinstance(leaf, Tensor):
             alone = False

@@ -148,7 +148,7 @@ def register_node(
     """
     if not isinstance(cls, type):
         raise TypeError(f"register_node takes a class, not {cls!r}")
-    if _kind(cls) is not None:
+    if node_kind(cls) is not None:
         raise ValueError(f"objects of {cls.__qualname__} are nodes of trees already")
 
     def take(node: Any) -> tuple[tuple[Any, ...], Any]:
@@ -164,10 +164,10 @@ def register_node(
 
 def is_node(cls: type) -> bool:
     """Whether objects of a class are taken apart."""
-    return _kind(cls) is not None
+    return node_kind(cls) is not None
 
 
-def _kind(cls: type) -> _Kind | None:
+def node_kind(cls: type) -> _Kind | None:
     """How objects of a class are taken apart; None if they are leaves."""
     found = _KINDS.get(cls)
     if found is not None:
@@ -200,7 +200,7 @@ class TreeDef:
 
     def _named(self) -> list[tuple[str, "TreeDef"]]:
         """Each child with its name."""
-        kind: _Kind = _kind(self.cls)  # type: ignore[assignment,arg-type]
+        kind: _Kind = node_kind(self.cls)  # type: ignore[assignment,arg-type]
         names = kind.names(self.cls, self.extra, len(self.children))  # type: ignore[arg-type]
         return list(zip(names, self.children, strict=True))
 
@@ -216,7 +216,7 @@ class TreeDef:
     def _make(self, leaves: Any) -> Any:
         if self.cls is None:
             return next(leaves)
-        kind: _Kind = _kind(self.cls)  # type: ignore[assignment]
+        kind: _Kind = node_kind(self.cls)  # type: ignore[assignment]
         return kind.make(self.cls, self.extra, [child._make(leaves) for child in self.children])
 
     def flatten_up_to(self, tree: Any, what: str = "tree") -> list[Any]:
@@ -229,7 +229,7 @@ class TreeDef:
         """
         if self.cls is None:
             return [tree]
-        kind = _kind(type(tree))
+        kind = node_kind(type(tree))
         if type(tree) is not self.cls or kind is None:
             raise ValueError(
                 f"{what} should be a {self._called()}, as its counterpart is, and is a "
@@ -308,7 +308,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]
 
 
 def _flatten(tree: Any, is_leaf: IsLeaf, leaves: list[Any]) -> TreeDef:
-    kind = _kind(type(tree))
+    kind = node_kind(type(tree))
     if kind is None or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
         return _LEAF

@@ -119,9 +119,11 @@ class Lifted:
             f"lost. {instead}."
         )
 
-    def alike(self, array: "Lifted") -> Any:
-        """An array of this level, in the form in which the user's code sees this one."""
-        return array
+    def in_kind(self, like: Any) -> Any:
+        """Return what a transform answers to a caller who gave ``like``, a raw array or a number.
+
+        None if the derivative is followed, which the array alone would lose.
+        """
 
     def parts(self) -> dict[str, Any]:
         """Further arrays to print, by name."""

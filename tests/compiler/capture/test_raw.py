@@ -2,6 +2,7 @@
 
 import copy
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -145,6 +146,81 @@ def test_as_they_are(name: str) -> None:
     assert f.report.recordings == 0
     with pytest.raises(wg.compiler.capture.errors.TraceError):
         wg.compile(PLAIN[name], strict=True)(points()[0])
+
+
+#: Transforms with respect to what is given in a kind of one's own, beside a parameter or a Tensor.
+TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "grad": lambda w, p: wg.grad(lambda v: wg.sum(w * v**3))(p),
+    "value_and_grad": lambda w, p: wg.value_and_grad(lambda v: wg.sum(w * v**3))(p),
+    "vjp": lambda w, p: wg.func.vjp(lambda v: wg.sum(w * v**3), p)[1](wg.asarray(2.0)),
+    "jvp": lambda w, p: wg.func.jvp(lambda v: w * v**3, (p,), (p,)),
+    "hessian": lambda w, p: wg.hessian(lambda v: wg.sum(w * v**3))(p),
+    "jacrev": lambda w, p: wg.func.jacrev(lambda v: w * v**3)(p),
+    "linearize": lambda w, p: wg.func.linearize(lambda v: w * v**3, p)[1](p),
+    "aux": lambda w, p: wg.grad(lambda v: (wg.sum(v**3), v * 2), has_aux=True)(p),
+    "a penalty": lambda w, p: wg.grad(
+        lambda u: wg.sum(u * u) + wg.sum(wg.grad(lambda v: wg.sum(u * v**3))(p) ** 2)
+    )(w),
+}
+KINDS: dict[str, Callable[[float], Any]] = {
+    "array": lambda by: np.asarray([by, 2.0], dtype=np.float32),
+    "array without axes": lambda by: np.asarray(by, dtype=np.float32),
+    "scalar": np.float32,
+    "number": lambda by: by,
+}
+
+
+@pytest.mark.parametrize("held", ["argument", "attribute", "made"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_answer_in_kind(name: str, kind: str, held: str) -> None:
+    """As eagerly: a Tensor, where a parameter's derivative is followed."""
+    for requires_grad in (False, True):
+
+        def make(requires_grad: bool = requires_grad) -> Any:
+            w, own = wg.asarray([1.0, 3.0], requires_grad=requires_grad), {"p": KINDS[kind](1.5)}
+            place = {
+                "argument": lambda p: p,
+                "attribute": lambda p: own["p"],
+                "made": lambda p: KINDS[kind](2.5),
+            }[held]
+
+            def step(p: Any) -> Any:
+                found = TRANSFORMS[name](w, place(p))
+                leaves = wg.func.tree_leaves(found)
+                tracked = [x for x in leaves if getattr(x, "requires_grad", False)]
+                if tracked:
+                    w.grad = None
+                    sum(wg.sum(x**2) for x in tracked).backward()
+                    found = [x.detach() if isinstance(x, wg.Tensor) else x for x in leaves]
+                return found, w.grad
+
+            return step, list
+
+        calls = [(KINDS[kind](by),) for by in (1.5, 1.5, -2.0, 1.5)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # that the compiler has failed
+            alike(make, calls, compiles=False)
+
+
+def test_a_penalty_on_slopes_at_raw_points() -> None:
+    """Its gradient for the parameters is not lost."""
+
+    def make() -> Any:
+        model = wg.nn.Sequential(wg.nn.Linear(1, 4), wg.nn.Tanh(), wg.nn.Linear(4, 1))
+        optimizer = wg.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(p: Any) -> Any:
+            optimizer.zero_grad()
+            slopes = wg.grad(lambda v: wg.sum(model(v)))(p)
+            loss = wg.mean(model(p) ** 2) + wg.mean((slopes - 1) ** 2)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return step, lambda: [x.detach() for x in model.parameters()]
+
+    alike(make, [(np.linspace(0, i, 5, dtype=np.float32)[:, None],) for i in range(1, 5)])
 
 
 def test_what_is_returned_is_the_callers_own() -> None:

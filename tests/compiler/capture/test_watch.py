@@ -329,7 +329,10 @@ def test_what_the_collector_ends_is_not_the_function_s() -> None:
     def make() -> list[list[int]]:
         return [[i] for i in range(3000)]  # which the collector counts
 
-    watch, threshold = Watch(stop=False), gc.get_threshold()
+    def call() -> None:
+        leave()
+
+    watch, threshold = Watch([make, call], stop=False), gc.get_threshold()
     gc.collect()
     scope["leave"]()
     gc.set_threshold(700, 1, 1)
@@ -341,10 +344,6 @@ def test_what_the_collector_ends_is_not_the_function_s() -> None:
     assert {"generator", "finaliser", "reference"} <= set(seen)
     assert not watch.met
     leave = scope["leave"]
-
-    def call() -> None:
-        leave()
-
     with watch.on():
         call()
     assert "hypothesis.foreign.leave is called" in watch.met
@@ -390,6 +389,57 @@ def test_callbacks_of_the_collector_and_finalisers_are_let_run() -> None:
 
 
 # -- once, also on the way out ---------------------------------------------------------------------
+
+
+class Counted:
+    """Has methods that only other libraries' code names."""
+
+    def __init__(self):
+        self.by, self.n = 2.0, 0
+
+    def close(self):
+        self.n += self.by
+
+    def mean(self, axis=None, dtype=None, out=None):
+        return self.by
+
+
+def closed(held, x):
+    with contextlib.closing(held):
+        y = x * 2
+    return y + held.n
+
+
+def given(made, use):
+    return lambda x: x * use(made)
+
+
+CALLED_BY_OTHERS = {
+    "closing": lambda held: partial(closed, held),
+    "a method of NumPy's name": lambda held: lambda x: x * np.mean(held),
+    "a ufunc": lambda held: given(np.frompyfunc(lambda v: v * held.by, 1, 1), lambda u: u(1)),
+    "a property": lambda held: given(property(lambda _: held.by), lambda p: p.fget(None)),
+}
+
+
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("name", CALLED_BY_OTHERS)
+def test_code_that_only_others_name(name, check):
+    """What it reads is not known before it runs."""
+
+    def course(compiles):
+        held = Counted()
+        function = CALLED_BY_OTHERS[name](held)
+        function = wg.compile(function, check=check) if compiles else function
+        found = []
+        for i in range(6):
+            held.by = 2.0 + i // 3
+            found.append((function(wg.ones(2)).tolist(), held.n))
+        return found, function
+
+    found, function = course(compiles=True)
+    assert found == course(compiles=False)[0]
+    assert "no name in the code leads" in str(function.report)
 
 
 class Said:

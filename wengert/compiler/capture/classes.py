@@ -4,13 +4,15 @@ import abc
 import builtins
 import enum
 import os
+import typing
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.containers import CONTAINERS, visit_container
-from wengert.compiler.capture.foreign import of_user, refuse
+from wengert.compiler.capture.foreign import of_user, reads_by_name, refuse
 from wengert.compiler.capture.optimizers import REPLACEABLE
 from wengert.compiler.capture.places import PLAIN, Identity, Place
+from wengert.func.trees import node_kind
 
 if TYPE_CHECKING:
     from wengert.compiler.capture.walk import Walk
@@ -79,13 +81,22 @@ def visit_class(walk: "Walk", cls: type, name: str) -> None:
     walk.fact(name, Identity(cls))
     if isinstance(cls, abc.ABCMeta):
         walk.abstract()
+    if vars(cls).get("_is_protocol"):  # `isinstance` asks for its members
+        members = typing._get_protocol_attrs(cls)  # type: ignore[attr-defined]
+        walk.found.names |= members
+        walk.found.asked |= members
+    if reads_by_name(cls):
+        walk.found.computed = walk.found.anywhere = True
     foreign = [base for base in cls.__mro__ if not of_user(base.__module__)]
     if len(foreign) == len(cls.__mro__):
         return _foreign_class(walk, cls)
+    walk.visit(node_kind(cls), f"how objects of {name} are taken apart", None)
     if issubclass(cls, enum.Enum):
         visit_container(walk, cls._member_map_, name)
     walk.test("{}.__mro__ is not {}", cls, cls.__mro__)
     walk.found.of(cls)
+    if id(cls) in walk.found.made:
+        walk.found.of_new(cls)
     if of_user(type(cls).__module__):
         walk.type_of(type(cls), name)
     for base in cls.__mro__:
@@ -94,7 +105,7 @@ def visit_class(walk: "Walk", cls: type, name: str) -> None:
         elif base is cls:
             _class_attributes(walk, cls, foreign)
         else:
-            walk.type_of(base, base.__name__)
+            walk.type_of(base, base.__name__, made=id(cls) in walk.named.made)
     return None
 
 
@@ -104,7 +115,10 @@ def _class_attributes(walk: "Walk", cls: type, foreign: list[type]) -> None:
     walk.test("[*{}] != {}", held, [*held])
     walk.texts(cls, cls.__name__)
     for key, x in list(held.items()):
-        if key in _ABOUT_CLASSES or type(x).__name__ in ("member_descriptor", "_abc_data"):
+        asked = key in walk.named.names or (id(cls), key) in walk.named.marks
+        if type(x).__name__ in ("member_descriptor", "_abc_data") or (
+            key in _ABOUT_CLASSES and not asked
+        ):
             continue
         made = id(cls) in walk.named.made or key in walk.named.names
         if key in _MAKING and not made:

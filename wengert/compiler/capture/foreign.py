@@ -6,6 +6,8 @@ engine, which is assumed constant. All other code is the user's.
 
 import builtins
 import functools
+import importlib
+import operator
 import os
 import sys
 from pathlib import Path
@@ -78,17 +80,24 @@ _OPEN = frozenset(
 )
 #: Functions that read names that the walk can't foresee.
 _REFUSED = {
-    id(x): x.__name__ for x in (builtins.eval, builtins.exec, builtins.globals, __import__)
+    id(x): x.__name__
+    for x in (builtins.eval, builtins.exec, builtins.globals, __import__, importlib.import_module)
 } | {id(sys._getframe): "sys._getframe"}
 #: Modules whose functions do so.
 _REFUSED_MODULES = frozenset({"ctypes", "gc", "importlib", "inspect"})
-#: Functions that take an object and the name of an attribute.
-_READING = (getattr, hasattr, vars, dir, object.__getattribute__, type.__getattribute__)
+#: Functions, and classes of functions, that take the name of an attribute.
+_READING = (
+    *(getattr, hasattr, vars, dir, object.__getattribute__, type.__getattribute__),
+    *(operator.attrgetter, operator.methodcaller),
+)
 
 
 def package_of(module: Any) -> str:
     """The package of a module's name."""
-    return str(module or "").partition(".")[0]
+    package = str(module or "").partition(".")[0]
+    if package.startswith("namedtuple_") and package not in sys.modules:
+        return "collections"  # the globals of a constructor that `collections.namedtuple` makes
+    return package
 
 
 def of_user(module: str | None) -> bool:
@@ -115,7 +124,8 @@ def is_engine_class(kind: type) -> bool:
 
 def is_immutable(kind: type) -> bool:
     """Whether objects of a class never change."""
-    if of_user(kind.__module__) or issubclass(kind, BaseException):
+    ours = package_of(kind.__module__) == "wengert"  # `typing.Generic` may be a base
+    if ours or of_user(kind.__module__) or issubclass(kind, BaseException):
         return False
     for base in kind.__mro__[:-1] or (kind,):
         module = str(base.__module__)

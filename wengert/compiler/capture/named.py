@@ -107,6 +107,14 @@ class Named:
                 if known == id(cls):
                     self.follow(x, path)
 
+    def of_new(self, cls: type) -> None:
+        """Mark the attributes that methods read from objects of a class which code makes."""
+        owners = {id(base) for base in cls.__mro__}
+        for owner, (key, *path) in list(self.paths):
+            if owner in owners:
+                self.marks.update((base, key) for base in owners)
+                self.names.update(path)
+
     def follow(self, x: Any, path: Iterable[str]) -> None:
         """Mark a chain of attributes of an object, as far as the objects are known."""
         for key in path:
@@ -120,7 +128,10 @@ class Named:
                     method = vars(cls).get(key) if isinstance(x, type) else None
                     if isinstance(method, FunctionType):  # called with any first argument
                         self.owners.add((id(method.__code__), 0))
-            x = _attribute(x, key)
+            found = _attribute(x, key)
+            if found is Missing and "__getattr__" in dir(type(x)):  # it may ask another object
+                self.names.add(key)
+            x = found
 
 
 #: Classes written in C with the usual attribute lookup.

@@ -92,11 +92,6 @@ class RawArray(Traced):
             raise _refused(f"{name} of a raw array gives no array")
         return found
 
-    def alike(self, array: Any) -> Any:
-        found = RawArray(array.inner, array.value, array.trace)
-        # NumPy's functions return scalars for 0-d arrays.
-        return found[()] if isinstance(found.inner, np.ndarray) and not found.shape else found
-
     # -- the library's protocols -----------------------------------------------------------------
 
     def __array_ufunc__(  # type: ignore[override]
@@ -275,6 +270,25 @@ for _name in ("neg", "pos", "abs", "invert"):
     setattr(RawArray, f"__{_name}__", _unary(_name, getattr(operator, _name)))
 
 namespaces[RawArray] = traced
+
+
+def _in_kind(self: Traced, like: Any) -> Any:
+    if not hasattr(like, "dtype"):
+        raise TraceError(
+            f"{user_line()}: what a transform answers to a Python number is a Python number, which "
+            "differs from call to call, and the program would keep that of this one. Give it a "
+            "Tensor"
+        )
+    found = RawArray(self.inner, self.value, self.trace)
+    scalar = isinstance(self.inner, np.generic)
+    if not (scalar or isinstance(self.inner, np.ndarray)) or self.shape:
+        return found
+    if scalar == isinstance(like, np.generic):
+        return found
+    return found.call("asarray", np.asarray, (found,)) if scalar else found[()]
+
+
+Traced.in_kind = _in_kind  # type: ignore[assignment,method-assign]
 
 
 def check_class(x: Any, name: str) -> None:

@@ -273,7 +273,8 @@ class _Reader:
             self.imports.append((step.argval, _level(steps[:at])))
             self.names.update(step.argval.split("."))
         elif step.opname == "MATCH_CLASS":
-            self.computed = True  # by `__match_args__`
+            self.computed = True
+            self.names.add("__match_args__")
 
     def _asked_of(self, given: Sequence[Sequence[dis.Instruction]]) -> Chain:
         """The argument of a call of `type`."""

@@ -310,7 +310,7 @@ def _traced(
         check_names(functions)
         check_asked(call, functions)
         seen = call.trace.watched = watch or needed(call.state.objects, functions)
-        with Watch(stop=True).on() if seen else nullcontext():
+        with Watch(functions, stop=True).on() if seen else nullcontext():
             returned = function(*args, **kwargs)
         check_arguments(call, (args, kwargs))
         recording, answer = _recorded(call, returned, (args, kwargs))

@@ -318,15 +318,19 @@ def _set_members(x: Any, before: Parts, now: Parts) -> None:
     x.update(before)
 
 
+#: Attributes that hold what is known anyway: the second is what `copy` keeps in classes.
+_CACHES = frozenset({PROGRAMS, "__slotnames__"})
+
+
 def _attributes(x: Any) -> Parts:
-    return {key: held for key, held in vars(x).items() if key != PROGRAMS}
+    return {key: held for key, held in vars(x).items() if key not in _CACHES}
 
 
 def _set_attributes(x: Any, before: Parts, now: Parts) -> None:
     held = vars(x)
-    programs = {key: held[key] for key in held.keys() & {PROGRAMS}}
+    caches = {key: held[key] for key in held.keys() & _CACHES}
     held.clear()
-    held.update({**before, **programs})
+    held.update({**before, **caches})
 
 
 def _of_tensor(x: Tensor) -> Parts:

@@ -9,7 +9,7 @@ from wengert.compiler.capture.recorded import Backward, End, Outside, Ref, Sweep
 from wengert.compiler.capture.snapshot import Change
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import inner_array
-from wengert.compiler.capture.watch import Watch
+from wengert.compiler.capture.watch import Watch, functions_of
 from wengert.compiler.program import Program, values_in
 from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked
@@ -48,7 +48,8 @@ def programs(
     }
     found, outputs = list[Backward](), list(call.outputs)
     before = [*call.before.changes()]
-    with unhooked(call.tensors), Watch(stop=True).on():
+    functions = functions_of(call.state.objects, call.function)
+    with unhooked(call.tensors), Watch(functions, stop=True).on():
         for results, joined in _stages({k: leaves[k]._node for k in first.values()}):
             every = tuple(range(len(results)))
             chosen = [every, *[(k,) for k in every if len(every) > 1]]

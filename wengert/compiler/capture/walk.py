@@ -16,9 +16,10 @@ import importlib.util
 import operator
 import os
 import sys
+import typing
 from collections import deque
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, GenericAlias, MethodType, ModuleType, UnionType
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ from wengert.nn.hooks import HOOKS
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.hooks import Extra, Hooked
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["find_state", "is_leaf"]
@@ -147,6 +149,10 @@ def is_leaf(name: str, x: Any) -> bool:
     if isinstance(x, Tensor):
         if isinstance(x._node, Hooked):
             raise TraceError(f"{name} is an argument with hooks, which can't be compiled")
+        if of_user(type(x).__module__):
+            raise TraceError(
+                f"{name} is an argument of a subclass of Tensor, which can't be compiled"
+            )
         return True
     return type(x) in PLAIN or isinstance(x, np.generic | TracedNumber | Lifted) or is_array(x)
 
@@ -168,7 +174,7 @@ class Walk:
         """Visit all that a call reaches, except optimisers' contents."""
         for x in nodes:
             if isinstance(x, type):
-                self.type_of(x, "an argument")
+                self.type_of(x, "an argument", made=True)
             else:
                 self.visit(x, "a field of an argument", None)
         for name, x in arguments:
@@ -203,10 +209,12 @@ class Walk:
         *,
         owner: type | None = None,
         looked_at: bool = False,
+        made: bool = True,
     ) -> None:
         """Visit an object at a place, and guard the place unless ``looked_at`` says it is guarded.
 
-        For a method, ``owner`` is the class of its first argument.
+        For a method, ``owner`` is the class of its first argument; for a class, ``made`` says
+        whether code may make objects of it.
         """
         kind = type(x)
         if kind in NUMBERS and place is not None and not looked_at and self._is_count(place):
@@ -218,7 +226,7 @@ class Walk:
                 self.state.held.append((place, x))
             return
         if isinstance(x, type):
-            if name != "__class__":
+            if made and name != "__class__":
                 self.found.made.add(id(x))
                 self.state.types |= x is type
         elif kind is FunctionType and of_user(x.__globals__.get("__name__")):
@@ -264,12 +272,9 @@ class Walk:
         self.state.shares.append(len(numbers) if shared is None else shared)
         numbers.append(place)
 
-    def type_of(self, cls: type, name: str) -> None:
-        """Visit the class of an object, or a base of it."""
-        made = id(cls) in self.found.made
-        self.visit(cls, f"type of {name}", None)
-        if not made and not self.named.untyped:
-            self.found.made.discard(id(cls))
+    def type_of(self, cls: type, name: str, *, made: bool = False) -> None:
+        """Visit the class of an object, or a base of a class, of which code makes objects."""
+        self.visit(cls, f"type of {name}", None, made=made or self.named.untyped)
 
     def reached(self, x: Any, name: str) -> None:
         """Add a mutable object, and its name."""
@@ -292,6 +297,13 @@ class Walk:
                 self.found.names.update(str(path).split("."))
         elif reads_by_name(x):
             self.found.computed = self.found.anywhere = True
+
+    def _row(self, x: Primitive, name: str) -> None:
+        """Visit the rules of an operation, which may be the user's."""
+        self.opaque(x, name)
+        for rule in (x.forward, x.batch, x.identity, *x.rules.values(), *x.jvps.values()):
+            if isinstance(rule, FunctionType):
+                self.visit(rule, f"a rule of {x.name}", None)
 
     # -- arrays --------------------------------------------------------------------------------
 
@@ -345,6 +357,7 @@ class Walk:
         mine = of_user(f.__globals__.get("__name__"))
         self.fact(name, Identity(code if mine or not is_module_level(f) else f))
         if not mine and is_module_level(f):
+            refuse(f)
             return
         self.state.objects.append(f)
         for key in ("__code__", "__defaults__", "__kwdefaults__"):
@@ -540,6 +553,9 @@ _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
     (CONTAINERS, visit_container),
     (slice, _parts("start", "stop", "step")),
     ((staticmethod, classmethod), _parts("__func__")),
+    (GenericAlias, _parts("__origin__", "__args__")),
+    (UnionType, _parts("__args__")),
+    ((typing._BaseGenericAlias, typing.NewType), _parts("__dict__")),  # type: ignore[attr-defined]
     (functools.cached_property, _parts("func")),  # its value is in the object's ``__dict__``
     (functools._lru_cache_wrapper, Walk._cached),
     ((type(len), type([].__len__)), Walk._builtin),
@@ -552,6 +568,8 @@ def _visitor(kind: type) -> Visitor | None:
     """The visitor for objects of a class; None if they can't be guarded."""
     if issubclass(kind, TracedNumber | Lifted):
         return Walk.opaque
+    if issubclass(kind, Primitive):
+        return Walk._row
     if is_engine_class(kind):
         return Walk.opaque
     for kinds, visit in _VISITORS:

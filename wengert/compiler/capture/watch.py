@@ -16,6 +16,7 @@ from functools import cache
 from itertools import takewhile
 from types import (
     BuiltinFunctionType,
+    CodeType,
     FrameType,
     FunctionType,
     GeneratorType,
@@ -91,6 +92,9 @@ class Watch:
 
     Parameters
     ----------
+    functions : iterable of function
+        The user's functions that the walk has reached. Other code of the user's, which only foreign
+        code names (``close`` in `contextlib.closing`), may read what is not guarded.
     stop : bool
         Whether an impure call raises `Stopped` before it is made.
 
@@ -100,9 +104,10 @@ class Watch:
         The first impure call with its line; "" if there was none.
     """
 
-    def __init__(self, *, stop: bool) -> None:
+    def __init__(self, functions: Iterable[Any], *, stop: bool) -> None:
         self.met = ""
         self._stop = stop
+        self._reached = {code for f in functions for code in _codes(f.__code__)}
         # The globals of code that is the user's, and of other code.
         self._users, self._others = set[int](), set[int]()
         self._collecting = False
@@ -136,14 +141,21 @@ class Watch:
         else:
             return
         # A fast exit for the engine's calls, nearly all.
-        if id(caller.f_globals) in self._others or not self._of_user(caller):
+        if id(frame.f_globals) in self._others and id(caller.f_globals) in self._others:
             return
         if self._collecting:  # finalisers of any objects may run
             return
-        if event == "c_call":
+        if event == "call" and self._of_user(frame):
+            if frame.f_code not in self._reached:
+                self._meet(
+                    caller, f"{frame.f_code.co_qualname}, to which no name in the code leads,"
+                )
+        elif not self._of_user(caller):
+            return
+        elif event == "c_call":
             if not _harmless(arg):
                 self._meet(frame, _title(arg))
-        elif not self._of_user(frame):
+        else:
             module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_qualname
             if not _pure(module, name) and not _of_collector(frame):
                 self._meet(caller, f"{module}.{name}")
@@ -180,6 +192,14 @@ class Watch:
         if event == "exception":  # before `finally`, `except` and `__exit__` run
             sys.setprofile(self._hook)
         return self._leaving
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of all functions and classes inside."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
 
 
 def _importing(frame: FrameType) -> bool:
@@ -273,7 +293,7 @@ def functions_of(objects: Iterable[Any], function: Callable[..., Any]) -> list[A
     found: dict[int, Any] = {}
     for x in (*objects, function):
         x = x.__func__ if isinstance(x, MethodType) else x  # others may fake it
-        if isinstance(x, FunctionType) and of_user(x.__module__):
+        if isinstance(x, FunctionType) and of_user(x.__globals__.get("__name__")):
             found[id(x)] = x
     return list(found.values())
 
