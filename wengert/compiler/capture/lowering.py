@@ -39,6 +39,8 @@ from wengert.interpreters.lifted import bottom
 
 __all__ = ["lowered"]
 
+_SEQUENCES: Final = (tuple, list)
+
 
 class _WholeError(Exception):
     """A kernel can't be lowered: it is recorded as one call."""
@@ -155,8 +157,8 @@ def _called(
 ) -> Any:
     """Record a call that a kernel makes, and return its result."""
     trace: Any = current()
-    given = {name: _given(x) for name, x in keywords.items()}
-    answer = trace.call(name, function, _given(tuple(operands)), given)
+    given = {name: _given(x) for name, x in keywords.items()} if keywords else keywords
+    answer = trace.call(name, function, tuple([_given(x) for x in operands]), given)
     if answer is None:  # it has written into an array
         raise _WholeError
     return _handed(answer, own=own)
@@ -164,21 +166,23 @@ def _called(
 
 def _given(x: Any) -> Any:
     """A kernel's operand as a traced value."""
-    if isinstance(x, _Array):
+    kind = type(x)
+    if kind is _Array:
         return x.traced
-    if isinstance(x, _Number):
+    if kind is _Number:
         return x.live
-    return type(x)(map(_given, x)) if type(x) in (tuple, list) and not is_literal(x) else x
+    return kind(map(_given, x)) if kind in _SEQUENCES and not is_literal(x) else x
 
 
 def _handed(x: Any, *, own: bool = False, decides: bool = False) -> Any:
     """A traced value as a kernel's operand."""
-    if isinstance(x, Traced):
-        return _Array(x, own=own)
-    if type(x) is TracedNumber:
+    kind = type(x)
+    if kind is TracedNumber:
         return _Number(x, decides=decides)
-    if type(x) in (tuple, list) and not is_literal(x):
-        return type(x)([_handed(part, own=own) for part in x])
+    if issubclass(kind, Traced):
+        return _Array(x, own=own)
+    if kind in _SEQUENCES and not is_literal(x):
+        return kind([_handed(part, own=own) for part in x])
     return x
 
 

@@ -251,7 +251,8 @@ class Trace:
         """Call a function on the inner arrays, and record it."""
         if not self.here():
             raise self.closed(operands)
-        if is_draw(name) and (drawn := self.draws.repeated(name, operands, parameters)) is not None:
+        draws = is_draw(name)
+        if draws and (drawn := self.draws.repeated(name, operands, parameters)) is not None:
             return drawn
         operands = tuple(operands)
         try:
@@ -278,19 +279,13 @@ class Trace:
         value = Value.like(answer)
         self._add(name, bare(function), operands, parameters, (value,), answer, pure)
         result = Traced(answer, value, self)
-        if is_draw(name):
+        if draws:
             self.draws.made(name, operands, parameters, result)
         return result
 
     def look(self, function: Callable[..., Any], operands: Sequence[Any]) -> None:
         """Record a check: a function that raises for some values, and returns nothing."""
-        if not self.here():
-            raise self.closed(operands)
-        try:
-            function(*_inner(tuple(operands)))
-        except Exception as error:
-            self._failed(function.__name__, error)
-            raise
+        self._computed(function.__name__, function, operands)
         self._add("look", function, tuple(operands), _NO_PARAMETERS, (), (), False)
 
     def mark(self) -> tuple[int, str]:
@@ -309,8 +304,6 @@ class Trace:
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Compute and record arithmetic of Python numbers."""
-        if not self.here():
-            raise self.closed(operands)
         answer = self._computed(name, function, operands)
         value = Value.like(answer)
         self.numbers[value] = answer
@@ -325,6 +318,8 @@ class Trace:
         return TracedNumber(answer, value, self)
 
     def _computed(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        if not self.here():
+            raise self.closed(operands)
         try:
             return function(*_inner(tuple(operands)))
         except Exception as error:  # a shift by a negative number, say, which is a ValueError
