@@ -24,7 +24,6 @@ from wengert.compiler.capture.places import (
     State,
     contents,
     dump,
-    is_array,
     same,
 )
 from wengert.compiler.capture.recorded import Recording, Ref, Swept, behind
@@ -205,7 +204,7 @@ class Glue:
             (self._at(place), place.get(), kind)
             for place, kind in zip(state.arrays, signature["a raw array of the state"], strict=True)
         ]
-        raws += [(self._bind(x), x, kind_of(x)) for x in state.objects if is_array(x)]
+        raws += [(self._bind(x), x, kind_of(x)) for x in state.raws]
         for name, kind, leaf in zip(args, signature["an argument"], leaves, strict=True):
             if isinstance(leaf, Tensor):
                 self._check(f"type({name}) is not {self._bind(type(leaf))}")
