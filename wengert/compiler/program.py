@@ -244,6 +244,11 @@ class Program:
             known.update(zip(step.results, step.run(known), strict=True))
         return substitute(self.outputs, known)  # type: ignore[no-any-return]
 
+    def read(self) -> set[Value]:
+        """The values that instructions use, or that are outputs."""
+        used = [value for step in self.instructions for value in step.used()]
+        return {*used, *values_in(self.outputs)}
+
     def __str__(self) -> str:
         """The Wengert list."""
         lines = [f"inputs {', '.join(map(repr, self.inputs))}"]

@@ -445,7 +445,7 @@ class Trace:
         cut = dead(Program(tuple(self.inputs), (*steps, *after), tuple(outputs)))
         if len(cut.instructions) > len(after):  # `after` has no duplicates
             cut = dead(common(cut))
-        read = {*cut.outputs, *[value for step in cut.instructions for value in step.used()]}
+        read = cut.read()
         return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
 
     def given(self, number: TracedNumber) -> bool:
