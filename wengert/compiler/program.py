@@ -93,6 +93,11 @@ class Value:
             size *= length
         return size
 
+    def alike(self, other: "Value") -> bool:
+        """Whether another value has the same shape, dtype and memory layout."""
+        mine, its = (self.shape, self.order), (other.shape, other.order)
+        return bool(mine == its and self.dtype == other.dtype)
+
     def __repr__(self) -> str:
         return f"%{self.number}"
 

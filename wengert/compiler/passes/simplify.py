@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from wengert.backends import dtype_of
 from wengert.compiler.passes.forms import fresh, row
@@ -125,7 +125,8 @@ def simplify(program: Program) -> Program:
         found = row(step)
         if found is not None and found.identity is not None and not step.several:
             equal, result = found.identity(Call(step, known, found)), step.result
-            if _stands_for(equal, result) and _free(equal, result, known, apart):
+            alike = isinstance(equal, Value) and equal.alike(result)
+            if alike and _free(equal, result, known, apart):
                 same[result] = equal
                 continue
         known.learn(step, found)
@@ -133,12 +134,6 @@ def simplify(program: Program) -> Program:
         return program
     outputs = substitute(program.outputs, same)
     return replace(program, instructions=tuple(steps), outputs=outputs)
-
-
-def _stands_for(x: Any, result: Value) -> TypeGuard[Value]:
-    """Whether an operand has the result's shape, dtype and memory layout."""
-    same = isinstance(x, Value) and x.shape == result.shape and x.order == result.order
-    return same and x.dtype == result.dtype
 
 
 def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:
