@@ -167,7 +167,7 @@ def settable(place: Place) -> bool:
 
 def _makes_items(x: Any) -> bool:
     """Whether a dict makes missing items when they are read."""
-    return isinstance(x, dict) and hasattr(type(x), "__missing__")
+    return type(x) is not dict and isinstance(x, dict) and hasattr(type(x), "__missing__")
 
 
 def slots_of(cls: type) -> list[str]:

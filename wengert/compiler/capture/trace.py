@@ -237,7 +237,7 @@ class Trace:
             self._check_shape("indexing with a mask", row.dynamic == "masks")
         if forward is not None and not whole:
             return forward(traced, *operands, **parameters)
-        return self.call(name, function, operands, parameters, pure=not is_draw(name))
+        return self.call(name, function, operands, parameters, pure=row is None or row.pure)
 
     def call(
         self,
@@ -251,7 +251,7 @@ class Trace:
         """Call a function on the inner arrays, and record it."""
         if not self.here():
             raise self.closed(operands)
-        draws = is_draw(name)
+        draws = not pure and is_draw(name)
         if draws and (drawn := self.draws.repeated(name, operands, parameters)) is not None:
             return drawn
         operands = tuple(operands)
