@@ -12,7 +12,6 @@ from wengert.compiler.capture.calls import Layout
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
 from wengert.compiler.capture.recorded import Recording, Ref
-from wengert.compiler.capture.recording import seldom_collected
 from wengert.compiler.capture.walk import is_leaf
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.exported import ExportedProgram, exported_program
@@ -82,7 +81,7 @@ class Replay:
     @cached_property
     def whole(self) -> Program:
         """The program after the passes for all libraries."""
-        return seldom_collected(lambda: optimise(self.recording.program))
+        return optimise(self.recording.program)
 
     @cached_property
     def program(self) -> Program:
@@ -105,7 +104,7 @@ class Replay:
     @cached_property
     def emitted(self) -> Emitted:
         """The program as calls of the library."""
-        return seldom_collected(lambda: emit(self.program, self.recording.backend))
+        return emit(self.program, self.recording.backend)
 
     @property
     def source(self) -> str:

@@ -278,7 +278,7 @@ def record_call(
     call.trace.samples = samples
 
     def run() -> T:
-        recording, answer = seldom_collected(lambda: _traced(call, function, watch))
+        recording, answer = _traced(call, function, watch)
         made = answer()
         call.leave()
         call.forget()
