@@ -8,6 +8,7 @@ arguments and state, or the sweep raises an error.
 from _thread import get_ident
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
@@ -175,11 +176,8 @@ class Adjoint:
 
 def adjoints_of(found: Recording, rerun: Rerun, copies: Any) -> list[Adjoint]:
     """The sweeps of a recording, in topological order of the results."""
-    adjoints, before = list[Adjoint](), 0
-    for behind in found.backward:
-        adjoints.append(Adjoint(behind, rerun, copies, before))
-        before += len(behind.sweeps)
-    return adjoints
+    before = accumulate([len(behind.sweeps) for behind in found.backward], initial=0)
+    return [Adjoint(x, rerun, copies, at) for x, at in zip(found.backward, before, strict=False)]
 
 
 def attach(

@@ -50,15 +50,15 @@ class _Number:
     """A traced number, as a kernel gets it.
 
     It compares unequal to all: kernels skip factors of 1, which change no bits. Only a complex
-    infinity times 1 differs from itself; beside complex arrays (``decides``) the comparison is made
-    and recorded.
+    infinity times 1 differs from itself; beside complex arrays the comparison is made and recorded.
     """
 
-    def __init__(self, live: TracedNumber, *, decides: bool = False) -> None:
-        self.live, self.decides = live, decides
+    def __init__(self, live: TracedNumber, beside: Sequence[Any]) -> None:
+        self.live, self.beside = live, beside
 
     def __eq__(self, other: object) -> bool:
-        return self.decides and self.live == other
+        complex_ = any(isinstance(x, Traced) and x.dtype.kind == "c" for x in self.beside)
+        return complex_ and self.live == other
 
     __hash__ = object.__hash__
 
@@ -174,11 +174,11 @@ def _given(x: Any) -> Any:
     return kind(map(_given, x)) if kind in _SEQUENCES and not is_literal(x) else x
 
 
-def _handed(x: Any, *, own: bool = False, decides: bool = False) -> Any:
-    """A traced value as a kernel's operand."""
+def _handed(x: Any, beside: Sequence[Any] = (), *, own: bool = False) -> Any:
+    """A traced value as a kernel's operand ``beside`` others."""
     kind = type(x)
     if kind is TracedNumber:
-        return _Number(x, decides=decides)
+        return _Number(x, beside)
     if issubclass(kind, Traced):
         return _Array(x, own=own)
     if kind in _SEQUENCES and not is_literal(x):
@@ -287,10 +287,9 @@ def _pieces(
 ) -> Any:
     """Record the calls of a kernel; NotImplemented if it can't be lowered."""
     before = trace.mark()
-    decides = any(isinstance(x, Traced) and x.dtype.kind == "c" for x in operands)
-    given = {k: _handed(x, decides=decides) for k, x in parameters.items()}
+    given = {k: _handed(x, operands) for k, x in parameters.items()}
     try:
-        made = _in_pieces(kernel)(*[_handed(x, decides=decides) for x in operands], **given)
+        made = _in_pieces(kernel)(*[_handed(x, operands) for x in operands], **given)
     except TraceError:
         raise
     except Exception:  # recorded as one call, the kernel raises the same error, or none
