@@ -26,8 +26,8 @@ from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
-from wengert.compiler.passes.common import common
 from wengert.compiler.passes.dead import dead
+from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import (
     Instruction,
     Line,
@@ -444,7 +444,7 @@ class Trace:
         steps = [step for step in self.instructions if step.name.startswith("number.")]
         cut = dead(Program(tuple(self.inputs), (*steps, *after), tuple(outputs)))
         if len(cut.instructions) > len(after):  # `after` has no duplicates
-            cut = dead(common(cut))
+            cut = dead(simplify(cut))
         read = cut.read()
         return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
 
