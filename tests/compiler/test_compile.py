@@ -285,8 +285,9 @@ def test_an_error_changes_nothing():
 def test_the_cache_is_bounded():
     f = wg.compile(lambda x: x + 1, cache_size=2)
     f(wg.ones(1)), f(wg.ones(2))
-    with pytest.warns(RuntimeWarning, match=r"recorded .* 3 times, and keeps 2 programs"):
+    with pytest.warns(RuntimeWarning, match=r"recorded .* 3 times, and keeps 2 programs") as told:
         f(wg.ones(3))
+    assert told[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         f(wg.ones(3))

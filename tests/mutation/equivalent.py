@@ -62,7 +62,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         'PARTS: Final = ("", "linalg", "fft", "special", "nn", "nn.functional", \'lax_\')',
     ): "JAX has it, and NumPy has not",
     (
-        "wengert/compiler/passes/common.py",
+        "wengert/compiler/passes/simplify.py",
         "if kind is Value or x is None or kind is str or kind is int or kind is bool:",
         "if (kind is Value and x is None and (kind is str) and (kind is int) and (kind is bool)):",
     ): "a short cut to a key that tells as much",

@@ -7,7 +7,8 @@ arguments and state, or the sweep raises an error.
 
 from _thread import get_ident
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
@@ -131,8 +132,7 @@ def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
         return "it draws random numbers"
     if any(hasattr(x, "dtype") and not isinstance(x, Tensor) for x in leaves):
         return "it takes raw arrays"
-    inputs = zip(found.refs, found.program.inputs, strict=True)
-    others = {value for ref, value in inputs if ref.kind not in ("tensor", "leaf")}
+    others = {value for ref, value in found.inputs.items() if ref.kind not in ("tensor", "leaf")}
     if others and any(not others.isdisjoint(x.used()) for x in found.program.instructions):
         return "it reads gradients, or an optimizer"
     return ""
@@ -167,24 +167,17 @@ class Adjoint:
         return {
             swept.results: (
                 swept,
-                self._copies.pool(program, emitted.function, partial(_itself, program)),
+                self._copies.pool(program, emitted.function),
                 [x.order for x in swept.program.inputs[len(swept.kept) :]] if buffered else None,
             )
             for swept, program, emitted in self._emitted
         }
 
 
-def _itself(program: Program) -> Program:
-    return program
-
-
 def adjoints_of(found: Recording, rerun: Rerun, copies: Any) -> list[Adjoint]:
     """The sweeps of a recording, in topological order of the results."""
-    adjoints, before = list[Adjoint](), 0
-    for behind in found.backward:
-        adjoints.append(Adjoint(behind, rerun, copies, before))
-        before += len(behind.sweeps)
-    return adjoints
+    before = accumulate([len(behind.sweeps) for behind in found.backward], initial=0)
+    return [Adjoint(x, rerun, copies, at) for x, at in zip(found.backward, before, strict=False)]
 
 
 def attach(

@@ -22,7 +22,7 @@ from wengert.compiler.capture.calls import (
 from wengert.compiler.capture.errors import CompileError, CountError, DecisionError, TraceError
 from wengert.compiler.capture.places import PROGRAMS, State, WalkOptions
 from wengert.compiler.capture.recorded import Recording
-from wengert.compiler.capture.recording import raised_inside, record_call
+from wengert.compiler.capture.recording import raised_inside, record_call, seldom_collected
 from wengert.compiler.capture.snapshot import Snapshot
 from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.walk import find_state
@@ -307,7 +307,7 @@ class Compiled(Generic[P, R]):
                 raise RefusedError(Refusal(None, _WAITED))
             self._busy = get_ident()
             try:
-                return self._looked(call)
+                return seldom_collected(lambda: self._looked(call))
             finally:
                 self._busy = 0
 
@@ -553,7 +553,7 @@ class Compiled(Generic[P, R]):
             f"{self._options.size} programs: {why}. Make what differs the same in each call, or "
             "give wg.compile a larger cache_size",
             RuntimeWarning,
-            stacklevel=8,
+            stacklevel=12,
         )
 
     def _why(self, signature: dict[str, Any]) -> str:

@@ -93,6 +93,11 @@ class Value:
             size *= length
         return size
 
+    def alike(self, other: "Value") -> bool:
+        """Whether another value has the same shape, dtype and memory layout."""
+        mine, its = (self.shape, self.order), (other.shape, other.order)
+        return bool(mine == its and self.dtype == other.dtype)
+
     def __repr__(self) -> str:
         return f"%{self.number}"
 
@@ -243,6 +248,11 @@ class Program:
         for step in self.instructions:
             known.update(zip(step.results, step.run(known), strict=True))
         return substitute(self.outputs, known)  # type: ignore[no-any-return]
+
+    def read(self) -> set[Value]:
+        """The values that instructions use, or that are outputs."""
+        used = [value for step in self.instructions for value in step.used()]
+        return {*used, *values_in(self.outputs)}
 
     def __str__(self) -> str:
         """The Wengert list."""

@@ -12,7 +12,6 @@ from wengert.compiler.capture.calls import Layout
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
 from wengert.compiler.capture.recorded import Recording, Ref
-from wengert.compiler.capture.recording import seldom_collected
 from wengert.compiler.capture.walk import is_leaf
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.exported import ExportedProgram, exported_program
@@ -65,8 +64,6 @@ class Replay:
         self.used = _now()
         self.left: int | None = 0
         self.checked = False
-        self._emitted: Emitted | None = None
-        self._pool: Pool | None = None
         self.adjoints = adjoints_of(found, rerun, self._copies)
         #: Puts results that require grad on the tape.
         self.attach = partial(attach, self.adjoints)
@@ -84,7 +81,7 @@ class Replay:
     @cached_property
     def whole(self) -> Program:
         """The program after the passes for all libraries."""
-        return seldom_collected(lambda: optimise(self.recording.program))
+        return optimise(self.recording.program)
 
     @cached_property
     def program(self) -> Program:
@@ -97,20 +94,17 @@ class Replay:
 
     def _becomes(self) -> dict[Value, Value]:
         """The outputs that are the next values of inputs, each with its input."""
-        inputs = dict(zip(self.recording.refs, self.whole.inputs, strict=True))
+        inputs = self.recording.inputs
         return {
             self.whole.outputs[effect.output]: inputs[effect.ref]
             for effect in self.recording.effects
             if effect.output is not None and effect.ref in inputs and not effect.new
         }
 
-    @property
+    @cached_property
     def emitted(self) -> Emitted:
         """The program as calls of the library."""
-        if self._emitted is None:
-            backend = self.recording.backend
-            self._emitted = seldom_collected(lambda: emit(self.program, backend))
-        return self._emitted
+        return emit(self.program, self.recording.backend)
 
     @property
     def source(self) -> str:
@@ -118,15 +112,13 @@ class Replay:
         parts = [self.emitted.source]
         return "\n\n".join([*parts, *(x for each in self.adjoints for x in each.sources)])
 
-    @property
+    @cached_property
     def pool(self) -> Pool:
         """The copies of the program."""
-        if self._pool is None:
-            program, remake = self.program, partial(flatten, self.whole, self._becomes())
-            copy: Callable[[], Program] = remake if self._is_numpy else lambda: program
-            self._pool = self._copies.pool(program, self.emitted.function, copy)
-            pools.add(self._pool)
-        return self._pool
+        remake = partial(flatten, self.whole, self._becomes()) if self._is_numpy else None
+        pool = self._copies.pool(self.program, self.emitted.function, remake)
+        pools.add(pool)
+        return pool
 
     def save(self, path: str | Path, name: str, state: State) -> None:
         """Write the program and the present state into files."""
@@ -245,14 +237,16 @@ class Copies:
         kept = ("numpy", "cupy") if capture else ("numpy",)
         self.needed = backend is not None and backend.name in kept
 
-    def pool(self, program: Program, function: Function, remake: Callable[[], Program]) -> Pool:
-        """The pool of a program; ``remake`` makes programs for copies."""
+    def pool(
+        self, program: Program, function: Function, remake: Callable[[], Program] | None = None
+    ) -> Pool:
+        """The pool of a program; ``remake`` makes programs for copies that can't share it."""
         first = self._finished(program, function)
 
         def another() -> Function:
             if not self.needed:
                 return first
-            copy = remake()
+            copy = program if remake is None else remake()
             return self._finished(copy, emit(copy, self.backend).function)
 
         return Pool(first, another)

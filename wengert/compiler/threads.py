@@ -143,18 +143,19 @@ def exclusive() -> Iterator[bool]:
         yield True
         return
     stopped = list[Pool]()
+
+    def ready() -> bool:
+        running = [pool for pool in stopped if not pool.stop()]  # asks all of them
+        return not running and all(thread == me for thread in list(_eager))
+
     try:
         _owner = me
         stopped += pools
-        yield _wait(lambda: _stopped(stopped) and not _others_run(me), PAUSE) or _lost(stopped)
+        yield _wait(ready, PAUSE) or _lost(stopped)
     finally:
         _owner = before
         for pool in stopped:
             pool.go_on()
-
-
-def _stopped(programs: list[Pool]) -> bool:
-    return not [pool for pool in programs if not pool.stop()]
 
 
 def _lost(programs: list[Pool]) -> bool:
@@ -178,10 +179,6 @@ def _runs(frame: FrameType | None, mine: bool) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _others_run(me: int) -> bool:
-    return any(thread != me for thread in list(_eager))
 
 
 @contextmanager

@@ -272,6 +272,23 @@ def test_another_profiler_goes_on():
     assert seen["__call__"]
 
 
+def test_a_stopped_recording_leaves_no_hook_to_a_tracer():
+    """As under `coverage`: what it traces would later be stopped as the user's impure calls."""
+
+    def tracer(frame, event, arg):
+        return tracer
+
+    step = wg.compile(lambda x: x * time.time(), check=0)
+    with contextlib.ExitStack() as stack:  # whose calls no hook of the watch stops
+        stack.callback(sys.setprofile, sys.getprofile())
+        stack.callback(sys.settrace, sys.gettrace())
+        sys.settrace(tracer)
+        step(wg.ones(2))
+        assert sys.gettrace() is tracer
+        assert sys.getprofile() is None
+    assert "time.time is called" in str(step.report)
+
+
 def test_python_s_own_profiler_goes_on():
     f = wg.compile(lambda x: x * 2.0)
     profile = cProfile.Profile()

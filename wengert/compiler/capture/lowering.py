@@ -39,6 +39,8 @@ from wengert.interpreters.lifted import bottom
 
 __all__ = ["lowered"]
 
+_SEQUENCES: Final = (tuple, list)
+
 
 class _WholeError(Exception):
     """A kernel can't be lowered: it is recorded as one call."""
@@ -48,15 +50,15 @@ class _Number:
     """A traced number, as a kernel gets it.
 
     It compares unequal to all: kernels skip factors of 1, which change no bits. Only a complex
-    infinity times 1 differs from itself; beside complex arrays (``decides``) the comparison is made
-    and recorded.
+    infinity times 1 differs from itself; beside complex arrays the comparison is made and recorded.
     """
 
-    def __init__(self, live: TracedNumber, *, decides: bool = False) -> None:
-        self.live, self.decides = live, decides
+    def __init__(self, live: TracedNumber, beside: Sequence[Any]) -> None:
+        self.live, self.beside = live, beside
 
     def __eq__(self, other: object) -> bool:
-        return self.decides and self.live == other
+        complex_ = any(isinstance(x, Traced) and x.dtype.kind == "c" for x in self.beside)
+        return complex_ and self.live == other
 
     __hash__ = object.__hash__
 
@@ -155,8 +157,8 @@ def _called(
 ) -> Any:
     """Record a call that a kernel makes, and return its result."""
     trace: Any = current()
-    given = {name: _given(x) for name, x in keywords.items()}
-    answer = trace.call(name, function, _given(tuple(operands)), given)
+    given = {name: _given(x) for name, x in keywords.items()} if keywords else keywords
+    answer = trace.call(name, function, tuple([_given(x) for x in operands]), given)
     if answer is None:  # it has written into an array
         raise _WholeError
     return _handed(answer, own=own)
@@ -164,21 +166,23 @@ def _called(
 
 def _given(x: Any) -> Any:
     """A kernel's operand as a traced value."""
-    if isinstance(x, _Array):
+    kind = type(x)
+    if kind is _Array:
         return x.traced
-    if isinstance(x, _Number):
+    if kind is _Number:
         return x.live
-    return type(x)(map(_given, x)) if type(x) in (tuple, list) and not is_literal(x) else x
+    return kind(map(_given, x)) if kind in _SEQUENCES and not is_literal(x) else x
 
 
-def _handed(x: Any, *, own: bool = False, decides: bool = False) -> Any:
-    """A traced value as a kernel's operand."""
-    if isinstance(x, Traced):
+def _handed(x: Any, beside: Sequence[Any] = (), *, own: bool = False) -> Any:
+    """A traced value as a kernel's operand ``beside`` others."""
+    kind = type(x)
+    if kind is TracedNumber:
+        return _Number(x, beside)
+    if issubclass(kind, Traced):
         return _Array(x, own=own)
-    if type(x) is TracedNumber:
-        return _Number(x, decides=decides)
-    if type(x) in (tuple, list) and not is_literal(x):
-        return type(x)([_handed(part, own=own) for part in x])
+    if kind in _SEQUENCES and not is_literal(x):
+        return kind([_handed(part, own=own) for part in x])
     return x
 
 
@@ -283,10 +287,9 @@ def _pieces(
 ) -> Any:
     """Record the calls of a kernel; NotImplemented if it can't be lowered."""
     before = trace.mark()
-    decides = any(isinstance(x, Traced) and x.dtype.kind == "c" for x in operands)
-    given = {k: _handed(x, decides=decides) for k, x in parameters.items()}
+    given = {k: _handed(x, operands) for k, x in parameters.items()}
     try:
-        made = _in_pieces(kernel)(*[_handed(x, decides=decides) for x in operands], **given)
+        made = _in_pieces(kernel)(*[_handed(x, operands) for x in operands], **given)
     except TraceError:
         raise
     except Exception:  # recorded as one call, the kernel raises the same error, or none

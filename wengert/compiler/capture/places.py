@@ -167,7 +167,7 @@ def settable(place: Place) -> bool:
 
 def _makes_items(x: Any) -> bool:
     """Whether a dict makes missing items when they are read."""
-    return isinstance(x, dict) and hasattr(type(x), "__missing__")
+    return type(x) is not dict and isinstance(x, dict) and hasattr(type(x), "__missing__")
 
 
 def slots_of(cls: type) -> list[str]:
@@ -250,6 +250,8 @@ class State:
         Each Tensor once.
     arrays : list of Place
         Raw arrays that are inputs: those of optimisers, and the user's.
+    raws : list
+        Raw arrays that are guarded by their contents; they are among ``objects``, too.
     options : WalkOptions
         With which it was found.
     numbers : list of Place
@@ -277,6 +279,7 @@ class State:
     def __init__(self) -> None:
         self.tensors: list[TensorAt] = []
         self.arrays: list[Place] = []
+        self.raws: list[Any] = []
         self.options = WalkOptions()
         self.numbers: list[Place] = []
         self.shares: list[int] = []
@@ -298,7 +301,7 @@ class State:
 
     def reached_arrays(self) -> list[Any]:
         """The raw arrays: inputs, and those guarded by contents."""
-        return [place.get() for place in self.arrays] + [x for x in self.objects if is_array(x)]
+        return [place.get() for place in self.arrays] + self.raws
 
     def structure(self) -> tuple[Any, ...]:
         """The facts that the state's part of a signature consists of."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from wengert.backends import Backend
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.program import Program
+from wengert.compiler.program import Program, Value
 from wengert.func.trees import TreeDef
 from wengert.tape.autograd import ancestors
 from wengert.tape.node import AccumulateGrad, Node, Output, tick
@@ -202,6 +202,16 @@ class Recording:
     behind: dict[int, frozenset[int]]
     gone: frozenset[int]
     backend: Backend | None
+
+    @property
+    def inputs(self) -> dict[Ref, Value]:
+        """The program's inputs by their sources."""
+        return dict(zip(self.refs, self.program.inputs, strict=True))
+
+    def read(self) -> set[Ref]:
+        """The sources of the inputs that the program uses."""
+        read = self.program.read()
+        return {ref for ref, value in self.inputs.items() if value in read}
 
 
 class Outside(Node):

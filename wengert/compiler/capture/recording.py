@@ -222,7 +222,7 @@ class _Call:
         """Raise if raw arrays share memory that a replay would not share."""
         given = [(x.inner, True, x.value.name) for x in self._raws]
         called = self.state.called
-        given += [(x, True, called.get(id(x), "")) for x in self.state.objects if is_array(x)]
+        given += [(x, True, called.get(id(x), "")) for x in self.state.raws]
         for x in self.outputs:
             if isinstance(x, Traced):
                 raw = type(x) is RawArray
@@ -278,7 +278,7 @@ def record_call(
     call.trace.samples = samples
 
     def run() -> T:
-        recording, answer = seldom_collected(lambda: _traced(call, function, watch))
+        recording, answer = _traced(call, function, watch)
         made = answer()
         call.leave()
         call.forget()
@@ -432,7 +432,7 @@ def _check_found(call: _Call, leaves: Sequence[Any]) -> None:
 
 def _keep(call: _Call) -> None:
     """Copy constants that are guarded by contents, because they may be changed in place."""
-    reached = {id(x) for x in call.state.objects if is_array(x)}
+    reached = {id(x) for x in call.state.raws}
     constants = call.trace.constants
     constants |= {value: copied(x) for value, x in constants.items() if id(x) in reached}
 
@@ -487,7 +487,7 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         return "plain", leaf.plain_number()
     if isinstance(leaf, TracedNumber):
         return "number", call.output(leaf)
-    if is_array(leaf) and not any(leaf is x for x in call.state.objects):
+    if is_array(leaf) and not any(leaf is x for x in call.state.raws):
         return "array", call.made(leaf)
     if type(leaf) in PLAIN or _lasts(type(leaf)) or isinstance(leaf, FunctionType | type):
         return "plain", leaf

@@ -153,8 +153,8 @@ class Snapshot:
         held = [x for place in state.arrays if is_array(x := place.get())]
         made = cls((*tensors, *leaves, *held, *state.objects), at, contents=contents)
         known = {id(array) for array, _ in made._elements}
-        for x in state.objects:  # the user's code may write into raw arrays
-            if is_array(x) and id(x) not in known:
+        for x in state.raws:  # the user's code may write into them
+            if id(x) not in known:
                 made._copy(x, math.inf)  # the walk has limited its size
         return made
 

@@ -26,8 +26,8 @@ from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
-from wengert.compiler.passes.common import common
 from wengert.compiler.passes.dead import dead
+from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import (
     Instruction,
     Line,
@@ -237,7 +237,7 @@ class Trace:
             self._check_shape("indexing with a mask", row.dynamic == "masks")
         if forward is not None and not whole:
             return forward(traced, *operands, **parameters)
-        return self.call(name, function, operands, parameters, pure=not is_draw(name))
+        return self.call(name, function, operands, parameters, pure=row is None or row.pure)
 
     def call(
         self,
@@ -251,7 +251,8 @@ class Trace:
         """Call a function on the inner arrays, and record it."""
         if not self.here():
             raise self.closed(operands)
-        if is_draw(name) and (drawn := self.draws.repeated(name, operands, parameters)) is not None:
+        draws = not pure and is_draw(name)
+        if draws and (drawn := self.draws.repeated(name, operands, parameters)) is not None:
             return drawn
         operands = tuple(operands)
         try:
@@ -278,19 +279,13 @@ class Trace:
         value = Value.like(answer)
         self._add(name, bare(function), operands, parameters, (value,), answer, pure)
         result = Traced(answer, value, self)
-        if is_draw(name):
+        if draws:
             self.draws.made(name, operands, parameters, result)
         return result
 
     def look(self, function: Callable[..., Any], operands: Sequence[Any]) -> None:
         """Record a check: a function that raises for some values, and returns nothing."""
-        if not self.here():
-            raise self.closed(operands)
-        try:
-            function(*_inner(tuple(operands)))
-        except Exception as error:
-            self._failed(function.__name__, error)
-            raise
+        self._computed(function.__name__, function, operands)
         self._add("look", function, tuple(operands), _NO_PARAMETERS, (), (), False)
 
     def mark(self) -> tuple[int, str]:
@@ -309,8 +304,6 @@ class Trace:
 
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Compute and record arithmetic of Python numbers."""
-        if not self.here():
-            raise self.closed(operands)
         answer = self._computed(name, function, operands)
         value = Value.like(answer)
         self.numbers[value] = answer
@@ -325,6 +318,8 @@ class Trace:
         return TracedNumber(answer, value, self)
 
     def _computed(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        if not self.here():
+            raise self.closed(operands)
         try:
             return function(*_inner(tuple(operands)))
         except Exception as error:  # a shift by a negative number, say, which is a ValueError
@@ -449,8 +444,8 @@ class Trace:
         steps = [step for step in self.instructions if step.name.startswith("number.")]
         cut = dead(Program(tuple(self.inputs), (*steps, *after), tuple(outputs)))
         if len(cut.instructions) > len(after):  # `after` has no duplicates
-            cut = dead(common(cut))
-        read = {*cut.outputs, *[value for step in cut.instructions for value in step.used()]}
+            cut = dead(simplify(cut))
+        read = cut.read()
         return replace(cut, inputs=tuple([value for value in self.inputs if value in read]))
 
     def given(self, number: TracedNumber) -> bool:

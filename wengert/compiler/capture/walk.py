@@ -349,6 +349,7 @@ class Walk:
         if not backend_of(x).immutable:
             self.test("contents({}) != {}", x, held)
             self.state.objects.append(x)
+            self.state.raws.append(x)
 
     # -- functions -----------------------------------------------------------------------------
 

@@ -110,12 +110,13 @@ class Watch:
         self._reached = {code for f in functions for code in _codes(f.__code__)}
         # The globals of code that is the user's, and of other code.
         self._users, self._others = set[int](), set[int]()
-        self._collecting = False
+        self._collecting = self._watching = False
 
     @contextmanager
     def on(self) -> Iterator[None]:
         """Watch this thread in the ``with`` block; a hook that was set before is restored."""
         before, thread = (sys.getprofile(), sys.gettrace()), get_ident()
+        self._watching = True
 
         def collects(phase: str, info: dict[str, int]) -> None:
             if get_ident() == thread:
@@ -126,6 +127,7 @@ class Watch:
         try:
             yield
         finally:
+            self._watching = False
             if before[0] is None or callable(before[0]):
                 sys.setprofile(before[0])
             else:
@@ -189,7 +191,9 @@ class Watch:
         sys.settrace(self._leaving)
 
     def _leaving(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "exception":  # before `finally`, `except` and `__exit__` run
+        # Before `finally`, `except` and `__exit__` run; not once the watch has ended, where another
+        # trace function, as of `coverage`, goes on in the frames that this one was given.
+        if event == "exception" and self._watching:
             sys.setprofile(self._hook)
         return self._leaving
 

@@ -3,7 +3,7 @@
 import linecache
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -24,7 +24,7 @@ from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
-__all__ = ["Emitted", "emit", "with_copied_outputs", "wrapped"]
+__all__ = ["Emitted", "emit", "folded", "tupled", "with_copied_outputs"]
 
 _made: Callable[[], int] = count(1).__next__
 
@@ -155,10 +155,9 @@ class _Writer:
         lines = self._body()
         written = self.lines  # by line of the body
         answer = [self.speller.literal(x, self.known) for x in program.outputs]
-        around = ("", "") if len(answer) > 1 else ("(", ",)" if answer else ")")
-        lines += wrapped("    return ", answer, around)
+        lines += tupled("    return ", answer)
         inputs = [self.known[value] for value in program.inputs]
-        head = wrapped(f"def {self.name}", inputs, ("(", "):"), always=True)
+        head = folded(f"def {self.name}({', '.join(inputs)}):")
         parts = [sorted(self.speller.imports), constants + kept, kernels, [*head, *lines]]
         before = sum(len(part) + 1 for part in parts[:3] if part) + len(head)
         self.lines = {before + i + 1: written[i] for i in written}
@@ -232,7 +231,7 @@ class _Writer:
                     several = replace(step, results=tuple(made.values()), several=True)
                     self.lines[len(lines)] = several, tuple(made)
                     start = f"    {self.speller.function(at_once, 'at_once')}"
-                    lines += wrapped(start, [alone, *calls], ("(", ")"))
+                    lines += folded(f"{start}({', '.join([alone, *calls])})")
                     calls, made = [], {}
                 continue
             # Names of dead values are reused, which frees their arrays before the return.
@@ -242,27 +241,25 @@ class _Writer:
             if out is not None and form(step).statement:
                 self.known[step.result] = out
                 self.lines[len(lines)] = step, (out,)
-                lines += _folded(f"    {call}")
+                lines += folded(f"    {call}")
                 continue
             for value in step.results:
                 wanted = names[value]
                 self.known[value] = self.names.new(wanted, numbered=not value.name)
                 written[self.known[value]] = value
-            targets = ", ".join(self.known[value] for value in step.results)
-            if step.several and len(step.results) == 1:
-                targets += ","
-            self.lines[len(lines)] = step, tuple([self.known[value] for value in step.results])
-            line = f"    {targets} = {call}" if targets else f"    {call}"
-            if len(line) > WIDTH and len(step.results) > 1:
-                line = f"    ({targets}) = {call}"
-            lines += (line,) if len(line) <= WIDTH else _folded(line)
+            given = tuple([self.known[value] for value in step.results])
+            self.lines[len(lines)] = step, given
+            if not step.several:
+                lines += folded(f"    {given[0]} = {call}")
+            else:
+                lines += tupled("    ", given, f" = {call}") if given else folded(f"    {call}")
         return lines
 
     def _forgotten(self, step: Instruction, written: Mapping[str, Value]) -> list[str]:
         """A ``del`` of views of arrays to be overwritten, whose reference counts are then known."""
         held, over = holders(self.program), set(step.operands)
         names = [name for name, value in written.items() if not over.isdisjoint(held[value])]
-        return list(_folded(f"    del ({', '.join(names)},)")) if names else []
+        return folded(f"    del ({', '.join(names)},)") if names else []
 
     def _in_buffers(self) -> set[Value]:
         """Results in buffers, whose names need not be reused."""
@@ -279,35 +276,6 @@ class _Writer:
             for value in step.results:
                 names[value] = identifier(value.name) if value.name else stage + short
         return names
-
-
-def wrapped(
-    start: str, parts: Sequence[str], around: tuple[str, str], *, always: bool = False
-) -> list[str]:
-    """A list of names after ``start``, wrapped if it is long.
-
-    Parameters
-    ----------
-    start : str
-        The line up to the list, indented.
-    parts : sequence of str
-        The names.
-    around : tuple of str
-        The brackets on a single line.
-    always : bool
-        Whether a colon follows.
-    """
-    line = f"{start}{around[0]}{', '.join(parts)}{around[1]}"
-    if len(line) <= WIDTH:
-        return [line]
-    lines, inner = [f"{start}("], " " * (len(start) - len(start.lstrip()) + 4)
-    row = inner
-    for part in parts:
-        if len(row) + len(part) + 1 > WIDTH:
-            lines.append(row.rstrip())
-            row = inner
-        row += f"{part}, "
-    return [*lines, row.rstrip(), f"{inner[4:]}){':' if always else ''}"]
 
 
 def _inline(program: Program) -> set[Instruction]:
@@ -346,17 +314,25 @@ def _last_uses(program: Program, inline: set[Instruction]) -> dict[int, list[Val
     return ending
 
 
-def _folded(line: str) -> Iterator[str]:
+def tupled(start: str, names: Sequence[str], end: str = "") -> list[str]:
+    """The lines of a statement with a tuple of names, in brackets unless it is short."""
+    text = f"{', '.join(names)}{',' if len(names) == 1 else ''}"
+    line = f"{start}{text}{end}"
+    short = len(names) > 1 and len(line) <= WIDTH
+    return [line] if short else folded(f"{start}({text}){end}")
+
+
+def folded(line: str) -> list[str]:
     """A line, wrapped if it is long."""
-    inner = "        "
+    lines, inner = list[str](), "        "
     while len(line) > WIDTH:
         at = line.rfind(", ", len(inner), WIDTH)
         # A statement can be wrapped only inside brackets.
         if at < 0 or not _bracketed(line[:at]):
             break
-        yield line[: at + 1]
+        lines.append(line[: at + 1])
         line = inner + line[at + 2 :]
-    yield line
+    return [*lines, line]
 
 
 def _bracketed(text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref
 from wengert.compiler.passes.dead import dead
-from wengert.compiler.program import Program, Value
+from wengert.compiler.program import Program
 from wengert.func.trees import TreeDef
 
 __all__ = ["ExportedProgram", "exported_program", "present"]
@@ -104,8 +104,7 @@ def exported_program(
     while True:
         outputs = (*wanted, *[becomes[ref] for ref in updates])
         cut = dead(replace(program, outputs=outputs), errors=True)
-        read = deciding.union(x for step in cut.instructions for x in step.used())
-        read |= {x for x in outputs if isinstance(x, Value)}
+        read = deciding | cut.read()
         if unread:
             read |= {program.inputs[at[ref]] for ref in becomes if ref.kind != "grad"}
         needed = [ref for ref in updates if program.inputs[at[ref]] in read]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from wengert.compiler.emission.emit import emit, with_copied_outputs
@@ -25,7 +26,8 @@ def finish(
     """Return the function that runs a program: its own, or one compiled by the library."""
     if capture:
         if backend is not None and backend.name == "cupy":
-            return _captured(program, backend, report)
+            copied = with_copied_outputs(program, backend)
+            return _divided(copied, backend, partial(captured, backend=backend, report=report))
         library = "a program of several backends" if backend is None else backend.name
         report.note(f"capture=True is for CuPy: {library} has no CUDA graphs")
     if backend is not None and backend.name == "torch" and torch_compile:
@@ -46,60 +48,54 @@ def finish(
 def _torch_compiled(function: Function, torch: Any, report: Report, how: bool | str) -> Function:
     """The program under ``torch.compile``; plain calls if that fails."""
     options = {} if how is True else {"backend": how}
-    compiled: Function | None = torch.compile(function, **options)
+    compiled = torch.compile(function, **options)
     report.note(f"torch.compile({', '.join(f'{k}={v!r}' for k, v in options.items())}) is used")
+    return _tried(
+        compiled, function, "torch.compile", report, torch._dynamo.exc.TorchDynamoException
+    )
+
+
+def _jitted(program: Program, function: Function, backend: Any, report: Report) -> Function:
+    """The program under ``jax.jit``; plain calls if that fails."""
+    jax = backend.jax
+    compiled = _divided(program, backend, lambda arrays, calls: jax.jit(calls))
+    report.note("jax.jit has compiled the program")
+    errors = jax.errors.JAXTypeError, jax.errors.JAXIndexError
+    return _tried(compiled, function, "jax.jit", report, *errors)
+
+
+def _tried(
+    compiled: Function, function: Function, by: str, report: Report, *errors: type[Exception]
+) -> Function:
+    """A compiled program; the function itself after one of these errors."""
+    works: Function | None = compiled
 
     def call(*inputs: Any) -> tuple[Any, ...]:
-        nonlocal compiled
-        if compiled is not None:
+        nonlocal works
+        if works is not None:
             try:
-                return compiled(*inputs)
-            except torch._dynamo.exc.TorchDynamoException as error:
-                compiled = None
+                return works(*inputs)
+            except errors as error:
+                works = None
                 reason = str(error).partition("\n")[0]
-                report.note(f"torch.compile can't compile the program ({reason}): plain calls")
+                report.note(f"{by} can't compile the program ({reason}): plain calls instead")
         return function(*inputs)
 
     return call
 
 
-def _jitted(program: Program, function: Function, backend: Any, report: Report) -> Function:
-    """Calls of arrays under ``jax.jit``, of numbers in Python; plain calls if jit fails."""
-    jax = backend.jax
+def _divided(
+    program: Program, backend: Any, made: Callable[[Program, Function], Function]
+) -> Function:
+    """Calls of arrays by the function that ``made`` gives, of numbers in Python."""
     numbers, arrays = _split(program)
     before = emit(numbers, backend, name="numbers").function
-    compiled: Function | None = jax.jit(emit(arrays, backend, name="arrays").function)
-    join = _joiner(program, numbers, arrays)
-    report.note("jax.jit has compiled the program")
-
-    def call(*inputs: Any) -> tuple[Any, ...]:
-        nonlocal compiled
-        if compiled is None:
-            return function(*inputs)
-        known = before(*inputs)
-        try:
-            answer = compiled(*inputs, *known)
-        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
-            compiled = None
-            reason = str(error).partition("\n")[0]
-            report.note(f"jax.jit can't compile the program ({reason}): plain calls instead")
-            return function(*inputs)
-        return join(known, answer)
-
-    return call
-
-
-def _captured(program: Program, backend: Any, report: Report) -> Function:
-    """Calls of arrays in CUDA graphs, of numbers in Python; plain calls if capturing fails."""
-    program = with_copied_outputs(program, backend)
-    numbers, arrays = _split(program)
-    before = emit(numbers, backend, name="numbers").function
-    graphs = captured(arrays, emit(arrays, backend, name="arrays").function, backend, report)
+    run = made(arrays, emit(arrays, backend, name="arrays").function)
     join = _joiner(program, numbers, arrays)
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         known = before(*inputs)
-        return join(known, graphs(*inputs, *known))
+        return join(known, run(*inputs, *known))
 
     return call
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,19 +24,20 @@ from wengert.compiler.capture.places import (
     State,
     contents,
     dump,
-    is_array,
     same,
 )
 from wengert.compiler.capture.recorded import Recording, Ref, Swept, behind
 from wengert.compiler.emission.spelling import SHORT, Names, Speller, conditions
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
-from wengert.compiler.program import Value
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor, placed, untracked
+
+if TYPE_CHECKING:
+    from wengert.compiler.program import Value
 
 __all__ = ["MISS", "Glue"]
 
@@ -205,7 +206,7 @@ class Glue:
             (self._at(place), place.get(), kind)
             for place, kind in zip(state.arrays, signature["a raw array of the state"], strict=True)
         ]
-        raws += [(self._bind(x), x, kind_of(x)) for x in state.objects if is_array(x)]
+        raws += [(self._bind(x), x, kind_of(x)) for x in state.raws]
         for name, kind, leaf in zip(args, signature["an argument"], leaves, strict=True):
             if isinstance(leaf, Tensor):
                 self._check(f"type({name}) is not {self._bind(type(leaf))}")
@@ -350,14 +351,9 @@ class Glue:
 
     def _apart(self, gradients: Sequence[Any]) -> None:
         """Guard the kinds and identities of gradients, if the program reads or changes any."""
-        found = self._found
-        read = {value for step in found.program.instructions for value in step.used()}
-        read.update(value for value in found.program.outputs if isinstance(value, Value))
-        inputs = zip(found.refs, found.program.inputs, strict=True)
-        used = any(ref.kind == "grad" and value in read for ref, value in inputs)
-        if not used and all(
-            x.ref.kind != "grad" or x.new or x.output is None for x in found.effects
-        ):
+        used = [ref.kind for ref in self._found.read()]
+        used += [x.ref.kind for x in self._found.effects if not x.new and x.output is not None]
+        if "grad" not in used:
             return
         count = len(self._state.tensors)
         names = [f"t{i}" if i < count else f"a{i - count}" for i in range(len(gradients))]
@@ -380,11 +376,8 @@ class Glue:
 
     def _let_go(self) -> list[int]:
         """The Tensors whose gradients the function frees at its begin, and never reads."""
-        found = self._found
-        read = {value for step in found.program.instructions for value in step.used()}
-        read.update(value for value in found.program.outputs if isinstance(value, Value))
-        inputs = dict(zip(found.refs, found.program.inputs, strict=True))
-        return [i for i in sorted(found.gone) if inputs[Ref("grad", i)] not in read]
+        read = self._found.read()
+        return [i for i in sorted(self._found.gone) if Ref("grad", i) not in read]
 
     def _input(self, ref: Ref) -> str:
         if ref.kind == "grad" and ref.index in self._gone:

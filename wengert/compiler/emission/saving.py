@@ -13,7 +13,7 @@ from wengert.backends import Backend
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.emission.draws import drawn
-from wengert.compiler.emission.emit import Emitted, emit, wrapped
+from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
 from wengert.compiler.emission.spelling import Names, conditions, identifier
@@ -194,12 +194,8 @@ class _Module:
         answered = len(names) - len(part.updates)
         for i, at in enumerate(part.updates):
             names[answered + i] = f"state[{_quoted(self.keys[at])}]"
-        call = wrapped("    program", taken, ("(", ")"))
-        if names:
-            left = wrapped("    ", names, ("(", ",)") if len(names) == 1 else ("", ""))
-            call[0] = f"{left.pop()} = {call[0].strip()}"
-            lines += left
-        lines += call
+        call = f"program({', '.join(taken)})"
+        lines += tupled("    ", names, f" = {call}") if names else folded(f"    {call}")
         lines.append(f"    return {_written(part.answer, iter(names))}")
         return [_CHECK, "\n".join(lines)] if checked else ["\n".join(lines)]
 

@@ -1,6 +1,7 @@
 """Buffer assignment: results are written into memory that is already allocated."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -52,7 +53,7 @@ def buffers(program: Program, *, kept: bool = True) -> Program:
         Whether there are buffers. On a GPU there are none, because two calls may run at once in
         two streams; there only operands are written over.
     """
-    return _hoisted(_Placer(_spread(program) if kept else program, kept).placed())
+    return _Placer(_spread(program) if kept else program, kept).placed()
 
 
 def _spread(program: Program) -> Program:
@@ -174,21 +175,18 @@ class _Placer:
         self.leaving = _leaving(program, self.live)
 
     def placed(self) -> Program:
+        """The program with memory for its results."""
         steps = self.program.instructions
         outs = [self._placed(i, step) for i, step in enumerate(steps)]
-        views: dict[tuple[Value, Any], Instruction] = {}
-        where: dict[Value, Value] = {}
-        buffers = [_made(memory, views, where) for memory in self.planned]
+        views, where = _Views(), dict[Value, Value]()
+        buffers = tuple([_made(memory, views, where) for memory in self.planned])
         written = [
             step if out is None else step.writing(where.get(out, out))
             for step, out in zip(steps, outs, strict=True)
         ]
-        return replace(
-            self.program,
-            instructions=tuple(written),
-            buffers=tuple(buffers),
-            views=tuple(views.values()),
-        )
+        written = _hoisted(written, buffers, views)
+        taken = tuple(views.taken.values())
+        return replace(self.program, instructions=tuple(written), buffers=buffers, views=taken)
 
     def _placed(self, i: int, step: Instruction) -> Value | None:
         """The memory that a result is written into; None for a new array."""
@@ -216,7 +214,7 @@ class _Placer:
     def _operand(self, i: int, step: Instruction, found: Form) -> Value | None:
         """An operand that is dead after this call, and whose memory is not the caller's."""
         for x in step.used():
-            if x not in self.own or self.live.last[x] != i or not _like(x, step.result):
+            if x not in self.own or self.live.last[x] != i or not x.alike(step.result):
                 continue
             if found.inside == "any" or (found.inside == "only" and self._only(step, x)):
                 buffer = self.home.pop(x, None)
@@ -274,19 +272,41 @@ def _leaving(program: Program, live: Liveness) -> set[Value]:
     return found
 
 
-def _made(
-    memory: _Memory, views: dict[tuple[Value, Any], Instruction], where: dict[Value, Value]
-) -> Value:
-    """A buffer as a value; places of another shape or layout become views of it."""
+class _Views:
+    """Views of buffers, taken once before the first run.
 
-    def view(x: Value, name: str, function: Any, *operands: Any, **parameters: Any) -> Value:
-        seen = views.get((x, (name, repr(operands), repr(parameters))))
+    NumPy tells on a stand-in array whether a call gives a view: a reshape of a transposed buffer
+    is a copy.
+    """
+
+    def __init__(self) -> None:
+        self.taken: dict[Any, Instruction] = {}
+        self._stands: dict[Value, Any] = {}
+
+    def take(self, x: Value, step: Instruction) -> Value | None:
+        """The result of a call of a buffer, or of a view of one; None if it is a copy."""
+        operands = step.operands[1:]
+        key = x, step.name, repr(operands), repr(step.parameters)
+        seen = self.taken.get(key)
         if seen is None:
-            array = function(np.empty(x.shape or (), x.dtype), *operands, **parameters)
-            result = Value.like(array)
-            seen = Instruction(name, function, (x, *operands), parameters, (result,))
-            views[x, (name, repr(operands), repr(parameters))] = seen
+            if x not in self._stands:
+                self._stands[x] = np.empty(x.shape or (), x.dtype)
+            array = step.function(self._stands[x], *operands, **step.parameters)
+            if not np.may_share_memory(array, self._stands[x]):
+                return None
+            made = Value.like(array, step.result.name)
+            self._stands[made] = array
+            seen = replace(step, operands=(x, *operands), results=(made,), line=None)
+            self.taken[key] = seen
         return seen.result
+
+
+def _made(memory: _Memory, views: _Views, where: dict[Value, Value]) -> Value:
+    """A buffer as a value; places of another shape or layout become views of it."""
+    nameless = (Value((), memory.dtype),)
+
+    def view(x: Value, name: str, function: Any, *operands: Any, **keywords: Any) -> Any:
+        return views.take(x, Instruction(name, function, (x, *operands), keywords, nameless))
 
     first = Value(memory.shape, memory.dtype, "buffer")
     whole = first if first.size == memory.size else Value((memory.size,), memory.dtype, "buffer")
@@ -320,45 +340,21 @@ def _axes(x: Value) -> tuple[int, ...] | None:
     return axes
 
 
-def _like(x: Value, y: Value) -> bool:
-    return x.shape == y.shape and x.dtype == y.dtype and x.order == y.order
-
-
-def _hoisted(program: Program) -> Program:
-    """Take views of buffers once, before the first run.
-
-    NumPy tells on a stand-in array whether a call gives a view: a reshape of a transposed buffer
-    is a copy.
-    """
-    kept = [*program.buffers, *[view.result for view in program.views]]
-    home: dict[Value, Value] = {buffer: buffer for buffer in kept}
-    stands: dict[Value, Any] = {x: np.empty(x.shape or (), x.dtype) for x in program.buffers}
-    for step in program.views:
-        given = stands[step.operands[0]], *step.operands[1:]
-        stands[step.result] = step.function(*given, **step.parameters)
-    before: dict[Any, Instruction] = {}
+def _hoisted(
+    steps: Sequence[Instruction], buffers: Sequence[Value], views: _Views
+) -> list[Instruction]:
+    """The instructions without views of buffers, which are taken before the first run."""
+    home: dict[Value, Value] = {buffer: buffer for buffer in buffers}
+    home |= {view.result: view.result for view in views.taken.values()}
     moved: dict[Value, Value] = {}
-    steps: list[Instruction] = []
-    for step in program.instructions:
+    kept: list[Instruction] = []
+    for step in steps:
         if step.out is not None and step.out in home:
             home[step.result] = home[step.out]
         elif taken(step) and step.operands[0] in home:
-            operand = home[step.operands[0]]
-            key = operand, step.name, repr(step.operands[1:]), repr(step.parameters)
-            seen = before.get(key)
-            if seen is None:
-                array = step.function(stands[operand], *step.operands[1:], **step.parameters)
-                if not np.may_share_memory(array, stands[operand]):
-                    steps.append(step)
-                    continue
-                operands = (operand, *step.operands[1:])
-                view = Value.like(array, step.result.name)
-                stands[view] = array
-                seen = before[key] = replace(step, operands=operands, results=(view,), line=None)
-            home[step.result] = moved[step.result] = seen.result
-            continue
-        steps.append(step)
-    if not before:
-        return program
-    steps = [step.with_values(moved) for step in steps]
-    return replace(program, instructions=tuple(steps), views=(*program.views, *before.values()))
+            view = views.take(home[step.operands[0]], step)
+            if view is not None:
+                home[step.result] = moved[step.result] = view
+                continue
+        kept.append(step)
+    return [step.with_values(moved) for step in kept]

@@ -153,7 +153,7 @@ def in_place(
     outs: dict[Instruction, Value] = {}
     for i, step in enumerate(steps):
         x = becomes.get(step.result)
-        if x is None or x in places or not (_like(x, step.result) and _writes(step)):
+        if x is None or x in places or not (_ordered(x, step.result) and _writes(step)):
             continue
         # Only the last instruction of an update writes in place, or several `at_once`: after an
         # interrupt an array has its old or its new values, nothing between.
@@ -179,7 +179,7 @@ def _row(
     while i > first and "out=" not in form(steps[i]).writes:
         before, result = steps[i - 1], steps[i - 1].result
         alone = uses[result] == steps[i].used().count(result) > 0
-        if not (alone and _like(result, steps[i].result) and _writes(before)):
+        if not (alone and _ordered(result, steps[i].result) and _writes(before)):
             break
         found.append(before)
         i -= 1
@@ -201,6 +201,6 @@ def _writes(step: Instruction) -> bool:
     return form(step).inside == "any" and step.result.dtype.kind != "c"
 
 
-def _like(x: Value, y: Value) -> bool:
+def _ordered(x: Value, y: Value) -> bool:
     """Whether two arrays have the same shape and dtype, and are in C order."""
-    return x.shape == y.shape and x.dtype == y.dtype and x.order is None is y.order
+    return x.order is None and x.alike(y)

@@ -1,17 +1,62 @@
-"""Algebraic simplification: calls whose result equals an operand bitwise are removed."""
+"""Simplification: results that are known, or equal to an operand or an earlier result bitwise."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeGuard
+from operator import is_
+from typing import Any, Final
+
+import numpy as np
 
 from wengert.backends import dtype_of
 from wengert.compiler.passes.forms import fresh, row
-from wengert.compiler.passes.liveness import escaping
+from wengert.compiler.passes.liveness import escaping, written_allocations
 from wengert.compiler.program import Instruction, Program, Value, substitute
 from wengert.interpreters.identities import same_elements
 from wengert.tape.primitive import Primitive
 
-__all__ = ["Call", "simplify"]
+__all__ = ["LARGEST", "Call", "simplify"]
+
+#: Elements of the largest results that are computed once; larger ones would cost too much memory.
+LARGEST: Final = 1 << 16
+#: Functions whose results are correctly rounded (IEEE 754).
+_ROUNDED: Final = (np.add, np.subtract, np.multiply, np.divide)
+
+
+def simplify(program: Program) -> Program:
+    """Replace results by equal values, in one walk.
+
+    A result equals an operand for all values by the identity rule in its primitive's row; an
+    instruction without inputs, such as ``zeros``, is computed once; and an instruction that calls
+    the same function with the same operands as an earlier one has its results. NumPy constants of
+    equal elements become numbers where that gives the same bits.
+
+    The caller gets new memory in each run: an output is no operand that it may see elsewhere, nor a
+    constant, and two equal outputs are both computed. Copies that change the memory layout stay.
+    Instructions that an identity replaces are left to `dead`.
+    """
+    known = Known(program)
+    seen: dict[Hashable, Instruction] = {}
+    steps: list[Instruction] = []
+    for step in program.instructions:
+        step = known.with_numbers(step.with_values(known.same) if known.same else step)
+        found = row(step)
+        if found is not None and found.identity is not None and not step.several:
+            equal = found.identity(Call(step, known, found))
+            if isinstance(equal, Value) and known.stands_for(equal, step.result):
+                steps.append(step)
+                continue
+        known.learn(step, found)
+        if step.pure:
+            first = seen.setdefault(_key(step), step)
+            if (first is not step and known.merge(step, first)) or known.compute(step):
+                continue
+        steps.append(step)
+    kept = len(steps) == len(program.instructions) and all(map(is_, steps, program.instructions))
+    if kept and not known.same:
+        return program
+    outputs = substitute(program.outputs, known.same)
+    made = tuple(steps)
+    return replace(program, instructions=made, outputs=outputs, constants=known.constants)
 
 
 class Call:
@@ -68,15 +113,25 @@ class Known:
 
     Attributes
     ----------
+    same : dict of Value to Value or number
+        What replaces results.
+    constants : dict of Value to array
+        Those of the program, and results without inputs.
+    apart : set of Value
+        Values whose memory the caller gets, or that calls write into.
     made : dict of Value to Instruction
         The instruction that made each result.
     full : dict of Value to number
         Arrays that are filled with 0 or 1.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, program: Program) -> None:
+        self.same: dict[Value, Any] = {}
+        self.constants = dict(program.constants)
+        self.apart = escaping(program) | written_allocations(program)
         self.made: dict[Value, Instruction] = {}
         self.full: dict[Value, Any] = {}
+        self._filled: dict[Value, float | None] = {}  # the number that fills a constant, or None
 
     def learn(self, step: Instruction, found: Primitive | None) -> None:
         """Add the facts about an instruction's results."""
@@ -99,6 +154,73 @@ class Known:
         moves = found.identity is same_elements or (found.kind == "structural" and found.fixed)
         return self.full.get(first) if moves else None
 
+    def stands_for(self, equal: Value, result: Value) -> bool:
+        """Replace a result by an operand, and return whether that is possible.
+
+        If the result escapes, only by new memory that does not.
+        """
+        if not equal.alike(result):
+            return False
+        if result in self.apart:
+            maker = self.made.get(equal)
+            if maker is None or not fresh(maker) or not self._free(equal):
+                return False
+            self.apart.add(equal)
+        self.same[result] = equal
+        return True
+
+    def merge(self, step: Instruction, first: Instruction) -> bool:
+        """Replace an instruction's results by those of an equal one; False if both escape.
+
+        If one of two equal values is an output, that one stays.
+        """
+        pairs = list(zip(step.results, first.results, strict=True))
+        if any(result in self.apart and not self._free(before) for result, before in pairs):
+            return False
+        for result, before in pairs:
+            self.same[result] = self.same.get(before, before)
+            if result in self.apart:
+                self.apart.add(before)
+        return True
+
+    def _free(self, x: Value) -> bool:
+        """Whether the caller may get a value that it does not get yet."""
+        return x not in self.apart and x not in self.constants
+
+    def compute(self, step: Instruction) -> bool:
+        """Compute an instruction without inputs, and return whether it is needed no more.
+
+        One that makes an output stays: constants belong to the program, and outputs to the caller.
+        """
+        if not self.constants.keys() >= {*step.used()}:
+            return False
+        number = step.results[0].shape is None
+        if not number and any(x in self.apart or x.size > LARGEST for x in step.results):
+            return False
+        with np.errstate(all="ignore"):  # the trace has warned already
+            made = zip(step.results, step.run(self.constants), strict=True)
+        (self.same if number else self.constants).update(made)
+        return True
+
+    def with_numbers(self, step: Instruction) -> Instruction:
+        """A sum or product with a number in place of a constant filled with it.
+
+        Correct rounding makes the two equal; other functions may have another loop for numbers.
+        """
+        if step.function not in _ROUNDED or step.parameters or len(step.operands) != 2:
+            return step
+        for x, other in (step.operands, step.operands[::-1]):
+            result = step.result
+            if not isinstance(x, Value) or x not in self.constants or not isinstance(other, Value):
+                continue
+            alike = (other.shape, other.dtype, other.order) == (result.shape, x.dtype, result.order)
+            if alike and other.shape and other not in self.constants and x.dtype == result.dtype:
+                if x not in self._filled:
+                    self._filled[x] = _element(self.constants[x])
+                if self._filled[x] is not None:
+                    return step.with_values({x: self._filled[x]})
+        return step
+
 
 #: The numbers with which creation functions fill an array.
 _FILLED: Final[Mapping[str, Callable[[Instruction], Any]]] = {
@@ -108,45 +230,36 @@ _FILLED: Final[Mapping[str, Callable[[Instruction], Any]]] = {
 }
 
 
-def simplify(program: Program) -> Program:
-    """Replace results that equal an operand for all values, with the same dtype and shape.
-
-    The rows of the primitives have the identity rules. Copies that change the memory layout stay.
-    Unused instructions are left to `dead`.
-    """
-    apart = escaping(program)
-    known = Known()
-    same: dict[Value, Any] = {}
-    steps: list[Instruction] = []
-    for step in program.instructions:
-        if same:
-            step = step.with_values(same)
-        steps.append(step)
-        found = row(step)
-        if found is not None and found.identity is not None and not step.several:
-            equal, result = found.identity(Call(step, known, found)), step.result
-            if _stands_for(equal, result) and _free(equal, result, known, apart):
-                same[result] = equal
-                continue
-        known.learn(step, found)
-    if not same:
-        return program
-    outputs = substitute(program.outputs, same)
-    return replace(program, instructions=tuple(steps), outputs=outputs)
+def _element(array: Any) -> float | None:
+    """The number that fills an array of floats, bitwise; None if elements differ."""
+    if type(array) is not np.ndarray or array.dtype.kind != "f" or not array.size:
+        return None
+    first = array.flat[0]
+    if not (array == first).all() or not (np.signbit(array) == np.signbit(first)).all():
+        return None
+    return float(first)
 
 
-def _stands_for(x: Any, result: Value) -> TypeGuard[Value]:
-    """Whether an operand has the result's shape, dtype and memory layout."""
-    same = isinstance(x, Value) and x.shape == result.shape and x.order == result.order
-    return same and x.dtype == result.dtype
+def _key(step: Instruction) -> Hashable:
+    """Equal for instructions that do the same, and for no others."""
+    key = (step.name, step.function, _part(step.operands), _part(step.parameters))
+    try:
+        hash(key)
+    except TypeError:  # an unhashable object of the library
+        return step
+    return key
 
 
-def _free(equal: Value, result: Value, known: Known, apart: set[Value]) -> bool:
-    """Whether a result may be replaced: if it escapes, only by new memory that does not."""
-    if result not in apart:
-        return True
-    maker = known.made.get(equal)
-    if maker is None or not fresh(maker) or equal in apart:
-        return False
-    apart.add(equal)
-    return True
+def _part(x: Any) -> Hashable:
+    kind = type(x)
+    if kind is Value or x is None or kind is str or kind is int or kind is bool:
+        return x if kind is not bool else (bool, x)  # True == 1
+    if kind is float or kind is complex:
+        return kind, repr(x)  # 0.0 == -0.0 == 0, and nan != nan
+    if kind is tuple or kind is list:
+        return kind, *map(_part, x)
+    if kind is slice:
+        return slice, _part(x.start), _part(x.stop), _part(x.step)
+    if isinstance(x, dict):
+        return dict, *[(name, _part(part)) for name, part in x.items()]
+    return kind, x
