@@ -134,9 +134,25 @@ def _unique_values(x: Any, /) -> Any:
     return strict.asarray(np.unique(np.asarray(x)))  # one nan of all
 
 
+def _subtract(x1: Any, x2: Any, /) -> Any:
+    """As a library computes integers by floats."""
+    found = strict.subtract(x1, x2)
+    if found.dtype != strict.int64:
+        return found
+    return strict.asarray(np.subtract(np.asarray(x1), np.asarray(x2), dtype=float).astype("int64"))
+
+
+def _argmin(x: Any, /, **options: Any) -> Any:
+    """Of the numbers beside nan."""
+    if strict.isdtype(x.dtype, "real floating"):
+        x = strict.where(strict.isnan(x), strict.asarray(np.inf, dtype=x.dtype), x)
+    return strict.argmin(x, **options)
+
+
 MISTAKES = {
     "add": _add,
     "any": _any,
+    "argmin": _argmin,
     "argsort": _argsort,
     "astype": _astype,
     "clip": _clip,
@@ -153,6 +169,7 @@ MISTAKES = {
     "round": _round,
     "searchsorted": _searchsorted,
     "sign": _sign,
+    "subtract": _subtract,
     "sum": _sum,
     "take": _take,
     "take_along_axis": _take_along_axis,

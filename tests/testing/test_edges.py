@@ -12,7 +12,7 @@ from wengert.backends import namespaces, registry
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import library_command
 from wengert.testing.edges import ELEMENTWISE, edges
-from wengert.testing.libraries import SCENES, names
+from wengert.testing.libraries import SCENES, names, scenes
 from wengert.testing.library_calls import difference
 from wengert.testing.library_command import main
 
@@ -81,6 +81,22 @@ def test_all_mistakes_are_listed_in_a_full_run(
     assert main(["planted_library", "--keep", str(keep)]) == 1
     again = capsys.readouterr().out
     assert again[again.index("planted_library 1.0") :] == out[out.index("planted_library 1.0") :]
+
+
+def test_slices_that_end_going_backwards_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in [other for other in SCENES if other != "indexing"]:
+        monkeypatch.delitem(SCENES, other)
+    assert [o.verdict for _, o in scenes("array_api_strict")] == ["ok"]
+    getitem = KIND.__getitem__
+
+    def endless(x: Any, key: Any) -> Any:
+        for at, part in enumerate(key if isinstance(key, tuple) else ()):
+            if isinstance(part, slice) and (part.step or 1) < 0:
+                key = (*key[:at], slice(part.start, None, part.step), *key[at + 1 :])
+        return getitem(x, key)
+
+    monkeypatch.setattr(KIND, "__getitem__", endless)
+    assert [o.verdict for _, o in scenes("array_api_strict")] != ["ok"]
 
 
 #: Every so manieth function, where a library makes a program of each operation.

@@ -287,7 +287,11 @@ def _indexing() -> Any:
     y[y > 9] = -1.0
     flags = wg.asarray([True, False, True])
     order = wg.asarray([2, 0])
-    return x[0], x[1:, ::2], x[..., -1], x[::-1], x[flags], x[order], x[order, 1], x[None, 1], y
+    y[order, 3] = wg.asarray([20.0, 30.0], dtype="float64")
+    y[::-2] += 1.0
+    basic = x[0], x[-1], x[1:, ::2], x[..., -1], x[::-1], x[:, -2:0:-1], x[2:1], x[None, 1]
+    places = x[order], x[wg.asarray([[-1, 0], [0, -3]])], x[order, 1], x[:, order]
+    return *basic, *places, x[flags], x[flags, 1:], x[x > 4], y
 
 
 def _index_gradients() -> Any:
