@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -28,7 +28,26 @@ from wengert.data.samplers import (
 __all__ = ["DataLoader", "progress"]
 
 
-class DataLoader:
+#: Options of PyTorch's for its processes, and for what they send.
+_PROCESSES: Final = frozenset(
+    ["num_workers", "pin_memory", "pin_memory_device", "persistent_workers", "prefetch_factor"]
+    + ["worker_init_fn", "multiprocessing_context", "timeout", "in_order"]
+)
+
+
+class _Refusing:
+    # (A base of its own: `inspect.signature` shows the first of `__new__` and `__init__`.)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse options of PyTorch's processes."""
+        for name in kwargs.keys() & _PROCESSES:
+            raise TypeError(
+                f"{cls.__name__} takes no {name}, which is of PyTorch's processes: leave it out "
+                "(prefetch=2 makes two batches ahead in a thread)"
+            )
+        return super().__new__(cls)
+
+
+class DataLoader(_Refusing):
     """Batches of a dataset on the selected backend.
 
     Parameters
