@@ -265,6 +265,12 @@ def test_random_split(n, parts):
         (lambda: data.DataLoader([1], 2.0), ValueError, r"but got 2\.0"),
         (lambda: data.DataLoader([1], drop_last=1), TypeError, "drop_last"),
         (lambda: data.DataLoader([1], None, drop_last=True), ValueError, "none is dropped"),
+        (
+            lambda: data.DataLoader([1], num_workers=2),
+            TypeError,
+            "takes no num_workers.*prefetch=2",
+        ),
+        (lambda: data.DataLoader([1], pin_memory=True), TypeError, "takes no pin_memory"),
         (lambda: data.DataLoader([1], prefetch=-1), ValueError, "prefetch"),
         (lambda: data.DataLoader([1], shuffle=True, sampler=[0]), ValueError, "with shuffle"),
         (lambda: data.DataLoader([1], 3, batch_sampler=[[0]]), ValueError, "with batch_size"),

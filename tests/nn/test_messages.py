@@ -50,6 +50,12 @@ class Bare(nn.Module):
         (lambda: layer().load_state_dict([1]), "not list"),
         (lambda: layer().load_state_dict({}), "strict=False"),
         (lambda: layer().load_state_dict({**state(), 3: wg.ones(1)}), "state_dict: 3."),
+        (lambda: nn.Conv2d(3, 4), "Conv2d.__init__() missing 1 required positional"),
+        (lambda: nn.TransformerEncoderLayer(8), "TransformerEncoderLayer.__init__() missing 1"),
+        (lambda: nn.BatchNorm1d(3, size=1), "BatchNorm1d.__init__() got an unexpected keyword"),
+        (lambda: layer()(wg.ones((1, 3), dtype="int64")), "wg.float32)"),
+        (lambda: layer()(wg.ones((1, 3), dtype="float64")), "module.to(wg.float64)"),
+        (lambda: nn.GRU(3, 4)(wg.ones((1, 3), dtype="float64")), "module.to(wg.float64)"),
         (lambda: nn.utils.clip_grad_norm_(layer(), 1.0), "pass the Linear's parameters()"),
         (lambda: nn.utils.clip_grad_norm_(nn.Sequential(layer()), 1.0), "Sequential's parameters"),
         (lambda: nn.utils.clip_grad_value_(layer().parameters, 1.0), "call it, as in"),
@@ -88,6 +94,12 @@ def test_what_to_do_is_said(call: Any, message: str) -> None:
     errors = (TypeError, ValueError, RuntimeError, NotImplementedError, KeyError)
     with pytest.raises(errors, match=re.escape(message)):
         call()
+
+
+@pytest.mark.parametrize("make", [lambda: nn.Linear(3, 4), lambda: nn.LSTM(3, 4)])
+def test_no_module_is_moved_to_integers(make: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"int64.*wg\.astype\(x, wg\.float32\)$"):
+        make()(wg.ones((1, 3), dtype="int64"))
 
 
 @pytest.mark.parametrize(("own", "given"), [("", "module."), ("net.", "")])

@@ -295,6 +295,7 @@ def test_normalize_is_pytorchs(p: float, dim: Any) -> None:
         (lambda: nn.LayerNorm(3)(wg.ones((2, 4))), r"expected input with shape \['\*', 3\]"),
         (lambda: nn.GroupNorm(4, 6), r"num_channels \(6\) must be divisible by num_groups \(4\)"),
         (lambda: F.group_norm(wg.ones((2, 6)), 4), "divisible by num_groups"),
+        (lambda: nn.GroupNorm(6, 6)(wg.ones((1, 6, 1))), "more than 1 value per group"),
         (lambda: nn.BatchNorm1d(3)(wg.ones((1, 3))), "more than 1 value per channel"),
         (lambda: nn.BatchNorm1d(3)(wg.ones((2, 4))), r"\(N, C\) or \(N, C, L\) with C=3"),
         (lambda: nn.BatchNorm2d(3)(wg.ones((2, 3))), r"BatchNorm2d takes an input \(N, C, H, W\)"),

@@ -97,6 +97,10 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
         "F.multi_margin_loss",
         {"input": MATRIX, "target": CLASSES["target"], "weight": CLASSES["weight"], "p": (1, 2)},
     ),
+    (
+        "F.multilabel_margin_loss",
+        {"input": MATRIX, "target": np.array([[1, 0, -1, 2], [3, 3, -1, 0], [-1, 1, 2, 3]])},
+    ),
     ("F.triplet_margin_loss", {**TRIPLET, "p": (2.0, 3.0), "eps": (1e-6, 0.1)}),
     ("F.triplet_margin_with_distance_loss", TRIPLET),
     ("F.embedding", {"input": CLASSES["target"], "weight": MATRIX.T}),

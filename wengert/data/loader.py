@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,11 +24,19 @@ from wengert.data.samplers import (
     set_state_of,
     state_of,
 )
+from wengert.tape.parameters import Refusing
 
 __all__ = ["DataLoader", "progress"]
 
 
-class DataLoader:
+#: Options of PyTorch's for its processes, and for what they send.
+_PROCESSES: Final = (
+    *("num_workers", "pin_memory", "pin_memory_device", "persistent_workers", "prefetch_factor"),
+    *("worker_init_fn", "multiprocessing_context", "timeout", "in_order"),
+)
+
+
+class DataLoader(Refusing):
     """Batches of a dataset on the selected backend.
 
     Parameters
@@ -88,6 +96,12 @@ class DataLoader:
     tensor([0, 1, 2])
     tensor([3])
     """
+
+    _refused = dict.fromkeys(
+        _PROCESSES,
+        "which is of PyTorch's processes: leave it out (prefetch=2 makes two batches ahead in a "
+        "thread)",
+    )
 
     def __init__(
         self,

@@ -75,29 +75,54 @@ def _drawn(draw: Any, tensor: Tensor, generator: Any, *, double: bool = False) -
         return draw(shape, dtype=wanted).numpy()
 
 
-@takes(constant="tensor", a="a number", b="a number")
+_FILLS = Family("""
+Parameters
+----------
+tensor : Tensor
+    $tensor
+gain : float
+    A factor :math:`g`; see `calculate_gain`.
+mean, std : float
+    Of the normal numbers.
+mode : {"fan_in", "fan_out"}
+    Whether :math:`n` is the number of inputs, which keeps the variance in the forward pass, or of
+    outputs, which keeps it in the backward pass.
+nonlinearity : str
+    The nonlinearity that follows, of gain :math:`g`; see `calculate_gain`.
+generator : int or numpy.random.Generator, optional
+    What the numbers are drawn by, or its seed; by default what `wengert.manual_seed` seeds. The
+    numbers do not depend on the backend.
+
+Returns
+-------
+Tensor
+    ``tensor``.$raises
+
+Notes
+-----
+PyTorch: ``torch.nn.init.$name``.
+""")
+_ANY = _FILLS(tensor="A leaf.", raises="")
+_FILLS = _FILLS(
+    raises="""
+
+Raises
+------
+ValueError
+    If the shape or an option does not fit."""
+)
+_FLOATING = _FILLS(tensor="A leaf, floating or complex.")
+_WITH_FANS = _FILLS(tensor="A leaf with at least two axes: outputs, inputs, and those of a kernel.")
+
+
+@takes(constant="tensor", a="a number", b="a number", family=_FLOATING)
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
     Parameters
     ----------
-    tensor : Tensor
-        A leaf, floating or complex.
     a, b : float
         The interval.
-    generator : int or numpy.random.Generator, optional
-        What the numbers are drawn by, or its seed, in this and the other functions here; by default
-        Wengert's own, which `wengert.manual_seed` seeds. The numbers do not depend on the backend.
-
-    Returns
-    -------
-    Tensor
-        ``tensor``.
-
-    Raises
-    ------
-    ValueError
-        If ``a`` is above ``b``.
     """
     a, b = number(a, "uniform_", "a"), number(b, "uniform_", "b")
     if not a <= b:
@@ -106,30 +131,36 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     return _fill(tensor, low + (b - a) * _drawn(rand, tensor, generator))
 
 
-@takes(constant="tensor", mean="a number", std="a number")
+@takes(constant="tensor", mean="a number", std="a number", family=_FLOATING)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill a Tensor with normal numbers of a given mean and standard deviation, and return it."""
+    """Fill a Tensor with normal numbers; complex ones share the variance between their parts."""
     mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     if not std >= 0:
         raise ValueError(f"normal_ expects a deviation of 0 or more, and std={std}")
     return _fill(tensor, mean + std * _drawn(randn, tensor, generator))
 
 
-@takes(constant="tensor", val="a number")
+@takes(constant="tensor", val="a number", family=_ANY)
 def constant_(tensor: Tensor, val: complex) -> Tensor:
-    """Fill a Tensor with one value, and return it."""
+    """Fill a Tensor with one value.
+
+    Parameters
+    ----------
+    val : number
+        The value.
+    """
     return _fill(tensor, number(val, "constant_", "val"))
 
 
-@takes(constant="tensor")
+@takes(constant="tensor", family=_ANY)
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill a Tensor with ones, and return it."""
+    """Fill a Tensor with ones."""
     return _fill(tensor, 1)
 
 
-@takes(constant="tensor")
+@takes(constant="tensor", family=_ANY)
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill a Tensor with zeros, and return it."""
+    """Fill a Tensor with zeros."""
     return _fill(tensor, 0)
 
 
@@ -175,24 +206,10 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * receptive, tensor.shape[0] * receptive
 
 
-@takes(constant="tensor", gain="a number")
+@takes(constant="tensor", gain="a number", family=_WITH_FANS)
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
-    Parameters
-    ----------
-    tensor : Tensor
-        A leaf with at least two axes: outputs, inputs, and those of a kernel.
-    gain : float
-        :math:`g`, see `calculate_gain`.
-
-    Returns
-    -------
-    Tensor
-        ``tensor``.
-
-    Notes
-    -----
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
     (2010).
     """
@@ -200,11 +217,11 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor", gain="a number")
+@takes(constant="tensor", gain="a number", family=_WITH_FANS)
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
-    The parameters, result and source are those of `xavier_uniform_`.
+    The source is that of `xavier_uniform_`.
     """
     gain = number(gain, "xavier_normal_", "gain")
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
@@ -217,7 +234,7 @@ def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-@takes(constant="tensor", a="a number")
+@takes(constant="tensor", a="a number", family=_WITH_FANS)
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -227,26 +244,12 @@ def kaiming_uniform_(
 ) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{3 / n}`.
 
+    He et al., "Delving deep into rectifiers" (2015).
+
     Parameters
     ----------
-    tensor : Tensor
-        A leaf with at least two axes: outputs, inputs, and those of a kernel. An empty one stays.
     a : float
         The slope of the leaky ReLU that follows.
-    mode : {"fan_in", "fan_out"}
-        Whether :math:`n` is the number of inputs, which keeps the variance in the forward pass, or
-        of outputs, which keeps it in the backward pass.
-    nonlinearity : str
-        The nonlinearity that follows, of gain :math:`g`; see `calculate_gain`.
-
-    Returns
-    -------
-    Tensor
-        ``tensor``.
-
-    Notes
-    -----
-    He et al., "Delving deep into rectifiers" (2015).
     """
     if not tensor.size:
         return tensor
@@ -255,7 +258,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor", a="a number")
+@takes(constant="tensor", a="a number", family=_WITH_FANS)
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -265,40 +268,17 @@ def kaiming_normal_(
 ) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
-    The parameters, result and source are those of `kaiming_uniform_`.
+    The source is that of `kaiming_uniform_`.
+
+    Parameters
+    ----------
+    a : float
+        The slope of the leaky ReLU that follows.
     """
     if not tensor.size:
         return tensor
     a = number(a, "kaiming_normal_", "a")
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
-
-
-_FILLS = Family("""
-Parameters
-----------
-tensor : Tensor
-    $tensor
-gain : float
-    A factor.
-mean, std : float
-    Of the normal numbers.
-generator : int or numpy.random.Generator, optional
-    As in `uniform_`.
-
-Returns
--------
-Tensor
-    ``tensor``.
-
-Raises
-------
-ValueError
-    If the shape or an option does not fit.
-
-Notes
------
-PyTorch: ``torch.nn.init.$name``.
-""")
 
 
 @takes(constant="tensor", family=_FILLS(tensor="A leaf with two axes."))

@@ -167,6 +167,11 @@ class MultiMarginLoss(_Loss):
     ) -> None: ...
 
 
+@stores(F.multilabel_margin_loss)
+class MultiLabelMarginLoss(_Loss):
+    def __init__(self, *, reduction: Reduction = "mean") -> None: ...
+
+
 @stores(F.multilabel_soft_margin_loss)
 class MultiLabelSoftMarginLoss(_Loss):
     def __init__(self, weight: Tensor | None = None, *, reduction: Reduction = "mean") -> None: ...

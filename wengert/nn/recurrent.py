@@ -10,6 +10,7 @@ from wengert.interpreters.differentiable import differentiable
 from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.functional import recurrent
+from wengert.nn.functional.define import in_one_dtype
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import number
@@ -250,8 +251,7 @@ def _check_dtype(name: str, x: Tensor, weight: Tensor) -> None:
     if x.dtype is not weight.dtype:
         raise RuntimeError(
             f"{name} got an array of {x.dtype.name} and has parameters of {weight.dtype.name}; "
-            f"convert the one with wg.astype(x, wg.{weight.dtype.name}), or the other with "
-            f"module.to(wg.{x.dtype.name})"
+            + in_one_dtype(x.dtype, weight.dtype)
         )
 
 

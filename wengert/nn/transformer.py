@@ -79,6 +79,7 @@ PyTorch: ``torch.nn.$name``.
 """)
 
 
+@takes(**_LAYER_OPTIONS, family=None)
 class _Layer(Module):
     """What layers of the encoder and the decoder share."""
 
@@ -88,15 +89,15 @@ class _Layer(Module):
         self,
         d_model: int,
         nhead: int,
-        dim_feedforward: int,
-        dropout: float,
-        activation: str | Activation,
-        layer_norm_eps: float,
-        batch_first: bool,
-        norm_first: bool,
-        bias: bool,
-        device: Any,
-        dtype: Any,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         if isinstance(activation, str):
             if activation not in _ACTIVATIONS:
@@ -168,23 +169,6 @@ class TransformerEncoderLayer(_Layer):
     (4, 5, 8)
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        more = layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, *more)
-
     def forward(
         self,
         src: Any,
@@ -209,23 +193,6 @@ class TransformerDecoderLayer(_Layer):
     """
 
     _crossed = True
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        more = layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, *more)
 
     def forward(
         self,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.interpreters.differentiable import differentiable
@@ -20,6 +20,7 @@ from wengert.optim.adapters import (
 )
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import enable_grad
+from wengert.tape.parameters import Refusing
 from wengert.tape.tensor import Tensor, untracked
 
 #: What the docstrings of optimisers have in common.
@@ -137,20 +138,7 @@ class Group(dict[str, Any]):
         return Group, (dict(self),)
 
 
-class _Refusing:
-    # (A base of its own: `inspect.signature` shows the first of `__new__` and `__init__`.)
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuse options of PyTorch's that choose among its kernels."""
-        for name in _KERNELS:
-            if name in kwargs:
-                raise TypeError(
-                    f"{cls.__name__} takes no {name}, which chooses among PyTorch's kernels: leave "
-                    "it out (wg.compile fuses the updates of all parameters, on every backend)"
-                )
-        return super().__new__(cls)
-
-
-class Optimizer(_Refusing):
+class Optimizer(Refusing):
     """The base of the optimisers.
 
     A subclass defines two methods: `init` makes the state of a parameter, and `rule` reads the
@@ -182,6 +170,11 @@ class Optimizer(_Refusing):
         is missing or invalid.
     """
 
+    _refused = dict.fromkeys(
+        _KERNELS,
+        "which chooses among PyTorch's kernels: leave it out (wg.compile fuses the updates of all "
+        "parameters, on every backend)",
+    )
     #: What hyper-parameters may be, by their names.
     ranges: ClassVar[Mapping[str, Range]] = {}
     #: Whether `init` and `rule` are given the real and imaginary part of a complex parameter, along

@@ -60,7 +60,8 @@ class Family:
         if own is None:
             return function
         if _INDENTED:
-            own = own.replace("\n    ", "\n")
+            method = not isinstance(function, type) and "." in function.__qualname__
+            own = own.replace("\n        " if method else "\n    ", "\n")
         names = _parameters_of(function)
         if "\n---" in own:
             text = _joined(_sections(own), self._sections, names)

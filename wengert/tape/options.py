@@ -149,14 +149,20 @@ def check_constructor(cls: type) -> None:
     code = init.__code__
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     kinds = what_they_are(DECLARED[cls], names)
+    private = cls.__name__[0] == "_"
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         for name, value in (*zip(names, args, strict=False), *kwargs.items()):
             kind, what = kinds.get(name, ("", ""))
             if kind == "option" and differentiates(value):
-                whose = type(self) if cls.__name__[0] == "_" else cls
-                raise option_error(whose.__name__, name, what)
-        init(self, *args, **kwargs)
+                raise option_error((type(self) if private else cls).__name__, name, what)
+        try:
+            init(self, *args, **kwargs)
+        except TypeError as error:  # of wrong arguments, which names the base
+            if not (private and str(error).startswith(init.__qualname__)):
+                raise
+            text = str(error).replace(cls.__name__, type(self).__name__, 1)
+            raise TypeError(text) from None
 
     cls.__init__ = checked  # type: ignore[misc]

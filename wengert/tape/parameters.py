@@ -7,9 +7,9 @@ other function by `takes`. Errors, the documentation's tables and the tests read
 by `wengert.tape.options`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import recording
@@ -49,6 +49,23 @@ def takes(
         return function
 
     return declare
+
+
+class Refusing:
+    """What refuses keywords of PyTorch's that it does not have, and says why.
+
+    It is a base, because `inspect.signature` shows the first of ``__new__`` and ``__init__``.
+    """
+
+    #: What is said of each keyword.
+    _refused: ClassVar[Mapping[str, str]] = {}
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse keywords."""
+        for name in kwargs:
+            if name in cls._refused:
+                raise TypeError(f"{cls.__name__} takes no {name}, {cls._refused[name]}")
+        return super().__new__(cls)
 
 
 def differentiates(value: Any) -> bool:

@@ -248,6 +248,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "margin": 0.3,
     },
     "F.multi_margin_loss": {"target": _CLASSES, "weight": _OTHER[0], "margin": 0.7},
+    "F.multilabel_margin_loss": {"target": np.array([[2, -1, 0], [0, 1, -1]])},
     "F.multilabel_soft_margin_loss": {"weight": _OTHER[0]},
     **{
         f"F.triplet_margin_{name}": {

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from wengert import ops
-from wengert.backends import backend_of
+from wengert.backends import DType, backend_of
 from wengert.tape.families import Family
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -159,6 +159,12 @@ def check_reduction(reduction: str) -> None:
         raise ValueError(
             f"{reduction} is not a valid value for reduction: it is 'mean', 'sum' or 'none'"
         )
+
+
+def in_one_dtype(given: DType, held: DType) -> str:
+    """What to do where an input's dtype is not that of a module's parameters."""
+    moved = f", or the module with module.to(wg.{given.name})" if given.inexact else ""
+    return f"convert the input with wg.astype(x, wg.{held.name}){moved}"
 
 
 def detached(x: Tensor) -> Tensor:

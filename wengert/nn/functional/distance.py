@@ -20,6 +20,7 @@ from wengert.nn.functional.define import (
 )
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
+from wengert.ops.special.activation import relu
 from wengert.ops.special.everyday import log_expit, softplus
 from wengert.tape.families import Family
 from wengert.tape.parameters import refuse, takes
@@ -336,7 +337,7 @@ def multi_margin_loss(
     places = ops.expand_dims(ops.astype(y, "int64"), axis=-1)
     limit = operand(margin, x, name, "margin")
     own = ops.take_along_axis(x, places, axis=-1)
-    terms = _beyond(ops.add(ops.subtract(x, own), limit))
+    terms = relu(ops.add(ops.subtract(x, own), limit))
     terms = ops.square(terms) if power == 2 else terms
     if weight is not None:
         w = wrapped(weight)
@@ -350,6 +351,51 @@ def multi_margin_loss(
         inside = ops.logical_and(ops.greater_equal(y, 0), ops.less(y, classes))
         one = ops.ones_like(detached(losses))
         losses = ops.multiply(losses, ops.where(inside, one, math.nan))
+    return reduced(losses, reduction)
+
+
+@takes("input", target="integers", family=LOSS)
+def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
+    r"""Hinges of several classes, :math:`\sum_{j \in Y, i \notin Y} \max(0, 1 - x_j + x_i) / C`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Scores :math:`x` of shape (N, C) or (C,), real floating.
+    target : Tensor
+        Indices of the classes :math:`Y`, of the same shape and integer: those before the first -1.
+
+    Raises
+    ------
+    ValueError, IndexError
+        If the shapes differ, or a class index is out of range (checked where `cross_entropy`
+        checks).
+    """
+    name = "multilabel_margin_loss"
+    x, y = pair(name, real_floating(name, input), target, reduction)
+    if x.ndim not in (1, 2) or not y.dtype.kind.endswith("integer"):
+        raise ValueError(
+            f"{name} needs scores and class indices (N, C) or (C,), and got {tuple(x.shape)} of "
+            f"{x.dtype.name} and {tuple(y.shape)} of {y.dtype.name}"
+        )
+    classes = x.shape[-1]
+    checked = check_classes(y._array, classes, -1)
+    ends = ops.astype(ops.equal(y, -1), "int64")
+    counts = ops.equal(ops.cumulative_sum(ends, axis=-1), 0)
+    inside = ops.logical_and(ops.greater_equal(y, 0), ops.less(y, classes))
+    places = ops.where(ops.logical_and(counts, inside), ops.astype(y, "int64"), 0)
+    # Along the last two axes: classes of the target, all classes.
+    each = ops.expand_dims(counts, axis=-1)
+    is_one = ops.logical_and(ops.equal(one_hot(places, classes), 1), each)
+    others = ops.logical_not(ops.any(is_one, axis=-2, keepdims=True))
+    own = ops.expand_dims(ops.take_along_axis(x, places, axis=-1), axis=-1)
+    terms = relu(ops.add(ops.subtract(ops.expand_dims(x, axis=-2), own), 1))
+    terms = ops.where(ops.logical_and(each, others), terms, 0)
+    losses = ops.divide(ops.sum(terms, axis=(-2, -1)), classes)
+    if not checked:  # as above
+        wrong = ops.any(ops.logical_not(ops.logical_or(inside, ops.equal(y, -1))), axis=-1)
+        one = ops.ones_like(detached(losses))
+        losses = ops.multiply(losses, ops.where(wrong, math.nan, one))
     return reduced(losses, reduction)
 
 

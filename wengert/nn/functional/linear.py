@@ -6,6 +6,7 @@ from typing import Any
 from wengert import ops
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import composed
+from wengert.nn.functional.define import in_one_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
 from wengert.tape.parameters import takes
@@ -124,9 +125,8 @@ def _general(input: Any, weight: Any, bias: Any) -> Tensor:
     if any(dtype is not held[0] for dtype in held):
         names = ", ".join(dtype.name for dtype in held)
         raise RuntimeError(
-            f"linear got an input, a weight and a bias of different dtypes ({names}); convert the "
-            f"input with wg.astype(x, wg.{held[1].name}), or the module with "
-            f"module.to(wg.{held[0].name})"
+            f"linear got an input, a weight and a bias of different dtypes ({names}); "
+            + in_one_dtype(*held[:2])
         )
     if len(x) < 3:
         return _linear.bind(input, weight, bias)  # type: ignore[no-any-return]

@@ -199,6 +199,11 @@ def group_norm(
     ----------
     num_groups : int
         A divisor of C.
+
+    Raises
+    ------
+    ValueError
+        If there is a single number in a group, and a single member.
     """
     x = real_floating("group_norm", input)
     shape = tuple(x.shape)
@@ -209,6 +214,11 @@ def group_norm(
             f"got an input of shape {shape} and num_groups={num_groups}"
         )
     within = math.prod(shape[1:]) // groups
+    if shape[0] * within == 1:
+        raise ValueError(
+            f"group_norm expects more than 1 value per group, got input size {[*shape]} and "
+            f"num_groups={num_groups}"
+        )
     parts = ops.reshape(x, (shape[0], groups, within))
     out = ops.reshape(_standard(parts, (2,), number(eps, "group_norm", "eps")), shape)
     return _affine("group_norm", out, weight, bias, shape[1:2], len(shape) - 2)
