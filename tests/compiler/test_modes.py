@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.compiler.ordinary import alike
 from wengert.autograd import checkpoint
 from wengert.compiler.capture.errors import TraceError
 from wengert.testing import graph_breaks
@@ -243,3 +244,61 @@ def test_a_loss_that_was_differentiated_inside_comes_back_as_it_does_eagerly(che
     for _ in range(4):
         assert seen(compiled) == expected
     assert compiled.report.recordings == 1
+
+
+def _custom(forward, backward):
+    """A function with rules of its own, which differ from it, so that one sees which has run."""
+    own = wg.custom_vjp(lambda h: h * 2.0)
+    own.defvjp(forward, backward)
+    w = wg.asarray([1.0, -2.0, 0.5], requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        beside = own(x)
+        with wg.no_grad():
+            untracked = own(w)
+        loss = wg.sum(own(w * x) * beside)
+        loss.backward()
+        return loss.detach(), beside, untracked, w.grad
+
+    return step
+
+
+def _draws():
+    def forward(h):
+        mask = wg.astype(wg.rand(*h.shape) > 0.5, h.dtype)
+        return h * mask, mask
+
+    return _custom(forward, lambda mask, g: (g * mask,)), list
+
+
+def _computes_between():
+    def forward(h):
+        return h * 3.0, (wg.exp(h), wg.rand(3) + h)
+
+    return _custom(forward, lambda kept, g: (g * kept[0] * kept[1],)), list
+
+
+def _counts():
+    n = {"forward": 0, "backward": 0}
+
+    def forward(h):
+        n["forward"] += 1
+        return h * n["forward"], wg.exp(h)
+
+    def backward(kept, g):
+        n["backward"] += 1
+        return (g * kept * n["backward"],)
+
+    return _custom(forward, backward), lambda: list(n.values())
+
+
+@pytest.mark.parametrize("make", [_draws, _computes_between, _counts])
+def test_rules_of_custom_vjp_run_as_often_as_eagerly(make):
+    """Not for Tensors that nobody differentiates, and the forward rule once for each sweep."""
+    alike(make, [(wg.asarray([1.0, 0.5, 3.0]) * i,) for i in range(1, 6)])
+
+
+def test_a_function_without_a_rule_that_nobody_differentiates():
+    own = wg.custom_vjp(lambda h: h * 2.0)
+    alike(lambda: (lambda x: own(x) + 1, list), [(wg.ones(3),)] * 3)

@@ -1,9 +1,13 @@
-"""Things are put back wherever an interrupt comes, also while they are put back."""
+"""Things are put back wherever an interrupt comes, also while they are put back, and let go."""
 
+import gc
 import sys
+from typing import Any
 
+import numpy as np
 import pytest
 
+import wengert as wg
 from tests.compiler.interrupting import Interrupt, InterruptError
 from wengert.compiler.restoring import restoring
 
@@ -56,3 +60,46 @@ def test_no_half_is_left(fails: bool) -> None:
 def test_the_error_is_the_functions() -> None:
     with pytest.raises(ValueError, match="it has failed"):
         restoring(Pair().fail, Pair().put_back)
+
+
+def _keeps(x: Any, held: Any) -> Any:
+    held["all"].append(1)
+    return x
+
+
+def _reads(x: Any, held: Any) -> Any:
+    return x * float(x[0])
+
+
+def _counts(x: Any, held: Any) -> Any:
+    held["n"] += 1
+    return x * held["n"]
+
+
+def _decides_by_an_array(x: Any, held: Any) -> Any:
+    return x * 2 if held["array"][0] > 0 else x
+
+
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("rest", [_keeps, _reads, _counts, _decides_by_an_array])
+def test_a_recording_that_fails_is_gone_before_the_function_runs_again(
+    rest: Any, check: int | None
+) -> None:
+    """So that its views are not taken for ones of the user's, of which a `ViewWarning` tells."""
+    w = wg.nn.Parameter(wg.ones(3))
+    held = {"all": [], "n": 0, "array": np.ones(3, dtype=np.float32)}
+
+    def step(x: Any) -> Any:
+        with wg.no_grad():
+            w.mul_(2.0)
+        seen = w.detach()
+        return seen, rest(x, held)
+
+    function = wg.compile(step, check=check)
+    gc.collect()
+    gc.disable()
+    try:
+        for i in range(1, 6):
+            assert function(wg.ones(3))[0].tolist() == [2.0**i] * 3
+    finally:
+        gc.enable()

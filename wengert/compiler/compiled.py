@@ -372,16 +372,20 @@ class Compiled(Generic[P, R]):
                     return answer
         if not mine:
             return MISS
+        counted = self._walk.counted
         try:
             return self._record(call, state, signature)
         except CountError as error:
-            if error.names <= self._walk.counted:
+            if error.names <= counted:
                 raise self._refused(call, signature, error) from None
-            self._walk = self._walk._replace(counted=self._walk.counted | error.names)
-            return self._run(call, refusal, mine=True)
+            counted |= error.names
         except Exception as error:
             if not any(place.of_user for place in state.arrays):
                 raise self._refused(call, signature, error) from None
+        # Outside `except`, where the error keeps what the recording has made.
+        if counted != self._walk.counted:
+            self._walk = self._walk._replace(counted=counted)
+            return self._run(call, refusal, mine=True)
         # The code may read values of raw arrays. Then a program is for these values.
         self._walk = self._walk._replace(by_contents=True)
         try:

@@ -167,7 +167,7 @@ def _is_followed(leaf: Any) -> bool:
         return False
     recorded = recording()
     return (leaf._node is not None and bool(recorded)) or (
-        recorded is not False and hasattr(leaf._array, "level")
+        recorded is not False and getattr(leaf._array, "followed", False)
     )
 
 
@@ -303,7 +303,7 @@ class _Custom(Function):
             )
         saved = ctx.saved_tensors
         followed = is_grad_enabled() or any(
-            hasattr(x._array, "level") for x in saved if x is not None
+            getattr(x._array, "followed", False) for x in saved if x is not None
         )
         if ctx.between and followed:
             _, residuals = call.forward(_filled(ctx.leaves, saved[ctx.count :]))

@@ -167,7 +167,8 @@ class Reverse:
         if recording() is False:
             return [g.detach() for g in found]
         # The answer is linear in what it is given, whatever the function's arguments were.
-        if self._still and not inlets and not any(hasattr(g._array, "level") for _, _, g in seeds):
+        followed = any(getattr(g._array, "followed", False) for _, _, g in seeds)
+        if self._still and not inlets and not followed:
             return [g.detach() for g in found]
         return found
 

@@ -43,6 +43,9 @@ class Lifted:
     inner: Any
     level: int
 
+    #: Whether a derivative may be asked for. A trace records what would happen without it.
+    followed: ClassVar[bool] = True
+
     #: Makes NumPy leave ``array * lifted`` to the reflected operator.
     __array_ufunc__: ClassVar[None] = None
 

@@ -75,9 +75,7 @@ def differentiates(value: Any) -> bool:
     array = getattr(value, "_array", None)
     if array is None or not recording():
         return False
-    # (What a program computes is lifted as well.)
-    lifted = hasattr(array, "bottom") and not hasattr(array, "trace")
-    return lifted or getattr(value, "_node", None) is not None
+    return getattr(array, "followed", False) or getattr(value, "_node", None) is not None
 
 
 def refuse() -> None:

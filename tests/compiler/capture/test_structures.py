@@ -483,6 +483,13 @@ def _of_what_hides() -> Iterator[Case]:
         _reading(lambda x: x * lazy.more),
         lambda: setattr(lazy, "__getattr__", lambda name: 3.0),
     )
+    answers = types.ModuleType("a_module_of_a_user_that_answers")
+    answers.__getattr__ = lambda name: 2.0  # type: ignore[method-assign]
+    yield (
+        "what a module's __getattr__ stood for",
+        _reading(lambda x: x * answers.more),
+        lambda: setattr(answers, "more", 3.0),
+    )
     yield (
         "sys.argv",
         _reading(lambda x: x * len([a for a in sys.argv if a == "--a-test"])),

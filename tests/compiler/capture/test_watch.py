@@ -13,6 +13,7 @@ import operator
 import os
 import pstats
 import random
+import signal
 import sys
 import threading
 import time
@@ -457,6 +458,41 @@ def test_code_that_only_others_name(name, check):
     found, function = course(compiles=True)
     assert found == course(compiles=False)[0]
     assert "no name in the code leads" in str(function.report)
+
+
+class Ending:
+    """Counts its end."""
+
+    ended = 0
+
+    def __del__(self):
+        Ending.ended += 1
+
+
+def test_handlers_and_finalisers_that_no_name_leads_to():
+    """They may run at any time, and are let run."""
+    handled, kept = [], {}
+    before = signal.signal(signal.SIGALRM, lambda *_: handled.append(1))
+
+    def step(x):
+        for _ in range(200):
+            x = wg.tanh(x)
+        kept["thing"] = None
+        return x
+
+    try:
+        for _ in range(3):
+            function = wg.compile(step, check=0)
+            kept["thing"] = Ending()
+            signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+            for _ in range(4):
+                function(wg.ones(2))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            assert "no name" not in str(function.report)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert handled
 
 
 class Said:

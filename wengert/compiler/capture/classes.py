@@ -52,7 +52,7 @@ def visit_module(walk: "Walk", x: ModuleType, name: str) -> None:
         special = key[:2] == "__" and key != "__getattr__" and type(value) not in PLAIN
         if not special and (key == "__getattr__" or walk.named.wants(x, key)):
             walk.at(Place(held, key, f"{name}.{key}"))
-    if walk.named.anywhere or of_user(type(x).__module__):
+    if walk.named.anywhere or "__getattr__" in held or of_user(type(x).__module__):
         walk.test("[*{}] != {}", held, [*held])
     for key in sorted((walk.named.asked | walk.named.stored) - held.keys()):
         walk.at(Place(held, key, f"{name}.{key}"))

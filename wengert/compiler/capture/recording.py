@@ -295,6 +295,8 @@ def record_call(
         if call.trace.refused and not isinstance(error, TraceError):
             raise call.trace.refused[0] from None
         raise
+    finally:
+        call.trace.refused.clear()  # whose tracebacks keep what the call has made
 
 
 def _traced(

@@ -59,6 +59,8 @@ class Traced(Lifted):
 
     __slots__ = ("__weakref__", "trace", "value")
 
+    followed = False
+
     trace: "Trace"
     value: Value
 

@@ -8,6 +8,7 @@ not known to be pure, and not while an operation is recorded.
 
 import builtins
 import gc
+import signal
 import sys
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator
@@ -148,10 +149,9 @@ class Watch:
         if self._collecting:  # finalisers of any objects may run
             return
         if event == "call" and self._of_user(frame):
-            if frame.f_code not in self._reached:
-                self._meet(
-                    caller, f"{frame.f_code.co_qualname}, to which no name in the code leads,"
-                )
+            name = frame.f_code.co_qualname
+            if frame.f_code not in self._reached and not any(map(_interrupting, callers(frame))):
+                self._meet(caller, f"{name}, to which no name in the code leads,")
         elif not self._of_user(caller):
             return
         elif event == "c_call":
@@ -219,6 +219,13 @@ def _of_collector(frame: FrameType) -> bool:
 def _finalising(frame: FrameType) -> bool:
     """Whether a frame finalises an object."""
     return frame.f_code.co_name == "__del__"
+
+
+def _interrupting(frame: FrameType) -> bool:
+    """Whether a frame finalises an object or handles a signal, which may be at any time."""
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = [getattr(handler, "__code__", None) for handler in handlers]
+    return _finalising(frame) or frame.f_code in codes
 
 
 def _title(function: Any) -> str:
