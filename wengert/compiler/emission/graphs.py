@@ -33,17 +33,9 @@ Known = dict[Value, Any]
 def captured(program: Program, function: Function, backend: Any, report: Report) -> Function:
     """Return a function that runs a program of CuPy arrays by graphs, or ``function``.
 
-    Parameters
-    ----------
-    program : Program
-        Of arrays alone, without arithmetic of numbers. No output shares memory with another array
-        (`wengert.compiler.passes.outputs`).
-    function : callable
-        The program by plain calls.
-    backend : Backend
-        CuPy's.
-    report : Report
-        Gets a note on what was captured, or why nothing was.
+    The program is without arithmetic of numbers, and no output shares memory with another array
+    (`wengert.compiler.passes.outputs`). The report gets a note on what was captured, or why nothing
+    was.
     """
     if backend.cupy.cuda.runtime.is_hip:
         report.note("not captured: CuPy has no graphs on AMD's GPUs; plain calls instead")

@@ -22,14 +22,8 @@ __all__ = ["fused", "in_ranges"]
 def fused(program: Program, *, stored: bool = False) -> Program:
     """The program with fused CuPy kernels in place of elementwise calls.
 
-    The kernels are for CUDA's compiler. On AMD's GPUs a program keeps its calls.
-
-    Parameters
-    ----------
-    program : Program
-        Of CuPy arrays.
-    stored : bool
-        Whether kernels take changing numbers as 0-d arrays.
+    The kernels are for CUDA's compiler. On AMD's GPUs a program keeps its calls. With ``stored``,
+    kernels take changing numbers as 0-d arrays.
     """
     cupy = sys.modules.get("cupy")
     if cupy is None or cupy.cuda.runtime.is_hip:

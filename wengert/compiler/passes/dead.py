@@ -67,14 +67,7 @@ def dead(program: Program, *, errors: bool = False) -> Program:
     """Remove instructions and constants on which no output depends.
 
     Inputs stay, and so do impure instructions: a draw advances its generator, and a check of values
-    may raise.
-
-    Parameters
-    ----------
-    program : Program
-        The program.
-    errors : bool
-        Whether unused calls that may raise stay.
+    may raise. With ``errors``, unused calls that may raise stay, too.
     """
     needed: set[Value] = set(values_in(program.outputs))
     kept: list[Instruction] = []
