@@ -90,6 +90,7 @@ _REFUSED_MODULES = frozenset({"ctypes", "gc", "importlib", "inspect"})
 _READING = (getattr, hasattr, vars, dir, object.__getattribute__, type.__getattribute__)
 
 
+@functools.cache
 def package_of(module: Any) -> str:
     """The package of a module's name."""
     return str(module or "").partition(".")[0]
