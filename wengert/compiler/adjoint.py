@@ -44,18 +44,8 @@ _READ = ("an argument", "the state", "a Tensor of the state")
 class Rerun:
     """Runs a function again for higher derivatives, since its program has no graph.
 
-    Parameters
-    ----------
-    function : callable
-        The function that was compiled.
-    layout, leaves : Layout, sequence
-        Its arguments.
-    signature : dict
-        Of the calls that the program is for.
-    state : State
-        What the function reaches.
-    found : Recording
-        The recording that the program was made from.
+    It is for calls with one layout of arguments and one ``signature``, of which ``found`` is the
+    recording.
     """
 
     def __init__(

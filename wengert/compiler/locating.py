@@ -30,18 +30,9 @@ def located(
 ) -> str:
     """Describe the first line that gives another value than the function.
 
-    Parameters
-    ----------
-    program, emitted : Program, Emitted
-        The wrong program, as recorded and as source.
-    inputs : tuple
-        The arguments of the emitted function, which begin with the program's inputs.
-    recorded : Program
-        The new recording, from the same state.
-    samples : dict
-        The values of the new recording's results.
-    start : callable
-        Restores the random generators' state at the call's begin.
+    The emitted function's ``inputs`` begin with the program's. ``recorded`` is the new recording,
+    from the same state, and ``samples`` has the values of its results. ``start`` restores the
+    random generators' state at the call's begin.
     """
     start()
     known: dict[Value, Any] = dict(program.constants)

@@ -9,17 +9,11 @@ T = TypeVar("T")
 
 
 def restoring(run: Callable[[], T], put_back: Callable[[], object]) -> T:
-    """Run a function; if it fails, undo its changes, even if that is interrupted.
+    """Run a function; if it fails, undo its changes by ``put_back``, even if that is interrupted.
 
     An interrupt may come at the begin of any function. So the ``try`` must be entered before
     ``run``: a handler called only after the failure could be interrupted before it does anything.
-
-    Parameters
-    ----------
-    run : callable
-        What may fail.
-    put_back : callable
-        Undoes it. It may be called twice, and after ``run`` has ended.
+    ``put_back`` may be called twice, and after ``run`` has ended.
     """
     try:
         return run()

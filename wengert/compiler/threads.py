@@ -42,13 +42,6 @@ class Pool:
     Calls overlap in threads, and where a signal handler calls the function that it interrupted. A
     thread becomes exclusive by taking all copies, so that calls need no lock.
 
-    Parameters
-    ----------
-    first : callable
-        The program.
-    another : callable
-        Makes a copy of it.
-
     Attributes
     ----------
     take, give : callable

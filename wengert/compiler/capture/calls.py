@@ -29,15 +29,7 @@ __all__ = [
 
 
 class Arguments:
-    """The signature and the static arguments of a function.
-
-    Parameters
-    ----------
-    function : callable
-        The function.
-    static : frozenset of str
-        Arguments whose numbers are constants of a program.
-    """
+    """The signature of a function, and its static arguments, whose numbers are constants."""
 
     def __init__(self, function: Callable[..., Any], static: frozenset[str]) -> None:
         self._function, self.static = function, static

@@ -18,6 +18,7 @@ from wengert.backends.registry import is_library
 from wengert.compiler.capture.errors import TraceError
 
 __all__ = [
+    "PURE",
     "holds_all_in_dict",
     "is_engine_class",
     "is_immutable",
@@ -28,16 +29,19 @@ __all__ = [
     "refuse",
 ]
 
-#: Packages whose code is not looked through.
-_FOREIGN = frozenset(
+#: Packages whose functions are pure, but for those that `wengert.compiler.capture.watch` names.
+PURE = frozenset(
     {
-        *("array_api_compat", "array_api_strict", "cupy", "cupyx", "dask", "hypothesis", "jax"),
-        *("jaxlib", "matplotlib", "ml_dtypes", "mpmath", "numpy", "opt_einsum", "pandas"),
-        *("pytest", "scipy", "sklearn", "sympy", "torch", "tqdm", "_pytest"),
-        *("cloudpickle", "cytoolz", "distributed", "fsspec", "numba", "partd", "tlz", "toolz"),
-        "triton",
+        *("array_api_compat", "array_api_strict", "cloudpickle", "cupy", "cytoolz", "dask"),
+        *("distributed", "fsspec", "jax", "jaxlib", "ml_dtypes", "mpmath", "numpy", "opt_einsum"),
+        *("partd", "scipy", "sympy", "tlz", "toolz", "torch"),
     }
 )
+#: Packages whose code is not looked through.
+_FOREIGN = PURE | {
+    *("cupyx", "hypothesis", "matplotlib", "numba", "pandas", "pytest", "sklearn", "tqdm"),
+    *("triton", "_pytest"),
+}
 #: The directory of the standard library.
 _LIBRARY = str(Path(os.__file__).parent)
 #: Modules of Wengert's engine whose objects never change, or note what a recording does, as an
@@ -92,6 +96,7 @@ _READING = (
 )
 
 
+@functools.cache
 def package_of(module: Any) -> str:
     """The package of a module's name."""
     package = str(module or "").partition(".")[0]

@@ -23,11 +23,8 @@ _SWEEP = ("sweep", "_flow")
 def running_line(adjoint: Callable[[Any], Line | None] = lambda node: None) -> Line | None:
     """The user's line that runs now, with its stage.
 
-    Parameters
-    ----------
-    adjoint : callable
-        Gives the line whose adjoint a node computes, or None. By default it is the line that
-        called the sweep.
+    ``adjoint`` gives the line whose adjoint a node computes; without it, it is the line that called
+    the sweep.
     """
     stage = "forward"
     frame: FrameType | None = sys._getframe(2)

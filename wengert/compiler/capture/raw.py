@@ -6,6 +6,7 @@ that results and their types are the library's. Reading values and changes in pl
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,10 +16,11 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced, inner_array, traced
-from wengert.compiler.capture.traced_number import TracedNumber
+from wengert.compiler.capture.traced_number import TracedNumber, with_operators
 from wengert.compiler.passes.forms import Method, getter
 from wengert.compiler.program import Value, mapped
 from wengert.func.trees import tree_leaves
+from wengert.ops.operators import BINARY
 from wengert.tape.aliases import overlap
 from wengert.tape.tensor import Tensor
 
@@ -256,18 +258,11 @@ def _unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self: self.call(name, function, (self,))
 
 
-_BOTH = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
-for _name in (*_BOTH, "and_", "or_", "xor", "lshift", "rshift"):
-    _function, _short = getattr(operator, _name), _name.strip("_")
-    setattr(RawArray, f"__{_short}__", _binary(_short, _function, reflected=False))
-    setattr(RawArray, f"__r{_short}__", _binary(_short, _function, reflected=True))
-    setattr(RawArray, f"__i{_short}__", _in_place)
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(RawArray, f"__{_name}__", _binary(_name, getattr(operator, _name), reflected=False))
+with_operators(RawArray, _binary, partial(_binary, reflected=False), _unary)
+for _name, *_ in BINARY:
+    setattr(RawArray, f"__i{_name}__", _in_place)
 for _name, _reflected in (("__divmod__", False), ("__rdivmod__", True)):
     setattr(RawArray, _name, _binary("divmod", divmod, reflected=_reflected))
-for _name in ("neg", "pos", "abs", "invert"):
-    setattr(RawArray, f"__{_name}__", _unary(_name, getattr(operator, _name)))
 
 namespaces[RawArray] = traced
 

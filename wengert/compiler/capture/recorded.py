@@ -218,15 +218,6 @@ class Outside(Node):
     """Replaces the node of a Tensor that was computed outside, during a recording.
 
     A sweep may search the graph behind it for targets, but not enter it: a replay has no graph.
-
-    Parameters
-    ----------
-    place : Node
-        The replaced node.
-    array : array
-        The Tensor's traced array.
-    called : str
-        A readable name of the Tensor.
     """
 
     __slots__ = ("_called", "_place", "open", "seen")
@@ -297,15 +288,7 @@ class Swept(Node):
 
 
 class End(Node):
-    """A node that ends a sweep, in place of another node of the graph.
-
-    Parameters
-    ----------
-    place : Node
-        The replaced node.
-    number : int
-        Its number on the tape.
-    """
+    """A node that ends a sweep, in place of another node of the graph."""
 
     __slots__ = ()
 

@@ -169,7 +169,7 @@ class Trace:
                 raw = [y for y in given if _is_array(y) and not isinstance(y, Lifted)]
                 self.beside.update(map(self._constant, raw))
         try:
-            self._here = self._line()
+            self._here = running_line(self._adjoint)
             return self._applied(backend, name, operands, parameters)
         finally:
             self._here = None
@@ -354,7 +354,7 @@ class Trace:
         )
         if parameters:
             parameters = {k: self.value(x) for k, x in parameters.items()}
-        line, several = self._here or self._line(), isinstance(answer, _SEQUENCES)
+        line, several = self._here or running_line(self._adjoint), isinstance(answer, _SEQUENCES)
         if self.begun is not None and not (name in _COUNTING and results[0].dtype is int):
             self.begun()
             self.begun = None
@@ -468,10 +468,6 @@ class Trace:
         if hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
             return self._constant(x)
         return x
-
-    def _line(self) -> Line | None:
-        """The user's line that runs now; in a sweep, the line whose adjoint is computed."""
-        return running_line(self._adjoint)
 
     def _adjoint(self, node: Any) -> Line | None:
         """The line whose adjoint a node computes, with stage "backward"."""

@@ -45,17 +45,7 @@ _OF_DTYPES = frozenset({"can_cast", "finfo", "iinfo", "isdtype"})
 
 
 class Traced(Lifted):
-    """An array that records its operations.
-
-    Parameters
-    ----------
-    inner : array
-        The raw array of the traced run.
-    value : Value
-        Its value in the program.
-    trace : Trace
-        The trace that records it.
-    """
+    """A raw array of a run that is traced, which records its operations as those of ``value``."""
 
     __slots__ = ("__weakref__", "trace", "value")
 

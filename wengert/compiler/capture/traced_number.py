@@ -10,8 +10,9 @@ import numpy as np
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Value, mapped
+from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 
-__all__ = ["SymbolicNumber", "TracedNumber"]
+__all__ = ["SymbolicNumber", "TracedNumber", "with_operators"]
 
 
 class SymbolicNumber:
@@ -254,15 +255,24 @@ def _conversion(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, *given: function(self.pinned(), *given)
 
 
-_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
-for _name in (*_BINARY, "and_", "or_", "xor", "lshift", "rshift"):
-    _function, _short = getattr(operator, _name), _name.strip("_")
-    setattr(TracedNumber, f"__{_short}__", _arithmetic(_short, _function, reflected=False))
-    setattr(TracedNumber, f"__r{_short}__", _arithmetic(_short, _function, reflected=True))
-for _name in ("neg", "pos", "abs", "invert"):
-    setattr(TracedNumber, f"__{_name}__", _sign(_name, getattr(operator, _name)))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(TracedNumber, f"__{_name}__", _comparison(_name, getattr(operator, _name)))
+def with_operators(
+    cls: type,
+    binary: Callable[..., Any],
+    comparison: Callable[..., Any],
+    unary: Callable[..., Any],
+    but: str = "",
+) -> None:
+    """Give a class Python's operators, by functions that make the methods."""
+    for name, *_ in (x for x in BINARY if x[0] != but):
+        function = getattr(operator, f"__{name}__")
+        setattr(cls, f"__{name}__", binary(name, function, reflected=False))
+        setattr(cls, f"__r{name}__", binary(name, function, reflected=True))
+    for made, names in ((comparison, (*EQUALITY, *ORDER)), (unary, UNARY)):
+        for name, _ in names:
+            setattr(cls, f"__{name}__", made(name, getattr(operator, f"__{name}__")))
+
+
+with_operators(TracedNumber, _arithmetic, _comparison, _sign, but="matmul")
 _CONVERSIONS = (complex, float, int, hash, repr, round, format, operator.index)
 for _function in (*_CONVERSIONS, math.trunc, math.floor, math.ceil):
     setattr(TracedNumber, f"__{_function.__name__}__", _conversion(_function))

@@ -28,7 +28,7 @@ from typing import Any
 
 from wengert.backends.registry import is_library
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.foreign import of_user, package_of
+from wengert.compiler.capture.foreign import PURE, of_user, package_of
 from wengert.compiler.capture.lines import callers, described
 from wengert.compiler.capture.named import known
 from wengert.compiler.capture.reads import reads
@@ -49,21 +49,16 @@ _OPEN = {"breakpoint", "eval", "exec", "globals", "id", "input", "locals", "open
 _OPEN |= {"__import__", "compile", "help", "exit", "quit"}
 _BUILTINS = frozenset(vars(builtins)) - _OPEN | {"__build_class__"}
 #: Modules, with their submodules, whose functions are pure.
-_PURE = frozenset(
-    {
-        *("_abc", "_ast", "_bisect", "_codecs", "_collections", "_collections_abc", "_contextvars"),
-        *("_decimal", "_functools", "_heapq", "_json", "_operator", "_pydecimal", "_sre"),
-        *("_statistics", "_string", "_struct", "_weakref", "_weakrefset", "abc", "array", "ast"),
-        *("bisect", "binascii", "cmath", "collections", "contextlib", "contextvars", "copy"),
-        *("copyreg", "dataclasses", "decimal", "enum", "fractions", "functools", "heapq"),
-        *("importlib", "_frozen_importlib", "_frozen_importlib_external", "itertools", "json"),
-        *("keyword", "math", "numbers", "operator", "re", "reprlib", "statistics", "string"),
-        *("struct", "textwrap", "types", "typing", "typing_extensions", "weakref", "wengert"),
-        *("array_api_compat", "array_api_strict", "cupy", "cytoolz", "dask", "jax", "jaxlib"),
-        *("cloudpickle", "distributed", "fsspec", "ml_dtypes", "partd", "tlz", "toolz"),
-        *("mpmath", "numpy", "opt_einsum", "scipy", "sympy", "torch"),
-    }
-)
+_PURE = PURE | {
+    *("_abc", "_ast", "_bisect", "_codecs", "_collections", "_collections_abc", "_contextvars"),
+    *("_decimal", "_functools", "_heapq", "_json", "_operator", "_pydecimal", "_sre"),
+    *("_statistics", "_string", "_struct", "_weakref", "_weakrefset", "abc", "array", "ast"),
+    *("bisect", "binascii", "cmath", "collections", "contextlib", "contextvars", "copy"),
+    *("copyreg", "dataclasses", "decimal", "enum", "fractions", "functools", "heapq"),
+    *("importlib", "_frozen_importlib", "_frozen_importlib_external", "itertools", "json"),
+    *("keyword", "math", "numbers", "operator", "re", "reprlib", "statistics", "string"),
+    *("struct", "textwrap", "types", "typing", "typing_extensions", "weakref", "wengert"),
+}
 #: Functions of other modules that read guarded objects.
 _GUARDED = frozenset({"os.getenv", "os._Environ.__getitem__", "os._Environ.__iter__"})
 #: Impure parts of these modules.

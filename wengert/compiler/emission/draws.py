@@ -74,17 +74,7 @@ _DEVICE: Final[Mapping[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]
 
 
 def drawn(step: Instruction, backend: Backend, device: Any) -> list[Instruction]:
-    """An instruction that draws, with its generator as the first operand.
-
-    Parameters
-    ----------
-    step : Instruction
-        Any; one that does not draw is returned unchanged.
-    backend : Backend
-        The library.
-    device : device
-        The device of its arrays.
-    """
+    """An instruction that draws, with its generator as the first operand; others are unchanged."""
     if step.name == "draw":
         _, (draw, *given), _ = step.operands
         return _in_host_memory(step, backend, draw, (host(), *given))

@@ -58,14 +58,7 @@ class Emitted:
 def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Emitted:
     """Write a program as a Python function, and compile it.
 
-    Parameters
-    ----------
-    program : Program
-        After the passes.
-    backend : Backend, optional
-        The library whose functions are written by name.
-    name : str
-        Of the function.
+    The functions of the backend's library are written by name.
     """
     library = backend.name if backend is not None else ""
     program = with_copied_outputs(program, backend)

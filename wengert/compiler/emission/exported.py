@@ -56,16 +56,8 @@ def exported_program(
 ) -> ExportedProgram:
     """Return a program for export, without the inputs and outputs that nothing needs.
 
-    Parameters
-    ----------
-    name : str
-        The function's, for errors.
-    program, recording, state : Program, Recording, State
-        As of `wengert.compiler.emission.saving.save`.
-    names : sequence of str
-        Of the arguments' leaves, in order.
-    unread : bool
-        Whether state that the program sets without reading it is exported; gradients never are.
+    The arguments' leaves have these ``names``. With ``unread``, state that the program sets without
+    reading it is exported, too, but for gradients.
 
     Raises
     ------

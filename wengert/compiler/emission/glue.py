@@ -48,20 +48,10 @@ _PLAIN_DEVICES = ("numpy", "array_api_strict", "dask")
 
 
 class Glue:
-    """Writes the function that checks a call and runs the program.
+    """Writes the function that checks a call with a signature and runs the program.
 
-    Parameters
-    ----------
-    found : Recording
-        The recording.
-    signature : dict
-        Of the calls that it is for.
-    pool : Pool
-        The copies of the program.
-    attach : callable
-        Puts results on the tape: ``attach(answer, kept, tensors, leaves)``.
-    alone : bool
-        Whether the program has the input `ALONE`, because it writes in place.
+    ``attach(answer, kept, tensors, leaves)`` puts results on the tape. A program that writes in
+    place has the input `ALONE`.
     """
 
     def __init__(
@@ -113,16 +103,9 @@ class Glue:
     def function(
         self, state: State, leaves: Sequence[Any], *, runs: bool = True
     ) -> tuple[str, Callable[..., Any]]:
-        """The source, and the function bound to the objects of a state.
+        """The source, and the function bound to the objects of a state and a call's ``leaves``.
 
-        Parameters
-        ----------
-        state : State
-            What the function reaches.
-        leaves : sequence
-            Of the arguments of a call.
-        runs : bool
-            Whether it runs the program after the guards.
+        Without ``runs`` it only checks the guards.
         """
         self._state = state
         kinds = self._signature["an argument"]

@@ -18,7 +18,7 @@ import numpy as np
 from wengert.backends import generators
 from wengert.backends.backend import placed
 from wengert.backends.cupy_routines import reduction
-from wengert.compiler.emission.kernels import fused
+from wengert.compiler.emission.kernels import fused, in_ranges
 from wengert.compiler.passes.forms import Kernel, form, fresh, row
 from wengert.compiler.passes.fusion import ARGUMENTS
 from wengert.compiler.program import Instruction, Program, Value, substitute
@@ -33,17 +33,9 @@ Known = dict[Value, Any]
 def captured(program: Program, function: Function, backend: Any, report: Report) -> Function:
     """Return a function that runs a program of CuPy arrays by graphs, or ``function``.
 
-    Parameters
-    ----------
-    program : Program
-        Of arrays alone, without arithmetic of numbers. No output shares memory with another array
-        (`wengert.compiler.passes.outputs`).
-    function : callable
-        The program by plain calls.
-    backend : Backend
-        CuPy's.
-    report : Report
-        Gets a note on what was captured, or why nothing was.
+    The program is without arithmetic of numbers, and no output shares memory with another array
+    (`wengert.compiler.passes.outputs`). The report gets a note on what was captured, or why nothing
+    was.
     """
     if backend.cupy.cuda.runtime.is_hip:
         report.note("not captured: CuPy has no graphs on AMD's GPUs; plain calls instead")
@@ -370,13 +362,11 @@ def _groups(kinds: Sequence[tuple[str, int, int, bool]]) -> Iterator[list[int]]:
 
 
 def _copying(name: str, kinds: Sequence[tuple[str, int, int, bool]]) -> Kernel:
-    lines, start = [], 0
+    copies, start = list[tuple[int, str]](), 0
     for i, (_, size, _, raw) in enumerate(kinds):
         at = f"[i - {start}]" if start else "[i]"
         start += size
-        last = i == len(kinds) - 1
-        test = "else {" if last and i else f"{'else ' if i else ''}if (i < {start}) {{"
-        lines.append(f"{test} out_{i}{at} = x_{i}{at if raw else ''}; }}")
+        copies.append((start, f"out_{i}{at} = x_{i}{at if raw else ''};"))
     return Kernel(
         "ElementwiseKernel",
         (
@@ -384,7 +374,7 @@ def _copying(name: str, kinds: Sequence[tuple[str, int, int, bool]]) -> Kernel:
                 f"{'raw ' if raw else ''}{x} x_{i}" for i, (x, _, _, raw) in enumerate(kinds)
             ),
             ", ".join(f"raw {x} out_{i}" for i, (x, *_) in enumerate(kinds)),
-            "\n".join(lines),
+            "\n".join(in_ranges(copies)),
             name,
         ),
         {},

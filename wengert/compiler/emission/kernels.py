@@ -16,20 +16,14 @@ from wengert.compiler.passes.forms import RESHAPE, Kernel
 from wengert.compiler.passes.fusion import ARGUMENTS, Alignment, Body, fuse
 from wengert.compiler.program import Instruction, Program, Value
 
-__all__ = ["fused"]
+__all__ = ["fused", "in_ranges"]
 
 
 def fused(program: Program, *, stored: bool = False) -> Program:
     """The program with fused CuPy kernels in place of elementwise calls.
 
-    The kernels are for CUDA's compiler. On AMD's GPUs a program keeps its calls.
-
-    Parameters
-    ----------
-    program : Program
-        Of CuPy arrays.
-    stored : bool
-        Whether kernels take changing numbers as 0-d arrays.
+    The kernels are for CUDA's compiler. On AMD's GPUs a program keeps its calls. With ``stored``,
+    kernels take changing numbers as 0-d arrays.
     """
     cupy = sys.modules.get("cupy")
     if cupy is None or cupy.cuda.runtime.is_hip:
@@ -208,15 +202,21 @@ def _read(operand: Any, found: list[Instruction], line: Any) -> Any:
     return result
 
 
+def _operands(text: _Text, line: Any) -> tuple[tuple[Any, ...], tuple[int, ...], list[Instruction]]:
+    """A kernel's operands, the shape that they broadcast to, and the calls that reshape some."""
+    found: list[Instruction] = []
+    operands = tuple([_read(x, found, line) for _, _, x in text.given])
+    arrays = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
+    return operands, np.broadcast_shapes(*arrays), found
+
+
 def _elementwise(body: Body) -> list[Instruction]:
     """One kernel over one shape, or its only call."""
     calls = [step for step, _ in body.steps if step in body.routines]
     if len(calls) == 1 or body.size > ARGUMENTS:
         return _plain(body)
-    text, line, found = _Text(body), body.last.line, list[Instruction]()
-    operands = [_read(x, found, line) for _, _, x in text.given]
-    arrays = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
-    shape = np.broadcast_shapes(*arrays)
+    text, line = _Text(body), body.last.line
+    operands, shape, found = _operands(text, line)
     if np.prod(shape) != body.outputs[0].size:  # no array has the loop's shape
         return _plain(body)
     kernel = _kernel(
@@ -226,9 +226,7 @@ def _elementwise(body: Body) -> list[Instruction]:
     )
     results = [x if x.shape == shape else Value(shape, x.dtype, x.name) for x in body.outputs]
     several = len(results) > 1
-    found.append(
-        Instruction(_NAME, kernel, tuple(operands), {}, tuple(results), several, line=line)
-    )
+    found.append(Instruction(_NAME, kernel, operands, {}, tuple(results), several, line=line))
     for x, result in zip(body.outputs, results, strict=True):
         if x is not result:
             made = Instruction("reshape", RESHAPE, (result, x.shape), {}, (x,), line=line)
@@ -252,8 +250,8 @@ def _reducing(body: Body) -> list[Instruction]:
     """A reduction kernel of a function of each element."""
     assert body.reduced is not None
     step, how = body.reduced
-    text, found = _Text(body), list[Instruction]()
-    operands = [_read(x, found, step.line) for _, _, x in text.given]
+    text = _Text(body)
+    operands, shape, found = _operands(text, step.line)
     dtype, _, value = text.outputs[0]
     at = tuple(range(len(value.shape or ())))
     function = f"of_{_named(body)}"
@@ -264,8 +262,7 @@ def _reducing(body: Body) -> list[Instruction]:
     ] = None
     gives = c_type(step.result.dtype) or ""
     out = "out_1" if all(name != "out_1" for _, name, _ in text.given) else "result_1"
-    arrays = [x.shape for x in operands if isinstance(x, Value) and x.shape is not None]
-    if np.broadcast_shapes(*arrays) != value.shape:
+    if shape != value.shape:
         return _plain(body)
     kernel = _kernel(
         "ReductionKernel",
@@ -281,8 +278,15 @@ def _reducing(body: Body) -> list[Instruction]:
         ((("reduce_type", how.type),) if how.type else ()) + _keywords(text.preambles),
     )
     options = {key: x for key, x in step.parameters.items() if key in ("axis", "keepdims")}
-    made = Instruction(_NAME, kernel, tuple(operands), options, step.results, line=step.line)
+    made = Instruction(_NAME, kernel, operands, options, step.results, line=step.line)
     return [*found, made]
+
+
+def in_ranges(statements: Sequence[tuple[int, str]]) -> list[str]:
+    """Lines that run one statement for each element, by the ends of their ranges."""
+    *tests, (_, last) = statements
+    lines = [f"{'else ' if k else ''}if (i < {end}) {{ {x} }}" for k, (end, x) in enumerate(tests)]
+    return [*lines, f"else {{ {last} }}" if tests else last]
 
 
 def _joint(bodies: Sequence[Body], stored: bool) -> list[Instruction]:
@@ -293,7 +297,7 @@ def _joint(bodies: Sequence[Body], stored: bool) -> list[Instruction]:
     names, given = Names(), dict[Any, tuple[str, str, Any]]()
     found: list[Instruction] = []
     outs: list[tuple[str, str, Value]] = []
-    lines: list[str] = []
+    calls: list[tuple[int, str]] = []
     start = 0
 
     for body in bodies:
@@ -330,17 +334,13 @@ def _joint(bodies: Sequence[Body], stored: bool) -> list[Instruction]:
             outs.append((f"raw {kind}", names.new(out, numbered=True), value))
             passed.append(outs[-1][1] + at)
         start += size
-        call = f"{functions[key]}({', '.join(passed)});"
-        if len(lines) == 2 * (len(bodies) - 1):
-            lines += ["} else {", f"    {call}", "}"]
-        else:
-            lines += [f"{'} else ' if lines else ''}if (i < {start}) {{", f"    {call}"]
+        calls.append((start, f"{functions[key]}({', '.join(passed)});"))
     kernel = _kernel(
         "ElementwiseKernel",
         (
             _parameters(list(given.values())),
             _parameters(outs),
-            _indented(lines),
+            _indented(in_ranges(calls)),
             _named(bodies[-1]),
         ),
         _keywords(preambles),

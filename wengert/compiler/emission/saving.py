@@ -35,22 +35,10 @@ def save(
     state: State,
     names: Sequence[str],
 ) -> None:
-    """Write a program as a Python file.
+    """Write a program as a Python file, and the state in an ``.npz`` file beside it.
 
-    Parameters
-    ----------
-    path : path
-        The Python file; arrays go into an ``.npz`` file of the same name.
-    name : str
-        Of the function in it.
-    program : Program
-        After the passes for all libraries.
-    recording : Recording
-        The sources of its inputs, and the targets of its outputs.
-    state : State
-        The present state.
-    names : sequence of str
-        Of the arguments' leaves, in order.
+    The program is what the passes for all libraries have made of the recording's. The arguments'
+    leaves have these ``names``.
 
     Raises
     ------

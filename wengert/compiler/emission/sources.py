@@ -24,14 +24,8 @@ _OWN = __name__.partition(".")[0]
 class Sources:
     """Collects definitions of objects, in order of dependence.
 
-    Parameters
-    ----------
-    names : Names
-        Of the module that is written.
-    library : sequence of (str, str)
-        Modules of the array library, and their names in the module that is written.
-    spelled : callable
-        Gives an expression for an object of the library, or "".
+    The ``library`` is the modules of the array library, with their names in the module that is
+    written. ``spelled`` gives an expression for an object of the library, or "".
 
     Attributes
     ----------
@@ -57,17 +51,7 @@ class Sources:
         self._alive: list[Any] = []  # keeps identities unique
 
     def define(self, x: Any, wanted: str, name: str | None = None) -> str:
-        """Define an object, and return its name.
-
-        Parameters
-        ----------
-        x : object
-            Anything that a function may use.
-        wanted : str
-            The preferred name.
-        name : str, optional
-            The required name.
-        """
+        """Define an object, and return its name: ``name``, or else one like ``wanted``."""
         known = self._known.get(id(x))
         if known is not None:
             if name is not None and name != known:

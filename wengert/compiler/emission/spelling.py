@@ -96,14 +96,8 @@ def conditions(
 ) -> Iterator[str]:
     """Lines that check whether comparisons of numbers have the recorded outcomes.
 
-    Parameters
-    ----------
-    decided : Arithmetic
-        The comparisons and outcomes.
-    given : sequence of str
-        Expressions for the numbers.
-    otherwise : callable
-        Gives the statement for a failed condition, from the condition's text.
+    ``given`` are expressions for the numbers; ``otherwise`` gives the statement for a failed
+    condition, from the condition's text.
     """
     program, speller = decided.program, Speller(None, Names())
     known = dict(zip(program.inputs, given, strict=True))
@@ -161,12 +155,7 @@ class Names:
 class Speller:
     """Writes calls, and collects the imports and globals that they need.
 
-    Parameters
-    ----------
-    backend : Backend or None
-        The library whose functions are written by name.
-    names : Names
-        Of the module that is written.
+    The functions of the backend's library are written by name.
 
     Attributes
     ----------

@@ -13,13 +13,7 @@ __all__ = ["dead", "optimise", "simplify"]
 
 
 def optimise(program: Program) -> Program:
-    """Run the library-independent passes; results are the same bitwise.
-
-    Parameters
-    ----------
-    program : Program
-        As it was recorded.
-    """
+    """Run the library-independent passes; results are the same bitwise."""
     used = dead(simplify(program), errors=True)
     spared = signs(used)
     return used if spared is used else dead(spared, errors=True)

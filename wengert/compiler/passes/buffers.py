@@ -37,21 +37,14 @@ def buffers(program: Program, *, kept: bool = True) -> Program:
 
     A result is written over an operand that is no longer live, or into a buffer: memory that
     persists between runs. A buffer is reused once everything that may be a view of it is dead.
-    Arrays that the caller gets are always new.
+    Arrays that the caller gets are always new. Without ``kept`` there are no buffers, and only
+    operands are written over: on a GPU two calls may run at once in two streams.
 
     Large results of different sizes share a buffer, which has the size of the largest; each takes
     its first elements.
 
-    A buffer has the memory layout that NumPy would give the result, because the layout decides
-    the order, and so the rounding, of later sums.
-
-    Parameters
-    ----------
-    program : Program
-        The program.
-    kept : bool
-        Whether there are buffers. On a GPU there are none, because two calls may run at once in
-        two streams; there only operands are written over.
+    A buffer has the memory layout that NumPy would give the result, because the layout decides the
+    order, and so the rounding, of later sums.
     """
     return _Placer(_spread(program) if kept else program, kept).placed()
 

@@ -25,20 +25,21 @@ _STORING: Final = frozenset({"full", "full_like", "setitem"})
 
 def _may_raise(step: Instruction, constants: Container[Value]) -> bool:
     """Whether a call may raise for some values of its operands."""
+    result = step.results[0].dtype
+    integer = any(isinstance(x, Value) and x.dtype is int for x in step.operands)
     if step.name.startswith("number."):
-        harmless = _HARMLESS.get(step.name)
-        return _overflows(step) or (
-            harmless is not None
-            and (isinstance(step.operands[1], Value) or not harmless(step.operands[1]))
-        )
+        if integer and (result is float or result is complex):
+            return True  # it may be too large to be a float
+        harmless, right = _HARMLESS.get(step.name), step.operands[-1]
+        return harmless is not None and (isinstance(right, Value) or not harmless(right))
     if _converts(step):
         return True
     found = row(step)
     if found is None:
         return step.name.startswith("raw.") and not isinstance(step.function, np.ufunc)
-    inexact = dtype_of(step.results[0].dtype).inexact
-    if inexact and any(isinstance(x, Value) and x.dtype is int for x in step.operands):
-        return True  # it may be too large to be a float
+    inexact = dtype_of(result).inexact
+    if inexact and integer:
+        return True  # as above
     if found.kind == "elementwise" and inexact:
         return False
     at = [i for i, name in enumerate(found.inputs) if name.lstrip("*") in found.raises]
@@ -46,14 +47,6 @@ def _may_raise(step: Instruction, constants: Container[Value]) -> bool:
         at += range(len(found.inputs), len(step.operands))
     given = [x for i in at for x in step.operands[i : i + 1] if isinstance(x, Value)]
     return any(x not in constants for x in given)
-
-
-def _overflows(step: Instruction) -> bool:
-    """Whether arithmetic converts an integer to a float, which may overflow."""
-    result = step.results[0].dtype
-    return (result is float or result is complex) and any(
-        isinstance(x, Value) and x.dtype is int for x in step.operands
-    )
 
 
 def _converts(step: Instruction) -> bool:
@@ -74,14 +67,7 @@ def dead(program: Program, *, errors: bool = False) -> Program:
     """Remove instructions and constants on which no output depends.
 
     Inputs stay, and so do impure instructions: a draw advances its generator, and a check of values
-    may raise.
-
-    Parameters
-    ----------
-    program : Program
-        The program.
-    errors : bool
-        Whether unused calls that may raise stay.
+    may raise. With ``errors``, unused calls that may raise stay, too.
     """
     needed: set[Value] = set(values_in(program.outputs))
     kept: list[Instruction] = []

@@ -26,19 +26,8 @@ KEPT = 4
 
 
 class FlatArrays:
-    """Arrays as views of one flat array, and a pool of such flat arrays.
+    """Arrays of one dtype as views of one flat array, and a pool of such flat arrays.
 
-    Parameters
-    ----------
-    shapes : sequence of tuple of int
-        Of the arrays.
-    dtype : dtype
-        Of all of them.
-    name : str
-        A readable name for the source.
-
-    Notes
-    -----
     Parameters and gradients that a step makes are the caller's. As long as the caller holds one of
     them, or a view, the flat array has more references than those known here. After the next steps
     have replaced them it has no more, and its memory is reused.
@@ -132,21 +121,15 @@ class _Run:
 
 
 def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType({})) -> Program:
-    """Join the updates of small parameters into updates of flat arrays.
+    """Join the updates of small parameters into updates of flat arrays, for NumPy.
 
     The instructions of the stage ``"update"`` between two outputs update one parameter. Small
     parameters whose updates are the same elementwise chain, with the same numbers, are updated by
-    one chain: its operands are joined into flat arrays, and its results are split.
+    one chain: its operands are joined into flat arrays, and its results are split. ``becomes`` has
+    the inputs whose next values outputs are, so that parts that one run splits need not be joined
+    in the next.
 
     Updates of large parameters come last, and in place where possible (`in_place`).
-
-    Parameters
-    ----------
-    program : Program
-        Of NumPy arrays.
-    becomes : dict of Value to Value
-        For outputs that are the next values of inputs, these inputs. So parts that one run splits
-        need not be joined in the next.
     """
     groups: dict[Hashable, list[_Run]] = {}
     large: list[_Run] = []

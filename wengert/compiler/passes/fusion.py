@@ -379,14 +379,7 @@ def fuse(program: Program, made: Fuse) -> Program:
     """Fuse elementwise calls, chains and independent ones, and reductions of them.
 
     Results are the same bitwise, except that a fused sum may add in another order than the
-    library's own sum.
-
-    Parameters
-    ----------
-    program : Program
-        Of CuPy arrays.
-    made : callable
-        Makes the calls of kernels.
+    library's own sum. ``made`` makes the calls of kernels.
     """
     steps = tuple(_Fusion(program).fused(made))
     return dead(replace(program, instructions=steps), errors=True)

@@ -42,12 +42,8 @@ def writable(*arrays: Any) -> list[Any]:
 
     It may be overwritten if nobody else refers to it, not even weakly or by a view; if no other
     thread runs, which could read it meanwhile; and if no warning becomes an error, because the old
-    values could not be restored.
-
-    Parameters
-    ----------
-    *arrays : ndarray
-        C-contiguous. The last one is `ALONE`: its reference count is that of an unshared array.
+    values could not be restored. All are C-contiguous. The last one is `ALONE`, whose reference
+    count is that of an unshared array.
     """
     *held, known = counts(arrays)
     free = len(sys._current_frames()) == 1 and _nothing_raises()
@@ -65,16 +61,10 @@ def writable(*arrays: Any) -> list[Any]:
 def at_once(alone: Any, *calls: Any) -> None:
     """Make all calls, even if a signal handler raises meanwhile; `LATE` keeps the errors.
 
-    The calls are made from C, so that no handler runs between two of them. A handler that runs
-    while a call shows a warning raises after that call has done its work.
-
-    Parameters
-    ----------
-    alone : ndarray
-        Whether anything is written in place, as `writable` stored. If not, errors are raised at
-        once, because nothing is lost.
-    *calls : tuple
-        Of a function that runs no Python code, and its operands.
+    The calls, of functions that run no Python code, are made from C, so that no handler runs
+    between two of them. A handler that runs while a call shows a warning raises after that call has
+    done its work. If nothing is written in place, as `writable` has stored in ``alone``, nothing is
+    lost, and errors are raised at once.
     """
     rest = iter(calls)
     if not alone[0]:
@@ -133,18 +123,8 @@ def in_place(
 ) -> list[Instruction]:
     """A program's last instructions, the updates, with memory to write to.
 
-    Parameters
-    ----------
-    runs : sequence of sequence of Instruction
-        The updates, in order. Nothing else uses their results.
-    becomes : dict of Value to Value
-        For outputs that are the next values of inputs, these inputs.
-    held : dict
-        As of `holders`.
-    alone : Value
-        The input `ALONE`.
-    outputs : iterable of Value
-        The program's.
+    Nothing else uses the results of the ``runs``. ``becomes`` has the inputs whose next values
+    outputs are; ``held`` is as of `holders`, and ``alone`` is the input `ALONE`.
     """
     steps = [step for run in runs for step in run]
     free = _free(steps, held)

@@ -45,12 +45,7 @@ def written_allocations(program: Program) -> set[Value]:
 def holders(program: Program, *, parts: bool = True) -> Holders:
     """For each value the values whose memory it may have; for new memory itself alone.
 
-    Parameters
-    ----------
-    program : Program
-        The program.
-    parts : bool
-        Whether the parts of a flat array (`wengert.compiler.passes.flatten`) count as views.
+    Without ``parts``, those of a flat array (`wengert.compiler.passes.flatten`) are no views.
     """
     given = (*program.inputs, *program.constants, *program.buffers)
     given += tuple([view.result for view in program.views])

@@ -12,14 +12,8 @@ __all__ = ["copy_outputs"]
 def copy_outputs(program: Program, copy: Callable[[Value, Value], Instruction]) -> Program:
     """Copy outputs that may be views of an input, of a constant or of another output.
 
-    A copy is taken right after the value is computed, so that its memory may be reused.
-
-    Parameters
-    ----------
-    program : Program
-        The program.
-    copy : callable
-        Makes the instruction that copies one value to another.
+    A copy is taken right after the value is computed, so that its memory may be reused. ``copy``
+    makes the instruction that copies one value to another.
     """
     held = holders(program, parts=False)
     taken = {*program.inputs, *program.constants}
