@@ -138,7 +138,7 @@ def kl_div(
 
 def check_variances(values: Any) -> None:
     """Raise `ValueError` for a negative number."""
-    if (values < 0).any():
+    if values[values < 0].shape[0]:
         raise ValueError("var has negative entry/entries: it holds variances")
 
 
