@@ -68,6 +68,12 @@ FUNCTIONS = {
         lambda x: F.binary_cross_entropy(x, wg.asarray([0.5, 0.0])),
         [[0.1, 0.2], [0.1, 7.0], [float("nan"), 1.0]],
     ),
+    "gaussian_nll_loss": (
+        lambda x: F.gaussian_nll_loss(wg.asarray([1.0, 2.0]), wg.asarray([0.5, 0.0]), x),
+        [[0.5, 1.0], [0.0, 1.0], [1.0, -1.0]],
+    ),
+    "multi_margin_loss": (of(F.multi_margin_loss, LOGITS), PLACES),
+    "embedding": (lambda x: F.embedding(x, wg.asarray(REGULAR)), PLACES),
     "huber_loss": (
         lambda x: F.huber_loss(wg.asarray(VECTOR), wg.ones(4), delta=x),
         [0.5, 0.0, -1.0],
@@ -82,9 +88,9 @@ FUNCTIONS = {
 def seen(function, values):
     try:
         results = function(wg.asarray(values))
-    except Exception as error:
+        return [x.tolist() for x in (results if isinstance(results, tuple) else [results])]
+    except Exception as error:  # dask's come with the values
         return type(error), str(error)
-    return [x.tolist() for x in (results if isinstance(results, tuple) else [results])]
 
 
 def beside(function):
@@ -111,11 +117,16 @@ def test_values_that_raise_errors_do_so_in_programs(name, unused, check, monkeyp
     assert compiled.report.recordings == 1
 
 
-@pytest.mark.parametrize("name", ["nll_loss, mean", "weighted, none", "binary_cross_entropy"])
+#: Those whose checks are Wengert's own.
+LOOKING = [name for name in FUNCTIONS if "loss" in name or "entropy" in name or "weighted" in name]
+LOOKING += ["label_smoothing", "embedding"]
+
+
+@pytest.mark.parametrize("name", LOOKING)
 def test_libraries_whose_values_are_at_hand_are_looked_at(backend, name):
     function, (first, *others) = FUNCTIONS[name]
     step = lambda x: function(x)
-    compiled = wg.compile(step)
+    compiled = wg.compile(step, strict=True)
     seen(compiled, first)
     for values in (first, *others):
         eager, found = seen(step, values), seen(compiled, values)
