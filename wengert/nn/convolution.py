@@ -93,7 +93,7 @@ class _Convolution(Module):
         self.groups, self.padding_mode = groups, padding_mode
         # What does not go with the stride is an error now.
         pairs = margins(padding, self.kernel_size, self.stride, self.dilation, name)
-        self.padding = padding if isinstance(padding, str) else tuple([p for p, _ in pairs])
+        self.padding: Any = padding if isinstance(padding, str) else tuple([p for p, _ in pairs])
         self._margins = [n for pair in reversed(pairs) for n in pair]
         first, second = out_channels, in_channels
         if self._transposed:

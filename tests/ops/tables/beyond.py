@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
+from wengert.ops.beyond.convolution import convolution, convolution_input, convolution_weight
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
 from wengert.testing import strategies as ws
 
@@ -131,7 +132,150 @@ def torch_windows(x, size, stride, dilation):
     return found.reshape(*x.shape[: x.ndim - len(size)], *places.shape)
 
 
+@st.composite
+def convolutions(draw, kind, without=""):
+    """Images, weights and an array of the result's shape, but for one of them, and options."""
+    count, groups = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    each = st.tuples(*[st.integers(1, 2)] * count)
+    size, stride, dilation = draw(each), draw(each), draw(each)
+    batch, inner, produced = (draw(st.integers(1, 2)) for _ in range(3))
+    padding = draw(st.tuples(*[st.tuples(st.integers(0, 2), st.integers(0, 2))] * count))
+    spans = [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
+    least = [max(n - a - b, 1) for n, (a, b) in zip(spans, padding, strict=True)]
+    lengths = tuple(n + draw(st.integers(0, 2)) for n in least)
+    counts = [
+        (n + a + b - span) // s + 1
+        for n, (a, b), span, s in zip(lengths, padding, spans, stride, strict=True)
+    ]
+    shapes = {
+        "x": (batch, groups * inner, *lengths),
+        "weight": (groups * produced, inner, *size),
+        "y": (batch, groups * produced, *counts),
+        "bias": (groups * produced,),
+    }
+    options = {"how": (stride, padding, dilation, groups)}
+    if without == "x":
+        names, options["lengths"] = ("y", "weight"), lengths
+    elif without == "weight":
+        names, options["size"] = ("x", "y"), size
+    else:
+        names = ("x", "weight", "bias")[: draw(st.integers(2, 3))]
+    arrays = [draw(ws.arrays(DTYPES[kind], shapes[n], elements=elements(kind, BOX))) for n in names]
+    return Case(*arrays, **options)
+
+
+def labels(how):
+    count = len(how[0])
+    return f"goc{'ij'[:count]}", f"ngc{'ij'[:count]}{'yx'[:count]}", f"ngo{'yx'[:count]}"
+
+
+def padded_windows(x, size, how):
+    stride, padding, dilation, groups = how
+    found = windows_by_numpy(np.pad(x, ((0, 0), (0, 0), *padding)), size, stride, dilation)
+    return found.reshape(len(x), groups, -1, *found.shape[2:])
+
+
+def convolution_by_numpy(x, weight, bias=None, *, how):
+    (w, v, y), parts = labels(how), weight.reshape(how[-1], -1, *weight.shape[1:])
+    out = np.einsum(f"{w},{v}->{y}", parts, padded_windows(x, weight.shape[2:], how))
+    out = out.reshape(len(x), len(weight), *out.shape[3:])
+    return out if bias is None else out + bias.reshape(-1, *[1] * len(how[0]))
+
+
+def convolution_input_by_numpy(y, weight, lengths, how):
+    stride, padding, dilation, groups = how
+    (w, v, p), parts = labels(how), weight.reshape(groups, -1, *weight.shape[1:])
+    rows = y.reshape(len(y), groups, -1, *y.shape[2:])
+    spread = np.einsum(f"{w},{p}->{v}", parts, rows)
+    spread = spread.reshape(len(y), -1, *spread.shape[3:])
+    wide = [n + a + b for n, (a, b) in zip(lengths, padding, strict=True)]
+    out = overlaps_by_numpy(spread, wide, weight.shape[2:], stride, dilation)
+    return out[(..., *[slice(a, a + n) for n, (a, _) in zip(lengths, padding, strict=True)])]
+
+
+def convolution_weight_by_numpy(x, y, size, how):
+    w, v, p = labels(how)
+    rows = y.reshape(len(y), how[-1], -1, *y.shape[2:])
+    out = np.einsum(f"{v},{p}->{w}", padded_windows(x, size, how), rows)
+    return out.reshape(-1, *out.shape[2:])
+
+
+def torch_padded(x, padding):
+    import torch
+
+    return torch.nn.functional.pad(x, [n for pair in padding[::-1] for n in pair])
+
+
+def torch_convolution(x, weight, bias=None, *, how):
+    import torch
+
+    stride, padding, dilation, groups = how
+    convolve = getattr(torch.nn.functional, f"conv{len(stride)}d")
+    return convolve(torch_padded(x, padding), weight, bias, stride, 0, dilation, groups)
+
+
+def torch_convolution_input(y, weight, lengths, how):
+    import torch
+
+    stride, padding, dilation, groups = how
+    more = [
+        n + a + b - (c - 1) * s - (k - 1) * d - 1
+        for n, (a, b), c, s, k, d in zip(
+            *(lengths, padding, y.shape[2:], stride, weight.shape[2:], dilation), strict=True
+        )
+    ]
+    transpose = getattr(torch.nn.functional, f"conv_transpose{len(stride)}d")
+    # The zeros that no window reads; PyTorch takes fewer than a stride or a dilation has.
+    out = transpose(y, weight, None, stride, 0, 0, groups, dilation)
+    out = torch.nn.functional.pad(out, [n for m in more[::-1] for n in (0, m)])
+    return out[(..., *[slice(a, a + n) for n, (a, _) in zip(lengths, padding, strict=True)])]
+
+
+def torch_convolution_weight(x, y, size, how):
+    import torch
+
+    stride, padding, dilation, groups = how
+    convolve = getattr(torch.nn.functional, f"conv{len(stride)}d")
+    x = torch_padded(x, padding)
+    parts = [
+        # With examples and channels exchanged the cotangent is the kernel, and so is the stride
+        # the dilation.
+        convolve(a.transpose(0, 1), b.transpose(0, 1), None, dilation, 0, stride).transpose(0, 1)
+        for a, b in zip(x.chunk(groups, 1), y.chunk(groups, 1), strict=True)
+    ]
+    return torch.cat(parts)[(..., *[slice(k) for k in size])]
+
+
+def linear_in_each(call, without, **more):
+    """A row for a convolution or one of its derivatives."""
+    return Entry(
+        real=convolutions("real", without),
+        complex=convolutions("complex", without),
+        call=call,
+        jax=False,
+        **more,
+    )
+
+
 BEYOND = {
+    "convolution": linear_in_each(
+        lambda x, weight, bias=None, *, how: convolution(x, weight, bias, how=how),
+        "",
+        reference=convolution_by_numpy,
+        torch=torch_convolution,
+    ),
+    "convolution_input": linear_in_each(
+        convolution_input,
+        "x",
+        reference=convolution_input_by_numpy,
+        torch=torch_convolution_input,
+    ),
+    "convolution_weight": linear_in_each(
+        convolution_weight,
+        "weight",
+        reference=convolution_weight_by_numpy,
+        torch=torch_convolution_weight,
+    ),
     "einsum_pair": both(
         contractions, call=wg.einsum, reference=np.einsum, torch=torch_einsum, jax="einsum"
     ),

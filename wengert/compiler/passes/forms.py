@@ -12,7 +12,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from wengert.backends import cupy_networks, numpy_networks, numpy_reductions
+from wengert.backends import (
+    cupy_networks,
+    numpy_convolutions,
+    numpy_networks,
+    numpy_reductions,
+)
 from wengert.backends.numpy import add_part, broadcast_to
 from wengert.compiler.program import Instruction
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
@@ -153,6 +158,7 @@ _REDUCTION: Final = Form("keyword")
 
 #: The forms of functions.
 FORMS: dict[Callable[..., Any], Form] = {
+    **dict.fromkeys(numpy_convolutions.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     cupy_networks.cupy_softmax_cross_entropy: _FRESH,

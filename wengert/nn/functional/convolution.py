@@ -1,4 +1,4 @@
-"""Convolutions: sliding windows and one product of matrices for each group; their adjoints."""
+"""Convolutions and their adjoints; windows as columns."""
 
 import math
 from typing import Any, Literal
@@ -13,11 +13,11 @@ from wengert.nn.functional.spatial import (
     sizes,
     widened,
 )
-from wengert.ops.beyond.contraction import einsum_pair
+from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
 from wengert.tape.families import Family
 from wengert.tape.parameters import refuse, takes
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
 
@@ -89,24 +89,24 @@ def window_lengths(
     return tuple([(n - span) // s + 1 for n, span, s in zip(lengths, spans, stride, strict=True)])
 
 
-def margins(padding: Any, size: Sizes, stride: Sizes, dilation: Sizes, name: str) -> list[Any]:
+def margins(padding: Any, size: Sizes, stride: Sizes, dilation: Sizes, name: str) -> Margins:
     """How many zeros are added before and after each axis."""
     if not isinstance(padding, str):
-        return [(n, n) for n in sizes(padding, len(size), name, "padding")]
+        return tuple([(n, n) for n in sizes(padding, len(size), name, "padding")])
     if padding not in ("same", "valid"):
         raise ValueError(f"{name}: padding is 'same', 'valid' or integers, and not {padding!r}")
     if padding == "valid":
-        return [(0, 0)] * len(size)
+        return ((0, 0),) * len(size)
     if max(stride) > 1:
         raise ValueError(f"{name}: padding='same' is for stride 1, and not {stride}")
     more = [(k - 1) * d for k, d in zip(size, dilation, strict=True)]
-    return [(n // 2, n - n // 2) for n in more]
+    return tuple([(n // 2, n - n // 2) for n in more])
 
 
 def _check(
     name: str, count: int, x: Tensor, w: Any, b: Any, groups: int, channels: str, own: int
-) -> Sizes:
-    """The lengths of the kernel, of operands whose shapes fit; ``own`` is the axis of C."""
+) -> tuple[Sizes, int]:
+    """The lengths of the kernel and the groups, if the shapes fit; ``own`` is the axis of C."""
     shape, bias = tuple(w.shape), None if b is None else tuple(b.shape)
     (groups,) = sizes(groups, 1, name, "groups")
     fits = len(shape) == count + 2 and groups > 0 and min(shape) > 0
@@ -121,17 +121,7 @@ def _check(
             f"shape {bias} and groups={groups}; it needs (N, C, {AXES[count]}), ({channels}, "
             f"{', '.join('k' * count)}) and (O,), where groups divide C and O"
         )
-    return shape[2:]
-
-
-def _with_bias(y: Tensor, bias: Any, batched: bool) -> Tensor:
-    if bias is not None:
-        y = ops.add(y, ops.reshape(bias, (-1, *(1,) * (y.ndim - 2))))
-    return as_given(y, batched)
-
-
-#: Labels of a window's axes and of its places.
-_INSIDE, _PLACES = "ij", "yx"
+    return shape[2:], groups
 
 
 def _convolve(
@@ -147,21 +137,14 @@ def _convolve(
 ) -> Tensor:
     same_dtype(name, input=input, weight=weight, bias=bias)
     x, batched = examples(input, count, name)
-    size = _check(name, count, x, weight, bias, groups, "O, C/groups", 1)
+    size, groups = _check(name, count, x, weight, bias, groups, "O, C/groups", 1)
     stride = sizes(stride, count, name, "stride", 1)
     dilation = sizes(dilation, count, name, "dilation", 1)
-    x = widened(x, margins(padding, size, stride, dilation, name))
-    places = window_lengths(tuple(x.shape[2:]), size, stride, dilation, name)
-    windows = sliding_windows(x, size=size, stride=stride, dilation=dilation)
-    w, i, y = wrapped(weight), _INSIDE[:count], _PLACES[:count]
-    if groups == 1:
-        out = einsum_pair(w, windows, subscripts=(f"oc{i}", f"nc{i}{y}", f"no{y}"))
-        return _with_bias(out, bias, batched)
-    produced, inner = w.shape[:2]
-    w = ops.reshape(w, (groups, produced // groups, inner, *size))
-    windows = ops.reshape(windows, (x.shape[0], groups, inner, *size, *places))
-    out = einsum_pair(w, windows, subscripts=(f"goc{i}", f"ngc{i}{y}", f"ngo{y}"))
-    return _with_bias(ops.reshape(out, (x.shape[0], produced, *places)), bias, batched)
+    padding = margins(padding, size, stride, dilation, name)
+    wide = tuple([n + a + b for n, (a, b) in zip(x.shape[2:], padding, strict=True)])
+    window_lengths(wide, size, stride, dilation, name)
+    how = (stride, padding, dilation, groups)
+    return as_given(convolution(x, weight, bias, how=how), batched)
 
 
 def _transposed(
@@ -178,7 +161,7 @@ def _transposed(
 ) -> Tensor:
     same_dtype(name, input=input, weight=weight, bias=bias)
     x, batched = examples(input, count, name)
-    size = _check(name, count, x, weight, bias, groups, "C, O/groups", 0)
+    size, groups = _check(name, count, x, weight, bias, groups, "C, O/groups", 0)
     stride = sizes(stride, count, name, "stride", 1)
     dilation = sizes(dilation, count, name, "dilation", 1)
     padding = sizes(padding, count, name, "padding")
@@ -188,29 +171,27 @@ def _transposed(
             f"{name}: output_padding={more} has to be less than the stride {stride} or the "
             f"dilation {dilation}"
         )
-    lengths = tuple(
-        [
-            (n - 1) * s + (k - 1) * d + 1
-            for n, s, k, d in zip(x.shape[2:], stride, size, dilation, strict=True)
-        ]
-    )
-    ends = [(-p, m - p) for p, m in zip(padding, more, strict=True)]
-    if any(n - 2 * p + m < 1 for n, p, m in zip(lengths, padding, more, strict=True)):
+    spans = [
+        (n - 1) * s + (k - 1) * d + 1
+        for n, s, k, d in zip(x.shape[2:], stride, size, dilation, strict=True)
+    ]
+    lengths = [n - 2 * p + m for n, p, m in zip(spans, padding, more, strict=True)]
+    if min(lengths) < 1:
         raise RuntimeError(
-            f"{name}: an input of shape {tuple(x.shape)} leaves nothing of lengths {lengths} less "
-            f"padding={padding} at both ends"
+            f"{name}: an input of shape {tuple(x.shape)} leaves nothing of lengths {tuple(spans)} "
+            f"less padding={padding} at both ends"
         )
-    w, i, y = wrapped(weight), _INSIDE[:count], _PLACES[:count]
-    if groups == 1:
-        spread = einsum_pair(w, x, subscripts=(f"co{i}", f"nc{y}", f"no{i}{y}"))
-    else:
-        inner, produced = w.shape[0] // groups, w.shape[1]
-        w = ops.reshape(w, (groups, inner, produced, *size))
-        x = ops.reshape(x, (x.shape[0], groups, inner, *x.shape[2:]))
-        spread = einsum_pair(w, x, subscripts=(f"gco{i}", f"ngc{y}", f"ngo{i}{y}"))
-        spread = ops.reshape(spread, (x.shape[0], groups * produced, *spread.shape[3:]))
-    out = overlap_add(spread, lengths=lengths, size=size, stride=stride, dilation=dilation)
-    return _with_bias(widened(out, ends), bias, batched)
+    # What is left out, of which there may be less than there is; and zeros at the ends.
+    inside = tuple([(p, max(p - m, 0)) for p, m in zip(padding, more, strict=True)])
+    if any(n <= a + b for n, (a, b) in zip(spans, inside, strict=True)):
+        inside = ((0, 0),) * count
+    kept = tuple([n - a - b for n, (a, b) in zip(spans, inside, strict=True)])
+    out = convolution_input(x, weight, lengths=kept, how=(stride, inside, dilation, groups))
+    ends = [(a - p, m - p + b) for (a, b), p, m in zip(inside, padding, more, strict=True)]
+    out = widened(out, ends)
+    if bias is not None:
+        out = ops.add(out, ops.reshape(bias, (-1, *[1] * count)))
+    return as_given(out, batched)
 
 
 @takes(

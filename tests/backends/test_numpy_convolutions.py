@@ -1,0 +1,308 @@
+"""NumPy's convolutions give what their composites give, in any layout of memory."""
+
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wengert as wg
+from wengert.backends import get_backend, numpy_convolutions
+from wengert.backends.backend import composed
+from wengert.nn import functional as F
+from wengert.ops.beyond import convolution as convolution  # declares the primitives
+
+KERNELS = numpy_convolutions.KERNELS
+RNG = np.random.default_rng(0)
+#: Kernel, stride, padding, dilation and groups; and the shape of an example.
+OPTIONS: dict[str, tuple[Any, ...]] = {
+    "plain": ((3, 3), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, (2, 6, 7)),
+    "rows that no block divides": ((3, 3), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, (2, 7, 5)),
+    "same": ((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, (2, 6, 7)),
+    "one side": ((2, 3), (1, 1), ((0, 1), (2, 0)), (1, 1), 1, (3, 5, 4)),
+    "pointwise": ((1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 2, (4, 5, 3)),
+    "pointwise with a margin": ((1, 1), (1, 1), ((1, 1), (0, 0)), (1, 1), 1, (2, 5, 3)),
+    "strided": ((3, 2), (2, 3), ((1, 1), (0, 1)), (1, 1), 1, (2, 7, 8)),
+    "a stride beyond the kernel": ((2, 1), (3, 4), ((0, 0), (0, 0)), (1, 1), 1, (2, 9, 9)),
+    "dilated": ((3, 3), (1, 1), ((2, 2), (3, 1)), (2, 3), 1, (2, 8, 8)),
+    "dilated and strided": ((3, 3), (2, 4), ((3, 2), (1, 1)), (3, 2), 2, (4, 9, 10)),
+    "in groups": ((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 3, (6, 5, 5)),
+    "each channel": ((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 4, (4, 5, 5)),
+    "wide margins": ((2, 2), (1, 1), ((4, 4), (3, 5)), (1, 1), 1, (1, 2, 1)),
+    "the whole image": ((5, 4), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, (2, 5, 4)),
+    "a signal": ((3,), (2,), ((1, 2),), (2,), 2, (4, 11)),
+    "a long step": ((1,), (5,), ((0, 0),), (1,), 1, (2, 7)),
+}
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]
+
+
+def calls(case: str, dtype: str, batch: int = 3) -> list[Call]:
+    """The three functions' arguments for a case, with integers or random numbers."""
+    size, stride, padding, dilation, groups, shape = OPTIONS[case]
+    counts = [
+        (n + a + b - (k - 1) * d - 1) // s + 1
+        for n, (a, b), k, d, s in zip(shape[1:], padding, size, dilation, stride, strict=True)
+    ]
+    produced = 2 * groups
+
+    def made(*lengths: int) -> Any:
+        if np.dtype(dtype).kind in "iu":
+            return RNG.integers(-4, 5, lengths).astype(dtype)
+        more = 1j * RNG.normal(size=lengths) if "complex" in dtype else 0
+        return (RNG.normal(size=lengths) + more).astype(dtype)
+
+    x, y = made(batch, *shape), made(batch, produced, *counts)
+    weight, bias = made(produced, shape[0] // groups, *size), made(produced)
+    how = (stride, padding, dilation, groups)
+    return [
+        ("convolution", (x, weight, None), {"how": how}),
+        ("convolution", (x, weight, bias), {"how": how}),
+        ("convolution_input", (y, weight), {"lengths": shape[1:], "how": how}),
+        ("convolution_weight", (x, y), {"size": size, "how": how}),
+    ]
+
+
+def both(name: str, arrays: Any, options: Any) -> tuple[Any, Any, list[list[str]]]:
+    """What the kernel gives and what the composite does, and of what each warns."""
+    xp = get_backend("numpy").namespace
+    found, told = [], []
+    for function in (KERNELS[name], lambda *given, **k: composed(name)(xp, *given, **k)):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found.append(function(*arrays, **options))
+        # (In `matmul`, or in `dot`.)
+        told.append(sorted({str(w.message).rpartition(" in ")[0] for w in seen}))
+    return found[0], found[1], told
+
+
+def laid_out(x: Any) -> dict[str, Any]:
+    """The same numbers in several orders in memory."""
+    wide = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)
+    wide[..., ::2] = x
+    channels_last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    return {
+        "Fortran": np.asfortranarray(x),
+        "every other": wide[..., ::2],
+        "backwards": np.flip(np.flip(x).copy()),
+        "channels last": np.moveaxis(channels_last, -1, 1),
+    }
+
+
+@contextmanager
+def at_once(numbers: int | None) -> Iterator[None]:
+    """Let so many numbers of windows be made at once."""
+    numpy_convolutions._layout.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        if numbers is not None:
+            patch.setattr(numpy_convolutions, "AT_ONCE", numbers)
+            patch.setattr(numpy_convolutions, "SMALL", 3 * numbers)
+            patch.setattr(numpy_convolutions, "FEWEST", 2)
+        yield
+    numpy_convolutions._layout.cache_clear()
+
+
+@pytest.fixture(params=[None, 8, 160, 300], ids=["whole", "row by row", "some rows", "more rows"])
+def blocks(request: pytest.FixtureRequest) -> Any:
+    """How much is computed at once."""
+    with at_once(request.param):
+        yield
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("case", OPTIONS)
+def test_a_kernel_gives_what_its_composite_gives(case: str, dtype: str) -> None:
+    fine = 100 * np.finfo(dtype).eps
+    for name, arrays, options in calls(case, dtype):
+        found, expected, told = both(name, arrays, options)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        assert found.flags.c_contiguous
+        assert not told[0]
+        np.testing.assert_allclose(found, expected, rtol=fine, atol=20 * fine)
+        for order in laid_out(arrays[0]):
+            turned = [None if a is None else laid_out(a).get(order, a) for a in arrays[:2]]
+            again = KERNELS[name](*turned, *arrays[2:], **options)
+            assert again.tobytes() == found.tobytes(), order
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "float16", "longdouble"])
+@pytest.mark.parametrize("case", OPTIONS)
+def test_numbers_for_which_there_is_no_blas(case: str, dtype: str) -> None:
+    for name, arrays, options in calls(case, dtype):
+        found, expected, _ = both(name, arrays, options)
+        assert found.dtype == expected.dtype
+        fine = 0 if np.dtype(dtype).kind in "iu" else 100 * np.finfo(dtype).eps
+        np.testing.assert_allclose(found, expected, rtol=fine, atol=fine)
+
+
+def test_numbers_of_two_dtypes() -> None:
+    for name, arrays, options in calls("strided", "float64"):
+        single = arrays[0].astype(np.float32)
+        found, expected, _ = both(name, (single, *arrays[1:]), options)
+        assert found.dtype == expected.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_no_examples(case: str) -> None:
+    for name, arrays, options in calls(case, "float32", batch=0):
+        found, expected, _ = both(name, arrays, options)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        assert not found.any()
+
+
+@pytest.mark.whole
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
+@pytest.mark.parametrize("case", OPTIONS)
+def test_what_is_not_finite_is_where_the_composite_has_it(case: str, value: float) -> None:
+    """Each element of each operand in turn, of which an image has few."""
+    for name, arrays, options in calls(case, "float32", batch=1):
+        for k, array in enumerate(arrays):
+            if array is None:
+                continue
+            for at in RNG.permutation(array.size)[:12]:
+                planted = [None if a is None else a.copy() for a in arrays]
+                planted[k].reshape(-1)[at] = value
+                # Of which BLAS warns depends on what lies beside a matrix.
+                found, expected, _ = both(name, planted, options)
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", ["plain", "pointwise", "dilated and strided"])
+def test_an_overflow_is_told(case: str) -> None:
+    for name, arrays, options in calls(case, "float32"):
+        large = [None if a is None else np.full_like(a, 3e38) for a in arrays]
+        found, expected, told = both(name, large, options)
+        np.testing.assert_array_equal(found, expected)
+        assert "overflow encountered" in told[0]
+
+
+@st.composite
+def problems(draw: Any) -> Any:
+    def each(least: int, most: int) -> tuple[int, int]:
+        return draw(st.integers(least, most)), draw(st.integers(least, most))
+
+    size, stride, dilation = each(1, 5), each(1, 4), each(1, 4)
+    padding = each(0, 4), each(0, 4)
+    spans = [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
+    lengths = tuple(
+        max(span - a - b, 1) + draw(st.integers(0, 6))
+        for span, (a, b) in zip(spans, padding, strict=True)
+    )
+    groups = draw(st.integers(1, 3))
+    shape = (groups * draw(st.integers(1, 3)), *lengths)
+    return (size, stride, padding, dilation, groups, shape)
+
+
+@given(problems(), st.integers(1, 4), st.none() | st.integers(1, 500))
+@settings(max_examples=100, deadline=None)
+def test_any_options(problem: Any, batch: int, numbers: int | None) -> None:
+    OPTIONS["drawn"] = problem
+    try:
+        with at_once(numbers):
+            for name, arrays, options in calls("drawn", "float64", batch):
+                found, expected, _ = both(name, arrays, options)
+                np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+    finally:
+        del OPTIONS["drawn"]
+
+
+def peak_of(function: Callable[[], Any]) -> int:
+    function()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        function()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_the_windows_of_a_batch_are_never_in_memory() -> None:
+    """They would take 9 times what the images take."""
+    x = RNG.normal(size=(8, 16, 128, 128)).astype("f")
+    weight = RNG.normal(size=(16, 16, 3, 3)).astype("f")
+    how = ((1, 1), ((1, 1), (1, 1)), (1, 1), 1)
+    some = 4 * x.itemsize * numpy_convolutions.AT_ONCE
+    for call in (
+        lambda: KERNELS["convolution"](x, weight, None, how=how),
+        lambda: KERNELS["convolution_input"](x, weight, lengths=(128, 128), how=how),
+        lambda: KERNELS["convolution_weight"](x, x, size=(3, 3), how=how),
+    ):
+        assert peak_of(call) < 1.1 * x.nbytes + some
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_compiled_convolution_is_the_eager_one_to_the_bit(dtype: str, groups: int) -> None:
+    def f(x: Any, w: Any, b: Any) -> Any:
+        def loss(x: Any, w: Any, b: Any) -> Any:
+            y = F.conv2d(x, w, b, stride=(2, 1), padding=1, groups=groups)
+            z = F.conv_transpose2d(y, w, stride=2, groups=groups)
+            return wg.sum(wg.real(z * wg.conj(z)))
+
+        return loss(x, w, b), wg.func.grad(loss, (0, 1, 2))(x, w, b)
+
+    compiled = wg.compile(f, strict=True)
+    for _ in range(3):
+        shapes = (3, 4, 9, 8), (6, 4 // groups, 3, 2), (6,)
+        given = [wg.asarray(RNG.normal(size=s).astype(dtype)) for s in shapes]
+        (loss, slopes), (expected, theirs) = compiled(*given), f(*given)
+        assert loss.numpy().tobytes() == expected.numpy().tobytes()
+        for found, slope in zip(slopes, theirs, strict=True):
+            assert found.numpy().tobytes() == slope.numpy().tobytes()
+
+
+def test_second_derivatives_are_the_composites() -> None:
+    """Against array-api-strict, which has no kernels."""
+    pytest.importorskip("array_api_strict")
+    for case, operands in product(("dilated and strided", "pointwise"), ((0,), (0, 1), (1,))):
+        _, (x, weight, bias), options = calls(case, "float64")[1]
+        slopes = []
+        for backend in ("numpy", "array_api_strict"):
+            with wg.use_backend(backend):
+                given = [wg.asarray(a) for a in (x, weight, bias)]
+
+                def f(*moved: Any, given: Any = given) -> Any:
+                    arrays = list(given)
+                    for k, array in zip(operands, moved, strict=True):  # noqa: B023
+                        arrays[k] = array
+                    return wg.sum(convolution.convolution(*arrays, **options) ** 3)  # noqa: B023
+
+                def g(*moved: Any, f: Any = f) -> Any:
+                    first = wg.func.grad(f, tuple(range(len(moved))))(*moved)
+                    return sum(wg.sum(slope**2) for slope in first)
+
+                moved = [given[k] for k in operands]
+                second = wg.func.grad(g, tuple(range(len(moved))))(*moved)
+                slopes.append([s.numpy() for s in second])
+        for found, expected in zip(*slopes, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_compiled_convolution_runs_without_wengert(tmp_path: Any) -> None:
+    def f(x: Any, w: Any) -> Any:
+        return wg.func.grad(lambda x, w: wg.sum(F.conv2d(x, w, padding=1) ** 2), (0, 1))(x, w)
+
+    given = [wg.asarray(RNG.normal(size=s)) for s in ((2, 3, 5, 4), (2, 3, 3, 3))]
+    compiled = wg.compile(f, strict=True)
+    expected = [compiled(*given) for _ in range(3)][-1]
+    path = tmp_path / "saved.py"
+    compiled.save(path)
+    text = path.read_text()
+    assert "import wengert" not in text
+    names: dict[str, Any] = {"__file__": str(path), "__name__": "saved"}
+    exec(compile(text, str(path), "exec"), names)
+    found = names[compiled.__name__](*[x.numpy() for x in given])
+    for ours, theirs in zip(found, expected, strict=True):
+        assert np.asarray(ours).tobytes() == theirs.numpy().tobytes()
