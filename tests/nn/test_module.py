@@ -413,6 +413,7 @@ def test_module_list_and_dict() -> None:
     assert len(table) == 0
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     "make",
     [

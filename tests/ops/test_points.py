@@ -97,6 +97,7 @@ COMPOSED = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", COMPOSED)
 def test_compositions_at_hard_points(name) -> None:
     pytest.importorskip("array_api_strict")

@@ -60,6 +60,7 @@ def test_a_mistake_is_found_by_name(
     assert told(capsys.readouterr().out, name)
 
 
+@pytest.mark.slow
 def test_all_mistakes_are_listed_in_a_full_run(
     library: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
