@@ -56,9 +56,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 #: as on NumPy, and compare how the libraries carry them out.
 SAMPLED = {"array_api_strict": 3, "dask": 16, "torch": 3, "jax": 8}
 #: The same of the quick choice, which has no others; "" is for tests without a backend. What has
-#: few cases has them for what they are, and not to walk a table: there all run.
-QUICK = {"numpy": 8, "array_api_strict": 40, "": 8}
-FEW = 30
+#: few cases has them for what they are, and not to walk a table: there all run on NumPy, unless
+#: the test is marked `sampled`.
+QUICK = {"numpy": 10, "array_api_strict": 40, "": 10}
+FEW = 24
+#: On these, every so manieth test has a case: in the quick choice, and where all libraries run. A
+#: graph of dask takes a hundred times as long as NumPy's sum; CI runs all tests on it alone.
+SOME = {"quick": {"array_api_strict": 3}, "all": {"dask": 4}}
 
 
 #: The name of CuPy's simulation, `tests.simulated_cupy`: the backend itself is called cupy.
@@ -93,6 +97,10 @@ def pytest_configure(config: pytest.Config) -> None:
             settings.load_profile("quick")
 
 
+def pytest_sessionfinish() -> None:
+    gc.freeze()  # pytest looks five times for what has an error when it is collected
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Leave the garbage collector off while tests are found, which all stay."""
@@ -106,7 +114,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose among the cases, and mark what runs on every backend."""
     everything, quick = config.getoption("--all-cases"), _is_quick(config)
-    every = QUICK if quick else SAMPLED
+    some = SOME["quick" if quick else "all"] if quick or config.getoption("--all-backends") else {}
     named = [(item, _backend_of(item)) for item in items]
     cases = Counter((item.nodeid.partition("[")[0], name) for item, name in named)
     kept, left, begun = [], [], set()
@@ -119,15 +127,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="no wheel of CuPy is installed"))
         if name == "cupy" and "linalg.eig" in item.nodeid.replace("vals", "") and _lacks_eig():
             item.add_marker(pytest.mark.skip(reason="CuPy has linalg.eig from version 14 on"))
-        # Each test has one case at least, so that none is forgotten.
+        # Each test has one case at least, so that none is forgotten, but where only some have.
         test = item.nodeid.partition("[")[0], name
-        out = quick and (name not in QUICK or _is_for_later(item))
+        first = test not in begun and not crc32(test[0].encode()) % some.get(name, 1)
+        out = False
+        if quick:
+            out = name not in QUICK or _is_for_later(item)
+            share = 1 if out else _share(item, name, cases[test])
+        else:
+            share = 1 if everything else SAMPLED.get(name, 1)
         if item.get_closest_marker("simulated") is not None:
             out = not (config.getoption("simulated_cupy") or name == SIMULATED)
-        few = cases[test] <= FEW or item.get_closest_marker("whole") is not None
-        whole = everything or (quick and few and name != "array_api_strict")
-        if test in begun and not whole:
-            out = out or crc32(item.nodeid.encode()) % every.get(name, 1)
+        out = out or bool(not first and crc32(item.nodeid.encode()) % share)
         if out:
             left.append(item)
         else:
@@ -136,6 +147,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
+
+
+def _share(item: pytest.Item, name: str, cases: int) -> int:
+    """Of the cases of a test on a backend, the quick choice takes one of so many."""
+    sampled = item.get_closest_marker("sampled")
+    if name == "array_api_strict":
+        return QUICK[name]
+    if item.get_closest_marker("whole") is not None or (sampled is None and cases <= FEW):
+        return 1
+    return int(sampled.args[0]) if sampled is not None and sampled.args else QUICK[name]
 
 
 @cache

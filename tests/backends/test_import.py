@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 OTHERS = [
     "torch",
     "jax",
@@ -66,6 +68,7 @@ assert names > 300, names
 """
 
 
+@pytest.mark.slow
 def test_rules_need_nothing_that_is_imported_later() -> None:
     done = subprocess.run([sys.executable, "-c", WALK], capture_output=True, text=True, check=True)
     assert done.stdout == ""

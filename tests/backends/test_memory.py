@@ -35,6 +35,7 @@ def faults(*arguments: str) -> int:
     return int(run.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
 def test_a_process_that_keeps_memory_has_a_tenth_of_the_page_faults():
     assert faults("keep") * 10 < faults()

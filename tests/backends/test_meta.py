@@ -8,7 +8,14 @@ import pytest
 import wengert as wg
 from wengert.nn import functional as F
 
-torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.oracle
+
+
+@pytest.fixture(scope="module", autouse=True)
+def torch():
+    """PyTorch is not imported where these tests are found and not run."""
+    return pytest.importorskip("torch")
+
 
 LOSSES = {
     "cross_entropy": (F.cross_entropy, (8,), "int64"),

@@ -37,7 +37,7 @@ def laid_out(x: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.whole
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int32"])
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_every_choice_of_axes(name: str, dtype: str) -> None:
@@ -170,7 +170,7 @@ def test_the_logarithm_of_the_sigmoid_is_the_composite_to_the_last_bit(dtype: st
 SOFTMAX = [np.inf, -np.inf, np.nan, 0.0, 700.0]
 
 
-@pytest.mark.whole
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
 def test_sums_of_exponentials_are_the_composites(name: str, dtype: str) -> None:
@@ -226,6 +226,7 @@ def peak_of(function: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["sum", "max", "min", "mean"])
 def test_no_large_array_is_copied(name: str) -> None:
     """Whatever its order in memory."""
@@ -254,6 +255,7 @@ def test_one_sum_that_overflows_warns_as_numpy_s_does(shape: tuple[int, ...]) ->
         KERNELS["sum"](x, axis=(shape.index(7),))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("axis", [(0,), (1,), (2,), (0, 1), (1, 2)])
 def test_long_sums_keep_the_digits_that_numpy_s_keep(axis: tuple[int, ...]) -> None:
     random = np.random.default_rng(0)

@@ -30,6 +30,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", installed)
 def test_variable_decides_where_new_arrays_are_made(name: str) -> None:
     code = (
@@ -40,12 +41,14 @@ def test_variable_decides_where_new_arrays_are_made(name: str) -> None:
     assert run(code, WENGERT_BACKEND=name).stdout == f"{{{name!r}}}\n"
 
 
+@pytest.mark.slow
 def test_without_the_variable_it_is_numpy() -> None:
     code = "import wengert as wg; print(type(wg.ones(2).array))"
     assert run(code).stdout == "<class 'numpy.ndarray'>\n"
     assert run(code, WENGERT_BACKEND="").stdout == "<class 'numpy.ndarray'>\n"
 
 
+@pytest.mark.slow
 def test_variable_may_name_a_device() -> None:
     pytest.importorskip("array_api_strict")
     code = "import wengert as wg; print(wg.ones(2).device, wg.randn(2).device)"
@@ -53,6 +56,7 @@ def test_variable_may_name_a_device() -> None:
     assert done.stdout == " ".join(["array_api_strict.Device('no_float64')"] * 2) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "said"),
     [

@@ -1,6 +1,7 @@
 """Interrupted calls leave what there was before, or what the function leaves: no mixture."""
 
 import gc
+import math
 import sys
 import warnings
 from collections.abc import Iterator
@@ -125,10 +126,11 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.sampled
+@pytest.mark.parametrize("times", [0.4, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CALLS)
 def test_interrupted_calls_leave_one_state_whole(
-    name: str, times: int, monkeypatch: pytest.MonkeyPatch
+    name: str, times: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind, options, before, most = CALLS[name]
     training = Training(kind)
@@ -173,7 +175,7 @@ def test_interrupted_calls_leave_one_state_whole(
     call(0)
     count = call(0).count
     assert count > 30
-    for at in range(1, count + 1, -(-count // (times * most))):
+    for at in range(1, count + 1, math.ceil(count / (times * most))):
         if not call(at).where:  # the way is shorter now and then
             break
 

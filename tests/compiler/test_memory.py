@@ -104,6 +104,7 @@ def check(function: Callable[[Any], Any], points: list[Any]) -> None:
     assert all(same_bits(x, y) for x, y in earlier), compiled.source
 
 
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("layout", EACH)
 def test_views_and_copies_of_inputs_and_of_results(layout: str) -> None:
     """Of each shape; sums round by the order of the elements."""
@@ -119,6 +120,7 @@ def test_views_and_copies_of_inputs_and_of_results(layout: str) -> None:
         check(function, given(shape, layout))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("first", MOVES)
 def test_one_after_the_other(first: str) -> None:
     def function(x: Any) -> Any:
@@ -138,6 +140,7 @@ def test_alone(move: str) -> None:
         check(lambda x: wg.sin(MOVES["flat"](MOVES[move](wg.exp(x)))), given(shape, "in order"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("layout", EACH)
 def test_slopes_through_views_and_copies(layout: str) -> None:
     def loss(x: Any) -> Any:
@@ -165,6 +168,7 @@ KERNELS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("layout", EACH)
 def test_kernels(layout: str) -> None:
     for function in KERNELS.values():

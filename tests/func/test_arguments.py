@@ -231,6 +231,7 @@ def test_keyword_arguments_are_not_differentiated() -> None:
         func.grad(lambda x: x * x)(x=1.0)
 
 
+@pytest.mark.oracle
 @pytest.mark.slow
 def test_raw_pytorch_tensors_leave_pytorch_s_own_tape() -> None:
     torch = pytest.importorskip("torch")

@@ -445,6 +445,7 @@ def test_wrong_cotangents() -> None:
         func.vjp(lambda: wg.ones(3))
 
 
+@pytest.mark.oracle
 @pytest.mark.slow
 def test_cotangents_on_another_backend() -> None:
     torch = pytest.importorskip("torch")

@@ -343,12 +343,14 @@ def test_every_transform(name: str, point: str) -> None:
             _check(name, (transform,), POINTS[point], context)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_pair_of_transforms(name: str) -> None:
     for pair in itertools.product(MOST, repeat=2):
         _check(name, pair, POINTS["a vector"], nullcontext)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_pairs_of_transforms_under_no_grad(name: str) -> None:
     for pair in itertools.product(("grad", "jvp", "jacrev", "linearize"), repeat=2):
@@ -359,6 +361,7 @@ def test_pairs_of_transforms_under_no_grad(name: str) -> None:
 KINDS = ("smooth", "enable_grad", "in place", "views", "custom_vjp", "checkpoint of no_grad")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=() if name in KINDS else pytest.mark.slow) for name in FUNCTIONS],

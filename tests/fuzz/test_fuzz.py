@@ -55,6 +55,7 @@ def test_programs_are_those_of_their_seeds() -> None:
     assert len({program(s).source for s in range(20)}) == 20
 
 
+@pytest.mark.slow
 def test_every_recipe_is_taken() -> None:
     taken: set[str] = set()
     for seed in range(600):
@@ -102,6 +103,7 @@ def test_differences_are_told() -> None:
     assert "hvp" in (agree(made, answer._replace(product=moved)) or "")
 
 
+@pytest.mark.oracle
 @pytest.mark.slow
 def test_snippets_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")

@@ -411,6 +411,7 @@ def test_scipy() -> None:
     assert done.stdout.split() == ["differentiable"] * 3 + ["broken"] * 3
 
 
+@pytest.mark.slow
 def test_the_report_in_the_documentation_is_real(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "graph_breaks.rst").read_text(encoding="utf-8")
     program, shown = (

@@ -622,6 +622,7 @@ def test_text():
     assert np.array_str(x) == str(x)
 
 
+@pytest.mark.slow
 def test_the_tables_cost_nothing_at_import():
     code = (
         "import sys, wengert; "

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import SCALE, Entry, apply, examples, function, leaves
+from tests.ops.cases import SCALE, Entry, apply, check_examples, function, leaves, whole
 from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
@@ -104,8 +103,7 @@ def run(name: str, kind: str, backend: Backend, check: Callable[[Any], None]) ->
             warnings.simplefilter("ignore")  # a scaled point may have left the function's domain
             check(case)
 
-    count = examples(EXAMPLES.get(backend.name, 1))
-    settings(max_examples=count)(given(getattr(entry, kind))(quietly))()
+    check_examples(EXAMPLES.get(backend.name, 1), quietly, getattr(entry, kind))
 
 
 def arrays_of(call: Call) -> list[int]:
@@ -116,8 +114,7 @@ def several(call: Call, out: Any) -> tuple[Any, ...]:
     return tuple(out) if call.primitive.several else (out,)
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(("name", "kind"), ROWS)
+@pytest.mark.parametrize(("name", "kind"), whole(ROWS, lambda name: PRIMITIVES[name].batch))
 def test_a_batch_gives_what_its_members_give(name, kind, backend):
     """Each array input alone is a batch, and all of them are."""
     if name in FREE:

@@ -301,6 +301,7 @@ MARGINS = [
 ]
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(("widths", "mode", "value"), MARGINS)
 def test_margins(backend: Any, widths: Any, mode: str, value: Any) -> None:
     x = RNG.normal(size=(2, 3, 4, 5))

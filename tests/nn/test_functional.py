@@ -96,6 +96,7 @@ ACTIVATIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(("name", "options"), ACTIVATIONS)
 @pytest.mark.parametrize("scale", [1.0, 40.0])
 def test_activations(backend: Any, name: str, options: dict[str, Any], scale: float) -> None:
@@ -109,6 +110,7 @@ def test_activations(backend: Any, name: str, options: dict[str, Any], scale: fl
     )
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     ("layer", "options"),
     [
@@ -140,6 +142,7 @@ def test_layers(layer: str, options: dict[str, Any]) -> None:
             )
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("shape", [(4, 3), (3,), (2, 5, 3), (0, 3), (2, 0, 3)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_linear(backend: Any, shape: tuple[int, ...], bias: bool) -> None:
@@ -148,6 +151,7 @@ def test_linear(backend: Any, shape: tuple[int, ...], bias: bool) -> None:
     check_against_torch(F.linear, torch.nn.functional.linear, arrays, len(arrays))
 
 
+@pytest.mark.oracle
 def test_linear_of_complex_numbers() -> None:
     torch = pytest.importorskip("torch")
     arrays = [
@@ -190,8 +194,10 @@ def test_linear_as_a_composition(backend: Any) -> None:
         wg.autograd.grad(fused, inputs, seed), wg.autograd.grad(composed, inputs, seed), strict=True
     ):
         np.testing.assert_allclose(values(g), values(h), rtol=1e-13)
-    assert gradcheck(F.linear, inputs)
-    assert gradgradcheck(F.linear, inputs)
+    fast = backend.name != "numpy"
+    assert gradcheck(F.linear, inputs, fast_mode=fast)
+    if backend.name != "dask":  # where each evaluation is a graph
+        assert gradgradcheck(F.linear, inputs, fast_mode=fast)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 16, 32, 33, 128, 129])
@@ -281,6 +287,7 @@ def test_dropout_is_off_in_evaluation_and_at_its_ends(backend: Any) -> None:
 REDUCTIONS = ["none", "mean", "sum"]
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize(
     ("name", "options"),
@@ -307,6 +314,7 @@ def test_regression_losses(
     )
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weight", [None, W])
 def test_binary_cross_entropy(backend: Any, reduction: str, weight: Any) -> None:
@@ -320,6 +328,7 @@ def test_binary_cross_entropy(backend: Any, reduction: str, weight: Any) -> None
     )
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weight", [None, W])
 @pytest.mark.parametrize("pos_weight", [None, W + 1])
@@ -344,6 +353,7 @@ def test_binary_cross_entropy_with_logits(
     )
 
 
+@pytest.mark.oracle
 def test_binary_losses_at_their_ends(backend: Any) -> None:
     torch = pytest.importorskip("torch")
     x = np.asarray([0.0, 1.0, 0.0, 1.0])
@@ -374,6 +384,7 @@ INDEXED = [
 ]
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("ignore_index", [-100, 2])
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -398,6 +409,7 @@ def test_cross_entropy_of_class_indices(
     check_against_torch(call(F, wg.asarray), call(torch.nn.functional, torch.tensor), [x], 1)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weight", [None, W])
 def test_cross_entropy_on_every_backend(backend: Any, reduction: str, weight: Any) -> None:
@@ -418,6 +430,7 @@ def test_cross_entropy_on_every_backend(backend: Any, reduction: str, weight: An
     )
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 @pytest.mark.parametrize("weight", [None, W])
@@ -440,6 +453,7 @@ def test_cross_entropy_of_probabilities(
     check_against_torch(call(F, wg.asarray), call(torch.nn.functional, torch.tensor), arrays, 2)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("ignore_index", [-100, 2])
 @pytest.mark.parametrize("weight", [None, W])
@@ -498,6 +512,7 @@ def test_cross_entropy_as_a_composition(backend: Any, reduction: str) -> None:
         fused.backward(wg.ones_like(fused))
 
 
+@pytest.mark.oracle
 def test_cross_entropy_at_extremes(backend: Any) -> None:
     torch = pytest.importorskip("torch")
     x = np.asarray([[1e4, -1e4, 0.0], [-np.inf, 0.0, 1.0], [1e300, 0.0, -1e300]])
@@ -751,12 +766,14 @@ LOSSES: list[tuple[str, dict[str, Any], list[np.ndarray]]] = [
 ]
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(("name", "options", "inputs"), LOSSES)
 def test_loss_modules(name: str, options: dict[str, Any], inputs: list[np.ndarray]) -> None:
     torch = pytest.importorskip("torch")
     check_against_torch(getattr(nn, name)(**options), getattr(torch.nn, name)(**options), inputs, 1)
 
 
+@pytest.mark.oracle
 def test_weights_of_losses_are_buffers() -> None:
     torch = pytest.importorskip("torch")
     loss = nn.CrossEntropyLoss(wg.asarray(W))

@@ -447,6 +447,7 @@ def test_module_list_and_dict() -> None:
     assert len(table) == 0
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     "make",
     [

@@ -80,9 +80,9 @@ def test_values_and_derivatives(backend: Any, name: str) -> None:
         rest = {id(t): g for t, g in zip(used, given, strict=True)}
         return function(*(rest.get(id(t), t) for t in small))
 
-    assert gradcheck(of_used, used)
+    assert gradcheck(of_used, used, fast_mode=backend.name != "numpy")
     if backend.name == "numpy":
-        assert gradgradcheck(of_used, used)
+        assert gradgradcheck(of_used, used, fast_mode=True)
 
 
 def gradients(function: Any, inputs: Any) -> Any:
@@ -184,6 +184,7 @@ def test_transforms_go_through() -> None:
     np.testing.assert_allclose(np.einsum("ijkl,kl->ij", jacobian, x * x), tangent, rtol=1e-9)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_takes_its_statistics_in_single(dtype: str) -> None:
     pytest.importorskip("torch")

@@ -169,6 +169,7 @@ def test_initial_numbers() -> None:
     assert all(0.098 < abs(values(p)).max() <= 0.1 for p in cell.parameters())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_compiled_training_has_the_bits_of_eager_training(name: str) -> None:
     def trained(compiled: bool) -> list[np.ndarray]:

@@ -183,6 +183,7 @@ MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.oracle
 @pytest.mark.whole
 @pytest.mark.parametrize(("name", "args", "options", "text"), MODULES)
 def test_modules(name: str, args: Any, options: dict[str, Any], text: str) -> None:

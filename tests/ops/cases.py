@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from hypothesis import settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
@@ -33,6 +34,18 @@ BOX = ws.reals(-2, 2)
 def examples(count: float) -> int:
     """How many of a test's examples the profile takes."""
     return max(1, round(count * SCALE))
+
+
+def check_examples(
+    count: float, check: Callable[..., None], *strategies: st.SearchStrategy[Any]
+) -> None:
+    """Run a check on the profile's share of so many examples."""
+    settings(max_examples=examples(count))(given(*strategies)(check))()
+
+
+def whole(rows: Sequence[tuple[str, str]], own: Callable[[str], Any]) -> list[Any]:
+    """Rows of which the quick choice takes all whose primitives have something of their own."""
+    return [pytest.param(*row, marks=pytest.mark.whole if own(row[0]) else ()) for row in rows]
 
 
 class Constant(np.ndarray):

@@ -4,7 +4,8 @@ What a signature says is not said again: flags, words (`Literal`) and axes have 
 the annotation. The spaces name the arguments, and the values that are a choice.
 """
 
-import itertools
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any, Literal, get_args, get_origin
 
@@ -412,20 +413,22 @@ def pairs(space: dict[str, Any]) -> list[dict[str, Any]]:
     """Few choices of values that have each pair of values of two options."""
     free = {name: given for name, given in space.items() if isinstance(given, tuple)}
     fixed = {name: given for name, given in space.items() if name not in free}
-    places = list(itertools.product(*(range(len(given)) for given in free.values())))
-    numbers: dict[Any, int] = {}
-
-    def couples(place: tuple[int, ...]) -> int:
-        """The pairs of a place as bits, as a space has many places."""
-        marked = list(enumerate(place))
-        found = itertools.combinations(marked, 2) if len(marked) > 1 else marked
-        return sum(1 << numbers.setdefault(couple, len(numbers)) for couple in found)
-
-    offered = dict(zip(places, map(couples, places), strict=True))
-    wanted = (1 << len(numbers)) - 1
+    # The values of a place as bits, and its pairs: a value's with all earlier ones are the bits of
+    # these, shifted to where only that value's are. So a space may have many places.
+    places: list[tuple[tuple[int, ...], int, int]] = [((), 0, 0)]
+    width, first = sum(map(len, free.values())), 0
+    for given in free.values():
+        places = [
+            ((*place, k), ones | 1 << first + k, couples | ones << width * (first + k))
+            for place, ones, couples in places
+            for k in range(len(given))
+        ]
+        first += len(given)
+    offered = {place: couples if len(free) > 1 else ones for place, ones, couples in places}
+    wanted = functools.reduce(operator.or_, offered.values(), 0)
     chosen = []
     while wanted:
-        best = max(places, key=lambda place: (offered[place] & wanted).bit_count())
+        best = max(offered, key=lambda place: (offered[place] & wanted).bit_count())
         wanted &= ~offered[best]
         chosen.append(fixed | {n: free[n][k] for n, k in zip(free, best, strict=True)})
     return chosen

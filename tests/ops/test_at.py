@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import examples, tensor
+from tests.ops.cases import check_examples, examples, tensor
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
@@ -53,7 +53,7 @@ def updates(draw, low=-2.0, complex_=False):
 
 
 def run(backend, strategy, check):
-    settings(max_examples=examples(EXAMPLES.get(backend.name, 1)))(given(strategy)(check))()
+    check_examples(EXAMPLES.get(backend.name, 1), check, strategy)
 
 
 @pytest.mark.parametrize("name", UFUNCS)
@@ -88,9 +88,7 @@ def test_derivatives(name, complex_, backend):
         if backend.name == "numpy":
             gradgradcheck(call, inputs, fast_mode=True)
 
-    settings(max_examples=examples({"numpy": 8, "torch": 2}.get(backend.name, 1)))(
-        given(updates(complex_=complex_))(check)
-    )()
+    check_examples({"numpy": 8, "torch": 2}.get(backend.name, 1), check, updates(complex_=complex_))
 
 
 def test_products_have_derivatives_at_zeros(backend):

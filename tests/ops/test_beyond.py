@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import DTYPES, examples, tensor
+from tests.ops.cases import DTYPES, check_examples, tensor
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
@@ -20,7 +19,7 @@ ESTIMATORS = (
 
 
 def run(backend, strategy, check):
-    settings(max_examples=examples(EXAMPLES.get(backend.name, 1)))(given(strategy)(check))()
+    check_examples(EXAMPLES.get(backend.name, 1), check, strategy)
 
 
 # -- pad -----------------------------------------------------------------------------------------

@@ -6,10 +6,9 @@ they share: which functions the rules of rules of rules call, and what comes out
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import apply, examples, function, inexact_results, leaves
+from tests.ops.cases import apply, check_examples, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.watching import watched
 from wengert.backends import dtype_of
@@ -69,7 +68,7 @@ def test_three_levels_deep(name, kind):
                     assert gradient.dtype is x.dtype
                     assert np.isfinite(values(gradient)).all()
 
-    settings(max_examples=examples(8))(given(getattr(entry, kind))(check))()
+    check_examples(8, check, getattr(entry, kind))
 
 
 @pytest.mark.parametrize(("name", "kind"), DIFFERENTIABLE)
@@ -101,7 +100,7 @@ def test_third_derivative(name, kind):
             if any(y.requires_grad for y in along(*inputs)):
                 gradgradcheck(along, inputs, fast_mode=True)
 
-    settings(max_examples=examples(6))(given(getattr(entry, kind))(check))()
+    check_examples(6, check, getattr(entry, kind))
 
 
 def normal(random, x):

@@ -5,10 +5,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import apply, examples, function, leaves
+from tests.ops.cases import apply, check_examples, function, leaves
 from tests.ops.spaces import SPACES, pairs, spaces
 from tests.ops.tables import TABLE
 from tests.ops.watching import watched
@@ -63,7 +62,7 @@ def test_a_composite_is_what_the_kernel_is(name, kind):
     def check(case):
         compared({name}, lambda: apply(function(name, entry), case, leaves(case)), case)
 
-    settings(max_examples=examples(12))(given(getattr(entry, kind))(check))()
+    check_examples(12, check, getattr(entry, kind))
 
 
 def with_tensors(value):

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import SCALE, apply, examples, function, inexact_results, leaves
+from tests.ops.cases import SCALE, apply, check_examples, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing.problem import values
@@ -28,8 +27,7 @@ pytestmark = [
 
 
 def run(backend, strategy, check, share=1.0):
-    count = examples(EXAMPLES.get(backend.name, 3) * share)
-    settings(max_examples=count)(given(strategy)(check))()
+    check_examples(EXAMPLES.get(backend.name, 3) * share, check, strategy)
 
 
 def skip_where_absent(name, entry, backend):
@@ -55,8 +53,7 @@ def test_first_derivative(name, kind, backend):
 
     # Every entry of a Jacobian costs many evaluations, so only NumPy's are all looked at.
     whole = st.sampled_from([False, True]) if backend.name == "numpy" else st.just(True)
-    count = examples(EXAMPLES.get(backend.name, 3))
-    settings(max_examples=count)(given(getattr(entry, kind), whole)(check))()
+    check_examples(EXAMPLES.get(backend.name, 3), check, getattr(entry, kind), whole)
 
 
 @pytest.mark.parametrize(("name", "kind"), TRACKED)

@@ -393,6 +393,7 @@ def test_no_internal_traceback_is_printed_above_an_explained_error(backend: Back
         assert caught.value.__suppress_context__
 
 
+@pytest.mark.oracle
 @pytest.mark.slow
 def test_dtypes_that_pytorch_does_not_promote() -> None:
     pytest.importorskip("torch")

@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import BOX, DTYPES, Case, apply, elements, examples, leaves, tensor
+from tests.ops.cases import (
+    BOX,
+    DTYPES,
+    Case,
+    apply,
+    check_examples,
+    elements,
+    examples,
+    leaves,
+    tensor,
+)
 from wengert.testing import gradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
@@ -56,7 +66,7 @@ def test_along_one_axis(name, kind, backend):
         gradcheck(run, inputs, fast_mode=True)
 
     count = {"numpy": 10, "torch": 4, "array_api_strict": 3}.get(backend.name, 2)
-    settings(max_examples=examples(count))(given(calls(kind))(check))()
+    check_examples(count, check, calls(kind))
 
 
 @pytest.mark.oracle
@@ -218,6 +228,7 @@ def test_errors_name_the_function(name):
         function(x[:0]) if name.endswith("n") else function(x[:, :0])
 
 
+@pytest.mark.slow
 def test_wengert_does_not_import_it_before_it_is_used():
     code = (
         "import sys, wengert as wg; assert 'wengert.ops.fft' not in sys.modules;"

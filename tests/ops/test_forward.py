@@ -6,10 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import SCALE, Entry, apply, examples, function, inexact_results, leaves, tensor
+from tests.ops.cases import (
+    SCALE,
+    Entry,
+    apply,
+    check_examples,
+    function,
+    inexact_results,
+    leaves,
+    tensor,
+    whole,
+)
 from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import backend_of, dtype_of, namespaces
@@ -112,12 +121,14 @@ def run(name, kind, backend, check, share=1.0):
         pytest.skip("derived from rules that are tested here; the wide profile runs it")
     if backend.name in entry.not_on:
         pytest.skip(entry.not_on[backend.name])
-    count = examples(EXAMPLES.get(backend.name, 3) * share)
-    settings(max_examples=count)(given(getattr(entry, kind))(check))()
+    check_examples(EXAMPLES.get(backend.name, 3) * share, check, getattr(entry, kind))
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(("name", "kind"), TRACKED)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    # One rule makes the forward rules of all elementwise functions.
+    whole(TRACKED, lambda name: PRIMITIVES[name].kind != "elementwise"),
+)
 def test_forward_rules_are_the_adjoints_of_the_rules(name, kind, backend):
     r"""Of each input alone and of all together: Re ⟨g, J t⟩ = Re ⟨Jᴴ g, t⟩."""
     entry = TABLE[name]
@@ -302,4 +313,4 @@ def test_structural_primitives_move_elements(name, kind):
             for result in call.results:
                 assert np.isin(result, elements).all()
 
-    settings(max_examples=examples(8))(given(getattr(TABLE[name], kind))(check))()
+    check_examples(8, check, getattr(TABLE[name], kind))

@@ -6,10 +6,9 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import wengert as wg
-from tests.ops.cases import apply, examples, function, inexact_results, leaves
+from tests.ops.cases import apply, check_examples, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from wengert.tape.autograd import ancestors
 from wengert.tape.hooks import Packed
@@ -66,7 +65,7 @@ def test_saved_is_exactly_what_the_rules_of_tracked_inputs_name(name):
                 # A Tensor would hold its own node, and so make a cycle.
                 assert not isinstance(value, wg.Tensor)
 
-    settings(max_examples=examples(3))(given(each(name))(check))()
+    check_examples(3, check, each(name))
 
 
 @pytest.mark.parametrize("name", TRACKED)
@@ -102,7 +101,7 @@ def test_a_sweep_releases_what_was_saved(name):
             with pytest.raises(RuntimeError, match="backward through the graph a second time"):
                 wg.autograd.backward(tracked, [wg.ones_like(r) for r in tracked])
 
-    settings(max_examples=examples(3))(given(each(name))(check))()
+    check_examples(3, check, each(name))
 
 
 @pytest.mark.parametrize("name", TRACKED)
@@ -134,7 +133,7 @@ def test_saved_values_that_are_packed_give_the_same_gradients(name):
         for plain, again in zip(*found, strict=True) if found else ():
             np.testing.assert_array_equal(values(plain), values(again))
 
-    settings(max_examples=examples(2))(given(each(name))(check))()
+    check_examples(2, check, each(name))
 
 
 def run_without_collector(strategy, check):
@@ -147,4 +146,4 @@ def run_without_collector(strategy, check):
             if enabled:
                 gc.enable()
 
-    settings(max_examples=examples(3))(given(strategy)(checked))()
+    check_examples(3, checked, strategy)

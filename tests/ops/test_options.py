@@ -1,5 +1,6 @@
 """All pairs of the options of every function: values, derivatives, batches, compiled programs."""
 
+import itertools
 import runpy
 
 import numpy as np
@@ -48,7 +49,18 @@ def test_every_option_has_its_values(name):
         assert several or (name, option) in ELSEWHERE, f"tests/ops/spaces.py: {name} has {option}"
 
 
-@pytest.mark.whole
+def test_each_pair_of_values_is_chosen():
+    space = {"a": (1, 2, 3), "b": (None, 0), "held": [5], "c": ("x", "y", "z")}
+    found = pairs(space)
+    for one, other in itertools.combinations("abc", 2):
+        both = {(chosen[one], chosen[other]) for chosen in found}
+        assert both == {*itertools.product(space[one], space[other])}
+    assert len(found) < 3 * 2 * 3
+    assert all(chosen["held"] == [5] for chosen in found)
+    assert pairs({"a": (1, 2)}) == [{"a": 1}, {"a": 2}]
+
+
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "chosen"), CALLS)
 def test_options(name, chosen):
     function, leaves = prepared(name, chosen)
@@ -69,7 +81,7 @@ def test_options(name, chosen):
 
 
 #: Each member of a batch, and each call of a program, has random numbers of its own.
-SAME_AGAIN = [param for param in CALLS if param.values[0] != "F.dropout"]
+SAME_AGAIN = [param._replace(marks=()) for param in CALLS if param.values[0] != "F.dropout"]
 
 
 @pytest.mark.parametrize(("name", "chosen"), SAME_AGAIN)

@@ -4,10 +4,10 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import reject
 
 import wengert as wg
-from tests.ops.cases import apply, examples, function, inexact_results, is_variable, leaves
+from tests.ops.cases import apply, check_examples, function, inexact_results, is_variable, leaves
 from tests.ops.tables import TABLE
 from wengert.testing.problem import values
 
@@ -166,7 +166,7 @@ def test_derivatives_are_pytorchs(name, kind):
         if case.inexact():
             compare(name, entry, case, pytorch(call, case))
 
-    settings(max_examples=examples(EXAMPLES["torch"]))(given(getattr(entry, kind))(check))()
+    check_examples(EXAMPLES["torch"], check, getattr(entry, kind))
 
 
 @pytest.mark.parametrize(("name", "kind"), TRACKED)
@@ -183,4 +183,4 @@ def test_derivatives_are_jaxs(name, kind):
         if case.inexact():
             compare(name, entry, case, google(call, case))
 
-    settings(max_examples=examples(EXAMPLES["jax"]))(given(getattr(entry, kind))(check))()
+    check_examples(EXAMPLES["jax"], check, getattr(entry, kind))

@@ -98,6 +98,7 @@ def test_values_and_derivatives_in_the_complex_plane(row, dtype) -> None:
 COMPOSED = {row.name: row for row in ROWS if word(row) in wg.special.__all__}
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", COMPOSED)
 def test_compositions_at_hard_points(name) -> None:
     pytest.importorskip("array_api_strict")

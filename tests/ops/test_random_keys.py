@@ -4,11 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from tests.ops.cases import examples
+from tests.ops.cases import check_examples
 from wengert.backends import Backend
 
 #: Lengths along the axes, so that an index of one axis rarely fits another.
@@ -91,7 +90,7 @@ def numpy_part(array, key):
 def test_a_key_means_what_it_means_to_numpy(backend: Backend) -> None:
     # On dask each evaluation is a graph, and JAX compiles for each shape.
     count = {"dask": 20, "jax": 12}.get(backend.name, 120)
-    settings(max_examples=examples(count))(given(st.data())(check_a_key))()
+    check_examples(count, check_a_key, st.data())
 
 
 def check_a_key(data) -> None:

@@ -373,6 +373,7 @@ def run(program, **environment):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_importing_wengert_does_not_import_them() -> None:
     run(
         """
@@ -388,6 +389,7 @@ def test_importing_wengert_does_not_import_them() -> None:
     )
 
 
+@pytest.mark.slow
 def test_numpy_without_scipy_uses_the_composites() -> None:
     run(
         """
@@ -405,6 +407,7 @@ def test_numpy_without_scipy_uses_the_composites() -> None:
     )
 
 
+@pytest.mark.slow
 def test_scipys_functions_take_tensors() -> None:
     """SciPy looks for a namespace's ``special`` where arrays are neither of the ones it knows."""
     out = run(

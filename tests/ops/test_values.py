@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import wengert as wg
 from tests.ops.cases import (
     SCALE,
     apply,
-    examples,
+    check_examples,
     function,
     inexact_results,
     is_variable,
@@ -24,7 +23,7 @@ EXAMPLES = {"numpy": 15, "array_api_strict": 4, "torch": 5, "jax": 1, "dask": 1,
 
 
 def run(backend, strategy, check):
-    settings(max_examples=examples(EXAMPLES.get(backend.name, 4)))(given(strategy)(check))()
+    check_examples(EXAMPLES.get(backend.name, 4), check, strategy)
 
 
 def reference(name, entry):
@@ -174,4 +173,4 @@ def test_no_float64_anywhere(name):
                 level = [g for g in gradients if g is not None and g._node is not None]
 
     for kind in kinds:
-        settings(max_examples=examples(4))(given(getattr(entry, kind))(check))()
+        check_examples(4, check, getattr(entry, kind))

@@ -103,6 +103,7 @@ def test_the_same_on_every_backend(backend: Any, name: str, options: dict[str, A
         np.testing.assert_allclose(values(p), values(q), rtol=1e-9)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("name", ["Adam", "SGD"])
 def test_complex_parameters(name: str) -> None:
     torch = pytest.importorskip("torch")
@@ -236,6 +237,7 @@ def test_training_goes_on_from_a_state_dict(
         np.testing.assert_array_equal(values(p), values(q))
 
 
+@pytest.mark.oracle
 def test_state_dict_has_pytorchs_layout_and_loads_pytorchs() -> None:
     torch = pytest.importorskip("torch")
     net = network()
@@ -527,6 +529,7 @@ def test_a_step_that_fails_says_why() -> None:
         optimiser.load_state_dict(saved)
 
 
+@pytest.mark.oracle
 def test_repr() -> None:
     torch = pytest.importorskip("torch")
     ours = repr(optim.SGD([nn.Parameter(wg.ones(1))], lr=0.1)).splitlines()

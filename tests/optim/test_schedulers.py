@@ -270,6 +270,7 @@ def test_rates_and_momenta_record_nothing(backend: Any, case: Any, kind: str) ->
     np.testing.assert_allclose(eager, replayed, rtol=1e-12)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     ("name", "options", "epochs"),
     [

@@ -106,6 +106,7 @@ def test_a_moving_average_in_steps(backend: Any, compiled: bool) -> None:
         assert run.report.recordings <= 2
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     "options",
     [

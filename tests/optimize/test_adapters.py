@@ -204,6 +204,7 @@ def test_trees_in_kind(backend: Backend) -> None:
     assert x0.rates[0].tolist() == [1]
 
 
+@pytest.mark.oracle
 def test_backends_and_precisions_in_one_tree() -> None:
     torch = pytest.importorskip("torch")
     seen = set()
@@ -421,6 +422,7 @@ def test_systems_are_solved_with_jacobians_of_the_tape(method: str) -> None:
     assert len(points) <= found.nfev + found.njev + 1
 
 
+@pytest.mark.slow
 def test_the_function_is_called_for_each_point_unless_it_is_compiled() -> None:
     points = []
 
@@ -582,6 +584,7 @@ def test_jac_of_no_known_kind() -> None:
         optimize.least_squares(bowl, np.zeros(3), jac="2-point")
 
 
+@pytest.mark.slow
 def test_scipy_is_imported_when_it_is_used() -> None:
     program = (
         "import sys, wengert as wg; wg.optim.SGD; wg.optimize.minimize\n"

@@ -24,7 +24,14 @@ TABLE = CONVENTIONS.partition(":name: conventions-table")[2].partition("\nA caut
 ROWS = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", TABLE)
 
 
-@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.stem)
+#: Pages whose examples take long.
+LONG = {"testing"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=pytest.mark.slow if p.stem in LONG else (), id=p.stem) for p in SHOWN],
+)
 def test_examples_in_text(page: Path) -> None:
     text = page.read_text(encoding="utf-8").replace("```", "")  # a fence ends what is printed
     examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)

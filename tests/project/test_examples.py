@@ -131,6 +131,7 @@ def test_computation_graph(capsys: Any) -> None:
     assert max(differences) < 1e-6
 
 
+@pytest.mark.slow
 def test_property_test_finds_the_wrong_derivative(capsys: Any) -> None:
     pytest.importorskip("hypothesis")
     load("property_test").main()
@@ -149,6 +150,7 @@ COMPILED = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @COMPILED
 def test_curve_fitting_finds_what_is_certified(
     tmp_path: Path, capsys: Any, options: list[str]
@@ -181,6 +183,7 @@ def test_inverse_problem_finds_the_conductivity(
     assert (tmp_path / "conductivity.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_stopped_run_on_a_table_ends_with_the_same_bits(tmp_path: Path, monkeypatch: Any) -> None:
     for library in ("sklearn", "tqdm", "matplotlib", "safetensors"):
         pytest.importorskip(library)

@@ -18,6 +18,7 @@ def test_a_module_is_that_of_the_functions(name: str) -> None:
     assert sys.modules[f"wengert.{name}"] is module
 
 
+@pytest.mark.slow
 def test_in_a_new_process() -> None:
     code = "; ".join(
         ["import sys", *(f"import wengert.{name}" for name in NAMES)]

@@ -64,6 +64,7 @@ def test_a_private_name_is_asked_for_by_tools_and_gets_no_hint() -> None:
         wg.matmull  # noqa: B018
 
 
+@pytest.mark.slow
 def test_a_fresh_process_lists_every_public_name_and_no_others() -> None:
     for name, listed in json.loads(run(LISTED)).items():
         public = namespace(name).__all__
@@ -78,6 +79,7 @@ def test_every_listed_name_is_there(name: str) -> None:
         getattr(module, one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["special", *(pytest.param(x, marks=pytest.mark.slow) for x in ("fft", "linalg"))]
 )
@@ -96,6 +98,7 @@ def home(name: str) -> str:
     return {"fft": "rfft", "linalg": "solve", "special": "digamma"}[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["nn", *(pytest.param(x, marks=pytest.mark.slow) for x in ("func", "optim", "testing"))]
 )

@@ -6,6 +6,8 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import wengert
 
 ROOT = Path(wengert.__file__).parent
@@ -73,6 +75,7 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else "wengert"
 
 
+@pytest.mark.slow
 def test_rooms_import_those_below() -> None:
     floor = {name: i for i, names in enumerate(FLOORS) for name in names}
     assert {room(m) for m in MODULES} - {"wengert"} <= floor.keys()
@@ -83,6 +86,7 @@ def test_rooms_import_those_below() -> None:
     assert {(own, other) for own, other in between if floor[other] >= floor[own]} == set()
 
 
+@pytest.mark.slow
 def test_no_cycles() -> None:
     graph = {
         module: {name for name, top in imported(path) if top and name != module}
@@ -91,6 +95,7 @@ def test_no_cycles() -> None:
     assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
+@pytest.mark.slow
 def test_imports_in_functions_are_by_name() -> None:
     """`import_module` shows that an import is late on purpose."""
     functions = (
@@ -133,6 +138,7 @@ def private(tree: ast.AST) -> tuple[set[str], set[str]]:
     return own, {name for name in used if name[0] == "_" and name[:2] != "__"}
 
 
+@pytest.mark.slow
 def test_rooms_keep_private_names_to_themselves() -> None:
     homes: dict[str, set[str]] = {}
     uses: list[tuple[str, str]] = []
@@ -144,3 +150,25 @@ def test_rooms_keep_private_names_to_themselves() -> None:
     assert [
         (module, name) for module, name in uses if name in homes and room(module) not in homes[name]
     ] == []
+
+
+@pytest.mark.slow
+def test_what_compares_with_another_library_is_marked() -> None:
+    """CI runs tests of the marker `oracle` where PyTorch and JAX are installed, and no others."""
+    ways = 'importorskip("torch")', 'importorskip("jax")', "import torch", "import jax"
+    lacking = []
+    for path in sorted(Path(__file__).parents[1].rglob("test_*.py")):
+        text = path.read_text()
+        whole = "mark.oracle" in text.partition("pytestmark")[2].partition("\n\n")[0]
+        for test in parsed(path).body if not whole else ():
+            if isinstance(test, ast.FunctionDef) and test.name.startswith("test"):
+                marks = "".join(map(ast.unparse, test.decorator_list))
+                steps = [
+                    ast.unparse(step).replace("'", '"')
+                    for step in test.body
+                    if not isinstance(step, ast.If | ast.For | ast.With | ast.FunctionDef)
+                ]
+                asked = any(way in step for way in ways for step in steps)
+                if asked and "mark.oracle" not in marks:
+                    lacking.append(f"{path.name}::{test.name}")
+    assert not lacking

@@ -185,6 +185,7 @@ def test_of_several_models_one_is_loaded(path):
     assert [*wg.load(path)] == ["model", "average"]
 
 
+@pytest.mark.oracle
 def test_bfloat16_is_kept(path):
     pytest.importorskip("torch")
     with wg.use_backend("torch"):

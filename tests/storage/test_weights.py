@@ -75,6 +75,7 @@ def test_the_format_is_that_of_its_own_library(dtype, tmp_path):
         assert mine[name].dtype.name == str(array.dtype).split(".")[1]
 
 
+@pytest.mark.oracle
 def test_a_dtype_that_the_backend_lacks(tmp_path):
     """NumPy says so, and converts where that is asked for."""
     torch = pytest.importorskip("torch")
@@ -190,6 +191,7 @@ def test_files_that_are_none(tmp_path):
             nn.load(path)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     ("package", "dtype"), [("safetensors", "float32"), ("ml_dtypes", "bfloat16")]
 )

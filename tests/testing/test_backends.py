@@ -69,6 +69,7 @@ def run(folder, *arguments):
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_all_that_is_installed_includes_entry_points(installed):
     code = "from wengert.testing.backends import installed_backends as f; print(f()[-3:], f()[0])"
     assert run(installed, "-c", code) == "['failing', 'missing', 'tiny'] numpy\n"

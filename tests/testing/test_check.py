@@ -138,6 +138,7 @@ def test_a_decorated_function_is_a_test():
     assert test_right.function(x).shape == (2,)
 
 
+@pytest.mark.slow
 def test_the_same_examples_fail_in_the_same_way():
     texts = set()
     for _ in range(2):
@@ -147,6 +148,7 @@ def test_the_same_examples_fail_in_the_same_way():
     assert len(texts) == 1
 
 
+@pytest.mark.slow
 def test_code_of_a_counterexample_runs():
     with pytest.raises(WrongGradientError) as caught:
         check_gradients(doubled, Argument(("n",), domain=(1, 2)), min_side=1, **NUMPY)
@@ -227,6 +229,7 @@ def test_misuse():
         check_gradients(lambda n: wg.ones(n), 3, backends=["numpy"])
 
 
+@pytest.mark.slow
 def test_hypothesis_is_asked_for_by_name():
     code = (
         "import sys; sys.modules['hypothesis'] = None\n"

@@ -237,6 +237,7 @@ def test_what_is_shown_is_escaped():
         assert text in shown
 
 
+@pytest.mark.slow
 def test_the_command_needs_hypothesis_and_says_so():
     code = (
         "import sys; sys.modules['hypothesis'] = None\n"
@@ -337,6 +338,7 @@ def test_what_a_declaration_leaves_out_is_said_to_be_unchecked(tmp_path, monkeyp
     assert first.what.startswith("first") and second.what.startswith("second")
 
 
+@pytest.mark.slow
 def test_what_ends_the_program_does_not_end_the_check(tmp_path, monkeypatch, capsys):
     """An exit with status 0 would pass for a check that has passed."""
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -191,6 +191,7 @@ def test_where_complex_numbers_are_to_blame(plant):
     assert "only for complex inputs" in told(wrong, ..., dtypes=("float64", "complex128"))
 
 
+@pytest.mark.slow
 def test_where_memory_is_to_blame(plant):
     def rule(xp, g, x):
         strange = isinstance(x, np.ndarray) and not x.flags.c_contiguous
@@ -264,6 +265,7 @@ def test_a_wrong_second_result_and_a_wrong_second_input(plant):
     assert "d inputs[1]" in told(lambda x, y: x * half(y), ("n",), ("n",))
 
 
+@pytest.mark.slow
 def test_a_function_that_computes_in_single_precision_on_the_way():
     def wrong(x):
         return wg.astype(wg.exp(wg.astype(x, wg.float32)), wg.float64)

@@ -498,6 +498,7 @@ def test_misuse():
         gradgradcheck(lambda x: x.detach(), real(3))
 
 
+@pytest.mark.slow
 def test_hypothesis_is_not_needed_for_gradcheck():
     code = (
         "import sys; sys.modules['hypothesis'] = None\n"

@@ -64,6 +64,7 @@ def test_complex():
         )
 
 
+@pytest.mark.slow
 def test_a_wrong_one_is_shown_with_code_that_runs():
     with pytest.raises(WrongGradientError) as caught:
         check_derivative(softplus, np.exp, ..., form="elementwise")
@@ -77,6 +78,7 @@ def test_a_wrong_one_is_shown_with_code_that_runs():
         exec("\n".join(line.strip() for line in code.splitlines()), {})
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("form", "wrong"),
     [
@@ -167,6 +169,7 @@ def test_wrong_at_a_special_value_only():
         check_derivative(np.square, wrong, ..., form="elementwise", examples=100)
 
 
+@pytest.mark.slow
 def test_kinks():
     check_derivative(np.abs, np.sign, ..., form="elementwise")
     with pytest.raises(KinkError, match="has a kink here"):

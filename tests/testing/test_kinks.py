@@ -111,6 +111,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "mode"), in_each_mode(RIGHT))
 def test_a_right_rule_is_nowhere_called_wrong(name, mode):
     rule = right_at_generic_points(*RIGHT[name], mode)
@@ -135,6 +136,7 @@ WRONG_AT_TIES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "mode"), in_each_mode(WRONG_AT_TIES))
 def test_a_rule_that_is_wrong_at_ties_alone_is_caught_there(name, mode):
     rule = right_at_generic_points(*WRONG_AT_TIES[name], mode)
@@ -163,6 +165,7 @@ WRONG_ANYWHERE = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "mode"), in_each_mode(WRONG_ANYWHERE))
 def test_a_wrong_rule_is_caught_at_every_generic_point(name, mode):
     function, jacobian = WRONG_ANYWHERE[name]
@@ -191,6 +194,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(x, marks=pytest.mark.slow if x == "products" else ()) for x in SEVERAL],

@@ -216,6 +216,7 @@ def test_not_linear_in_the_cotangent(plant):
 # -- a kink, a jump, bad scaling -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_kink_is_told_from_a_wrong_rule(plant):
     relu = plant(
         lambda xp, x: xp.where(x > 0, x, xp.zeros_like(x)),
@@ -255,6 +256,7 @@ TIES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "fast_mode"),
     [

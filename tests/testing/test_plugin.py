@@ -115,6 +115,7 @@ def test_the_counterexample_is_in_the_report_and_runs(project):
     )
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_before_it_is_used(tmp_path):
     (tmp_path / "test_other.py").write_text(
         "import sys\n\n\ndef test_other():\n"

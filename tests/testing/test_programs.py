@@ -110,6 +110,7 @@ def test_every_function_is_drawn(name, dtype):
     assert find(chosen, is_in, settings=settings(database=None, phases=[Phase.generate]))
 
 
+@pytest.mark.slow
 def test_a_wrong_program_is_told_as_code(monkeypatch):
     program = Program((np.ones(2),), (Step("sin", (0,)), Step("sum", (1,), (("axis", -1),))))
     with pytest.raises(TypeError, match="takes 1 inputs, not 2"):
@@ -134,6 +135,7 @@ def test_a_wrong_program_is_told_as_code(monkeypatch):
 # -- the other strategies --------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_matrices_are_of_their_kinds(dtype):
     @settings(max_examples=30)

@@ -141,6 +141,7 @@ def test_index_keys_have_masks_arrays_and_new_axes():
     check()
 
 
+@pytest.mark.slow
 def test_index_keys_have_all_kinds_beside_an_array():
     kinds = set()
 

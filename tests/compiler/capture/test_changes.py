@@ -10,6 +10,7 @@ import wengert as wg
 from tests.compiler.capture.changing import KINDS, PLACES, Held, agree, compiled_of
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
 def test_what_is_changed_is_seen(place: Callable[[Any], Held], kind: str) -> None:

@@ -142,6 +142,7 @@ COURSES: dict[str, Callable[[Counts, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("check", [None, 0])
 @pytest.mark.parametrize("name", COURSES)
 def test_a_course_with_errors(name: str, check: int | None) -> None:

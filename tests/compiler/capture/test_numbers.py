@@ -174,6 +174,7 @@ BINARY = [
 KINDS = ["bool", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dtype_beside_a_number(kind: str) -> None:
     """A number takes part in the dtype as its type does in an eager call, on either side."""

@@ -509,6 +509,7 @@ def _seen(function: Callable[[Any], Any], x: Any) -> Any:
     return type(answer), *told, repr(array.tolist())
 
 
+@pytest.mark.sampled
 @pytest.mark.filterwarnings("ignore:wg.compile has recorded", "ignore::PendingDeprecationWarning")
 @pytest.mark.parametrize("how", ["argument", "global"])
 @pytest.mark.parametrize("name", WORK)

@@ -105,6 +105,7 @@ def leaves(tree):
     return [wg.asarray(x).detach().numpy() for x in wg.func.tree_leaves(tree)]
 
 
+@pytest.mark.slow
 @pytest.mark.backend
 def test_a_saved_program_goes_on_where_this_one_would(backend, tmp_path):
     given, wanted = {}, {}
@@ -309,6 +310,7 @@ SPECIAL = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_special_functions_are_the_librarys_own(dtype, tmp_path):
     def all_of(x):

@@ -167,6 +167,7 @@ def _drawn(seed: int) -> Function:
     return function
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64"])
 def test_negations_in_random_programs(dtype: str) -> None:
     rng = np.random.default_rng(7)
