@@ -2,7 +2,7 @@
 
 import importlib.util
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter, methodcaller
 from typing import Any
@@ -17,6 +17,7 @@ from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_convolutions import KERNELS as CONVOLUTIONS
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
+from wengert.backends.numpy_pooling import KERNELS as POOLING
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
 from wengert.backends.numpy_reductions import max_over, min_over, sum_over
 from wengert.backends.references import has_shared_base
@@ -219,8 +220,7 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
         out[key] = x
         return out
     if len(indices) == len(key) == len(shape) and all(i.dtype.kind == "i" for i in indices):
-        rows = key[0] if len(key) == 1 else np.ravel_multi_index(key, shape, mode="wrap")
-        np.add.at(out.reshape(-1), rows.reshape(-1), np.reshape(x, -1))
+        np.add.at(out.reshape(-1), flat_places(key, shape).reshape(-1), np.reshape(x, -1))
         return out
     leading = indexed_axes(key, len(shape), _is_mask)
     rows = np.arange(math.prod(shape[:leading])).reshape(shape[:leading])[key]
@@ -229,6 +229,37 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
         rows = np.add.outer(rows * width, np.arange(width))
     np.add.at(out.reshape(-1), rows.reshape(-1), np.reshape(x, -1))
     return out
+
+
+def flat_places(key: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """Indices into the flat array of arrays of indices, which broadcast and may be negative."""
+    found: Any = 0
+    for index, length in zip(key, shape, strict=True):
+        index = index.astype(np.intp, copy=False)
+        if index.size and index.min() < 0:
+            index = np.where(index < 0, index + length, index)
+        found = found * length + index
+    return found
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+    """``np.take_along_axis`` by indices into the flat array, in a third of the time.
+
+    Of other orders, and with indices that broadcast or are out of bounds, it is NumPy's.
+    """
+    axis = axis % x.ndim
+    length, alike = x.shape[axis], indices.shape[:axis] + indices.shape[axis + 1 :]
+    if alike != x.shape[:axis] + x.shape[axis + 1 :] or not indices.size:
+        return np.take_along_axis(x, indices, axis)
+    if indices.dtype.kind != "i" or not x.flags.c_contiguous:
+        return np.take_along_axis(x, indices, axis)
+    if indices.min() < -length or indices.max() >= length:
+        return np.take_along_axis(x, indices, axis)
+    key = [
+        indices if i == axis else np.arange(n).reshape([-1 if i == j else 1 for j in range(x.ndim)])
+        for i, n in enumerate(x.shape)
+    ]
+    return x.reshape(-1).take(flat_places(key, x.shape))
 
 
 def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
@@ -318,7 +349,7 @@ class NumpyBackend(Backend):
     kernels: Mapping[str, Kernel] = {
         **{name: getattr(np, name) for name in ("ceil", "floor", "trunc")},
         **{name: getattr(np, name) for name in ("empty", "full", "ones", "zeros")},
-        **{name: getattr(np, name) for name in ("take_along_axis", "tensordot")},
+        "tensordot": np.tensordot,
         "add_part": add_part,
         "argsort": argsort,
         "astype": astype,
@@ -352,6 +383,7 @@ class NumpyBackend(Backend):
         "sort": sort,
         "std": std,
         "sum": sum,
+        "take_along_axis": take_along_axis,
         "tril": _triangle(np.tril, _below),
         "triu": _triangle(np.triu, _above),
         "unique_values": unique_values,
@@ -359,6 +391,7 @@ class NumpyBackend(Backend):
         "where": where,
         **CONVOLUTIONS,
         **NETWORKS,
+        **POOLING,
         **REDUCTIONS,
         **(scipy_special() if _HAS_SCIPY else {}),
     }

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.ops.cases import BOX, DTYPES, Case, Entry, elements
 from wengert.ops.beyond.convolution import convolution, convolution_input, convolution_weight
+from wengert.ops.beyond.pooling import window_argmax, window_sum
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
 from wengert.testing import strategies as ws
 
@@ -109,6 +110,47 @@ def overlaps_by_numpy(x, lengths, size, stride, dilation):
     flat = out.reshape(math.prod(out.shape[: out.ndim - len(size)]), math.prod(lengths))
     for row, given in zip(flat, x.reshape(len(flat), places.size), strict=True):
         np.add.at(row, places.reshape(-1), given)
+    return out
+
+
+@st.composite
+def side_by_side(draw, kind):
+    """Windows that are not dilated, as those of means are."""
+    case = draw(windows(kind))
+    x, size = case.args[0], case.kwargs["size"]
+    fits = all(k <= n for k, n in zip(size, x.shape[x.ndim - len(size) :], strict=True))
+    return Case(*case.args, size=size if fits else (1,) * len(size), stride=case.kwargs["stride"])
+
+
+def sums_by_numpy(x, size, stride):
+    found = windows_by_numpy(x, size, stride, (1,) * len(size))
+    return found.sum(axis=tuple(range(x.ndim - len(size), x.ndim)))
+
+
+def torch_sums(x, size, stride):
+    found = torch_windows(x, size, stride, (1,) * len(size))
+    return found.sum(dim=tuple(range(x.ndim - len(size), x.ndim)))
+
+
+@st.composite
+def adaptive(draw):
+    count = draw(st.integers(1, 2))
+    shape = (*draw(ws.shapes(max_dims=1)), *[draw(st.integers(1, 4)) for _ in range(count)])
+    counts = tuple(draw(st.integers(1, 5)) for _ in range(count))
+    return Case(draw(ws.arrays("float64", shape, elements=BOX)), counts=counts, options=None)
+
+
+def argmax_by_numpy(x, counts, options):
+    lead, lengths = x.shape[: x.ndim - len(counts)], x.shape[x.ndim - len(counts) :]
+    out, places = np.zeros((*lead, *counts), np.int64), np.arange(math.prod(lengths))
+    for at in np.ndindex(*counts):
+        parts = [
+            range(i * n // c, -(-(i + 1) * n // c))
+            for i, n, c in zip(at, lengths, counts, strict=True)
+        ]
+        part = x[(..., *np.ix_(*parts))].reshape(*lead, math.prod(map(len, parts)))
+        found = places.reshape(lengths)[np.ix_(*parts)].reshape(-1)
+        out[(..., *at)] = found[part.argmax(axis=-1)]
     return out
 
 
@@ -288,6 +330,17 @@ BEYOND = {
     ),
     "scatter_max": extreme("max", np.maximum),
     "scatter_min": extreme("min", np.minimum),
+    "window_argmax": Entry(
+        real=adaptive(),
+        call=window_argmax,
+        reference=argmax_by_numpy,
+        tracked=False,
+        torch=False,
+        jax=False,
+    ),
+    "window_sum": both(
+        side_by_side, call=window_sum, reference=sums_by_numpy, torch=torch_sums, jax=False
+    ),
     "sliding_windows": both(
         windows,
         call=sliding_windows,

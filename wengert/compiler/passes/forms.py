@@ -16,6 +16,7 @@ from wengert.backends import (
     cupy_networks,
     numpy_convolutions,
     numpy_networks,
+    numpy_pooling,
     numpy_reductions,
 )
 from wengert.backends.numpy import add_part, broadcast_to
@@ -160,6 +161,7 @@ _REDUCTION: Final = Form("keyword")
 FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_convolutions.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
+    **dict.fromkeys(numpy_pooling.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     cupy_networks.cupy_softmax_cross_entropy: _FRESH,
     **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),

@@ -1,11 +1,13 @@
 """Pooling: of each window the mean, or the maximum and where it is."""
 
 import math
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert import ops
+from wengert.backends.windows import Options, Places, pooled_places
+from wengert.interpreters.differentiable import differentiable
 from wengert.nn.functional.convolution import window_lengths
 from wengert.nn.functional.spatial import (
     Sizes,
@@ -15,9 +17,8 @@ from wengert.nn.functional.spatial import (
     sizes,
     widened,
 )
-from wengert.ops.beyond.windows import sliding_windows
+from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
 from wengert.tape.families import Family
-from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
@@ -72,56 +73,6 @@ _MAXIMUM = _POOLING(
     pair=" or tuple of Tensor",
     indices=". With ``return_indices`` a pair, with int64 indices into a channel",
 )
-
-
-class _Places(NamedTuple):
-    """Where the windows' elements are along one axis.
-
-    Attributes
-    ----------
-    first : array
-        Where each window begins.
-    step : int
-        How far apart its elements are.
-    length : int
-        How many elements the longest window has.
-    low, high : array
-        The first and the last place of each window; all others are replaced by these.
-    """
-
-    first: Any
-    step: int
-    length: int
-    low: Any
-    high: Any
-
-    @property
-    def inside(self) -> bool:
-        """Whether no place has to be replaced."""
-        end = self.first + (self.length - 1) * self.step
-        return bool((self.low <= self.first).all() and (end <= self.high).all())
-
-    def table(self) -> Any:
-        """The places of each window, as rows."""
-        rows = self.first[:, None] + self.step * np.arange(self.length)
-        return np.clip(rows, self.low[:, None], self.high[:, None])
-
-    def counts(self) -> Any:
-        """How many elements each window has."""
-        return (self.high - self.low) // self.step + 1
-
-
-def _regular(n: int, count: int, k: int, s: int, p: int, d: int) -> _Places:
-    first = np.arange(count) * s - p
-    low = first + d * np.maximum(0, -(first // d))
-    high = first + d * np.minimum(k - 1, (n - 1 - first) // d)
-    return _Places(first, d, k, low, high)
-
-
-def _adaptive(n: int, count: int) -> _Places:
-    at = np.arange(count)
-    first, end = at * n // count, -(-(at + 1) * n // count)
-    return _Places(first, 1, int((end - first).max()), first, end - 1)
 
 
 class _Windows(NamedTuple):
@@ -212,9 +163,7 @@ def _mean(
         for c, s, k, n, p in zip(counts, steps, size, lengths, padded, strict=True)
     ]
     x = widened(x, list(zip(padded, ends, strict=True)))
-    windows = sliding_windows(x, size=size, stride=steps, dilation=(1,) * count)
-    total = ops.sum(windows, axis=tuple(range(2, 2 + count)), dtype=x.dtype)
-    return as_given(_divided(total, divisor), batched)
+    return as_given(_divided(window_sum(x, size=size, stride=steps), divisor), batched)
 
 
 def _divided(total: Tensor, divisor: Any) -> Tensor:
@@ -226,51 +175,41 @@ def _divided(total: Tensor, divisor: Any) -> Tensor:
 
 def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tensor:
     x, batched = examples(input, count, name)
-    places = _adaptive_places(name, x, count, output_size)
-    windows, divisor = x, np.ones((1,) * count, np.int64)
+    lengths = tuple(x.shape[2:])
+    places = pooled_places(lengths, _adaptive_counts(name, lengths, output_size), None)
+    divisor = np.ones((1,) * count, np.int64)
     for i, p in enumerate(places):
         divisor = divisor * p.counts().reshape([-1 if i == j else 1 for j in range(count)])
-    regular = _steps(places, tuple(x.shape[2:]))
+    regular = _steps(places, lengths)
     if regular is not None:
-        windows = sliding_windows(x, size=regular, stride=regular, dilation=(1,) * count)
-    else:
-        windows = _taken(x, places)
-        # Of those that a shorter window has in excess none counts.
-        for i, p in enumerate(places):
-            own = (np.arange(p.length) < p.counts()[:, None]).T
-            shape = [1] * (2 * count)
-            shape[i], shape[count + i] = own.shape
-            windows = ops.where(beside(x, own.reshape(shape)), windows, 0)
+        total = window_sum(x, size=regular, stride=regular)
+        return as_given(_divided(total, divisor), batched)
+    windows = taken(differentiable, x, places)
+    # Of those that a shorter window has in excess none counts.
+    for i, p in enumerate(places):
+        own = (np.arange(p.length) < p.counts()[:, None]).T
+        shape = [1] * (2 * count)
+        shape[i], shape[count + i] = own.shape
+        windows = ops.where(beside(x, own.reshape(shape)), windows, 0)
     total = ops.sum(windows, axis=tuple(range(2, 2 + count)), dtype=x.dtype)
     return as_given(_divided(total, divisor), batched)
 
 
-def _adaptive_places(name: str, x: Tensor, count: int, output_size: Any) -> list[_Places]:
-    lengths = x.shape[2:]
+def _adaptive_counts(name: str, lengths: Sizes, output_size: Any) -> Sizes:
+    """How many windows there are along each axis."""
+    count = len(lengths)
     if isinstance(output_size, list | tuple) and len(output_size) == count:
         given = [n if one is None else one for one, n in zip(output_size, lengths, strict=True)]
     else:
         given = list(lengths) if output_size is None else output_size
-    found = sizes(given, count, name, "output_size", 1)
-    return [_adaptive(n, c) for n, c in zip(lengths, found, strict=True)]
+    return sizes(given, count, name, "output_size", 1)
 
 
-def _steps(places: list[_Places], lengths: Sizes) -> Sizes | None:
+def _steps(places: list[Places], lengths: Sizes) -> Sizes | None:
     """The lengths of windows side by side, if they are all of one length."""
     if any(n % len(p.first) for n, p in zip(lengths, places, strict=True)):
         return None
     return tuple([p.length for p in places])
-
-
-def _taken(x: Tensor, places: list[_Places]) -> Tensor:
-    """Windows by their tables of places, with their axes as `sliding_windows` gives them."""
-    count = len(places)
-    for i, p in enumerate(places):
-        x = ops.take(x, beside(x, p.table().T.reshape(-1)), axis=2 + i)
-    split = [n for p in places for n in (p.length, len(p.first))]
-    x = ops.reshape(x, (*x.shape[:2], *split))
-    order = (0, 1, *range(2, 2 + 2 * count, 2), *range(3, 2 + 2 * count, 2))
-    return ops.permute_dims(x, order)
 
 
 # -- maxima ---------------------------------------------------------------------------------------
@@ -295,72 +234,30 @@ def _maximum(
 ) -> tuple[Tensor, Tensor]:
     x, batched = _ordered(name, count, input)
     found = _windows(name, tuple(x.shape[2:]), kernel_size, stride, padding, dilation, ceil_mode)
-    places = [
-        _regular(n, c, k, s, p, d)
-        for n, c, k, s, p, d in zip(
-            *(x.shape[2:], found.counts, found.size, found.stride, found.padding, found.dilation),
-            strict=True,
-        )
-    ]
-    if any((p.high < p.low).any() for p in places):
+    options = (found.size, found.stride, found.padding, found.dilation)
+    if any(found.padding) and any(
+        (p.high < p.low).any() for p in pooled_places(tuple(x.shape[2:]), found.counts, options)
+    ):
         raise RuntimeError(
             f"{name}: a window of kernel_size={found.size} and dilation={found.dilation} has no "
             f"element of the input of shape {tuple(x.shape)}, but padding alone"
         )
-    with no_grad():
-        if all(p.inside for p in places):
-            windows = sliding_windows(
-                x, size=found.size, stride=found.stride, dilation=found.dilation
-            )
-        else:
-            windows = _taken(x, places)
-        where = _where(windows, places, tuple(x.shape[2:]))
-    return _chosen(x, where, batched)
+    return _chosen(x, found.counts, options, batched)
 
 
 def _adaptive_maximum(name: str, count: int, input: Any, output_size: Any) -> tuple[Tensor, Tensor]:
     x, batched = _ordered(name, count, input)
-    places = _adaptive_places(name, x, count, output_size)
-    with no_grad():
-        where = _where(_taken(x, places), places, tuple(x.shape[2:]))
-    return _chosen(x, where, batched)
+    counts = _adaptive_counts(name, tuple(x.shape[2:]), output_size)
+    return _chosen(x, counts, None, batched)
 
 
-def _where(windows: Tensor, places: list[_Places], lengths: Sizes) -> Tensor:
-    """Flat indices of the windows' maxima: the first of equal ones, and the last of several nan."""
-    count = len(places)
-    best = at = None
-    for number, inside in enumerate(np.ndindex(*[p.length for p in places])):
-        x = windows[(slice(None), slice(None), *inside)]
-        if best is None:
-            best, at = x, ops.zeros_like(x, dtype=ops.int64)
-            continue
-        better = ops.greater(x, best)
-        if x.dtype.inexact:
-            better = ops.logical_or(better, ops.not_equal(x, x))
-        best = ops.maximum(best, x)
-        at = ops.maximum(at, ops.multiply(ops.astype(better, ops.int64), number))
-    flat: Any = 0
-    for i, p in enumerate(places):
-        after = math.prod([q.length for q in places[i + 1 :]])
-        own = ops.floor_divide(at, after) if after > 1 else at
-        if i:
-            own = ops.remainder(own, p.length)
-        shape = [-1 if i == j else 1 for j in range(count)]
-        own = ops.add(ops.multiply(own, p.step), beside(windows, p.first.reshape(shape)))
-        if not p.inside:
-            own = ops.maximum(own, beside(windows, p.low.reshape(shape)))
-            own = ops.minimum(own, beside(windows, p.high.reshape(shape)))
-        flat = ops.add(ops.multiply(own, math.prod(lengths[i + 1 :])), flat)
-    return cast(Tensor, flat)
-
-
-def _chosen(x: Tensor, where: Tensor, batched: bool) -> tuple[Tensor, Tensor]:
-    """The elements of ``x`` at flat indices, and these."""
-    lead, counts = tuple(x.shape[:2]), tuple(where.shape[2:])
+def _chosen(x: Tensor, counts: Sizes, options: Options, batched: bool) -> tuple[Tensor, Tensor]:
+    """The largest elements of windows, and their flat indices."""
+    lead = tuple(x.shape[:2])
+    where = window_argmax(x, counts=counts, options=options)
     rows = ops.reshape(x, (*lead, math.prod(x.shape[2:])))
-    taken = ops.take_along_axis(rows, ops.reshape(where, (*lead, math.prod(counts))), axis=2)
-    return as_given(ops.reshape(taken, (*lead, *counts)), batched), as_given(where, batched)
+    found = ops.take_along_axis(rows, ops.reshape(where, (*lead, math.prod(counts))), axis=2)
+    return as_given(ops.reshape(found, (*lead, *counts)), batched), as_given(where, batched)
 
 
 # -- the functions --------------------------------------------------------------------------------

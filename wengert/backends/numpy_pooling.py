@@ -1,0 +1,103 @@
+"""NumPy's pooling: from one array for each element of the windows, with their places as axes."""
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from wengert.backends.backend import Kernel
+from wengert.backends.windows import Options, Places, pooled_places, window_counts
+
+__all__ = ["KERNELS"]
+
+Sizes = tuple[int, ...]
+#: Elements of the longest windows that are added one after the other.
+LONGEST: Final = 64
+
+
+def _elements(x: Any, size: Sizes, stride: Sizes, dilation: Sizes, counts: Sizes) -> Iterator[Any]:
+    """The first, second, ... element of all windows: views."""
+    for at in np.ndindex(*size):
+        parts = zip(at, dilation, counts, stride, strict=True)
+        yield x[(..., *[slice(i * d, i * d + (n - 1) * s + 1, s) for i, d, n, s in parts])]
+
+
+def window_sum(x: Any, *, size: Sizes, stride: Sizes) -> Any:
+    """The sums of windows of the last axes."""
+    count = len(size)
+    dilation, lengths = (1,) * count, x.shape[x.ndim - count :]
+    counts = window_counts(lengths, size, stride, dilation)
+    if counts == (1,) * count:
+        key: Any = (..., *[slice(n) for n in size])
+        return x[key].sum(axis=tuple(range(x.ndim - count, x.ndim)), keepdims=True, dtype=x.dtype)
+    if math.prod(size) > LONGEST:
+        view: Any = np.lib.stride_tricks.sliding_window_view(x, size, tuple(range(-count, 0)))
+        steps = (..., *[slice(None, None, s) for s in stride], *[slice(None)] * count)
+        return view[steps].sum(axis=tuple(range(-count, 0)), dtype=x.dtype)
+    first, *others = _elements(x, size, stride, dilation, counts)
+    total = np.add(first, others[0]) if others else first.copy()
+    for part in others[1:]:
+        np.add(total, part, total)
+    return total
+
+
+def window_argmax(x: Any, *, counts: Sizes, options: Options) -> Any:
+    """Flat indices of windows' largest elements: of the first, and of the last nan."""
+    count = len(counts)
+    lengths = x.shape[x.ndim - count :]
+    places = pooled_places(lengths, counts, options)
+    tables = [p.table() for p in places]
+    parts = _parts(x, places, tables, counts, options)
+    best = np.maximum(parts[0], parts[-1])
+    for part in parts[1:-1]:
+        np.maximum(best, part, out=best)
+    # The number of elements before the first that is as large.
+    before = np.not_equal(parts[0], best)
+    at = before.astype(np.uint8 if len(parts) <= 256 else np.intp)
+    for part in parts[1:-1]:
+        np.logical_and(before, np.not_equal(part, best), out=before)
+        np.add(at, before.view(np.uint8) if at.itemsize == 1 else before, out=at)
+    if x.dtype.kind == "f":
+        missing = np.not_equal(best, best)
+        if missing.any():
+            for number, part in enumerate(parts):
+                np.copyto(at, number, where=np.logical_and(missing, np.not_equal(part, part)))
+    # Of each element (row) of each window (column) its place, so that those in a margin are the
+    # nearest ones inside.
+    flat: Any = 0
+    for axis, table in enumerate(tables):
+        shape = [n for i in range(count) for n in (table.T.shape if i == axis else (1, 1))]
+        flat = flat * lengths[axis] + table.T.reshape(shape)
+    order = *range(0, 2 * count, 2), *range(1, 2 * count, 2)
+    flat = flat.transpose(order).reshape(len(parts), math.prod(counts))
+    where = np.multiply(at, flat.shape[1], dtype=np.intp)
+    where += np.arange(flat.shape[1]).reshape(counts)
+    return flat.reshape(-1).take(where).astype(np.int64, copy=False)
+
+
+def _parts(
+    x: Any, places: list[Places], tables: list[Any], counts: Sizes, options: Options
+) -> list[Any]:
+    """One array for each element of the windows; margins are less than any element."""
+    if options is None:
+        parts = product(*[table.T for table in tables])
+        return [x[(..., *np.ix_(*rows))] for rows in parts]
+    size, stride, padding, dilation = options
+    if not all(p.inside for p in places):
+        lead = x.shape[: x.ndim - len(counts)]
+        ends = [int(p.first[-1]) + (p.length - 1) * p.step + 1 for p in places]
+        wide = [n + max(end, 0) for n, end in zip(padding, ends, strict=True)]
+        inside = [
+            slice(n, min(n + length, w))
+            for n, length, w in zip(padding, x.shape[len(lead) :], wide, strict=True)
+        ]
+        lowest = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        held: Any = np.full((*lead, *wide), lowest, x.dtype)
+        held[(..., *inside)] = x[(..., *[slice(s.stop - s.start) for s in inside])]
+        x = held
+    return list(_elements(x, size, stride, dilation, counts))
+
+
+KERNELS: Mapping[str, Kernel] = {"window_argmax": window_argmax, "window_sum": window_sum}

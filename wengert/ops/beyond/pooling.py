@@ -1,0 +1,107 @@
+"""Sums of windows, and where the largest element of each is."""
+
+import itertools
+import math
+from typing import Any
+
+from wengert.backends import dtype_of
+from wengert.backends.windows import Options, Places, pooled_places
+from wengert.interpreters.batching import as_it_is
+from wengert.ops.beyond import windows as windows  # called through the namespace
+from wengert.tape.primitive import Primitive
+
+Sizes = tuple[int, ...]
+
+
+# -- sums ------------------------------------------------------------------------------------------
+
+
+def _sum(xp: Any, x: Any, *, size: Sizes, stride: Sizes) -> Any:
+    found = xp.sliding_windows(x, size=size, stride=stride, dilation=(1,) * len(size))
+    lead = len(x.shape) - len(size)
+    return xp.sum(found, axis=tuple(range(lead, lead + len(size))), dtype=x.dtype)
+
+
+def _sum_rule(xp: Any, g: Any, x_shape: Sizes, size: Sizes, stride: Sizes) -> Any:
+    lead, places = tuple(x_shape[: -len(size)]), tuple(g.shape[-len(size) :])
+    g = xp.reshape(g, (*lead, *[1] * len(size), *places))
+    return xp.overlap_add(
+        xp.broadcast_to(g, (*lead, *size, *places)),
+        lengths=tuple(x_shape[-len(size) :]),
+        size=size,
+        stride=stride,
+        dilation=(1,) * len(size),
+    )
+
+
+#: ``window_sum(x, size=, stride=)``: the sums of windows of the last axes.
+window_sum = Primitive(
+    "window_sum", ("x",), {"x": _sum_rule}, kind="linear", forward=_sum, batch=as_it_is
+).bind
+
+
+# -- maxima ----------------------------------------------------------------------------------------
+
+
+def taken(xp: Any, x: Any, places: list[Places]) -> Any:
+    """Windows by their tables of places, with their axes as `sliding_windows` gives them."""
+    count, lead = len(places), len(x.shape) - len(places)
+    for i, p in enumerate(places):
+        index = _constant(xp, x, p.table().T.reshape(-1))
+        x = xp.take(x, index, axis=lead + i)
+    split = [n for p in places for n in (p.length, len(p.first))]
+    x = xp.reshape(x, (*x.shape[:lead], *split))
+    inside, between = range(lead, lead + 2 * count, 2), range(lead + 1, lead + 2 * count, 2)
+    return xp.permute_dims(x, (*range(lead), *inside, *between))
+
+
+def _constant(xp: Any, like: Any, values: Any) -> Any:
+    """Integers of the host beside an array."""
+    return xp.asarray(values.tolist(), dtype=xp.int64, device=xp.device(like))
+
+
+def _argmax(xp: Any, x: Any, *, counts: Sizes, options: Options) -> Any:
+    count = len(counts)
+    lengths = tuple(x.shape[len(x.shape) - count :])
+    places = pooled_places(lengths, counts, options)
+    if options is not None and all(p.inside for p in places):
+        size, stride, _, dilation = options
+        windows = xp.sliding_windows(x, size=size, stride=stride, dilation=dilation)
+    else:
+        windows = taken(xp, x, places)
+    best = at = None
+    for number, inside in enumerate(itertools.product(*[range(p.length) for p in places])):
+        value = xp.getitem(windows, key=(..., *inside, *[slice(None)] * count))
+        if best is None:
+            best, at = value, xp.zeros_like(value, dtype=xp.int64)
+            continue
+        better = xp.greater(value, best)
+        if dtype_of(x.dtype).inexact:
+            better = xp.logical_or(better, xp.not_equal(value, value))
+        best = xp.maximum(best, value)
+        at = xp.maximum(at, xp.multiply(xp.astype(better, xp.int64), number))
+    flat: Any = 0
+    for i, p in enumerate(places):
+        after = math.prod([q.length for q in places[i + 1 :]])
+        own = xp.floor_divide(at, after) if after > 1 else at
+        if i:
+            own = xp.remainder(own, p.length)
+        shape = [-1 if i == j else 1 for j in range(count)]
+        first, low, high = [_constant(xp, x, n.reshape(shape)) for n in (p.first, p.low, p.high)]
+        own = xp.add(xp.multiply(own, p.step), first)
+        if not p.inside:
+            own = xp.minimum(xp.maximum(own, low), high)
+        flat = xp.add(xp.multiply(own, math.prod(lengths[i + 1 :])), flat)
+    return flat
+
+
+#: ``window_argmax(x, counts=, options=)``: for so many windows of the last axes, flat indices of
+#: their largest elements: of the first of equal ones, and the last of several nan.
+window_argmax = Primitive(
+    "window_argmax",
+    ("x",),
+    kind="irregular",
+    dtypes="real numeric",
+    forward=_argmax,
+    batch=as_it_is,
+).bind
