@@ -258,6 +258,7 @@ def test_random_split(n, parts):
     assert [[*part] for part in again] == [[*part] for part in split]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

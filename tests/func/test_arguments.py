@@ -252,6 +252,7 @@ def test_backends_are_not_mixed_silently() -> None:
 X = np.ones(2)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [

@@ -146,6 +146,7 @@ def test_what_a_transform_refuses_is_named_too() -> None:
         wg.testing.assert_differentiable(wg.grad(f), wg.asarray(1.0))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", CASES)
 def test_every_kind_of_break_is_named_with_its_line(name: str, backend: Any) -> None:
     run, kind, operation = CASES[name]

@@ -96,6 +96,7 @@ def known(backend, request):
         pytest.skip(f"array_api_extra can't on {backend.name}")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", sorted(CALLS))
 @pytest.mark.usefixtures("known")
 def test_call(name, backend):

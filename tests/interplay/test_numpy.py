@@ -359,6 +359,7 @@ def known(backend, request):
         pytest.skip(f"{backend.name} does not have it")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", UNARY.split())
 def test_unary(name, backend):
     compare(getattr(np, name), V)
@@ -378,6 +379,7 @@ def test_call(name, backend):
     compare(function, *inputs, complete=False)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", sorted(ANSWERS))
 @pytest.mark.usefixtures("known")
 def test_answer(name, backend):

@@ -52,6 +52,7 @@ def inside(x: Any) -> Any:
     return np.asarray(x.inner if isinstance(x, Batched) else x)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("shared", ["neither", "first", "second"])
 def test_batches(call: str, shared: str) -> None:
@@ -70,6 +71,7 @@ def test_batches(call: str, shared: str) -> None:
     np.testing.assert_allclose(np.broadcast_to(inside(found), expected.shape), expected, 1e-12)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("plain", ["neither", "first", "second"])
 def test_duals(call: str, plain: str) -> None:

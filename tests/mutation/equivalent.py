@@ -163,26 +163,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if shown is not None and (weakref.getweakrefcount(shown.memory) >= 1):",
     ): SPEED,
     (
-        "wengert/interpreters/lifted.py",
-        "raise NotImplementedError",
-        "pass",
-    ): "every class has its own",
-    (
-        "wengert/interpreters/batching.py",
-        "raise NotImplementedError",
-        "pass",
-    ): "it is a mark, and is not called",
-    (
-        "wengert/tape/grad_mode.py",
-        "raise NotImplementedError",
-        "pass",
-    ): "every class has its own",
-    (
-        "wengert/testing/exploration.py",
-        "raise NotImplementedError",
-        "pass",
-    ): "every class has its own",
-    (
         "wengert/tape/record.py",
         "self.__class__ = Plan # type: ignore[assignment]",
         "pass # type: ignore[assignment]",

@@ -41,6 +41,7 @@ def smooth_at(function, point):
     return slope < 20 * max(abs(left[1]), 10)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("function", "domain"), ROWS)
 def test_points_that_are_left_out(function, domain: Domain) -> None:
     for point in domain.points(-4, 4):

@@ -87,6 +87,7 @@ SINGULAR = [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "args", "expected"), SINGULAR)
 def test_derivatives_at_singular_points(backend: Backend, name, args, expected) -> None:
     found = gradients(name, *args)
@@ -201,6 +202,7 @@ def test_a_power_by_a_number_is_an_operation_of_one_input() -> None:
     assert wg.pow(x, 2.0).grad_fn(wg.tensor([1.0])).tolist() == [6.0]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("base", [[0.5, 3.0], [0.5 + 1j, -2j]])
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, 5, -1, -2, 0.5, -0.5, 2.5, 2.0, 1j, 0.5 - 1j])
 def test_powers_by_numbers(backend: Backend, base, exponent) -> None:
@@ -245,6 +247,7 @@ BINARY = [
 COMPARISONS = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("scalar", [3, 2.5])
 def test_numbers_on_either_side_keep_single_precision(backend: Backend, name, scalar) -> None:
@@ -312,6 +315,7 @@ HALF = [
 ]  # fmt: skip
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", HALF + BINARY)
 def test_half_precision_stays_half(name) -> None:
     x = wg.tensor([0.5, 1.5], dtype="float16", requires_grad=True)

@@ -302,6 +302,7 @@ def test_the_elementwise_functions_are_walked() -> None:
     assert {"add", "atan2", "bitwise_and", "less", "logaddexp", "nextafter"} <= {*TWO}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", TWO)
 def test_shapes_that_do_not_broadcast(backend: Backend, name: str) -> None:
     """The text names the function and both shapes, whatever the library says."""

@@ -302,6 +302,7 @@ def test_every_rule_has_a_forward_rule(name):
 STRUCTURAL = [(name, kind) for name, kind in TRACKED if PRIMITIVES[name].kind == "structural"]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "kind"), STRUCTURAL)
 def test_structural_primitives_move_elements(name, kind):
     """What the other kinds promise is what forward rules rest on; this one promises more."""

@@ -75,6 +75,7 @@ def numpy_key(key: Any) -> Any:
     return np.asarray(key, np.int64) if isinstance(key, list) and not key else key
 
 
+@pytest.mark.whole
 @each_key
 def test_getitem_and_its_derivative_are_numpys(
     backend: Backend, shape: tuple[int, ...], key: Any

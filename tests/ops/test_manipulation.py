@@ -16,6 +16,7 @@ def tensor(x: Any = X) -> wg.Tensor:
     return wg.asarray(np.asarray(x), requires_grad=True)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("function", "want"),
     [
@@ -132,6 +133,7 @@ def test_broadcast_arrays_and_shapes(backend: Backend) -> None:
     assert wg.broadcast_shapes((2, 1), (0,), ()) == (2, 0)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "call",
     [

@@ -75,6 +75,7 @@ LIKE_PYTORCH: dict[str, tuple[Any, Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", LIKE_NUMPY)
 def test_as_numpy(backend: Backend, name: str) -> None:
     array, call = LIKE_NUMPY[name]
@@ -102,6 +103,7 @@ def test_tracked_in_every_mode(name: str) -> None:
     wg.testing.gradgradcheck(function, (wg.asarray(array, requires_grad=True),))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", LIKE_NUMPY | LIKE_PYTORCH)
 def test_compiled(name: str) -> None:
     array, call = (LIKE_NUMPY | LIKE_PYTORCH)[name]

@@ -120,6 +120,7 @@ CHANGING = (
 )
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("other", [Unit(), Labelled()])
 @pytest.mark.parametrize("act", REFLECTED + CHANGING)
 def test_an_object_that_is_no_array_is_asked_itself(act: Any, other: Any) -> None:

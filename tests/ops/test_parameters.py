@@ -265,6 +265,7 @@ NUMBERS += [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "parameter"), NUMBERS)
 def test_what_is_no_number_is_refused_by_its_name(name, parameter):
     given = others(arguments(name)) | {parameter: "text"}

@@ -64,6 +64,7 @@ def function(name: str) -> Callable[..., Any]:
     return found
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", CALLS)
 def test_by_position(backend: Backend, name: str) -> None:
     rest, reference = CALLS[name]
@@ -92,6 +93,7 @@ def test_the_derivative_is_that_of_the_axis_given() -> None:
     np.testing.assert_allclose(g.numpy(), 2 * np.broadcast_to(VALUES.sum(0), VALUES.shape))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", ["sum", "std", "max", "argmax", "sort", "cumulative_sum"])
 @pytest.mark.parametrize("wrong", [True, False, wg.asarray(1), np.array([0, 1]), 0.5, "0"])
 def test_what_is_no_axis(name: str, wrong: Any) -> None:

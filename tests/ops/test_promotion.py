@@ -175,6 +175,7 @@ UNARY = [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", [*UNARY, "expit", "softplus", "silu", "xlog1py"])
 def test_floating_functions_of_integers(name, default, backend):
     function = getattr(wg, name, None) or getattr(special, name)
@@ -313,6 +314,7 @@ RAW = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", RAW)
 @pytest.mark.parametrize("f", [weighted, shares])
 def test_transforms_of_raw_arrays_lose_no_digit(f, name):

@@ -347,6 +347,7 @@ HALF = ["erf", "erfc", "expit", "log_expit", "softplus", "relu", "silu", "gelu",
         "softmax", "log_softmax", "logsumexp", "logit"]  # fmt: skip
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", HALF)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_precision_is_kept(name, dtype) -> None:

@@ -91,6 +91,7 @@ def check_accuracy(name, x, dtype, found, expected):
     assert not wrong.any(), (name, x[wrong], found[wrong], expected[wrong])
 
 
+@pytest.mark.whole
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", sorted(RANGES))

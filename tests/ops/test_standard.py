@@ -226,6 +226,7 @@ def test_method(name: str) -> None:
     compare(getattr(wg.Tensor, name), METHODS[name], keywords=name != "to_device")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("name", "count"),
     [

@@ -89,6 +89,7 @@ def test_steps(name: str, options: dict[str, Any], compiled: bool) -> None:
     assert not compiled or run.report.recordings
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "options"), CALLS)
 def test_a_complex_parameter_is_two_real_ones(name: str, options: dict[str, Any]) -> None:
     parts = irregular(3, 2)

@@ -22,6 +22,7 @@ COMPLEX = [name for name in OPTIONS if name not in ("Muon", "Lion")]
 SCALES = (1.0, 2.0, 0.1, -0.5, -0.7, 1.5)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("name", "options"), CALLS)
 def test_steps(name: str, options: dict[str, Any]) -> None:
     starts = [irregular(2, 3), irregular(4, 2)]
@@ -254,8 +255,69 @@ def test_bad_input(make: Any, match: str) -> None:
         make(nn.Parameter(wg.ones((2, 2))))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("option", ["foreach", "fused", "capturable", "differentiable"])
 @pytest.mark.parametrize("name", ["SGD", *OPTIONS])
 def test_pytorchs_kernels_are_no_options(name: str, option: str) -> None:
     with pytest.raises(TypeError, match=rf"{name} takes no {option}.*leave it out"):
         getattr(optim, name)([nn.Parameter(wg.ones((2, 2)))], **{option: True})
+
+
+#: What PyTorch's optimisers keep of a parameter with all options in use, and Lion, which it lacks.
+STATES = {
+    "SGD": "momentum_buffer",
+    "Adam": "exp_avg exp_avg_sq max_exp_avg_sq step",
+    "AdamW": "exp_avg exp_avg_sq max_exp_avg_sq step",
+    "LBFGS": "H_diag d func_evals n_iter old_dirs old_stps prev_flat_grad prev_loss ro t",
+    "RMSprop": "grad_avg momentum_buffer square_avg step",
+    "Adagrad": "step sum",
+    "Adadelta": "acc_delta square_avg step",
+    "Adamax": "exp_avg exp_inf step",
+    "NAdam": "exp_avg exp_avg_sq mu_product step",
+    "RAdam": "exp_avg exp_avg_sq step",
+    "ASGD": "ax eta mu step",
+    "Rprop": "prev step step_size",
+    "Muon": "momentum_buffer",
+    "Lion": "exp_avg",
+}
+IN_USE: dict[str, dict[str, Any]] = dict(SOME) | {
+    "SGD": {"momentum": 0.5},
+    "Adam": {"amsgrad": True},
+    "AdamW": {"amsgrad": True},
+    "LBFGS": {"max_iter": 3, "lr": 0.1},
+}
+
+
+def names_of_states(library: Any, weight: Any, name: str) -> list[str]:
+    optimiser = getattr(library, name)([weight], **IN_USE[name])
+
+    def closure() -> Any:
+        optimiser.zero_grad()
+        loss = (weight**2).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        optimiser.step(closure)
+    return sorted(optimiser.state[weight])
+
+
+def test_every_optimiser_has_its_state_told() -> None:
+    public = {name for name in optim.__all__ if name[0].isupper()} - {"Optimizer"}
+    assert {*STATES} == {*IN_USE} == public
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_states_have_pytorchs_names(name: str) -> None:
+    with wg.use_backend("numpy"):
+        weight = nn.Parameter(wg.asarray(irregular(2, 3)))
+        assert names_of_states(optim, weight, name) == STATES[name].split()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", [name for name in STATES if name != "Lion"])
+def test_these_are_pytorchs_names(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    weight = torch.tensor(irregular(2, 3), requires_grad=True)
+    scratch = {"al"}  # which L-BFGS fills anew in each iteration
+    assert {*names_of_states(torch.optim, weight, name)} - scratch == {*STATES[name].split()}

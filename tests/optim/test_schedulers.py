@@ -182,6 +182,7 @@ def test_sixty_epochs_have_pytorchs_rates(case: Any, kind: str) -> None:
         assert group.keys() == other.keys() - beyond
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("case", ALL)
 def test_a_resumed_schedule_goes_on(case: Any) -> None:
     optimiser = ours()
@@ -360,6 +361,7 @@ def test_going_on_from_an_epoch() -> None:
     assert second.base_lrs == [0.1, 0.05]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [

@@ -50,6 +50,7 @@ def test_conventions_table_is_read_whole() -> None:
     assert len(ROWS) == TABLE.count("    * - ") - 1  # less the heading
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("expression", "point", "gradient"), ROWS)
 def test_conventions(expression: str, point: str, gradient: str, backend: Any) -> None:
     names, _, values = point.partition(" = ")

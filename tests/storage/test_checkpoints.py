@@ -338,6 +338,7 @@ def rewritten(path, change):
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -397,6 +398,7 @@ def test_damaged_files_change_nothing(path):
     assert bits(other.state_dict()) == before
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("position", range(60))
 def test_a_flipped_byte_of_the_header_is_an_error_or_another_value(position, path):
     """It never ends in anything but a state or one of the errors that are promised."""

@@ -208,6 +208,7 @@ TRANSFORMS = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["Tensor", "array"])
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_transforms(name, kind, backend):

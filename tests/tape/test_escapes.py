@@ -122,6 +122,7 @@ def test_every_way_out_is_an_error_that_names_the_right_call(name: str, mode: st
         assert "detach" not in refusal(caught.value)
 
 
+@pytest.mark.whole
 # A recording stops before it pickles: a replay would not write again.
 @pytest.mark.parametrize("name", sorted(ESCAPES.keys() - {"pickle", "tensor"}))
 def test_a_recording_refuses_the_same(name: str) -> None:

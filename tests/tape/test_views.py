@@ -85,6 +85,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_and_what_it_is_of(name):
     x = array(3, 3)

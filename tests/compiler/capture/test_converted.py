@@ -81,6 +81,7 @@ CALLS = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("compiles", [False, True])
 @pytest.mark.parametrize("name", CALLS)
 def test_numbers_that_objects_stand_for_are_asked_anew(name: str, compiles: bool) -> None:

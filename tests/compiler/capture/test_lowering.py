@@ -92,6 +92,7 @@ def kernel(name: str) -> Callable[..., Any]:
     return NUMPY.kernels[name]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", CALLS)
 def test_the_pieces_give_what_the_kernel_gives(name: str) -> None:
     for operands, parameters in CALLS[name]:
@@ -124,6 +125,7 @@ def test_other_libraries_compose_what_the_kernels_give(name: str) -> None:
             np.testing.assert_allclose(strict.to_numpy(ours), theirs, rtol=digits, atol=digits)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", CALLS)
 def test_elements_in_another_order(name: str) -> None:
     """What a kernel writes keeps its order: where a program's does not, it is called whole."""

@@ -121,6 +121,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(backend: Backend, name: str) -> None:
     wg.set_default_dtype(wg.float64)

@@ -95,6 +95,7 @@ UNREPEATABLE = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", UNREPEATABLE)
 def test_what_a_replay_could_not_repeat_is_not_done(name):
     function = UNREPEATABLE[name]

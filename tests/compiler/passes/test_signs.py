@@ -71,6 +71,7 @@ CASES: dict[str, tuple[int, Function]] = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", CASES)
 def test_negations_that_are_taken_up(name: str, dtype: str) -> None:

@@ -66,6 +66,7 @@ def bool_like(x: Any) -> Any:
     return traced.equal(x, x).dtype
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", FLOATS)
 def test_identities_of_floats(backend: Backend, name: str) -> None:
     identity = FLOATS[name]
@@ -197,6 +198,7 @@ DIFFERENT: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_is_no_identity(name: str) -> None:
     function, at = DIFFERENT[name]
