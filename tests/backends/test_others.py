@@ -3,6 +3,7 @@
 import importlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -84,7 +85,12 @@ def plugin(tmp_path: Path) -> dict[str, str]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tinylib\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[wengert.backends]\ntiny = tiny_backend:TinyBackend\nwrong = tiny_backend:NAME\n"
+        "packed = tiny_backend:Packed\n"
     )
+    package = tmp_path / "tinylib"
+    package.mkdir()
+    (package / "__init__.py").write_text("__version__ = '1.5'\n")
+    (package / "array_api.py").write_text("from numpy import asarray\n")
     (tmp_path / "tiny_backend.py").write_text(
         "from wengert.backends import Backend\n"
         "NAME = 'tiny'\n"
@@ -95,6 +101,11 @@ def plugin(tmp_path: Path) -> dict[str, str]:
         "        return ['tiny']\n"
         "    def from_numpy(self, array, device=None):\n"
         "        return self.xp.Array(array)\n"
+        "class Packed(Backend):\n"
+        "    name = 'packed'\n"
+        "    module = 'tinylib.array_api'\n"
+        "    def devices(self):\n"
+        "        return ['tiny']\n"
     )
     root = str(Path(__file__).parents[2])
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), root])}
@@ -120,6 +131,7 @@ def test_an_entry_point_is_selected_by_its_name(plugin: dict[str, str]) -> None:
     assert done.stdout == "tests.backends.tiny [2.0, 4.0] <backend tiny>\nTrue\n", done.stderr
     report = run(plugin | {"WENGERT_BACKEND": "tiny"}, "-m", "wengert")
     assert "selected: tiny (WENGERT_BACKEND=tiny)" in report.stdout
+    assert re.search(r"\npacked +1\.5 +tiny\n", report.stdout)  # the version of its package
     error = run(plugin | {"WENGERT_BACKEND": "nosuch"}, "-m", "wengert").stderr
     assert "tiny" in error.partition("installed: ")[2]
 
