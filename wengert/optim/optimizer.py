@@ -359,6 +359,7 @@ class Optimizer(Refusing):
             "state": {
                 positions[id(param)]: {name: _shown(value) for name, value in state.items()}
                 for param, state in self.state.items()
+                if state
             },
             "param_groups": [
                 {
