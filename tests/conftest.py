@@ -27,7 +27,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     print_blob=True,
 )
-settings.register_profile("quick", settings.get_profile("ci"), max_examples=5)
+# The quick ones come from a seed: `derandomize` would read the source of each test's function again
+# for each case, which takes as long as five examples of a small function.
+SEED = "20"
+settings.register_profile("quick", settings.get_profile("ci"), derandomize=False, max_examples=5)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=40)
 settings.register_profile("wide", settings.get_profile("ci"), derandomize=False, max_examples=400)
 settings.load_profile("ci")
@@ -94,7 +97,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if _is_quick(config):  # what is not collected need not be left out
         config.stash[INSTALLED] = [name for name in installed_backends() if name in QUICK]
         if not config.getoption("--hypothesis-profile"):
-            settings.load_profile("quick")
+            config.option.hypothesis_profile = "quick"
+    if config.option.hypothesis_profile == "quick" and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = SEED  # Hypothesis's plugin reads both after this
 
 
 def pytest_sessionfinish() -> None:
