@@ -240,8 +240,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): OTHERS,
     (
         "wengert/compiler/capture/foreign.py",
-        '"triton",',
-        "'triton_',",
+        '*("triton", "_pytest"),',
+        "*('triton_', \"_pytest\"),",
     ): "it is not installed where tests run",
     (
         "wengert/tape/anomaly.py",

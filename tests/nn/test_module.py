@@ -246,6 +246,7 @@ def test_one_error_lists_all_that_does_not_fit_and_nothing_is_loaded() -> None:
         np.testing.assert_array_equal(values(tensor), before[name])
 
 
+@pytest.mark.oracle
 def test_assigned_parameters_are_as_those_that_are_given(backend: Any) -> None:
     """Of another dtype, and on another backend; the objects stay, and nothing is shared."""
     torch = pytest.importorskip("torch")

@@ -131,6 +131,7 @@ def test_averages_of_members() -> None:
     assert nn.InstanceNorm2d(6).eval()(wg.asarray(X[0])).shape == X[0].shape
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("momentum", [0.3, None])
 @pytest.mark.parametrize("shape", [(0, 6), (0, 6, 3), (2, 6, 0)])
 def test_a_batch_of_nothing_moves_no_averages(momentum: Any, shape: tuple[int, ...]) -> None:
@@ -201,6 +202,7 @@ def test_half_precision_takes_its_statistics_in_single(dtype: str) -> None:
         assert layer.running_mean.dtype.name == dtype
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_what_is_added_to_a_mean_square_by_default_is_pytorchs(dtype: str) -> None:
     torch = pytest.importorskip("torch")

@@ -314,6 +314,7 @@ def test_a_state_of_fewer_axes_is_not_broadcast(name: str) -> None:
         optimiser.load_state_dict(state)
 
 
+@pytest.mark.oracle
 def test_what_users_and_pytorch_note_in_groups_is_loaded() -> None:
     torch = pytest.importorskip("torch")
     w = torch.ones(3, requires_grad=True)

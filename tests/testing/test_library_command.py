@@ -193,9 +193,10 @@ def test_functions_that_look_at_values_are_compiled(name: str) -> None:
 
 
 def test_a_program_that_ran_eagerly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "wengert.nn.functional.regression.check_variances", lambda values: (values < 0).any()
-    )
+    from wengert.nn.functional import regression
+
+    lacking = eval("lambda values: (values < 0).any()", vars(regression))  # as code of its own
+    monkeypatch.setattr(regression, "check_variances", lacking)
     found = compare("F.gaussian_nll_loss", "array_api_strict")
     assert found["reverse"].verdict == "ok"
     assert re.match(

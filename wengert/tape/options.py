@@ -46,6 +46,7 @@ OPTIONS: Final = {
     **dict.fromkeys(("affine", "elementwise_affine", "track_running_stats"), _FLAG),
     **dict.fromkeys(("decoupled_weight_decay", "nesterov"), _FLAG),
     "copy": "True, False or None",
+    "generator": "a seed or a generator of NumPy",
     **dict.fromkeys(("centered",), _FLAG),
     **dict.fromkeys(("lr", "eps", "weight_decay", "momentum", "dampening"), _NUMBER),
     **dict.fromkeys(("lr_decay", "initial_accumulator_value", "rho", "lambd", "t0"), _NUMBER),

@@ -372,11 +372,13 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
         checks).
     """
     name = "multilabel_margin_loss"
-    x, y = pair(name, real_floating(name, input), target, reduction)
-    if x.ndim not in (1, 2) or not y.dtype.kind.endswith("integer"):
+    check_reduction(reduction)
+    x, y = real_floating(name, input), wrapped(target)
+    if x.ndim not in (1, 2) or x.shape != y.shape or not y.dtype.kind.endswith("integer"):
+        refuse()
         raise ValueError(
-            f"{name} needs scores and class indices (N, C) or (C,), and got {tuple(x.shape)} of "
-            f"{x.dtype.name} and {tuple(y.shape)} of {y.dtype.name}"
+            f"{name} needs scores and class indices of the same shape, (N, C) or (C,), and got "
+            f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
         )
     classes = x.shape[-1]
     checked = check_classes(y._array, classes, -1)
