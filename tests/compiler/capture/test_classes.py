@@ -8,7 +8,7 @@ import operator
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pytest
 
 import wengert as wg
 from tests.compiler.capture.changing import outcome
+from wengert.tape.primitive import PRIMITIVES
 
 X = [1.5, -2.0, 0.25]
 
@@ -409,6 +410,16 @@ def _operation() -> tuple[Callable[..., Any], list[Callable[[], Any]]]:
 ASKING = [_protocol, _getters, _patterns, _annotations, _unions, _operation]
 
 
+@pytest.fixture
+def own_operations() -> Iterator[None]:
+    """Takes back the operations that a test declares."""
+    before = {*PRIMITIVES}
+    yield
+    for name in PRIMITIVES.keys() - before:
+        del PRIMITIVES[name]
+
+
+@pytest.mark.usefixtures("own_operations")
 @pytest.mark.parametrize("make", ASKING)
 def test_what_is_asked_for_without_its_name(make: Callable[[], Any]) -> None:
     function, changes = make()
