@@ -1,6 +1,10 @@
 """The examples run, and do what they say."""
 
 import importlib.util
+import math
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -183,30 +187,206 @@ def test_inverse_problem_finds_the_conductivity(
     assert (tmp_path / "conductivity.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
-def test_a_stopped_run_on_a_table_ends_with_the_same_bits(tmp_path: Path, monkeypatch: Any) -> None:
+#: Examples that train with --compile and --resume.
+TRAINING = ["tabular", "convolution", "transformer", "uncertainty", "autoencoder"]
+
+
+def loaded(name: str) -> ModuleType:
     for library in ("sklearn", "tqdm", "matplotlib", "safetensors"):
         pytest.importorskip(library)
-    tabular = load("tabular")
-    options = ["--epochs", "4", "--output"]
+    return load(name)
+
+
+def on_few(name: str, patch: pytest.MonkeyPatch) -> tuple[Callable[..., Any], list[str]]:
+    """The main function of an example, on little data, and the options of a short run."""
+    module = loaded(name)
+    if name == "transformer":
+        kinds, codes, held_out = module.load()
+        patch.setattr(module, "load", lambda: (kinds, codes[:3000], held_out[:500]))
+        return module.main, ["--epochs", "3", "--steps", "2", "--characters", "3"]
+    parts = [wg.data.TensorDataset(*(each[:96] for each in part.tensors)) for part in module.load()]
+    patch.setattr(module, "load", lambda: parts)
+    return module.main, ["--epochs", "3"]
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The functions that examples compile; one that ran eagerly would be an error."""
+    made: list[Any] = []
+
+    def strictly(function: Any) -> Any:
+        made.append(compile(function, strict=True))
+        return made[-1]
+
+    compile = wg.compile
+    monkeypatch.setattr(wg, "compile", strictly)
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAINING)
+def test_a_stopped_run_ends_with_the_same_bits(
+    name: str, tmp_path: Path, monkeypatch: Any, compiled: list[Any]
+) -> None:
+    """An eager run, and a compiled one that is stopped after an epoch and goes on."""
+    main, options = on_few(name, monkeypatch)
+    whole, stopped = (str(tmp_path / folder) for folder in ("whole", "stopped"))
     with wg.use_backend("numpy"):
-        assert tabular.main([*options, str(tmp_path / "whole")]) > 0.9
+        result = main([*options, "--output", whole])
 
         def stops(path: Path, **states: Any) -> None:
             save(path, **states)
-            if "curves" in states and len(states["curves"]["held-out patients"]) == 2:
+            if path.name == "last.safetensors":
                 raise KeyboardInterrupt
 
         save = wg.save
         with monkeypatch.context() as patch:
             patch.setattr(wg, "save", stops)
             with pytest.raises(KeyboardInterrupt):
-                tabular.main([*options, str(tmp_path / "stopped"), "--compile"])
-        tabular.main([*options, str(tmp_path / "stopped"), "--compile", "--resume"])
-        whole, stopped = (
-            wg.load(tmp_path / name / "last.safetensors") for name in ("whole", "stopped")
-        )
-    assert whole["curves"] == stopped["curves"]
-    for name, value in whole["model"].items():
-        np.testing.assert_array_equal(value.numpy(), stopped["model"][name].numpy())
-    assert (tmp_path / "stopped" / "curves.png").read_bytes().startswith(b"\x89PNG")
+                main([*options, "--output", stopped, "--compile"])
+        # The checkpoint alone knows the state: the random numbers are others now.
+        wg.rand(3), wg.rand_like(wg.ones(3))
+        assert main([*options, "--output", stopped, "--compile", "--resume"]) == result
+    for path in Path(whole).iterdir():
+        assert path.read_bytes() == (Path(stopped) / path.name).read_bytes()
+    assert {path.suffix for path in Path(whole).iterdir()} == {".png", ".safetensors"}
+    for function in compiled:
+        assert function.report.recordings <= 3
+        assert "ran eagerly" not in str(function.report)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAINING)
+def test_training_runs_compiled_as_eagerly_everywhere(
+    name: str, tmp_path: Path, monkeypatch: Any, backend: Any, compiled: list[Any]
+) -> None:
+    """Where JAX does not fuse, to the bit."""
+    from safetensors.numpy import load_file
+
+    if wg.get_backend().name == "dask" and name != TRAINING[0]:
+        pytest.skip("each array of a checkpoint is computed from the start of training")
+    main, options = on_few(name, monkeypatch)
+    for how in ("", "--compile"):
+        main([*options, "--output", str(tmp_path / f"on{how}"), *filter(None, [how])])
+    eager, replayed = (load_file(tmp_path / f"on{h}/last.safetensors") for h in ("", "--compile"))
+    for key, expected in eager.items():
+        if wg.get_backend().name == "jax":
+            np.testing.assert_allclose(replayed[key], expected, rtol=1e-4, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(replayed[key], expected)
+    assert compiled
+
+
+@pytest.mark.slow
+def test_tabular_judges_patients(tmp_path: Path) -> None:
+    with wg.use_backend("numpy"):
+        assert loaded("tabular").main(["--output", str(tmp_path)]) > 0.95
+
+
+@pytest.mark.slow
+def test_convolution_reads_digits(tmp_path: Path, capsys: Any) -> None:
+    with wg.use_backend("numpy"):
+        accuracy = loaded("convolution").main(["--compile", "--output", str(tmp_path)])
+    assert accuracy >= 0.985
+    assert f"{accuracy:.2%} of 360 held-out digits" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_transformer_does_better_than_counts(tmp_path: Path, capsys: Any) -> None:
+    example = loaded("transformer")
+    kinds, codes, held_out = example.load()
+    with wg.use_backend("numpy"):
+        loss, by_counts = example.main(["--compile", "--output", str(tmp_path)])
+    pairs, firsts = Counter(pairwise(codes.tolist())), Counter(codes[:-1].tolist())
+    nats = [
+        -math.log((pairs[a, b] + 0.1) / (firsts[a] + 0.1 * len(kinds)))
+        for a, b in pairwise(held_out.tolist())
+    ]
+    assert by_counts["pairs"] == pytest.approx(sum(nats) / len(nats))
+    assert loss < min(by_counts.values())
+    start = "".join(kinds[i] for i in held_out[: example.LENGTH])
+    written = capsys.readouterr().out.removeprefix(f"{start}|").partition("\n\nnats of")[0]
+    assert len(written) == 400
+
+
+def test_transformer_is_held_to_text_that_it_has_not_read() -> None:
+    kinds, codes, held_out = loaded("transformer").load()
+    known, new = ("".join(kinds[i] for i in part).split("\n\n") for part in (codes, held_out))
+    assert not set(known[:-1]) & set(new[1:])  # the cut may go through a paragraph
+    assert len(held_out) == pytest.approx(len(codes) / 9, abs=1)
+
+
+def test_transformer_sees_nothing_of_what_it_predicts() -> None:
+    example = loaded("transformer")
+    model = example.Transformer(5)
+    windows = wg.random.randint(0, 5, (3, example.LENGTH + 1))
+    changed = wg.concat([windows[:, :40], (windows[:, 40:] + 1) % 5], axis=1)
+    before, after = model.losses(windows).detach(), model.losses(changed).detach()
+    np.testing.assert_array_equal(before[:, :39].numpy(), after[:, :39].numpy())
+    assert wg.all(before[:, 39:] != after[:, 39:])
+
+
+@pytest.mark.slow
+def test_uncertainty_holds_what_it_promises(tmp_path: Path, capsys: Any) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    example = loaded("uncertainty")
+    train, fit, test = (part.tensors for part in example.load())
+    with wg.use_backend("numpy"):
+        loss, linear, inside = example.main(["--output", str(tmp_path)])
+    line = linear_model.LinearRegression().fit(*train)
+    variance = np.sum((line.predict(train[0]) - train[1]) ** 2) / (len(train[0]) - 11)
+    expected = -stats.norm.logpdf(test[1], line.predict(test[0]), np.sqrt(variance)).mean()
+    assert linear == pytest.approx(expected, rel=1e-5)
+    assert loss < linear
+    # How many new errors are below the k-th of n is beta-binomial, whatever their distribution.
+    n, k = len(fit[0]), math.ceil(0.9 * (len(fit[0]) + 1))
+    low, high = stats.betabinom(len(test[0]), k, n + 1 - k).interval(0.999)
+    assert low <= round(inside * len(test[0])) <= high
+    assert f"hold {inside:.1%} of {len(test[0])} held-out patients" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.95])
+def test_widths_are_the_least_that_hold_their_share(level: float) -> None:
+    """A new error is as likely below the first of n as between two of them, or above all."""
+    calibrated = loaded("uncertainty").calibrated
+    errors = np.arange(1.0, 60.0)
+    width = calibrated(np.flip(errors), level)
+    assert width / 60 >= level > (width - 1) / 60
+    assert calibrated(errors[:5], level) == (math.inf if level >= 0.9 else math.ceil(6 * level))
+
+
+@pytest.mark.slow
+def test_autoencoder_learns_a_plane(tmp_path: Path) -> None:
+    with wg.use_backend("numpy"):
+        bound, alone = loaded("autoencoder").main(["--compile", "--output", str(tmp_path)])
+        curves = wg.load(tmp_path / "last.safetensors")["curves"]
+    assert bound < 0.6 * alone
+    for bounds in curves.values():
+        means = np.reshape(bounds, (5, 20)).mean(axis=1)
+        assert np.all(np.diff(means) < 0)
+
+
+def test_the_autoencoder_s_loss_is_the_bound(monkeypatch: Any) -> None:
+    """The nats of the image at the point that was drawn, and those of the point."""
+    stats = pytest.importorskip("scipy.stats")
+    special = pytest.importorskip("scipy.special")
+    example, normal = loaded("autoencoder"), wg.random.normal
+    drawn: list[wg.Tensor] = []
+
+    def noted(mean: wg.Tensor, std: wg.Tensor) -> wg.Tensor:
+        drawn.append(normal(mean, std))
+        return drawn[-1]
+
+    monkeypatch.setattr(wg.random, "normal", noted)
+    model, images = example.Autoencoder(), example.load()[1].tensors[0][:6]
+    found = model(wg.asarray(images))
+    (point,) = drawn
+    assert point.requires_grad
+    shares = special.expit(model.decoder(point).detach().numpy().astype("float64"))
+    expected = -stats.binom.logpmf(images, 16, shares).sum(axis=1)
+    mean, std = (each.detach().numpy() for each in model.encode(images))
+    z = mean + std * np.linspace(-9, 9, 2001)[:, None, None]
+    q = stats.norm.logpdf(z, mean, std)
+    divergence = np.trapezoid(np.exp(q) * (q - stats.norm.logpdf(z)), z, axis=0).sum(axis=1)
+    np.testing.assert_allclose(found.detach().numpy(), expected + divergence, rtol=1e-5)
