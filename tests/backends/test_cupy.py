@@ -25,13 +25,13 @@ OPTIMISERS = {
 LAUNCHES = {
     ("sgd", ""): (27, 13),
     ("sgd", "dropout"): (33, 16),
-    ("sgd", "clipping"): (52, 22),
+    ("sgd", "clipping"): (43, 22),
     ("momentum", ""): (35, 13),
     ("momentum", "dropout"): (41, 16),
-    ("momentum", "clipping"): (60, 22),
+    ("momentum", "clipping"): (51, 22),
     ("adam", ""): (71, 13),
     ("adam", "dropout"): (77, 16),
-    ("adam", "clipping"): (96, 22),
+    ("adam", "clipping"): (87, 22),
 }
 #: How many fewer CuPy 14 makes of an eager step, as its ``where`` does not copy the condition.
 FEWER = 3

@@ -14,7 +14,6 @@ from tests.simulated_cupy import (
     devices,
     graphs,
     kernels,
-    keys,
     libraries,
     routines,
     ufuncs,
@@ -82,9 +81,10 @@ def install() -> None:
     graphs.install()
     for owner, name in _CAPTURED:
         setattr(owner, name, graphs.captured(getattr(owner, name)))
-    for module in (arrays, devices, graphs, kernels, keys, libraries, routines, ufuncs):
+    for name, module in list(sys.modules.items()):
         # A compiled function knows what is an array library by the names of its modules.
-        module.__name__ = module.__name__.replace("tests.simulated_cupy", "cupy.simulated")
+        if name.startswith("tests.simulated_cupy."):
+            module.__name__ = name.replace("tests.simulated_cupy", "cupy.simulated")
 
 
 def _replace(module: ModuleType, replaced: dict[int, Any], kept: list[Any]) -> None:
