@@ -52,7 +52,11 @@ class ndarray(Operators):
             if memptr is None:
                 raise ValueError("memptr is required if strides is given.")
             shape = tuple(np.atleast_1d(shape)) if np.isscalar(shape) else tuple(shape)
-            self._host = np.ndarray(shape, dtype, memptr._host, strides=strides)
+            host = memptr._host
+            if host.flags.forc or host.dtype != dtype:
+                self._host = np.ndarray(shape, dtype, host, strides=strides)
+            else:  # NumPy takes no such array for memory
+                self._host = np.lib.stride_tricks.as_strided(host, shape, strides)
         else:
             self._host = np.empty(shape, dtype, order or "C")
             if dtype.kind in "fc":

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -81,10 +82,11 @@ def install() -> None:
     graphs.install()
     for owner, name in _CAPTURED:
         setattr(owner, name, graphs.captured(getattr(owner, name)))
-    for name, module in list(sys.modules.items()):
+    for path in Path(__file__).parent.glob("[!_]*.py"):
         # A compiled function knows what is an array library by the names of its modules.
-        if name.startswith("tests.simulated_cupy."):
-            module.__name__ = name.replace("tests.simulated_cupy", "cupy.simulated")
+        if not path.stem.startswith("test_"):
+            module = importlib.import_module(f"tests.simulated_cupy.{path.stem}")
+            module.__name__ = f"cupy.simulated.{path.stem}"
 
 
 def _replace(module: ModuleType, replaced: dict[int, Any], kept: list[Any]) -> None:
