@@ -3,11 +3,14 @@
 import argparse
 import gc
 import importlib.util
+import random
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from functools import cache
 from zlib import crc32
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -191,9 +194,16 @@ def frozen() -> None:
 
 
 @pytest.fixture(autouse=True)
-def seeded() -> None:
+def seeded(request: pytest.FixtureRequest) -> None:
     """Let each test draw the same random numbers every time, in whatever order tests run."""
     wg.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    oracle = request.node.get_closest_marker("oracle") is not None
+    if "torch" in sys.modules or (oracle and importlib.util.find_spec("torch") is not None):
+        import torch
+
+        torch.manual_seed(0)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import math
 import random
 import struct
 from collections import Counter, OrderedDict
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -459,10 +460,12 @@ def test_weights_of_pytorch_and_back(path):
     storage.save_file(theirs.state_dict(), path)
     ours = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
     assert wg.load(path, model=ours) == {}
-    x = np.random.default_rng(0).normal(size=(5, 2)).astype("float32")
-    np.testing.assert_allclose(
-        ours(wg.asarray(x)).detach().numpy(), theirs(torch.asarray(x)).detach().numpy(), rtol=1e-5
-    )
+    for name, weight in theirs.state_dict().items():
+        assert ours.state_dict()[name].tolist() == weight.tolist()
+    x = np.random.default_rng(0).normal(size=(5, 2))
+    found = deepcopy(ours).double()(wg.asarray(x)).detach().numpy()
+    expected = deepcopy(theirs).double()(torch.asarray(x)).detach().numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
     with pytest.raises(ValueError, match=r"no checkpoint of Wengert's.*not into model, other"):
         wg.load(path, model=ours, other=ours)
     with pytest.raises(ValueError, match=r"without a checkpoint; wg.nn.load"):
