@@ -61,6 +61,15 @@ def test_going_back_to_a_state_draws_the_same():
     assert f.report.recordings == 1
 
 
+def test_draws_of_every_kind_in_one_program(backend):
+    """The backend that draws, and the module that it is named after, have names of their own."""
+    x = wg.ones(3)
+    f = wg.compile(lambda x: x + wg.rand_like(x) * wg.normal(3) + wg.randn(3) + wg.bernoulli(x))
+    for _ in range(3):
+        assert f(x).shape == (3,)
+    assert "eagerly" not in str(f.report)
+
+
 def _seeds(x):
     wg.manual_seed(3)
     return x * wg.rand_like(x)

@@ -100,6 +100,22 @@ def in_places_of_containers() -> Made:
 
 
 @case
+def a_tuple_of_an_lstm() -> Made:
+    class Model(wg.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm, self.state = wg.nn.LSTM(5, 3), (wg.zeros((1, 3)), wg.zeros((1, 3)))
+
+        def forward(self, x: Any) -> Any:
+            out, (h, c) = self.lstm(x, self.state)
+            self.state = h.detach(), c.detach()
+            return out
+
+    model = Model()
+    return model, left(lambda: model.state)
+
+
+@case
 def that_goes_round() -> Made:
     held = [wg.zeros((4, 5)), wg.ones((4, 5)), wg.full((4, 5), 2.0)]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
 from wengert.compiler.capture.calls import tensors_of
-from wengert.compiler.capture.containers import whole
+from wengert.compiler.capture.containers import of_one_structure, whole
 from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.recorded import swept
 from wengert.compiler.capture.snapshot import Snapshot, alike, same_states
@@ -205,6 +205,8 @@ def _hashable(key: Any) -> Any:
 def _held(x: Any, keep: Callable[[Any], Any] = lambda array: array) -> Any:
     if isinstance(x, Tensor):
         return _Held(type(x), keep(x._array), x._node)
+    if isinstance(x, tuple) and of_one_structure(x, x):
+        return tuple([_held(part, keep) for part in x])
     return keep(x)
 
 
@@ -223,6 +225,9 @@ def different(name: str, x: Any, y: Any) -> Iterator[str]:
             yield from _unequal(name, x.array, y.array)
     elif hasattr(type(x), "dtype") and hasattr(type(x), "shape"):
         yield from _unequal(name, x, y)
+    elif type(x) is tuple and len(x) == len(y):
+        for i, parts in enumerate(zip(x, y, strict=True)):
+            yield from different(f"{name}[{i}]", *parts)
     elif not _same(x, y):
         yield f"{name} is {_text(x)}, and {_text(y)} by the function"
 

@@ -19,7 +19,7 @@ from wengert.compiler.capture.calls import (
     signature_of,
     tensors_of,
 )
-from wengert.compiler.capture.errors import CompileError, CountError, DecisionError, TraceError
+from wengert.compiler.capture.errors import ChangeError, CompileError, DecisionError, TraceError
 from wengert.compiler.capture.places import PROGRAMS, State, WalkOptions
 from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.capture.recording import raised_inside, record_call, seldom_collected
@@ -372,19 +372,19 @@ class Compiled(Generic[P, R]):
                     return answer
         if not mine:
             return MISS
-        counted = self._walk.counted
+        changed = self._walk.changed
         try:
             return self._record(call, state, signature)
-        except CountError as error:
-            if error.names <= counted:
+        except ChangeError as error:
+            if error.names <= changed:
                 raise self._refused(call, signature, error) from None
-            counted |= error.names
+            changed |= error.names
         except Exception as error:
             if not any(place.of_user for place in state.arrays):
                 raise self._refused(call, signature, error) from None
         # Outside `except`, where the error keeps what the recording has made.
-        if counted != self._walk.counted:
-            self._walk = self._walk._replace(counted=counted)
+        if changed != self._walk.changed:
+            self._walk = self._walk._replace(changed=changed)
             return self._run(call, refusal, mine=True)
         # The code may read values of raw arrays. Then a program is for these values.
         self._walk = self._walk._replace(by_contents=True)

@@ -104,7 +104,7 @@ class Lengths:
 
     def _begin(self) -> None:
         trace = current()
-        if trace is not self._trace:  # a new recording, such as after a `CountError`
+        if trace is not self._trace:  # a new recording, such as after a `ChangeError`
             self.given, self.asked, self.bent, self._trace = [], [], [], trace
 
     def hear(self, function: Callable[..., Any], numbers: tuple[Any, ...], small: bool) -> None:

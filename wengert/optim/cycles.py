@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.optim.optimizer import Group, Optimizer
-from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked, for_groups
+from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked, cosine, for_groups
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 
@@ -102,7 +102,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _rates(self) -> list[float]:
-        height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        height = (1 + cosine(self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
@@ -265,7 +265,8 @@ class OneCycleLR(_Cycle):
     def _between(self, start: float, end: float, part: float) -> float:
         if self._anneal_func_type == "linear":
             return (end - start) * part + start
-        return end + (start - end) / 2 * (1 + math.cos(math.pi * part))
+        height: float = (1 + cosine(part)) / 2
+        return end + (start - end) * height
 
 
 @takes(family=_CYCLE, mode="a name", scale_mode="a name", scale_fn="a function")

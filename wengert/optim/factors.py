@@ -1,12 +1,11 @@
 """The schedulers that multiply rates by factors of the step."""
 
-import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable
 
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import SCHEDULER, LRScheduler, for_groups
+from wengert.optim.scheduler import SCHEDULER, LRScheduler, cosine, for_groups
 from wengert.tape.parameters import takes
 
 
@@ -108,7 +107,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _rates(self) -> list[float]:
-        count = self.milestones[self.last_epoch]
+        count = sum([n for step, n in self.milestones.items() if step == self.last_epoch])
         return self._now(self.gamma**count) if count else self._now()
 
     def _get_closed_form_lr(self) -> list[float]:
@@ -268,14 +267,14 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1 and t > 0:
             return self._get_closed_form_lr()
         if (t - 1 - self.T_max) % (2 * self.T_max) == 0:  # from the least rate no factor leads up
-            rise = (1 - math.cos(math.pi / self.T_max)) / 2
+            rise = (1 - cosine(1 / self.T_max)) / 2
             return [
                 rate + (base - least) * rise
                 for rate, base in zip(self._now(), self.base_lrs, strict=True)
             ]
-        now, before = (1 + math.cos(math.pi * s / self.T_max) for s in (t, t - 1))
+        now, before = (1 + cosine(s / self.T_max) for s in (t, t - 1))
         return [now / before * (rate - least) + least for rate in self._now()]
 
     def _get_closed_form_lr(self) -> list[float]:
-        height = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        height = (1 + cosine(self.last_epoch / self.T_max)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]

@@ -108,7 +108,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.mode_worse = math.inf if mode == "min" else -math.inf
         self.last_epoch = 0
-        self._last_lr = each(optimizer, "lr")
+        self._keep(each(optimizer, "lr"))
         self.best = self.mode_worse
         self.cooldown_counter = self.num_bad_epochs = 0
 
@@ -139,7 +139,7 @@ class ReduceLROnPlateau(LRScheduler):
         if self.num_bad_epochs > self.patience:
             self._reduce()
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = each(self.optimizer, "lr")
+        self._keep(each(self.optimizer, "lr"))
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups
@@ -227,7 +227,7 @@ class SequentialLR(_Several):
         _undo(self)
         chosen = schedulers[bisect_right(milestones, 0)]
         chosen._initial_step()
-        self._last_lr = chosen.get_last_lr()
+        self._keep(chosen.get_last_lr())
 
     def step(self) -> None:  # type: ignore[override]
         """Set the rates of the next step."""
@@ -238,7 +238,7 @@ class SequentialLR(_Several):
             chosen._update_lr(0)
         else:
             chosen.step()
-        self._last_lr = chosen.get_last_lr()
+        self._keep(chosen.get_last_lr())
 
 
 def _undo(scheduler: LRScheduler) -> None:
@@ -265,13 +265,13 @@ class ChainedScheduler(_Several):
     ) -> None:
         self.optimizer = self._check(schedulers, optimizer)
         self._schedulers = schedulers  # type: ignore[assignment]
-        self._last_lr = each(self.optimizer, "lr")
+        self._keep(each(self.optimizer, "lr"))
 
     def step(self) -> None:  # type: ignore[override]
         """Set the rates of the next step."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = each(self.optimizer, "lr")
+        self._keep(each(self.optimizer, "lr"))
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """The base of the schedulers: steps, states and groups."""
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -66,6 +67,7 @@ class LRScheduler:
     [0.0625]
     """
 
+    _last_lr: list[float]
     _is_initial: bool = False
     _get_lr_called_within_step: bool = False
     #: Attributes that are no part of the state.
@@ -125,7 +127,7 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[float]:
         """Return the rate of each group, as the last step has set it."""
-        return self._last_lr
+        return [*self._last_lr]
 
     def get_lr(self) -> list[float]:
         """Return the rates for the step ``last_epoch``; for use by `step`."""
@@ -178,7 +180,11 @@ class LRScheduler:
     def _set(self, rates: Iterable[float]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
-        self._last_lr = self._now()
+        self._keep(self._now())
+
+    def _keep(self, rates: list[float]) -> None:
+        """Keep the rates that were set in one list, whose items are inputs of compiled steps."""
+        vars(self).setdefault("_last_lr", [])[:] = rates
 
     def _now(self, factor: float | None = None) -> list[float]:
         """The groups' rates, times a factor if there is one."""
@@ -195,6 +201,12 @@ def checked(optimizer: Any) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
     return optimizer
+
+
+def cosine(x: Any) -> Any:
+    """The cosine of pi times a number, which may be one that a compiled step counts in."""
+    angle = math.pi * x
+    return angle.through(math.cos) if hasattr(angle, "through") else math.cos(angle)
 
 
 def each(optimizer: Optimizer, name: str) -> list[Any]:
@@ -261,4 +273,4 @@ def _restored(held: Any, saved: Any) -> Any:
         return held
     if isinstance(held, Counter):  # JSON makes its keys strings
         return Counter({int(step): count for step, count in saved.items()})
-    return saved
+    return [*saved] if type(saved) is list else saved  # which `step` changes

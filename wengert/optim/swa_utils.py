@@ -1,7 +1,6 @@
 """Averages of a model's parameters over training, by PyTorch's names."""
 
 import copy
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,7 +8,7 @@ from wengert import ops
 from wengert.nn.module import Module
 from wengert.nn.normalisation import BatchNorm1d, BatchNorm2d
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import SCHEDULER, LRScheduler, for_groups
+from wengert.optim.scheduler import SCHEDULER, LRScheduler, cosine, for_groups
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import takes
@@ -287,7 +286,7 @@ class SWALR(LRScheduler):
     def _part(self, step: int) -> float:
         """How far the way has been gone, from 0 to 1."""
         part = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return part if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * part)) / 2
+        return part if self._anneal_strategy == "linear" else (1 - cosine(part)) / 2
 
 
 def __dir__() -> list[str]:

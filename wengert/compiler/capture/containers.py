@@ -3,17 +3,26 @@
 import dataclasses
 import functools
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.places import PLAIN, Exact, Identity, Place, dump
+from wengert.compiler.capture.places import PLAIN, Exact, Identity, Place, Replaced, dump, same
+from wengert.tape.tensor import Tensor
 
 if TYPE_CHECKING:
     from wengert.compiler.capture.walk import Walk
 
-__all__ = ["CONTAINERS", "item_name", "visit_container", "whole"]
+__all__ = [
+    "CONTAINERS",
+    "item_name",
+    "of_one_structure",
+    "tuple_parts",
+    "visit_container",
+    "visit_tuple",
+    "whole",
+]
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 
@@ -64,6 +73,54 @@ def visit_container(walk: "Walk", x: Any, name: str) -> None:
             )
 
 
+def visit_tuple(walk: "Walk", x: tuple[Any, ...], place: Place) -> None:
+    """Visit a tuple that calls replace: its Tensors are read from its place."""
+    parts: dict[tuple[int, ...], int] = {}
+    walk.state.tuples.append(Replaced(place, x, parts))
+    for path, part in _items(x):
+        at = Place(place, path, place.name + "".join([f"[{index}]" for index in path]), "part")
+        if isinstance(part, tuple):
+            at = at if path else place
+            walk.type_of(type(part), at.name)
+            walk.fact(at.name, (Identity(type(part)), len(part)))
+            walk.test(f"type({{}}) is not {{}} or len({{}}) != {len(part)}", at, type(part), at)
+            continue
+        if isinstance(part, Tensor):
+            parts[path] = len(walk.state.parts)
+            walk.state.parts.append(at)
+        walk.visit(part, at.name, at)
+
+
+def tuple_parts(x: Any) -> dict[tuple[int, ...], Any]:
+    """All parts of nested tuples by path, the tuple itself included."""
+    return dict(_items(x))
+
+
+def of_one_structure(x: Any, y: Any) -> bool:
+    """Whether two objects are tuples of Tensors and plain values, which differ in Tensors alone.
+
+    Named tuples are some, unless they have more attributes, or a constructor of their own.
+    """
+    if isinstance(x, Tensor) or isinstance(y, Tensor):
+        return isinstance(x, Tensor) and isinstance(y, Tensor)
+    if not isinstance(x, tuple):
+        return type(x) in PLAIN and same(x, y)
+    return (
+        type(x) is type(y)
+        and (type(x) is tuple or (hasattr(x, "_fields") and not hasattr(x, "__dict__")))
+        and not whole(x)
+        and len(x) == len(y)
+        and all(map(of_one_structure, x, y))
+    )
+
+
+def _items(x: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    yield path, x
+    if isinstance(x, tuple):
+        for i, part in enumerate(x):
+            yield from _items(part, (*path, i))
+
+
 def whole(x: Any) -> bool:
     """Whether a dataclass or named tuple is a leaf, because its parts can't rebuild it.
 
@@ -94,7 +151,7 @@ def _plain(walk: "Walk", x: Any, name: str) -> bool:
     return (
         type(x) in (list, dict, tuple)
         and all(type(value) in PLAIN for value in values)
-        and not any(counted.startswith(f"{name}[") for counted in walk.state.options.counted)
+        and not any(changed.startswith(f"{name}[") for changed in walk.state.options.changed)
     )
 
 

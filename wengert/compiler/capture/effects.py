@@ -9,10 +9,10 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from wengert.compiler.capture.calls import kind_of
-from wengert.compiler.capture.containers import item_name, whole
-from wengert.compiler.capture.errors import CountError, DecisionError, TraceError
+from wengert.compiler.capture.containers import item_name, of_one_structure, tuple_parts, whole
+from wengert.compiler.capture.errors import ChangeError, DecisionError, TraceError
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.places import NUMBERS, Missing, State, same
+from wengert.compiler.capture.places import NUMBERS, Missing, Place, State, same
 from wengert.compiler.capture.reads import reads
 from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.snapshot import Change, kinds_of, shown
@@ -116,7 +116,7 @@ def _name(call: Any, i: int) -> str:
 
 
 def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
-    """The changes of optimisers' state and of numbers, and the places with another Tensor."""
+    """The changes of optimisers' state, numbers and tuples, and the places with another Tensor."""
     effects: list[Effect] = []
     values: list[Any] = []
     arrays = [(Ref("array", i),) * 2 for i in range(len(call.state.arrays))]
@@ -144,18 +144,32 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
         now = at.place.get()
         if not isinstance(now, Tensor) or now is at.tensor:
             continue
-        if id(now) in call.known:
-            other = call.known[id(now)]
-            effects.append(Effect(Ref("place", i), call.output(now._array), tensor=other))
-        else:
-            if now._node is not None and not isinstance(now._node, AccumulateGrad):
-                raise TraceError(
-                    f"{at.place.name} keeps a Tensor with the graph of what it was computed from, "
-                    "into which a later call would run; detach it"
-                )
-            effects.append(Effect(Ref("place", i), call.made(now)))
-            values.append((at.place, now))
+        if at.place.kind != "part":
+            effects.append(_moved(call, Ref("place", i), at.place, now, values))
+    for place, held, parts in call.state.tuples:
+        now = place.get()
+        if now is held:
+            continue
+        if not of_one_structure(held, now):
+            raise _changed(call, f"the structure of {place.name}", place.name)
+        found = tuple_parts(now)
+        for path, i in parts.items():
+            at = call.state.parts[i]
+            effects.append(_moved(call, Ref("part", i), at, found[path], values))
     return effects, values
+
+
+def _moved(call: Any, ref: Ref, place: Place, now: Tensor, values: list[Any]) -> Effect:
+    """The effect that there is another Tensor at a place; a new one is added to ``values``."""
+    if id(now) in call.known:
+        return Effect(ref, call.output(now._array), tensor=call.known[id(now)])
+    if now._node is not None and not isinstance(now._node, AccumulateGrad):
+        raise TraceError(
+            f"{place.name} keeps a Tensor with the graph of what it was computed from, into which "
+            "a later call would run; detach it"
+        )
+    values.append((place, now))
+    return Effect(ref, call.made(now))
 
 
 def _check_decision(call: Any, ref: Ref, name: str, now: Any) -> None:
@@ -199,6 +213,7 @@ def check_side_effects(call: Any) -> list[Any]:
         raise TraceError(trace.failed)
     values = {place.at for place in (*state.arrays, *state.numbers)}
     tensors = {at.place.at for at in state.tensors if at.place}
+    values |= {each.place.at for each in state.tuples}
     more: list[Any] = []
     counted: dict[str, str] = {}
     changes = [*call.before.changes()]
@@ -217,11 +232,13 @@ def check_side_effects(call: Any) -> list[Any]:
                 more.append(change.now)
             continue
         what, name = _described(change, changes, state)
-        if not (_is_number(change.before) and _is_number(change.now)):
+        before, now = change.before, change.now
+        alike = isinstance(before, tuple) and of_one_structure(before, now)
+        if not alike and not (_is_number(before) and _is_number(now)):
             raise _changed(call, what, name)
         counted[name] = what
     for name, what in counted.items():
-        raise CountError(str(_changed(call, what, name)), counted)
+        raise ChangeError(str(_changed(call, what, name)), counted)
     return more
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from contextvars import ContextVar
 
-__all__ = ["CompileError", "CountError", "DecisionError", "TraceError", "trace_errors"]
+__all__ = ["ChangeError", "CompileError", "DecisionError", "TraceError", "trace_errors"]
 
 #: All errors raised during the trace of this thread or task, also if they were caught.
 trace_errors: "ContextVar[list[TraceError] | None]" = ContextVar(
@@ -21,8 +21,8 @@ class TraceError(RuntimeError):
             known.append(self)
 
 
-class CountError(TraceError):
-    """A function changes numbers that were assumed constant.
+class ChangeError(TraceError):
+    """A function replaces numbers, or tuples of Tensors, that were assumed constant.
 
     Attributes
     ----------

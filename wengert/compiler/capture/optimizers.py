@@ -72,10 +72,9 @@ def _entries(
             shared = None if counters is None else counters.setdefault((key, Exact(value)), count)
             walk.number(place, shared)
         elif type(value) is tuple and value and all(type(x) in NUMBERS for x in value):
-            changed = "type({0}[{1}]) is not tuple or len({0}[{1}]) != {2}"
-            walk.test(changed, held, key, len(value))
+            walk.test(f"type({{}}) is not tuple or len({{}}) != {len(value)}", place, place)
             for i in range(len(value)):
-                walk.number(Place(held, (key, i), f"{place.name}[{i}]", "part"))
+                walk.number(Place(place, (i,), f"{place.name}[{i}]", "part"))
         elif key == "params":
             walk.state.held.append((place, value))
         elif counters is not None and hasattr(value, "dtype") and not isinstance(value, Tensor):

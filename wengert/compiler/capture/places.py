@@ -1,8 +1,10 @@
 """The state of a function: places of objects, and values that guards compare."""
 
 import marshal
+import operator
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from functools import reduce
 from types import MemberDescriptorType
 from typing import Any, NamedTuple
 
@@ -22,6 +24,7 @@ __all__ = [
     "Identity",
     "Missing",
     "Place",
+    "Replaced",
     "State",
     "TensorAt",
     "WalkOptions",
@@ -52,15 +55,14 @@ class Place(NamedTuple):
     Attributes
     ----------
     owner : object
-        The holder.
+        The holder; of a part the tuple's place.
     key : object
-        The key, index or name there.
+        The key, index or name there; of a part its path: an index for each tuple on the way.
     name : str
         A readable name.
     kind : {"item", "part", "attribute", "class"}
-        An item of a container (mostly of an instance's ``__dict__``), a part of a tuple that is an
-        item (``key`` is the item's key and the index), an attribute (a slot or a closure's cell),
-        or an attribute of a class.
+        An item of a container (mostly of an instance's ``__dict__``), a part of a tuple, an
+        attribute (a slot or a closure's cell), or an attribute of a class.
     of_user : bool
         Of an input of programs, whether it belongs to the user, and not to an optimiser.
     """
@@ -74,7 +76,13 @@ class Place(NamedTuple):
     @property
     def at(self) -> tuple[int, Any]:
         """The owner's identity and the key; for a part of a tuple those of the tuple."""
-        return id(self.owner), self.key[0] if self.kind == "part" else self.key
+        return id(self.whole.owner), self.whole.key
+
+    @property
+    def whole(self) -> "Place":
+        """The place that is set with this one: of a part the tuple's."""
+        found: Place = self.owner if self.kind == "part" else self
+        return found
 
     def get(self) -> Any:
         """The object there, or `Missing`."""
@@ -82,11 +90,10 @@ class Place(NamedTuple):
             if self.kind == "attribute":
                 return getattr(self.owner, self.key)
             if self.kind == "part":
-                key, index = self.key
-                return self.owner[key][index]
+                return reduce(operator.getitem, self.key, self.owner.get())
             held = vars(self.owner) if self.kind == "class" else self.owner
             return dict.get(held, self.key, Missing) if _makes_items(held) else held[self.key]
-        except (AttributeError, KeyError, IndexError, ValueError):
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
             return Missing
 
     def set(self, value: Any) -> None:
@@ -98,9 +105,7 @@ class Place(NamedTuple):
             else:
                 self.owner[self.key] = value
         elif self.kind == "part":
-            key, index = self.key
-            held = self.owner[key]
-            self.owner[key] = (*held[:index], value, *held[index + 1 :])
+            self.owner.set(_with(self.owner.get(), self.key, value))
         elif value is Missing:
             cls.__delattr__(self.owner, self.key)
         else:
@@ -108,24 +113,24 @@ class Place(NamedTuple):
 
     def reading(self, bind: Callable[[Any], str]) -> str:
         """The expression that reads the place; ``bind`` gives names to objects."""
+        if self.kind == "part":
+            return self.whole.reading(bind) + "".join([f"[{index}]" for index in self.key])
         held = vars(self.owner) if self.kind == "class" else self.owner
         owner = bind(held)
         if self.kind == "attribute":
             plain = self.key.isidentifier()
             return f"{owner}.{self.key}" if plain else f"getattr({owner}, {self.key!r})"
-        if self.kind == "part":
-            return f"{owner}[{self.key[0]!r}][{self.key[1]}]"
         key = self._key(bind)
         return f"item({owner}, {key}, MISS)" if _makes_items(held) else f"{owner}[{key}]"
 
     def writing(self, value: str, bind: Callable[[Any], str]) -> str:
         """The statement that stores a value there."""
+        if self.kind == "part":  # of a tuple of numbers
+            at, (index,) = self.whole.reading(bind), self.key
+            return self.whole.writing(f"(*{at}[:{index}], {value}, *{at}[{index + 1}:])", bind)
         owner = bind(self.owner)
         if self.kind == "item":
             return f"{owner}[{self._key(bind)}] = {value}"
-        if self.kind == "part":
-            at, index = f"{owner}[{self.key[0]!r}]", self.key[1]
-            return f"{at} = (*{at}[:{index}], {value}, *{at}[{index + 1}:])"
         usual: Any = type if self.kind == "class" else object
         if type(self.owner).__setattr__ is usual.__setattr__ and self.key.isidentifier():
             return f"{owner}.{self.key} = {value}"
@@ -143,16 +148,17 @@ class WalkOptions(NamedTuple):
     ----------
     by_contents : bool
         Whether the user's raw arrays are guarded by their contents; otherwise they are inputs.
-    counted : frozenset of str
-        Names of places whose numbers calls change, so that these are inputs.
+    changed : frozenset of str
+        Names of places whose numbers, or tuples of Tensors, calls replace: these are inputs.
     """
 
     by_contents: bool = False
-    counted: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
 
 
 def settable(place: Place) -> bool:
     """Whether storing an object at a place changes nothing else."""
+    place = place.whole
     cls: Any = type(place.owner)
     if place.kind == "class":
         return bool(cls.__setattr__ is type.__setattr__)
@@ -163,6 +169,13 @@ def settable(place: Place) -> bool:
             for base in (dict, OrderedDict, list, deque)
         )
     return True
+
+
+def _with(held: tuple[Any, ...], path: tuple[int, ...], value: Any) -> tuple[Any, ...]:
+    """A tuple with another value at the end of a path."""
+    index, *rest = path
+    value = _with(held[index], tuple(rest), value) if rest else value
+    return tuple.__new__(type(held), (*held[:index], value, *held[index + 1 :]))
 
 
 def _makes_items(x: Any) -> bool:
@@ -184,6 +197,24 @@ class TensorAt(NamedTuple):
     tensor: Tensor
     name: str
     place: Place | None
+
+
+class Replaced(NamedTuple):
+    """A tuple of Tensors that calls replace by another one of this structure.
+
+    Attributes
+    ----------
+    place : Place
+        Where it is.
+    held : tuple
+        The tuple, whose parts may be such tuples.
+    parts : dict of tuple to int
+        For the path of each Tensor the number of its place among the state's parts.
+    """
+
+    place: Place
+    held: tuple[Any, ...]
+    parts: dict[tuple[int, ...], int]
 
 
 class Exact:
@@ -259,6 +290,10 @@ class State:
         user's code changes.
     shares : list of int
         For each number the first one that it has to equal: an optimiser's counters.
+    tuples : list of Replaced
+        Tuples of Tensors that the user's code replaces.
+    parts : list of Place
+        The places of these Tensors.
     facts : list of Fact
         What a program assumes about any objects of this structure: types, plain values, code.
     held : list of (Place, object)
@@ -283,6 +318,8 @@ class State:
         self.options = WalkOptions()
         self.numbers: list[Place] = []
         self.shares: list[int] = []
+        self.tuples: list[Replaced] = []
+        self.parts: list[Place] = []
         self.facts: list[Fact] = []
         self.held: list[tuple[Place, Any]] = []
         self.tests: list[tuple[str, tuple[Any, ...]]] = []
@@ -292,9 +329,9 @@ class State:
         self.called: dict[int, str] = {}
 
     def place(self, kind: str, index: int) -> Place:
-        """The place of an array, of a number, or for ``"place"`` of a Tensor."""
+        """The place of an array, a number, a part, or for ``"place"`` of a Tensor."""
         if kind != "place":
-            return (self.arrays if kind == "array" else self.numbers)[index]
+            return {"array": self.arrays, "number": self.numbers, "part": self.parts}[kind][index]
         found = self.tensors[index].place
         assert found is not None, "a Tensor without a place is not replaced"
         return found

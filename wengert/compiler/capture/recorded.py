@@ -51,7 +51,8 @@ class Effect(NamedTuple):
     Attributes
     ----------
     ref : Ref
-        What is changed. ``"place"`` means that another Tensor is put in this Tensor's place.
+        What is changed. ``"place"`` means that another Tensor is put in this Tensor's place, and
+        ``"part"`` that one is put into a tuple that is replaced.
     output : int or None
         The output of the program that is stored; None if a gradient is deleted.
     new : bool

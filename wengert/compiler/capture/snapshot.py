@@ -149,6 +149,8 @@ class Snapshot:
         """A snapshot of all that a call with these leaves can change."""
         at = [*state.arrays, *state.numbers, *[place for place, _ in state.held]]
         at += [each.place for each in state.tensors if each.place is not None]
+        at += [each.place for each in state.tuples]
+        at = [place.whole for place in at]
         tensors = [each.tensor for each in state.tensors]
         held = [x for place in state.arrays if is_array(x := place.get())]
         made = cls((*tensors, *leaves, *held, *state.objects), at, contents=contents)

@@ -71,6 +71,10 @@ class TracedNumber:
             return self.number
         return self.pinned()
 
+    def through(self, function: Callable[[float], float]) -> Any:
+        """Apply a function of the module `math`, which is recorded."""
+        return self.trace.number(function.__name__, function, (self,))
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(self.number, name):
             raise AttributeError(f"a number has no attribute {name!r}")
@@ -255,6 +259,10 @@ def _conversion(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, *given: function(self.pinned(), *given)
 
 
+def _rounding(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *given: self.trace.number(function.__name__, function, (self, *given))
+
+
 def with_operators(
     cls: type,
     binary: Callable[..., Any],
@@ -273,7 +281,8 @@ def with_operators(
 
 
 with_operators(TracedNumber, _arithmetic, _comparison, _sign, but="matmul")
-_CONVERSIONS = (complex, float, int, hash, repr, round, format, operator.index)
-for _function in (*_CONVERSIONS, math.trunc, math.floor, math.ceil):
+for _function in (complex, float, int, hash, repr, format, operator.index):
     setattr(TracedNumber, f"__{_function.__name__}__", _conversion(_function))
+for _rounded in (round, math.trunc, math.floor, math.ceil):
+    setattr(TracedNumber, f"__{_rounded.__name__}__", _rounding(_rounded))
 # An exponent or a base may be a Tensor, and `math.sqrt` asks for a float; the rest is above.

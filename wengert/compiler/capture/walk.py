@@ -26,7 +26,12 @@ import numpy as np
 
 from wengert.backends import backend_of
 from wengert.compiler.capture.classes import visit_class, visit_module
-from wengert.compiler.capture.containers import CONTAINERS, visit_container
+from wengert.compiler.capture.containers import (
+    CONTAINERS,
+    of_one_structure,
+    visit_container,
+    visit_tuple,
+)
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import (
     holds_all_in_dict,
@@ -217,9 +222,13 @@ class Walk:
         whether code may make objects of it.
         """
         kind = type(x)
-        if kind in NUMBERS and place is not None and not looked_at and self._is_count(place):
-            self.number(place._replace(of_user=True))
-            return
+        if place is not None and place.name in self.state.options.changed and not looked_at:
+            if settable(place) and kind in NUMBERS:
+                self.number(place._replace(of_user=True))
+                return
+            if settable(place) and isinstance(x, tuple) and of_one_structure(x, x):
+                visit_tuple(self, x, place)
+                return
         if kind in PLAIN or isinstance(x, np.generic):
             self.fact(name, Exact(x))
             if place is not None:
@@ -260,10 +269,6 @@ class Walk:
                 f"{name} is {article} {kind.__module__}.{kind.__qualname__}, which can't be "
                 "compared from call to call"
             )
-
-    def _is_count(self, place: Place) -> bool:
-        """Whether the number at a place is an input, because calls change it."""
-        return place.name in self.state.options.counted and settable(place)
 
     def number(self, place: Place, shared: int | None = None) -> None:
         """Make the number at a place an input; ``shared`` is the input that it equals."""

@@ -130,8 +130,8 @@ class _Writer:
     def __init__(self, program: Program, backend: Backend | None, name: str) -> None:
         self.program = program
         modules = backend.spelled() if backend is not None else ()
-        reserved = {"np", *(alias for _, alias in modules)}
-        self.names = Names({*reserved, "slice", "float", "complex", "abs"})
+        reserved = {"np", *(name for module in modules for name in module)}
+        self.names = Names({*reserved, "slice", "float", "complex", "abs", "math", "round"})
         self.name = self.names.new(name)
         self.speller = Speller(backend, self.names)
         self.known: dict[Value, str] = {}

@@ -70,7 +70,7 @@ def exported_program(
     given = {r for r in refs if r.kind == "leaf" or (r.kind == "tensor" and r.index >= count)}
     becomes: dict[Ref, Any] = {}
     for effect in recording.effects:
-        ref = Ref("tensor", effect.ref.index) if effect.ref.kind == "place" else effect.ref
+        ref = _reading(name, effect.ref, state)
         if ref in given:
             raise ValueError(
                 f"{name} can't be saved: it changes its argument {program.inputs[at[ref]].name}"
@@ -119,6 +119,21 @@ def exported_program(
         [place[at[ref]] for ref in decided.refs],
         recording.answer,
     )
+
+
+def _reading(name: str, ref: Ref, state: State) -> Ref:
+    """The input by which the next call reads what an effect stores."""
+    if ref.kind == "place":
+        return Ref("tensor", ref.index)
+    if ref.kind == "part":
+        part = state.parts[ref.index]
+        for i, tensor in enumerate(state.tensors):
+            if tensor.place == part:
+                return Ref("tensor", i)
+        raise ValueError(
+            f"{name} can't be saved: {part.name} is at first a Tensor of another place"
+        )
+    return ref
 
 
 def _answered(

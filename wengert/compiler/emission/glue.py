@@ -26,7 +26,7 @@ from wengert.compiler.capture.places import (
     dump,
     same,
 )
-from wengert.compiler.capture.recorded import Recording, Ref, Swept, behind
+from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept, behind
 from wengert.compiler.emission.spelling import SHORT, Names, Speller, conditions
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
@@ -85,6 +85,8 @@ class Glue:
             "inference": is_inference_mode_enabled,
             "item": dict.get,
             "made": np.zeros,
+            "math": math,
+            "new": tuple.__new__,
             "observing": observing,
             "put": object.__setattr__,
             "recording": recording,
@@ -246,20 +248,22 @@ class Glue:
     def _reach(self) -> None:
         """Guard the objects and values that the function reaches."""
         state = self._state
-        skipped = {state.place("place", i).at for i in self._replaced()}
+        moved = {id(state.tensors[i].tensor): f"t{i}" for i in self._replaced()}
+        skipped = {(place.at, place.key) for place in map(self._place, self._replaced())}
         for place, x in state.held:
-            if place.at in skipped:  # each call puts another Tensor there
+            if (place.at, place.key) in skipped:  # each call puts another Tensor there
                 continue
             if type(x) in PLAIN or isinstance(x, np.generic):
                 self._exactly(self._at(place), x)
             elif x is not Missing:
-                self._check(f"{self._at(place)} is not {self._bind(x)}")
+                self._check(f"{self._at(place)} is not {moved.get(id(x)) or self._bind(x)}")
             elif place.kind == "item":
                 self._check(f"{self._bind(place.key)} in {self._bind(place.owner)}")
             else:
                 self._check(f"{self._bind(place)}.get() is not {self._bind(Missing)}")
         for changed, objects in state.tests:
-            self._check(changed.format(*map(self._bind, objects)))
+            given = [self._at(x) if type(x) is Place else self._bind(x) for x in objects]
+            self._check(changed.format(*given))
 
     def _exactly(self, at: str, x: Any) -> None:
         """Guard a plain value, by identity first and then bitwise."""
@@ -271,13 +275,19 @@ class Glue:
 
     def _replaced(self) -> list[int]:
         """Tensors of the state that each call replaces by others."""
-        return [e.ref.index for e in self._found.effects if e.ref.kind == "place"]
+        state, effects = self._state, self._found.effects
+        parts = [state.parts[e.ref.index] for e in effects if e.ref.kind == "part"]
+        moved = {e.ref.index for e in effects if e.ref.kind == "place"}
+        return [i for i, at in enumerate(state.tensors) if i in moved or at.place in parts]
+
+    def _place(self, i: int) -> Place:
+        return self._state.place("place", i)
 
     def _moved(self) -> None:
         """Read the Tensors that each call replaces."""
         kinds, replaced = self._signature["a Tensor of the state"], self._replaced()
         for i in replaced:
-            self._checks.append(f"t{i} = {self._at(self._state.place('place', i))}")
+            self._checks.append(f"t{i} = {self._at(self._place(i))}")
             self._check(f"type(t{i}) is not {self._bind(type(self._state.tensors[i].tensor))}")
         for i in replaced:
             for j, kind in enumerate(kinds):
@@ -391,9 +401,27 @@ class Glue:
         made = Counter([what for kind, what in found.leaves if kind == "tensor"])
         tracked = [found.leaves[k][1] for each in found.backward for k in each.results]
         self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
-        self._shared |= {x.output for x in found.effects if x.new or x.ref.kind == "place"}
+        self._shared |= {
+            x.output for x in found.effects if x.new or x.ref.kind in ("place", "part")
+        }
         for output in sorted(self._shared):
             yield f"m{output} = {self._made(output, 'None')}"
+        parts = {x.ref.index: x for x in found.effects if x.ref.kind == "part"}
+        for k, (_, held, indices) in enumerate(self._state.tuples):
+            if not parts.keys().isdisjoint(indices.values()):
+                names = {path: self._moving(parts[i]) for path, i in indices.items()}
+                yield f"p{k} = {self._tuple(held, names)}"
+
+    def _moving(self, effect: Effect) -> str:
+        """The Tensor that a place gets."""
+        return self._new(effect.output) if effect.tensor is None else self._tensors[effect.tensor]
+
+    def _tuple(self, x: Any, names: dict[tuple[int, ...], str], path: tuple[int, ...] = ()) -> str:
+        """An expression for a tuple with other Tensors, which have names."""
+        if not isinstance(x, tuple):
+            return names[path] if path in names else self._bind(x)
+        parts = "".join([f"{self._tuple(part, names, (*path, i))}, " for i, part in enumerate(x)])
+        return f"({parts})" if type(x) is tuple else f"new({self._bind(type(x))}, ({parts}))"
 
     def _effects(self) -> Iterator[str]:
         """The lines that store changes. Without calls, no interrupt can come between them."""
@@ -405,6 +433,8 @@ class Glue:
             if effect.output in counted and effect.ref.kind == "number":
                 continue
             ref, out = effect.ref, f"o{effect.output}"
+            if ref.kind == "part":  # with its tuple
+                continue
             if ref.kind == "tensor":
                 name = self._tensors[ref.index]
                 last = f"last{ref.index}"
@@ -420,11 +450,12 @@ class Glue:
                 else:
                     yield f"{name}._grad._array = {out}"
             else:
-                if effect.tensor is not None:
-                    out = self._tensors[effect.tensor]
-                elif ref.kind == "place":
-                    out = self._new(effect.output)
+                out = self._moving(effect) if ref.kind == "place" else out
                 yield self._state.place(*ref).writing(out, self._bind)
+        changed = {x.ref.index for x in found.effects if x.ref.kind == "part"}
+        for k, (place, _, indices) in enumerate(self._state.tuples):
+            if not changed.isdisjoint(indices.values()):
+                yield place.writing(f"p{k}", self._bind)
 
     def _counts(self) -> Generator[str, None, set[int]]:
         """The lines that count in the user's numbers, as ``n += 1`` does.

@@ -24,7 +24,7 @@ from wengert.func.trees import TreeDef
 __all__ = ["save"]
 
 #: Names that the file's own code uses.
-_TAKEN: Final = {"Any", "Path", "_check", "file", "held", "program", "state"}
+_TAKEN: Final = {"Any", "Path", "_check", "file", "held", "math", "program", "state"}
 
 
 def save(
@@ -94,6 +94,8 @@ class _Module:
                 self.sources.define(x, bound, bound)
         state = self._state()
         call = self._call()
+        if "math." in call[-1]:  # its conditions
+            self.sources.imports.add("import math")
         self.arrays |= self.sources.arrays
         lines = self.emitted.source.splitlines()
         imports = {line for line in lines if line.startswith("import ")}

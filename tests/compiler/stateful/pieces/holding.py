@@ -32,6 +32,19 @@ PIECES: list[Piece] = [
         ),
     ),
     Piece(
+        "a tuple that is replaced",
+        "@s = (h.detach() + @s[1], @s[0] * 0.5)\nh = h + @s[1]",
+        {"s": ("(wg.zeros((1, 4)), wg.ones((1, 4)))", "(wg.randn(4),) * 2")},
+        changes=(
+            "@s = @s[::-1]",
+            "@s = @s[0], @s[0]",
+            "@s = @s[1].detach(), wg.ones(4)",
+            "@s = [*@s]",
+            "@s[0].mul_(0.5)  # free",
+        ),
+        pure=False,
+    ),
+    Piece(
         "tensors in a dict",
         "for k, t in @ts.items():\n    h = h + t * len(k)",
         {"ts": ('{"a": wg.randn(4)}', '{"a": wg.randn(4), "bb": wg.randn(1)}')},

@@ -1,0 +1,277 @@
+"""Tuples of Tensors that a function replaces are state: each call reads the present one."""
+
+import runpy
+import threading
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from tests.compiler.ordinary import alike
+
+
+class State(NamedTuple):
+    """What a cell keeps."""
+
+    h: Any
+    c: Any
+
+
+class Marked(State):
+    """A named tuple that has attributes, besides."""
+
+
+def _zeros() -> Any:
+    return wg.zeros(3)
+
+
+#: A first value, and what follows one. Each is made of the same Tensors in the same places.
+FOLLOWING: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any]]] = {
+    "a pair": (lambda: (_zeros(), _zeros()), lambda s, x: (s[1] + x, wg.tanh(s[0]))),
+    "one": (lambda: (_zeros(),), lambda s, x: (s[0] + x,)),
+    "exchanged": (lambda: (_zeros(), wg.ones(3)), lambda s, x: s[::-1]),
+    "one stays": (lambda: (_zeros(), wg.ones(3)), lambda s, x: (s[0] + s[1], s[1])),
+    "nested": (
+        lambda: ((_zeros(), _zeros()), _zeros()),
+        lambda s, x: ((s[1] + x, s[0][0]), s[0][1] * 0.5),
+    ),
+    "a named one": (lambda: State(_zeros(), _zeros()), lambda s, x: State(s.c + x, s.h * 0.5)),
+    "_replace": (lambda: State(_zeros(), _zeros()), lambda s, x: s._replace(c=s.c + x)),
+    "with plain values": (lambda: (_zeros(), 3, None), lambda s, x: (s[0] * s[1] + x, *s[1:])),
+    "layers": (lambda: ((_zeros(),) * 2,) * 2, lambda s, x: tuple((h + x, c) for h, c in s)),
+    "a slice": (
+        lambda: tuple(map(wg.asarray, np.eye(3, dtype="f4"))),
+        lambda s, x: (*s[1:], s[0] + x),
+    ),
+    "the argument": (lambda: (_zeros(), _zeros()), lambda s, x: (x, s[0])),
+    "one new Tensor twice": (lambda: (_zeros(), _zeros()), lambda s, x: (s[0] + x,) * 2),
+    "integers": (
+        lambda: (wg.asarray([1, 2, 3]), wg.zeros(3)),
+        lambda s, x: (s[0] + 1, s[1] + s[0] * x),
+    ),
+}
+
+
+def _attribute(start: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    held = types.SimpleNamespace(s=start)
+    return lambda: held.s, lambda s: setattr(held, "s", s)
+
+
+def _of_a_module(start: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    module = wg.nn.Module()
+    module.s = start
+
+    def put(s: Any) -> None:
+        module.s = s
+
+    return lambda: module.s, put
+
+
+def _cell(start: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    def put(s: Any) -> None:
+        nonlocal start
+        start = s
+
+    return lambda: start, put
+
+
+def _item(start: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    held = {"s": start}
+
+    def put(s: Any) -> None:
+        held["s"] = s
+
+    return lambda: held["s"], put
+
+
+def _of_a_list(start: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    held = [start]
+
+    def put(s: Any) -> None:
+        held[0] = s
+
+    return lambda: held[0], put
+
+
+def _of_a_class(start: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    class Held:
+        s = start
+
+    def put(s: Any) -> None:
+        Held.s = s
+
+    return lambda: Held.s, put
+
+
+def _slot(start: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    class Held:
+        __slots__ = ("s",)
+
+    held = Held()
+    held.s = start
+
+    def put(s: Any) -> None:
+        held.s = s
+
+    return lambda: held.s, put
+
+
+PLACES = [_attribute, _of_a_module, _cell, _item, _of_a_list, _of_a_class, _slot]
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [(name, _attribute) for name in FOLLOWING] + [("nested", place) for place in PLACES[1:]],
+)
+def test_it_is_read_and_replaced(name: str, place: Any) -> None:
+    first, following = FOLLOWING[name]
+
+    def made() -> Any:
+        get, put = place(first())
+
+        def step(x: Any) -> Any:
+            put(following(get(), x))
+            return wg.stack(
+                [wg.sum(part) for part in wg.func.tree_leaves(get()) if hasattr(part, "dtype")]
+            )
+
+        return step, get
+
+    points = [(wg.asarray(np.full(3, value, "f4")),) for value in (1.0, -2.0, 0.5, 3.0, 0.25, 1.0)]
+    alike(made, points)
+
+
+@pytest.mark.parametrize("name", ["a pair", "a named one", "nested"])
+def test_what_others_put_there_is_read(name: str) -> None:
+    first, following = FOLLOWING[name]
+    answers = []
+    for compiles in (False, True):
+        held = types.SimpleNamespace(s=first())
+        old = []
+
+        def step(x: Any, held: Any = held) -> Any:
+            held.s = following(held.s, x)
+            return wg.func.tree_leaves(held.s)[0] * 2
+
+        call = wg.compile(step) if compiles else step
+        found = []
+        for i in range(8):
+            if i == 3:
+                held.s = wg.func.tree_map(lambda t: t + 1, held.s)
+            if i == 5:
+                wg.func.tree_leaves(held.s)[0].fill_(7.0)
+            old.append(held.s)
+            found.append(call(wg.full(3, float(i))).tolist())
+        found += [t.tolist() for s in old for t in wg.func.tree_leaves(s)]
+        assert len({*map(id, old)}) == 8
+        answers.append(found)
+        if compiles:
+            assert "ran eagerly" not in str(call.report), call.report
+    assert answers[0] == answers[1]
+
+
+def test_a_tuple_of_another_structure_is_another_program() -> None:
+    held = types.SimpleNamespace(s=(_zeros(), _zeros()))
+
+    def step(x: Any) -> Any:
+        held.s = tuple(h + x for h in held.s)
+        return sum(held.s)
+
+    compiled = wg.compile(step)
+    x = wg.ones(3)
+    others = [(_zeros(),) * 3, (_zeros(),), State(_zeros(), wg.ones(3)), (_zeros(), wg.zeros(1))]
+    for other in (None, None, *others, (_zeros(), wg.zeros(3, dtype=wg.float64))):
+        held.s = held.s if other is None else other
+        expected = sum([h + x for h in held.s])
+        for _ in range(3):
+            assert compiled(x).tolist() == expected.tolist()
+            expected = expected + len(held.s)
+
+
+REFUSED: dict[str, Callable[[Any, Any], Any]] = {
+    "a longer one": lambda s, x: (*s, x + 1),
+    "a list": lambda s, x: [s[0] + x, s[1]],
+    "another number": lambda s, x: (s[0] + x, 4),
+    "one with a graph": lambda s, x: (wg.tanh(s[0] + x * wg.ones(3, requires_grad=True)), s[1]),
+    "one with attributes": lambda s, x: Marked(s[0] + x, s[1]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_others_run_as_they_are(name: str) -> None:
+    first: Any = Marked(_zeros(), 3) if name == "one with attributes" else (_zeros(), 3)
+    results = []
+    for compiles in (False, True):
+        held = types.SimpleNamespace(s=first)
+
+        def step(x: Any, held: Any = held) -> Any:
+            held.s = REFUSED[name](held.s, x)
+            return x * 2
+
+        call = wg.compile(step) if compiles else step
+        for _ in range(4):
+            call(wg.ones(3))
+        results.append([str(part) for part in held.s])
+    assert results[0] == results[1]
+    assert "ran eagerly" in str(call.report)
+
+
+def test_the_tuple_at_another_place_stays() -> None:
+    both = (wg.zeros(3), wg.ones(3))
+    held = types.SimpleNamespace(s=both, t=both, h=both[0])
+
+    def step(x: Any) -> Any:
+        held.s = held.s[0] + x, held.s[1] * 2
+        return held.t[0] + held.t[1] + held.h + held.s[0]
+
+    compiled = wg.compile(step)
+    for i in range(1, 6):
+        assert compiled(wg.ones(3)).tolist() == [1.0 + i] * 3
+        assert held.t is both
+    assert "ran eagerly" not in str(compiled.report)
+
+
+def test_threads_replace_it_in_turn() -> None:
+    held = types.SimpleNamespace(s=(wg.zeros(3), wg.zeros(3)))
+    lock = threading.Lock()
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        held.s = held.s[0] + x, held.s[1] + held.s[0] * 0 + 2 * x
+        return held.s[0] * 1
+
+    for _ in range(3):
+        step(wg.ones(3))
+
+    def run() -> None:
+        for _ in range(50):
+            with lock:
+                step(wg.ones(3))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [t.tolist() for t in held.s] == [[203.0] * 3, [406.0] * 3]
+
+
+def test_it_is_saved(tmp_path: Path) -> None:
+    held = types.SimpleNamespace(s=(wg.zeros(3), (wg.ones(3), None)))
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        held.s = held.s[0] + x, (held.s[1][0] * 2 + held.s[0], None)
+        return held.s[0] + held.s[1][0]
+
+    x = np.arange(3, dtype=np.float32)
+    for _ in range(3):
+        step(wg.asarray(x))
+    step.save(tmp_path / "saved.py")
+    saved = runpy.run_path(str(tmp_path / "saved.py"))
+    for _ in range(3):
+        assert saved["step"](x).tolist() == step(wg.asarray(x)).tolist()
