@@ -22,6 +22,7 @@ from tests.compiler.capture.changing import (
     Plain,
     Scale,
     Settings,
+    Slotted,
     agree,
     compiled_of,
     defined,
@@ -218,6 +219,24 @@ def _of_attributes() -> Iterator[Case]:
     )
     meta = type("Meta", (type,), {"__module__": __name__, "by": 2.0})
     made = meta("Made", (), {"__module__": __name__})
+    shaped = types.SimpleNamespace(shape=(2, 3), ndim=2, size=6)
+    for read, change in {
+        np.shape: lambda: setattr(shaped, "shape", (4, 3)),
+        np.ndim: lambda: setattr(shaped, "ndim", 5),
+        np.size: lambda: setattr(shaped, "size", 7),
+    }.items():
+        yield (
+            f"np.{read.__name__} of an object",
+            _reading(lambda x, read=read: x * total(x, np.atleast_1d(read(shaped)).tolist())),
+            change,
+        )
+    slotted = Slotted()
+    slotted.thing, slot = 2.0, vars(Slotted)["thing"]
+    yield (
+        "a slot's descriptor",
+        _reading(lambda x: x * slot.__get__(slotted)),
+        lambda: setattr(slotted, "thing", 3.0),
+    )
     yield "a metaclass", _reading(lambda x: x * made.by), lambda: setattr(meta, "by", 3.0)
     config = Settings([1.0])
     yield (

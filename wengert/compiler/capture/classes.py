@@ -70,6 +70,7 @@ def _foreign_module(walk: "Walk", x: ModuleType, held: dict[str, Any], name: str
             else:
                 walk.fact(place.name, Identity(value))
                 walk.state.held.append((place, value))
+                walk.found.reached(value)
                 if isinstance(value, abc.ABCMeta):
                     walk.abstract()
         elif type(value) in PLAIN and walk.named.wants(x, key) and key[:2] != "__":

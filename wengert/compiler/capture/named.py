@@ -4,8 +4,10 @@ import builtins
 import dataclasses
 from collections.abc import Iterable
 from copy import copy
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from wengert.compiler.capture.places import NUMBERS, Missing, Place, is_array
 from wengert.compiler.capture.reads import Chain, Reads, reads
@@ -100,6 +102,11 @@ class Named:
             else:
                 self.follow(_root(function, root, name), path)
 
+    def reached(self, x: Any) -> None:
+        """Add the attribute that a function reads which has its name, such as ``np.shape``."""
+        if type(x) in _NAMED_AFTER:
+            self.names.add(x.__name__)
+
     def of(self, x: object) -> None:
         """Mark the attributes that methods of an object's class read from it."""
         for cls in type(x).__mro__:
@@ -134,6 +141,8 @@ class Named:
             x = found
 
 
+#: The classes of NumPy's functions and of slots.
+_NAMED_AFTER = (type(np.shape), MemberDescriptorType)
 #: Classes written in C with the usual attribute lookup.
 _USUAL = (SimpleNamespace,)
 

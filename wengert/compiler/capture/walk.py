@@ -297,6 +297,7 @@ class Walk:
     def opaque(self, x: Any, name: str) -> None:
         """Guard an object by its identity alone."""
         self.fact(name, Identity(x))
+        self.found.reached(x)
         if isinstance(x, operator.attrgetter | operator.methodcaller):
             for path in x.__reduce__()[1]:
                 self.found.names.update(str(path).split("."))
