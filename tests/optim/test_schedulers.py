@@ -182,6 +182,43 @@ def test_sixty_epochs_have_pytorchs_rates(case: Any, kind: str) -> None:
         assert group.keys() == other.keys() - beyond
 
 
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+@pytest.mark.parametrize("case", ALL)
+@pytest.mark.filterwarnings("ignore:wg.compile has recorded", "ignore:Detected call")
+def test_a_compiled_step_steps_the_schedule_too(case: Any, kind: str) -> None:
+    courses = []
+    for compiles in (False, True):
+        optimiser = ours(kind)
+        scheduler = make(lr_scheduler, optimiser, case)
+        weights = [group["params"][0] for group in optimiser.param_groups]
+
+        def step(
+            x: Any, *given: Any, optimiser: Any = optimiser, scheduler: Any = scheduler
+        ) -> Any:
+            optimiser.zero_grad()
+            loss = wg.sum(weights[0] * x + weights[1] ** 2)  # noqa: B023
+            loss.backward()
+            optimiser.step()
+            scheduler.step(*given)
+            return loss
+
+        call: Any = wg.compile(step, cache_size=40) if compiles else step
+        course = []
+        for epoch in range(30):
+            given = (figure(epoch),) if "plateau" in type(scheduler).__name__.lower() else ()
+            loss = call(wg.asarray([0.5, 1.0 + epoch % 3]), *given)
+            rates = scheduler.get_last_lr()
+            groups = [
+                {k: v for k, v in group.items() if k != "params"}
+                for group in optimiser.param_groups
+            ]
+            course.append((loss.tolist(), *[w.tolist() for w in weights], rates, repr(groups)))
+        courses.append((course, repr(scheduler.state_dict())))
+        if compiles and not case[0].startswith("ReduceLROnPlateau"):
+            assert "eagerly" not in str(call.report), call.report
+    assert courses[0] == courses[1]
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("case", ALL)
 def test_a_resumed_schedule_goes_on(case: Any) -> None:
