@@ -127,7 +127,7 @@ CALLS = {
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("times", [0.4, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [0.4, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CALLS)
 def test_interrupted_calls_leave_one_state_whole(
     name: str, times: float, monkeypatch: pytest.MonkeyPatch

@@ -282,7 +282,7 @@ def check_arguments(call: Any, arguments: Any) -> None:
 def _changed(call: Any, what: str, name: str) -> TraceError:
     return TraceError(
         f"{_line_that_sets(call.function, name)}: the compiled function changes {what}, which a "
-        "replay would not do. Return the value, or hold it in a Tensor"
+        "replay would not do. Return the value, or hold it in a Tensor or a tuple of Tensors"
     )
 
 
