@@ -91,5 +91,6 @@ def test_steps(name: str, rank: int) -> None:
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("name", STEPS)
 def test_steps_after_one_another(name: str, rank: int) -> None:
-    for other in ("clip", "conj", "z * conj", "-z * z", "z + zeros", "number - real", "1j * z"):
+    others = "clip", "conj", "z * conj", "-z * z", "z + zeros", "number - real", "1j * z"
+    for other in others[rank::2]:
         _compare(lambda z, after=STEPS[other]: after(STEPS[name](z)), rank)

@@ -136,7 +136,7 @@ def close(xs: list[Any], ys: list[Any]) -> None:
 
 
 #: Programs for each backend and dtype, which the thorough profile doubles.
-COUNTS = {"numpy": (160, 60), "torch": (15, 6), "array_api_strict": (12, 6), "jax": (2, 2)}
+COUNTS = {"numpy": (100, 40), "torch": (15, 6), "array_api_strict": (12, 6), "jax": (2, 2)}
 #: Half of them run twice more, with a backward pass inside and outside.
 DTYPES = ("float64", "float32", "complex128")
 

@@ -529,8 +529,10 @@ def test_a_compiled_step_goes_on_from_what_was_loaded(backend, path):
         optimizer.step()
         return loss
 
+    steps = 2 if backend.name == "dask" else 3  # its graph grows with each, and runs as a whole
+
     def losses():
-        return [compiled(x).item() for _ in range(3)]
+        return [compiled(x).item() for _ in range(steps)]
 
     losses()
     wg.save(path, model=model, optimizer=optimizer, generator=True)

@@ -25,7 +25,7 @@ def no_collector():
 
 
 @pytest.mark.slow
-def test_a_million_operations_record_differentiate_and_are_freed():
+def test_a_million_operations_record_differentiate_and_are_freed(no_collector):
     before = sys.getrecursionlimit()
     x = wg.tensor([1.0], dtype=wg.float64, requires_grad=True)
     y = x
