@@ -1,5 +1,6 @@
 """Schedulers against PyTorch's, with saved and resumed state, and in compiled steps."""
 
+import copy
 import json
 import math
 import warnings
@@ -482,3 +483,16 @@ def test_a_group_more_for_a_plateau() -> None:
             scheduler.step(2.0)
             assert scheduler.get_last_lr() == pytest.approx([0.01, 0.01, 0.01])
             assert not scheduler.in_cooldown
+
+
+def test_copies_and_states_have_rates_of_their_own() -> None:
+    optimiser = ours()
+    scheduler = lr_scheduler.ExponentialLR(optimiser, 0.5)
+    other, kept = copy.copy(scheduler), scheduler.get_last_lr()
+    state = {**scheduler.state_dict(), "_last_lr": (0.1, 0.05)}
+    advance(optimiser, scheduler, range(1))
+    assert other.get_last_lr() == kept == [0.1, 0.05]
+    scheduler.load_state_dict(state)
+    assert scheduler.get_last_lr() == [0.1, 0.05]
+    advance(optimiser, scheduler, range(2))
+    assert state["_last_lr"] == (0.1, 0.05)

@@ -95,6 +95,9 @@ class LRScheduler:
         finally:
             self._is_initial = False
 
+    def __getstate__(self) -> dict[str, Any]:  # a copy has rates of its own
+        return {**vars(self), "_last_lr": self.get_last_lr()}
+
     def state_dict(self) -> dict[str, Any]:
         """Return all attributes but the optimiser; of functions nothing, of callables their own."""
         return {k: _saved(x) for k, x in vars(self).items() if k not in self._left_out}
@@ -273,4 +276,4 @@ def _restored(held: Any, saved: Any) -> Any:
         return held
     if isinstance(held, Counter):  # JSON makes its keys strings
         return Counter({int(step): count for step, count in saved.items()})
-    return [*saved] if type(saved) is list else saved  # which `step` changes
+    return [*saved] if isinstance(held, list) else saved  # `step` changes the list

@@ -1,5 +1,7 @@
 """Tuples of Tensors that a function replaces are state: each call reads the present one."""
 
+import collections
+import functools
 import runpy
 import threading
 import types
@@ -275,3 +277,234 @@ def test_it_is_saved(tmp_path: Path) -> None:
     saved = runpy.run_path(str(tmp_path / "saved.py"))
     for _ in range(3):
         assert saved["step"](x).tolist() == step(wg.asarray(x)).tolist()
+
+
+# -- what else holds the Tensors, or the tuple -----------------------------------------------------
+
+A = wg.zeros(3)
+
+
+def _in_a_tuple(held: Any) -> Callable[[Any], Any]:
+    held.first = (A,)
+    return lambda x: held.first[0] + x
+
+
+def _in_a_named_tuple(held: Any) -> Callable[[Any], Any]:
+    held.first = State(A, 1)
+    return lambda x: held.first.h + x
+
+
+def _in_a_default(held: Any) -> Callable[[Any], Any]:
+    def use(x: Any, first: Any = A) -> Any:
+        return first + x
+
+    return use
+
+
+def _in_a_partial(held: Any) -> Callable[[Any], Any]:
+    return functools.partial(wg.add, A)
+
+
+def _in_a_method(held: Any) -> Callable[[Any], Any]:
+    return A.add
+
+
+FIXED = [_in_a_tuple, _in_a_named_tuple, _in_a_default, _in_a_partial, _in_a_method]
+
+
+@pytest.mark.parametrize("tupled", [True, False])
+@pytest.mark.parametrize("fix", FIXED)
+@pytest.mark.parametrize("check", [0, 1, None])
+def test_the_tensor_elsewhere_stays_what_it_was(fix: Any, tupled: bool, check: int | None) -> None:
+    answers = []
+    for compiles in (False, True):
+        held = types.SimpleNamespace()
+        use = fix(held)
+        held.s, held.a, held.b = (A, wg.ones(3)), A, wg.ones(3)
+
+        def exchanging(x: Any, held: Any = held, use: Any = use) -> Any:
+            held.s = held.s[1] * 1, held.s[0]
+            return use(x)
+
+        def in_places(x: Any, held: Any = held, use: Any = use) -> Any:
+            held.a, held.b = held.b, held.a
+            return use(x)
+
+        step = exchanging if tupled else in_places
+        call: Any = wg.compile(step, check=check) if compiles else step
+        found = []
+        for i in range(9):
+            if i in (4, 6, 7):
+                held.s, held.a, held.b = (wg.full(3, 100.0), held.s[1]), held.b, held.a
+            if i == 8:
+                held.s = A, A
+            found.append(call(wg.full(3, float(i))).tolist())
+        answers.append(found)
+    assert answers[0] == answers[1]
+
+
+def _asks(held: Any, x: Any) -> Any:
+    r = x * 1 if held.s is held.t else x * 100
+    held.s = held.s[0] + x, held.s[1]
+    held.t = held.s[0] * 1, held.s[1]
+    return r
+
+
+def _asks_for_the_first(held: Any, x: Any) -> Any:
+    r = x * 1 if held.s is held.first else x * 100
+    held.s = held.s[0] + x, held.s[1]
+    return r
+
+
+def _puts_one_in_two(held: Any, x: Any) -> Any:
+    r = x * 1 if held.s is held.t else x * 100
+    held.s = held.t = held.s[0] + x, held.s[1]
+    return r
+
+
+def _hands_on(held: Any, x: Any) -> Any:
+    r = x * 1 if held.s is held.t else x * 100
+    held.t = held.s
+    held.s = held.s[0] + x, held.s[1]
+    return r
+
+
+@pytest.mark.parametrize("check", [0, 1, None])
+@pytest.mark.parametrize("body", [_asks, _asks_for_the_first, _puts_one_in_two, _hands_on])
+def test_code_may_ask_which_tuple_it_is(body: Any, check: int | None) -> None:
+    answers = []
+    for compiles in (False, True):
+        u, v = wg.zeros(3), wg.zeros(3)
+        held = types.SimpleNamespace(s=(u, v), t=(u, v), first=(u, v))
+
+        def step(x: Any, held: Any = held) -> Any:
+            return body(held, x)
+
+        call: Any = wg.compile(step, check=check) if compiles else step
+        found = []
+        for i in range(10):
+            if i == 4:
+                held.t = held.s
+            if i == 6:
+                held.s = held.first
+            if i == 8:
+                held.first = held.s
+            found.append((call(wg.full(3, float(i))).tolist(), held.s is held.t))
+        answers.append(found)
+    assert answers[0] == answers[1]
+
+
+def test_it_may_begin_anew_with_each_sequence() -> None:
+    held = types.SimpleNamespace(first=(wg.zeros(3), wg.ones(3)), s=None)
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        held.s = held.s[0] + x, held.s[1]
+        return held.s[0] * 2
+
+    for _ in range(6):
+        held.s = held.first
+        found = [step(wg.ones(3)).tolist() for _ in range(4)]
+        assert found == [[2.0 * i] * 3 for i in range(1, 5)]
+    assert step.report.recordings <= 4
+    assert "ran eagerly" not in str(step.report)
+
+
+def test_alike_places_are_two(tmp_path: Path) -> None:
+    def counter() -> Any:
+        h = (wg.zeros(()),)
+
+        def f(x: Any) -> Any:
+            nonlocal h
+            h = (h[0] + x,)
+            return h[0] * 1
+
+        return f
+
+    one, two = counter(), counter()
+    alike_ones = [types.SimpleNamespace(s=(wg.zeros(3), wg.zeros(3))) for _ in range(2)]
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        for i, held in enumerate(alike_ones):
+            held.s = held.s[0] + i, held.s[1] + x
+        return wg.stack(
+            [one(x), two(x * 2), *[wg.sum(held.s[0] + held.s[1]) for held in alike_ones]]
+        )
+
+    found = [step(wg.asarray(1.0)).tolist() for _ in range(3)]
+    assert found == [[i, 2 * i, 3 * i, 6 * i] for i in (1, 2, 3)]
+    assert "ran eagerly" not in str(step.report)
+    step.save(tmp_path / "saved.py")
+    saved = runpy.run_path(str(tmp_path / "saved.py"))["step"]
+    for _ in range(3):
+        assert saved(np.float32(1.0)).tolist() == step(wg.asarray(1.0)).tolist()
+
+
+class Turned(State):
+    """A named tuple that shows its parts in another order."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Any:
+        return iter((self.c, self.h))
+
+
+OTHERS: dict[str, Callable[[Any, Any], Any]] = {
+    "of another order": lambda s, x: Turned(s.h + x, s.c * 0.5),
+    "a leaf": lambda s, x: State((s.h.detach() + x).requires_grad_(), s.c),
+    "a parameter": lambda s, x: State(wg.nn.Parameter(s.h.detach() + x), s.c),
+}
+
+
+@pytest.mark.parametrize("check", [0, 1, None])
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_a_replay_would_not_make_is_not_compiled(name: str, check: int | None) -> None:
+    results = []
+    for compiles in (False, True):
+        first = (Turned if "order" in name else State)(wg.zeros(3), wg.ones(3))
+        held = types.SimpleNamespace(s=first)
+
+        def step(x: Any, held: Any = held) -> Any:
+            held.s = OTHERS[name](held.s, x)
+            return x * 2
+
+        call: Any = wg.compile(step, check=check) if compiles else step
+        for _ in range(4):
+            call(wg.ones(3))
+        results.append([(type(part), part.requires_grad, part.tolist()) for part in tuple(held.s)])
+    assert results[0] == results[1]
+    assert "ran eagerly" in str(call.report)
+
+
+def test_a_leaf_at_a_place_of_its_own_is_not_compiled() -> None:
+    for check in (0, 1):
+        held = types.SimpleNamespace(h=wg.zeros(3))
+
+        @wg.compile(check=check)
+        def step(x: Any, held: Any = held) -> Any:
+            held.h = (held.h.detach() + x).requires_grad_()
+            return x * 2
+
+        for _ in range(4):
+            step(wg.ones(3))
+            assert held.h.requires_grad
+        assert "a leaf that requires grad" in str(step.report)
+
+
+def test_the_tuple_is_read_once() -> None:
+    """Others may replace it meanwhile: no call sees a part of one and a part of the next."""
+    held = collections.defaultdict(int, s=(wg.zeros(3), wg.zeros(3)))
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        h, c = held["s"]
+        held["s"] = h + x, c + x
+        return h - c
+
+    for _ in range(4):
+        step(wg.ones(3))
+    (replay,) = step._replays
+    call, state = step.looked((wg.ones(3),), {})
+    source, _ = replay._glue(replay.pool).function(state, call.leaves)
+    assert source.count("'s', MISS)") == 1

@@ -21,11 +21,14 @@ __all__ = [
     "tuple_parts",
     "visit_container",
     "visit_tuple",
+    "which_tuples",
     "whole",
 ]
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 
+#: What looks at a tuple's parts.
+_OF_TUPLES = ("__iter__", "__getitem__", "__len__")
 #: Containers with more elements are refused as data.
 LARGEST = 10_000
 #: Lists with more elements are guarded by one comparison.
@@ -91,6 +94,15 @@ def visit_tuple(walk: "Walk", x: tuple[Any, ...], place: Place) -> None:
         walk.visit(part, at.name, at)
 
 
+def which_tuples(walk: "Walk") -> None:
+    """Add which other tuples those are that calls replace, since code may ask by ``is``."""
+    state = walk.state
+    others = [(state.called.get(id(x), ""), x) for x in state.objects if isinstance(x, tuple)]
+    for k, (place, held, _) in enumerate(state.tuples):
+        before = [(each.place.name, each.held) for each in state.tuples[:k]]
+        walk.fact(place.name, tuple([name for name, x in (*before, *others) if x is held]))
+
+
 def tuple_parts(x: Any) -> dict[tuple[int, ...], Any]:
     """All parts of nested tuples by path, the tuple itself included."""
     return dict(_items(x))
@@ -105,10 +117,10 @@ def of_one_structure(x: Any, y: Any) -> bool:
         return isinstance(x, Tensor) and isinstance(y, Tensor)
     if not isinstance(x, tuple):
         return type(x) in PLAIN and same(x, y)
+    named = hasattr(x, "_fields") and not hasattr(x, "__dict__") and not whole(x)
     return (
         type(x) is type(y)
-        and (type(x) is tuple or (hasattr(x, "_fields") and not hasattr(x, "__dict__")))
-        and not whole(x)
+        and (type(x) is tuple or named)
         and len(x) == len(y)
         and all(map(of_one_structure, x, y))
     )
@@ -135,7 +147,9 @@ def whole(x: Any) -> bool:
 @functools.cache
 def _makes_more(kind: Any) -> bool:
     if issubclass(kind, tuple):
-        return hasattr(kind, "_fields") and "_fields" not in vars(kind) and "__new__" in vars(kind)
+        own = any(getattr(kind, key) is not getattr(tuple, key) for key in _OF_TUPLES)
+        made = hasattr(kind, "_fields") and "_fields" not in vars(kind) and "__new__" in vars(kind)
+        return own or made
     known: Any = vars(kind)
     return (
         "__dataclass_params__" not in known

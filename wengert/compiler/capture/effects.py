@@ -146,6 +146,9 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
             continue
         if at.place.kind != "part":
             effects.append(_moved(call, Ref("place", i), at.place, now, values))
+    # A replay makes each anew, so that none may be another one, which code could see by `is`.
+    known = {id(x) for _, held, _ in call.state.tuples for x in tuple_parts(held).values()}
+    known |= {id(x) for x in call.state.objects}
     for place, held, parts in call.state.tuples:
         now = place.get()
         if now is held:
@@ -153,6 +156,13 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
         if not of_one_structure(held, now):
             raise _changed(call, f"the structure of {place.name}", place.name)
         found = tuple_parts(now)
+        made = {id(x) for x in found.values() if isinstance(x, tuple) and x}
+        if not known.isdisjoint(made):
+            raise TraceError(
+                f"{place.name} gets a tuple that is at another place, too, where a replay would "
+                "make two; make one for each"
+            )
+        known |= made
         for path, i in parts.items():
             at = call.state.parts[i]
             effects.append(_moved(call, Ref("part", i), at, found[path], values))
@@ -163,7 +173,12 @@ def _moved(call: Any, ref: Ref, place: Place, now: Tensor, values: list[Any]) ->
     """The effect that there is another Tensor at a place; a new one is added to ``values``."""
     if id(now) in call.known:
         return Effect(ref, call.output(now._array), tensor=call.known[id(now)])
-    if now._node is not None and not isinstance(now._node, AccumulateGrad):
+    if type(now) is not Tensor or isinstance(now._node, AccumulateGrad):
+        what = "a leaf that requires grad" if type(now) is Tensor else f"a {type(now).__name__}"
+        raise TraceError(
+            f"{place.name} gets {what}, where a replay would put a Tensor; make it outside"
+        )
+    if now._node is not None:
         raise TraceError(
             f"{place.name} keeps a Tensor with the graph of what it was computed from, into which "
             "a later call would run; detach it"

@@ -79,6 +79,11 @@ class Place(NamedTuple):
         return id(self.whole.owner), self.whole.key
 
     @property
+    def spot(self) -> tuple[Any, ...]:
+        """The owner's identity, the key, and the path in a tuple: equal for the same place."""
+        return *self.at, self.key if self.kind == "part" else ()
+
+    @property
     def whole(self) -> "Place":
         """The place that is set with this one: of a part the tuple's."""
         found: Place = self.owner if self.kind == "part" else self
@@ -112,9 +117,9 @@ class Place(NamedTuple):
             cls.__setattr__(self.owner, self.key, value)
 
     def reading(self, bind: Callable[[Any], str]) -> str:
-        """The expression that reads the place; ``bind`` gives names to objects."""
+        """The expression that reads the place; ``bind`` gives names to objects, and to tuples."""
         if self.kind == "part":
-            return self.whole.reading(bind) + "".join([f"[{index}]" for index in self.key])
+            return bind(self.owner) + "".join([f"[{index}]" for index in self.key])
         held = vars(self.owner) if self.kind == "class" else self.owner
         owner = bind(held)
         if self.kind == "attribute":
@@ -126,7 +131,7 @@ class Place(NamedTuple):
     def writing(self, value: str, bind: Callable[[Any], str]) -> str:
         """The statement that stores a value there."""
         if self.kind == "part":  # of a tuple of numbers
-            at, (index,) = self.whole.reading(bind), self.key
+            at, (index,) = bind(self.owner), self.key
             return self.whole.writing(f"(*{at}[:{index}], {value}, *{at}[{index + 1}:])", bind)
         owner = bind(self.owner)
         if self.kind == "item":
@@ -290,6 +295,9 @@ class State:
         user's code changes.
     shares : list of int
         For each number the first one that it has to equal: an optimiser's counters.
+    fixed : set of int
+        Identities of Tensors that are somewhere where no guard looks: parts of other tuples,
+        defaults.
     tuples : list of Replaced
         Tuples of Tensors that the user's code replaces.
     parts : list of Place
@@ -318,6 +326,7 @@ class State:
         self.options = WalkOptions()
         self.numbers: list[Place] = []
         self.shares: list[int] = []
+        self.fixed: set[int] = set()
         self.tuples: list[Replaced] = []
         self.parts: list[Place] = []
         self.facts: list[Fact] = []

@@ -31,6 +31,7 @@ from wengert.compiler.capture.containers import (
     of_one_structure,
     visit_container,
     visit_tuple,
+    which_tuples,
 )
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import (
@@ -125,6 +126,7 @@ def find_state(
                 "to call"
             ) from None
         if walk.found == named:
+            which_tuples(walk)
             return walk.state
         named = walk.found
 
@@ -243,6 +245,8 @@ class Walk:
                 owner = place.owner
             self.found.owners.add((id(x.__code__), 0 if owner is None else id(owner)))
         given = False
+        if isinstance(x, Tensor) and (place is None or looked_at):
+            self.state.fixed.add(id(x))
         if place is not None and not looked_at:
             given = self._is_input(x, place)
             if not given:

@@ -128,7 +128,7 @@ def _reading(name: str, ref: Ref, state: State) -> Ref:
     if ref.kind == "part":
         part = state.parts[ref.index]
         for i, tensor in enumerate(state.tensors):
-            if tensor.place == part:
+            if tensor.place is not None and tensor.place.spot == part.spot:
                 return Ref("tensor", i)
         raise ValueError(
             f"{name} can't be saved: {part.name} is at first a Tensor of another place"

@@ -115,6 +115,7 @@ class Glue:
         self._tensors = [f"t{i}" for i in range(len(state.tensors))]
         for name, at in zip(self._tensors, state.tensors, strict=True):
             self.names[name] = at.tensor
+        self._tuples()
         self._moved()
         self._arguments(args, leaves)
         self._reach()
@@ -173,11 +174,19 @@ class Glue:
 
     def _at(self, place: Place) -> str:
         """An expression for what is at a place."""
-        key = (id(place.owner), id(place.key), place.kind)
+        key = self._key(place)
         found = self._places.get(key)
         if found is None:
-            found = self._places[key] = place.reading(self._bind)
+            found = self._places[key] = place.reading(self._named)
         return found
+
+    @staticmethod
+    def _key(place: Place) -> tuple[int, int, str]:
+        return id(place.owner), id(place.key), place.kind
+
+    def _named(self, x: Any) -> str:
+        """An expression for an object, or for what is at a place."""
+        return self._at(x) if type(x) is Place else self._bind(x)
 
     def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
         state, signature = self._state, self._signature
@@ -249,9 +258,9 @@ class Glue:
         """Guard the objects and values that the function reaches."""
         state = self._state
         moved = {id(state.tensors[i].tensor): f"t{i}" for i in self._replaced()}
-        skipped = {(place.at, place.key) for place in map(self._place, self._replaced())}
+        skipped = {self._place(i).spot for i in self._replaced()}
         for place, x in state.held:
-            if (place.at, place.key) in skipped:  # each call puts another Tensor there
+            if place.spot in skipped:  # each call puts another Tensor there
                 continue
             if type(x) in PLAIN or isinstance(x, np.generic):
                 self._exactly(self._at(place), x)
@@ -262,8 +271,7 @@ class Glue:
             else:
                 self._check(f"{self._bind(place)}.get() is not {self._bind(Missing)}")
         for changed, objects in state.tests:
-            given = [self._at(x) if type(x) is Place else self._bind(x) for x in objects]
-            self._check(changed.format(*given))
+            self._check(changed.format(*map(self._named, objects)))
 
     def _exactly(self, at: str, x: Any) -> None:
         """Guard a plain value, by identity first and then bitwise."""
@@ -276,19 +284,42 @@ class Glue:
     def _replaced(self) -> list[int]:
         """Tensors of the state that each call replaces by others."""
         state, effects = self._state, self._found.effects
-        parts = [state.parts[e.ref.index] for e in effects if e.ref.kind == "part"]
+        parts = {state.parts[e.ref.index].spot for e in effects if e.ref.kind == "part"}
         moved = {e.ref.index for e in effects if e.ref.kind == "place"}
-        return [i for i, at in enumerate(state.tensors) if i in moved or at.place in parts]
+        return [
+            i
+            for i, at in enumerate(state.tensors)
+            if i in moved or (at.place is not None and at.place.spot in parts)
+        ]
 
     def _place(self, i: int) -> Place:
         return self._state.place("place", i)
+
+    def _tuples(self) -> None:
+        """Read each tuple that calls replace, once, and guard which other tuple it is."""
+        tuples = self._state.tuples
+        for k, each in enumerate(tuples):
+            self._checks.append(f"s{k} = {self._at(each.place)}")
+            self._places[self._key(each.place)] = f"s{k}"
+            for j, other in enumerate(tuples[:k]):
+                self._check(f"(s{k} is s{j}) is not {each.held is other.held}")
+            others = [x for x in self._state.objects if isinstance(x, tuple)]
+            apart = [x for x in others if x is not each.held]
+            if len(apart) < len(others):
+                self._check(f"s{k} is not {self._bind(each.held)}")
+            elif others:
+                self._bind(apart)  # which keeps them and their identities
+                self._check(f"id(s{k}) in {self._bind(frozenset(map(id, apart)))}")
 
     def _moved(self) -> None:
         """Read the Tensors that each call replaces."""
         kinds, replaced = self._signature["a Tensor of the state"], self._replaced()
         for i in replaced:
             self._checks.append(f"t{i} = {self._at(self._place(i))}")
-            self._check(f"type(t{i}) is not {self._bind(type(self._state.tensors[i].tensor))}")
+            tensor = self._state.tensors[i].tensor
+            self._check(f"type(t{i}) is not {self._bind(type(tensor))}")
+            if id(tensor) in self._state.fixed:
+                self._check(f"t{i} is not {self._bind(tensor)}")
         for i in replaced:
             for j, kind in enumerate(kinds):
                 if j != i and kind == kinds[i] and not (j in replaced and j < i):
@@ -451,11 +482,11 @@ class Glue:
                     yield f"{name}._grad._array = {out}"
             else:
                 out = self._moving(effect) if ref.kind == "place" else out
-                yield self._state.place(*ref).writing(out, self._bind)
+                yield self._state.place(*ref).writing(out, self._named)
         changed = {x.ref.index for x in found.effects if x.ref.kind == "part"}
         for k, (place, _, indices) in enumerate(self._state.tuples):
             if not changed.isdisjoint(indices.values()):
-                yield place.writing(f"p{k}", self._bind)
+                yield place.writing(f"p{k}", self._named)
 
     def _counts(self) -> Generator[str, None, set[int]]:
         """The lines that count in the user's numbers, as ``n += 1`` does.
@@ -484,9 +515,9 @@ class Glue:
         for output, value in zip(found.gives, found.program.outputs, strict=True):
             place = numbers[changed[output].index]
             if reads[value] <= {changed[output]} and len(own[value]) < SHORT:
-                alone.append(place.writing(own[value], self._bind))
+                alone.append(place.writing(own[value], self._named))
             else:
-                together.append(place.writing(several[value], self._bind))
+                together.append(place.writing(several[value], self._named))
         if together:
             yield from (*lines, *together)
         yield from alone
