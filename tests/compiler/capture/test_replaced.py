@@ -318,13 +318,13 @@ FIXED = [_in_a_tuple, _in_a_named_tuple, _in_a_default, _in_a_partial, _in_a_met
 def test_the_tensor_elsewhere_stays_what_it_was(fix: Any, tupled: bool, check: int | None) -> None:
     answers = []
     for compiles in (False, True):
-        held = types.SimpleNamespace()
+        # Those that are replaced come first, so that the Tensor is found there.
+        held = types.SimpleNamespace(s=(A, wg.ones(3)), a=A, b=wg.ones(3))
         use = fix(held)
-        held.s, held.a, held.b = (A, wg.ones(3)), A, wg.ones(3)
 
         def exchanging(x: Any, held: Any = held, use: Any = use) -> Any:
-            held.s = held.s[1] * 1, held.s[0]
-            return use(x)
+            held.s = held.s[0], held.s[1] + x
+            return held.s[0] + use(x)
 
         def in_places(x: Any, held: Any = held, use: Any = use) -> Any:
             held.a, held.b = held.b, held.a
@@ -335,7 +335,7 @@ def test_the_tensor_elsewhere_stays_what_it_was(fix: Any, tupled: bool, check: i
         found = []
         for i in range(9):
             if i in (4, 6, 7):
-                held.s, held.a, held.b = (wg.full(3, 100.0), held.s[1]), held.b, held.a
+                held.s = wg.full(3, 100.0 * i), held.s[1]
             if i == 8:
                 held.s = A, A
             found.append(call(wg.full(3, float(i))).tolist())
