@@ -319,7 +319,8 @@ def test_the_tensor_elsewhere_stays_what_it_was(fix: Any, tupled: bool, check: i
     answers = []
     for compiles in (False, True):
         # Those that are replaced come first, so that the Tensor is found there.
-        held = types.SimpleNamespace(s=(A, wg.ones(3)), a=A, b=wg.ones(3))
+        places = {"s": (A, wg.ones(3))} if tupled else {"a": A, "b": wg.ones(3)}
+        held = types.SimpleNamespace(**places)
         use = fix(held)
 
         def exchanging(x: Any, held: Any = held, use: Any = use) -> Any:
@@ -335,7 +336,7 @@ def test_the_tensor_elsewhere_stays_what_it_was(fix: Any, tupled: bool, check: i
         found = []
         for i in range(9):
             if i in (4, 6, 7):
-                held.s = wg.full(3, 100.0 * i), held.s[1]
+                held.s = wg.full(3, 100.0 * i), wg.ones(3)
             if i == 8:
                 held.s = A, A
             found.append(call(wg.full(3, float(i))).tolist())
