@@ -419,7 +419,7 @@ class Counted:
     def close(self):
         self.n += self.by
 
-    def mean(self, axis=None, dtype=None, out=None):
+    def max(self, axis=None, out=None):
         return self.by
 
 
@@ -435,7 +435,7 @@ def given(made, use):
 
 CALLED_BY_OTHERS = {
     "closing": lambda held: partial(closed, held),
-    "a method of NumPy's name": lambda held: lambda x: x * np.mean(held),
+    "a method of another name": lambda held: lambda x: x * np.amax(held),
     "a ufunc": lambda held: given(np.frompyfunc(lambda v: v * held.by, 1, 1), lambda u: u(1)),
     "a property": lambda held: given(property(lambda _: held.by), lambda p: p.fget(None)),
 }

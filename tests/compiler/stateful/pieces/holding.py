@@ -33,13 +33,12 @@ PIECES: list[Piece] = [
     ),
     Piece(
         "a tuple that is replaced",
-        "@s = (h.detach() + @s[1], @s[0] * 0.5)\nh = h + @s[1]",
-        {"s": ("(wg.zeros((1, 4)), wg.ones((1, 4)))", "(wg.randn(4),) * 2")},
+        "@s = (wg.sum(h, axis=0).detach() + @s[1], @s[0] * 0.5)\nh = h + @s[1]",
+        {"s": ("(wg.zeros(4), wg.ones(4))", "(wg.randn(4), wg.randn(4))")},
         changes=(
             "@s = @s[::-1]",
             "@s = @s[0], @s[0]",
-            "@s = @s[1].detach(), wg.ones(4)",
-            "@s = [*@s]",
+            "@s = @s[1] * 2, wg.ones(4)",
             "@s[0].mul_(0.5)  # free",
         ),
         pure=False,
