@@ -370,8 +370,23 @@ def _hands_on(held: Any, x: Any) -> Any:
     return r
 
 
+def _exchanges(held: Any, x: Any) -> Any:
+    held.s, held.t = held.t, held.s
+    return held.s[0] + x if held.s is held.first else held.t[1] - x
+
+
+def _puts_an_old_one_in_two(held: Any, x: Any) -> Any:
+    held.first = held.s
+    held.t = held.s
+    held.s = held.first[0] + x, held.first[1]
+    return held.t[0] * (2 if held.t is held.first else 3)
+
+
 @pytest.mark.parametrize("check", [0, 1, None])
-@pytest.mark.parametrize("body", [_asks, _asks_for_the_first, _puts_one_in_two, _hands_on])
+@pytest.mark.parametrize(
+    "body",
+    [_exchanges, _puts_an_old_one_in_two, _asks, _asks_for_the_first, _puts_one_in_two, _hands_on],
+)
 def test_code_may_ask_which_tuple_it_is(body: Any, check: int | None) -> None:
     answers = []
     for compiles in (False, True):
@@ -393,6 +408,7 @@ def test_code_may_ask_which_tuple_it_is(body: Any, check: int | None) -> None:
             found.append((call(wg.full(3, float(i))).tolist(), held.s is held.t))
         answers.append(found)
     assert answers[0] == answers[1]
+    assert "ran eagerly" not in str(call.report)
 
 
 def test_it_may_begin_anew_with_each_sequence() -> None:

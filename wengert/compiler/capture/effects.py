@@ -4,7 +4,7 @@ import gc
 import linecache
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -146,27 +146,39 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
             continue
         if at.place.kind != "part":
             effects.append(_moved(call, Ref("place", i), at.place, now, values))
-    # A replay makes each anew, so that none may be another one, which code could see by `is`.
-    known = {id(x) for _, held, _ in call.state.tuples for x in tuple_parts(held).values()}
-    known |= {id(x) for x in call.state.objects}
-    for place, held, parts in call.state.tuples:
+    effects += _of_tuples(call, values)
+    return effects, values
+
+
+def _of_tuples(call: Any, values: list[Any]) -> Iterator[Effect]:
+    """The changes of tuples: which are new, and which are others that there are."""
+    tuples = call.state.tuples
+    before = {id(held): k for k, (_, held, _) in enumerate(tuples)}
+    made: dict[int, int] = {}
+    known = {id(x) for x in call.state.objects}
+    known |= {id(x) for _, held, _ in tuples for x in tuple_parts(held).values()}
+    for k, (place, held, parts) in enumerate(tuples):
         now = place.get()
         if now is held:
             continue
         if not of_one_structure(held, now):
             raise _changed(call, f"the structure of {place.name}", place.name)
         found = tuple_parts(now)
-        made = {id(x) for x in found.values() if isinstance(x, tuple) and x}
-        if not known.isdisjoint(made):
-            raise TraceError(
-                f"{place.name} gets a tuple that is at another place, too, where a replay would "
-                "make two; make one for each"
-            )
-        known |= made
+        if id(now) in before:
+            yield Effect(Ref("tuple", k), None, tensor=before[id(now)])
+        elif id(now) in made:
+            yield Effect(Ref("twin", k), None, tensor=made[id(now)])
+        else:
+            made[id(now)] = k
+            own = {id(x) for x in found.values() if isinstance(x, tuple) and x}
+            if not known.isdisjoint(own):
+                raise TraceError(
+                    f"{place.name} gets a tuple, or a part, that is at another place, too, where a "
+                    "replay would make two; make one for each"
+                )
+            known |= own
         for path, i in parts.items():
-            at = call.state.parts[i]
-            effects.append(_moved(call, Ref("part", i), at, found[path], values))
-    return effects, values
+            yield _moved(call, Ref("part", i), call.state.parts[i], found[path], values)
 
 
 def _moved(call: Any, ref: Ref, place: Place, now: Tensor, values: list[Any]) -> Effect:

@@ -52,7 +52,9 @@ class Effect(NamedTuple):
     ----------
     ref : Ref
         What is changed. ``"place"`` means that another Tensor is put in this Tensor's place, and
-        ``"part"`` that one is put into a tuple that is replaced.
+        ``"part"`` that one is put into a tuple that is replaced. ``"tuple"`` means that a tuple
+        becomes the one that was before the call at the place ``tensor``, and ``"twin"`` the one
+        that is there after it.
     output : int or None
         The output of the program that is stored; None if a gradient is deleted.
     new : bool

@@ -388,7 +388,9 @@ def _recorded(
             id(x._grad): x._grad for x in call.tensors if x._grad is not None
         }
         for place, x in values:
-            place.set(untraced(x, same))
+            now = untraced(x, same)
+            if now is not x:
+                place.set(now)
         untraced(more, same)
         for leaf, (kind, what) in zip(leaves, kinds, strict=True):
             if kind == "tensor":

@@ -438,8 +438,12 @@ class Glue:
         for output in sorted(self._shared):
             yield f"m{output} = {self._made(output, 'None')}"
         parts = {x.ref.index: x for x in found.effects if x.ref.kind == "part"}
+        first = {"tuple": "s", "twin": "p"}
+        others = {x.ref.index: x for x in found.effects if x.ref.kind in first}
         for k, (_, held, indices) in enumerate(self._state.tuples):
-            if not parts.keys().isdisjoint(indices.values()):
+            if k in others:
+                yield f"p{k} = {first[others[k].ref.kind]}{others[k].tensor}"
+            elif not parts.keys().isdisjoint(indices.values()):
                 names = {path: self._moving(parts[i]) for path, i in indices.items()}
                 yield f"p{k} = {self._tuple(held, names)}"
 
@@ -464,7 +468,7 @@ class Glue:
             if effect.output in counted and effect.ref.kind == "number":
                 continue
             ref, out = effect.ref, f"o{effect.output}"
-            if ref.kind == "part":  # with its tuple
+            if ref.kind in ("part", "tuple", "twin"):  # below
                 continue
             if ref.kind == "tensor":
                 name = self._tensors[ref.index]
