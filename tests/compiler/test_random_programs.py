@@ -211,7 +211,7 @@ def test_backward_inside(backend: Backend, dtype: str) -> None:
         value.backward()
         return value
 
-    @settings(max_examples=_count(backend, dtype) // 2)
+    @settings(max_examples=max(1, _count(backend, dtype) // 2))
     @given(_seasoned(_drawn(dtype)))
     def run(made: Seasoned) -> None:
         step = wg.compile(partial(loss, made))
@@ -233,7 +233,7 @@ def test_backward_outside(backend: Backend, dtype: str) -> None:
     """What a compiled function returns can be differentiated."""
     same = _comparison(backend, dtype, jitted=True)
 
-    @settings(max_examples=_count(backend, dtype) // 2)
+    @settings(max_examples=max(1, _count(backend, dtype) // 2))
     @given(_seasoned(_drawn(dtype)))
     def run(made: Seasoned) -> None:
         step = wg.compile(made.value)
