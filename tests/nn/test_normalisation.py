@@ -1,5 +1,7 @@
 """Normalisations against formulas and against PyTorch: values, derivatives, averages, programs."""
 
+import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,9 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from wengert import nn
+from wengert.backends import namespaces
+from wengert.backends.backend import composed
+from wengert.backends.numpy_normalisations import OF_ROWS
 from wengert.nn import functional as F
 from wengert.testing import gradcheck, gradgradcheck
 
@@ -320,3 +325,176 @@ def test_nothing_has_changed_after_an_error() -> None:
     with pytest.raises(ValueError, match="more than 1 value"):
         layer(wg.ones((1, 3)))
     assert layer.num_batches_tracked.item() == 0
+
+
+# -- NumPy's kernels, of long rows -----------------------------------------------------------------
+
+#: Shapes of an input, of a weight beside it, and the axes of the means.
+LONG: dict[str, tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]] = {
+    "layer": ((3, 2, 128), (128,), (2,)),
+    "layers": ((5, 12, 11), (12, 11), (1, 2)),
+    "prime": ((4, 131), (131,), (1,)),
+    "rows alone": ((6, 300), None, (1,)),
+    "instance": ((2, 3, 16, 20), (3, 1, 1), (2, 3)),
+    "batch": ((4, 3, 16, 16), (3, 1, 1), (0, 2, 3)),
+    "one for a group": ((2, 3, 4, 128), (3, 1, 1), (2, 3)),
+    "group": ((2, 3, 4, 100), (3, 4, 1), (2, 3)),
+    "wide group": ((2, 3, 4, 256), (3, 4, 1), (2, 3)),
+    "one row": ((512,), (512,), (0,)),
+    "over all, a weight for each place": ((4, 128), (128,), (0, 1)),
+    "a weight for part of a row": ((4, 8, 16), (8, 1), (1, 2)),
+    "short": ((4, 5, 7), (5, 1), (0, 2)),
+}
+
+
+def onto(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The sum of an array over the axes along which a shape broadcasts to it."""
+    beside = (1,) * (x.ndim - len(shape)) + shape
+    over = tuple(i for i, n in enumerate(beside) if n == 1)
+    return x.sum(over, keepdims=True).reshape(shape)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", LONG)
+def test_kernels_are_their_composites(name: str, dtype: str) -> None:
+    shape, beside, axis = LONG[name]
+    rng = np.random.default_rng(1)
+    xp, eps = namespaces[np.ndarray], float(np.finfo(dtype).eps)
+
+    def drawn(of: Any, factor: float = 1) -> Any:
+        return None if of is None else (factor * rng.normal(size=of)).astype(dtype)
+
+    def check(kernel: str, *inputs: Any, like: Any = None, **options: Any) -> Any:
+        """The composite's results in double precision, to which the kernel's are close."""
+        wide = [None if x is None else x.astype("float64") for x in inputs]
+        found = getattr(xp, kernel)(*inputs, **options)
+        expected = composed(kernel)(xp, *wide, **options)
+        if not isinstance(found, tuple):
+            found, expected = (found,), (expected,)
+        for a, b in zip(found, expected, strict=True):
+            assert a.dtype == dtype
+            if like is not None:
+                a, b = onto(a, like), onto(b, like)
+            assert a.shape == b.shape
+            # Rounding is in proportion to the largest terms, and grows as sums do.
+            largest = float(np.abs(b).max()) + (math.sqrt(wide[0].size) if like else 1)
+            np.testing.assert_allclose(a, b, rtol=0, atol=32 * eps * largest)
+        return [b.astype(dtype) for b in expected]
+
+    for x in (drawn(shape, 3) + 1, drawn(shape[::-1], 3).T + 1):  # in two orders in memory
+        check("moments", x, axis=axis)
+        for centred in (True, False):
+            options = {"axis": axis, "centred": centred}
+            for weight, bias in product((drawn(beside), None), (drawn(beside), None)):
+                _, inverse, *away = check("standardised", x, weight, bias, eps=0.1, **options)
+                held, g = away[0] if centred else x, drawn(shape)
+                check("standardised_cotangent", g, held, weight, inverse, **options)
+                if weight is not None:
+                    given = g, held, inverse
+                    check("standardised_by_weight", *given, like=beside, axis=axis, shape=beside)
+
+
+def of_parts(x: Any, w: Any, b: Any) -> Any:
+    """Each normalisation, of rows that are long enough for NumPy's kernels."""
+    flat = wg.reshape(w, (-1,))
+    return (
+        wg.sum(F.layer_norm(x, 160, flat, wg.reshape(b, (-1,))) ** 3)
+        + wg.sum(F.rms_norm(x, 160, flat) ** 3)
+        + wg.sum(F.group_norm(x, 2, w[0, :4], b[0, :4]) ** 3)
+        + wg.sum(F.batch_norm(x, None, None, w[1, :4], b[1, :4], training=True) ** 3)
+        + wg.sum(F.instance_norm(x, weight=w[2, :4], bias=b[2, :4]) ** 3)
+    )
+
+
+def test_derivatives_of_long_rows(backend: Any) -> None:
+    rng = np.random.default_rng(2)
+    x = wg.asarray(rng.normal(size=(2, 4, 160))).requires_grad_()
+    w, b = (wg.asarray(rng.uniform(0.5, 1, size=(10, 16))).requires_grad_() for _ in range(2))
+    assert gradcheck(of_parts, (x, w, b), fast_mode=True)
+    assert gradgradcheck(of_parts, (x, w, b), fast_mode=True)
+    t = rng.normal(size=x.shape)
+    _, tangent = wg.jvp(lambda x: of_parts(x, w, b), (x.detach(),), (wg.asarray(t),))
+    (g,) = wg.autograd.grad(of_parts(x, w, b), [x])
+    np.testing.assert_allclose(tangent.detach().numpy(), np.sum(g.numpy() * t), rtol=1e-9)
+    function = lambda x: F.group_norm(x, 2, w[0, :4].detach(), b[0, :4].detach())[:, :, :3]
+    jacobian = wg.jacobian(function)(x.detach())  # a batch of cotangents
+    _, tangent = wg.jvp(function, (x.detach(),), (wg.asarray(t),))
+    np.testing.assert_allclose(
+        np.einsum("ijkabc,abc->ijk", jacobian.numpy(), t), tangent.numpy(), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("shape", [(4, 4, 160), (6, 4, 16, 16), (3, 4, 5)])
+def test_compiled_derivatives_are_the_eager_ones_to_the_bit(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    with wg.use_backend("numpy"):
+        wg.manual_seed(0)
+        norms = nn.BatchNorm1d if len(shape) == 3 else nn.BatchNorm2d
+        layers = norms(4), nn.GroupNorm(2, 4), nn.LayerNorm(shape[-1]), nn.RMSNorm(shape[-1])
+        parameters = [p for layer in layers for p in layer.parameters()]
+
+        def step(x: Any, w: Any) -> Any:
+            out = [wg.sum(layer(x) * w) for layer in layers]
+            return out, wg.autograd.grad(sum(out), [x, *parameters])
+
+        compiled = wg.compile(step)
+        for _ in range(4):
+            x, w = (wg.asarray(rng.normal(size=shape).astype("float32")) for _ in range(2))
+            x.requires_grad_()
+            state = layers[0].state_dict()
+            held = {name: value.numpy().copy() for name, value in state.items()}
+            values, slopes = step(x, w)
+            averages = {name: v.numpy().copy() for name, v in layers[0].state_dict().items()}
+            layers[0].load_state_dict({name: wg.asarray(v) for name, v in held.items()})
+            others, more = compiled(x, w)
+            for a, b in zip((*values, *slopes), (*others, *more), strict=True):
+                np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+            for name, value in layers[0].state_dict().items():
+                np.testing.assert_array_equal(value.numpy(), averages[name])
+
+
+@pytest.mark.parametrize("function", OF_ROWS)
+def test_numpys_buffer_is_left_as_it_was(function: Any) -> None:
+    before = np.setbufsize(4096)
+    try:
+        function(np.ones((2, 256)), np.ones((2, 1)))
+        assert np.getbufsize() == 4096
+        with pytest.raises(ValueError, match="broadcast"):
+            function(np.ones((2, 256)), np.ones((3, 1)))
+        assert np.getbufsize() == 4096
+    finally:
+        np.setbufsize(before)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_large_mean_loses_no_digits(wide: bool) -> None:
+    """Of centred numbers products are taken, so that a mean of 1000 deviations is harmless."""
+    x = (np.random.default_rng(4).normal(size=(3, 4096 if wide else 128)) + 1000).astype("float32")
+    exact = standard(x.astype("float64"), -1)
+    with wg.use_backend("numpy"):
+        found = F.layer_norm(wg.asarray(x), x.shape[-1]).numpy()
+    # The mean's own rounding is half a unit of 1000.
+    np.testing.assert_allclose(found, exact, rtol=1e-5, atol=2 * 2.0**-14)
+
+
+@pytest.mark.parametrize("length", [16, 128, 512])
+@pytest.mark.parametrize("factor", [1e-14, 1e14])
+def test_small_and_large_numbers_have_derivatives(backend: Any, length: int, factor: float) -> None:
+    rng = np.random.default_rng(6)
+    x, g = rng.normal(size=(2, 3, 2, length))
+    w = rng.uniform(0.5, 2, size=length)
+
+    def gradients(x: Any, function: Any, dtype: str) -> list[Any]:
+        given = wg.asarray(x, dtype=dtype).requires_grad_()
+        out = wg.sum(function(given) * wg.asarray(g, dtype=dtype))
+        (found,) = wg.autograd.grad(out, [given])
+        return found.numpy()
+
+    for function in (
+        lambda x: F.layer_norm(x, length, wg.asarray(w, dtype=x.dtype), eps=0.0),
+        lambda x: F.group_norm(x, 2, eps=0.0),
+    ):
+        found = gradients(x * factor, function, "float32") * factor
+        expected = gradients(x, function, "float64")
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

@@ -17,6 +17,7 @@ from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_convolutions import KERNELS as CONVOLUTIONS
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
+from wengert.backends.numpy_normalisations import KERNELS as NORMALISATIONS
 from wengert.backends.numpy_pooling import KERNELS as POOLING
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
 from wengert.backends.numpy_reductions import max_over, min_over, sum_over
@@ -391,6 +392,7 @@ class NumpyBackend(Backend):
         "where": where,
         **CONVOLUTIONS,
         **NETWORKS,
+        **NORMALISATIONS,
         **POOLING,
         **REDUCTIONS,
         **(scipy_special() if _HAS_SCIPY else {}),

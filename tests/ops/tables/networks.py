@@ -35,16 +35,28 @@ def elus(draw):
 
 
 @st.composite
-def centred(draw):
+def varying(draw):
+    shape = draw(ws.shapes(min_dims=1, max_dims=3, min_side=2))
+    axis = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
+    return Case(draw(ws.arrays("float64", shape, elements=BOX)), axis)
+
+
+@st.composite
+def weighted(draw):
     shape = draw(ws.shapes(min_dims=1, max_dims=3, min_side=1))
     axis = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
     x = draw(ws.arrays("float64", shape, elements=BOX))
-    return Case(x, axis, draw(st.sampled_from([0.5, 0.1])), draw(st.booleans()))
+    alone = draw(st.sets(st.integers(0, x.ndim - 1)))
+    shape = tuple(1 if i in alone else n for i, n in enumerate(x.shape))
+    weight, bias = (draw(ws.arrays("float64", shape, elements=BOX)) for _ in range(2))
+    return Case(x, weight, bias, axis, draw(st.sampled_from([0.5, 0.1])), draw(st.booleans()))
 
 
-def standardised(x, axis, eps, centred):
+def standardised(x, weight, bias, axis, eps, centred):
     x = x - x.mean(axis, keepdims=True) if centred else x
-    return x / np.sqrt((x * x).mean(axis, keepdims=True) + eps)
+    inverse = 1 / np.sqrt((x * x).mean(axis, keepdims=True) + eps)
+    out = x * inverse * weight + bias
+    return (out, inverse, x) if centred else (out, inverse)
 
 
 @st.composite
@@ -112,10 +124,15 @@ NETWORKS = {
         real=elus(), call=F.elu, torch="nn.functional.elu", jax="elu",
         reference=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
     ),
+    "moments": Entry(
+        real=varying(), tracked=False, torch=False, jax=False,
+        reference=lambda x, axis: (x.mean(axis), x.var(axis, ddof=1)),
+        call=lambda x, axis: PRIMITIVES["moments"].bind(x, axis=axis),
+    ),
     "standardised": Entry(
-        real=centred(), reference=standardised, torch=False, jax=False,
-        call=lambda x, axis, eps, centred: PRIMITIVES["standardised"].bind(
-            x, axis=axis, eps=eps, centred=centred
+        real=weighted(), reference=standardised, torch=False, jax=False,
+        call=lambda x, weight, bias, axis, eps, centred: PRIMITIVES["standardised"].bind(
+            x, weight, bias, axis=axis, eps=eps, centred=centred
         ),
     ),
     "logistic_loss": Entry(

@@ -15,7 +15,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from wengert.backends import dtype_of, numpy, numpy_networks, numpy_reductions
+from wengert.backends import (
+    dtype_of,
+    numpy,
+    numpy_networks,
+    numpy_normalisations,
+    numpy_reductions,
+)
 from wengert.backends.backend import placed
 from wengert.backends.keys import cut
 from wengert.compiler.capture.errors import TraceError
@@ -232,6 +238,16 @@ def _chosen(
     return call
 
 
+def _of_rows(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of rows and a number for each, as one call."""
+
+    def call(*operands: Any, out: Any = None) -> Any:
+        made = _called(function.__name__, function, operands, {}, own=True)
+        return made if out is None else _written(out, made)
+
+    return call
+
+
 def _rebuilt(module: ModuleType, helpers: Mapping[str, Any]) -> dict[str, Any]:
     """A module's functions, rebuilt to call ``helpers`` in place of its own functions."""
     names = {**vars(module), **helpers}
@@ -267,8 +283,10 @@ def _kernels() -> dict[str, dict[str, Any]]:
         helpers[function.__name__] = _as_one(function, raises=raises)
     for function, (looks, reduce) in numpy_reductions.CHOOSING.items():
         helpers[function.__name__] = _chosen(function, looks, reduce)
+    for function in numpy_normalisations.OF_ROWS:
+        helpers[function.__name__] = _of_rows(function)
     made: dict[str, dict[str, Any]] = {}
-    for module in (numpy_networks, numpy_reductions, numpy):
+    for module in (numpy_networks, numpy_reductions, numpy_normalisations, numpy):
         taken = {
             name: made[x.__module__][name]
             for name, x in vars(module).items()

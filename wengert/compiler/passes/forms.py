@@ -16,6 +16,7 @@ from wengert.backends import (
     cupy_networks,
     numpy_convolutions,
     numpy_networks,
+    numpy_normalisations,
     numpy_pooling,
     numpy_reductions,
 )
@@ -161,10 +162,12 @@ _REDUCTION: Final = Form("keyword")
 FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_convolutions.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
+    **dict.fromkeys(numpy_normalisations.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_pooling.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     cupy_networks.cupy_softmax_cross_entropy: _FRESH,
     **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),
+    **dict.fromkeys(numpy_normalisations.OF_ROWS, Form("{f}({0}, {1}, out={out})", inside="any")),
     COPY: Form("{out}[...] = {0}", statement=True),
     DOT: Form("{0}.dot({1}, {out})"),
     # With the default mode, "raise", NumPy would buffer ``out``. No index is out of bounds.

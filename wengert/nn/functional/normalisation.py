@@ -1,60 +1,23 @@
 """Normalisations: numbers less their mean, divided by their deviation."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
-from wengert.interpreters.batching import along
 from wengert.nn.functional.define import detached, real_floating
+from wengert.nn.functional.standardised import moments, standardised
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 Axes = tuple[int, ...]
 
-
-def _mean(xp: Any, x: Any, axis: Axes) -> Any:
-    return xp.mean(x, axis=axis, keepdims=True)
-
-
-def _inverse(xp: Any, x: Any, axis: Axes, eps: float) -> Any:
-    """One over the root of the mean square."""
-    return xp.divide(1, xp.sqrt(xp.add(_mean(xp, xp.square(x), axis), eps)))
-
-
-def _forward(xp: Any, x: Any, *, axis: Axes, eps: float, centred: bool) -> Any:
-    if centred:
-        x = xp.subtract(x, _mean(xp, x, axis))
-    return xp.multiply(x, _inverse(xp, x, axis, eps))
-
-
-def _rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, eps: float, centred: bool) -> Any:
-    # The matrix of derivatives is symmetric, so this is the tangent, too.
-    along_out = xp.multiply(out, _mean(xp, xp.multiply(g, out), axis))
-    rest = xp.subtract(g, along_out)
-    if centred:
-        x = xp.subtract(x, _mean(xp, x, axis))
-        rest = xp.subtract(rest, _mean(xp, g, axis))
-    return xp.multiply(rest, _inverse(xp, x, axis, eps))
-
-
-_standardised = Primitive(
-    "standardised",
-    ("x",),
-    {"x": _rule},
-    kind="irregular",
-    jvps={"x": _rule},
-    forward=_forward,
-    dtypes="real floating",
-    batch=along(),
-).bind
 
 _NORM = Family("""
 Parameters
@@ -97,20 +60,14 @@ _OF_CHANNELS = _NORM(
 )
 
 
-def _standard(x: Tensor, axis: Axes, eps: float, centred: bool = True) -> Tensor:
-    """Standardised numbers; those of half precision by way of single, as squares overflow."""
-    if 0 in x.shape:  # of nothing there is no mean
-        return ops.positive(x)
-    if x.dtype.itemsize > 2:
-        return _standardised(x, axis=axis, eps=eps, centred=centred)  # type: ignore[no-any-return]
-    wide = _standardised(ops.astype(x, DTYPES["float32"]), axis=axis, eps=eps, centred=centred)
-    return ops.astype(wide, x.dtype)
-
-
-def _affine(name: str, x: Tensor, weight: Any, bias: Any, shape: Axes, after: int = 0) -> Tensor:
-    """``x`` times the weight plus the bias, of a shape that ends ``after`` axes before the last."""
+def _fitting(
+    name: str, x: Tensor, weight: Any, bias: Any, shape: Axes, beside: Axes
+) -> tuple[Tensor | None, Tensor | None]:
+    """Weight and bias, which are of a shape, in another that broadcasts."""
+    found: list[Tensor | None] = []
     for what, given in (("weight", weight), ("bias", bias)):
         if given is None:
+            found.append(None)
             continue
         given = wrapped(given)
         if tuple(given.shape) != shape:
@@ -122,10 +79,30 @@ def _affine(name: str, x: Tensor, weight: Any, bias: Any, shape: Axes, after: in
                 f"{name} got an input of {x.dtype.name} and a {what} of {given.dtype.name}; "
                 f"convert the module with module.to(wg.{x.dtype.name}), or the input with wg.astype"
             )
-        if after:
-            given = ops.reshape(given, (*shape, *[1] * after))
-        x = (ops.multiply if what == "weight" else ops.add)(x, given)
-    return x
+        found.append(given if beside == shape else ops.reshape(given, beside))
+    return found[0], found[1]
+
+
+def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    x = x if weight is None else ops.multiply(x, weight)
+    return x if bias is None else ops.add(x, bias)
+
+
+def _standard(
+    x: Tensor,
+    axis: Axes,
+    eps: float,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    centred: bool = True,
+) -> Tensor:
+    """Standardised numbers, weighted; of half precision by way of single, as squares overflow."""
+    if 0 in x.shape:  # of nothing there is no mean
+        return _affine(ops.positive(x), weight, bias)
+    if x.dtype.itemsize < 4:
+        wide = _standard(ops.astype(x, DTYPES["float32"]), axis, eps, None, None, centred)
+        return _affine(ops.astype(wide, x.dtype), weight, bias)
+    return standardised(x, weight, bias, axis=axis, eps=eps, centred=centred)[0]  # type: ignore[no-any-return]
 
 
 def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[Axes, Axes]:
@@ -157,8 +134,8 @@ def layer_norm(
     """
     x = real_floating("layer_norm", input)
     shape, axes = _last_axes("layer_norm", x, normalized_shape)
-    out = _standard(x, axes, number(eps, "layer_norm", "eps"))
-    return _affine("layer_norm", out, weight, bias, shape)
+    weight, bias = _fitting("layer_norm", x, weight, bias, shape, shape)
+    return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)
 
 
 @takes("input weight", normalized_shape="integers", family=_OF_LAST)
@@ -184,7 +161,8 @@ def rms_norm(
     shape, axes = _last_axes("rms_norm", x, normalized_shape)
     taken = x.dtype if x.dtype.itemsize > 2 else DTYPES["float32"]
     smallest = ops.finfo(taken).eps if eps is None else number(eps, "rms_norm", "eps")
-    return _affine("rms_norm", _standard(x, axes, smallest, False), weight, None, shape)
+    weight, _ = _fitting("rms_norm", x, weight, None, shape, shape)
+    return _standard(x, axes, smallest, weight, None, centred=False)
 
 
 @takes("input weight bias", num_groups="an integer", family=_OF_CHANNELS)
@@ -219,9 +197,12 @@ def group_norm(
             f"group_norm expects more than 1 value per group, got input size {[*shape]} and "
             f"num_groups={num_groups}"
         )
-    parts = ops.reshape(x, (shape[0], groups, within))
-    out = ops.reshape(_standard(parts, (2,), number(eps, "group_norm", "eps")), shape)
-    return _affine("group_norm", out, weight, bias, shape[1:2], len(shape) - 2)
+    channels = shape[1] // groups
+    beside = groups, channels, 1
+    weight, bias = _fitting("group_norm", x, weight, bias, shape[1:2], beside)
+    parts = ops.reshape(x, (shape[0], *beside[:2], math.prod(shape[2:])))
+    out = _standard(parts, (2, 3), number(eps, "group_norm", "eps"), weight, bias)
+    return ops.reshape(out, shape)
 
 
 def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
@@ -229,12 +210,6 @@ def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
     centred = ops.subtract(x, ops.reshape(mean, shape))
     scale = ops.divide(1, ops.sqrt(ops.add(ops.reshape(var, shape), eps)))
     return ops.multiply(centred, ops.astype(scale, x.dtype, copy=False))
-
-
-_STATISTICS: tuple[Callable[[Tensor, Axes], Tensor], ...] = (
-    lambda x, axis: ops.mean(x, axis=axis),
-    lambda x, axis: ops.var(x, axis=axis, correction=1),
-)
 
 
 def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> None:
@@ -250,10 +225,9 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
     if x.dtype.itemsize < 4:
         x = ops.astype(x, DTYPES["float32"])
     with no_grad():
-        for average, statistic in zip(running, _STATISTICS, strict=True):
+        for average, found in zip(running, moments(x, axis=axes), strict=True):
             if average is None:
                 continue
-            found = statistic(x, axes)
             found = ops.mean(found, axis=0) if 0 not in axes else found
             found = ops.astype(found, average.dtype, copy=False)
             step = ops.multiply(ops.subtract(found, average), momentum)
@@ -308,6 +282,10 @@ def batch_norm(
         raise RuntimeError(f"batch_norm needs an input (N, C, ...), not one of {tuple(x.shape)}")
     _averages("batch_norm", x, running)
     eps = number(eps, "batch_norm", "eps")
+    channels = tuple(x.shape[1:2])
+    weight, bias = _fitting(
+        "batch_norm", x, weight, bias, channels, (*channels, *[1] * (x.ndim - 2))
+    )
     momentum = operand(momentum, x, "batch_norm", "momentum")
     if training:
         if math.prod(x.shape) == x.shape[1]:
@@ -315,14 +293,13 @@ def batch_norm(
                 f"Expected more than 1 value per channel when training, got input size {[*x.shape]}"
             )
         axes = (0, *range(2, x.ndim))
-        out = _standard(x, axes, eps)
+        out = _standard(x, axes, eps, weight, bias)
     else:
         if running_mean is None or running_var is None:
             raise RuntimeError(
                 "batch_norm needs running_mean and running_var when training=False, and got None"
             )
-        out = _by_averages(x, *running, eps)
-    out = _affine("batch_norm", out, weight, bias, tuple(x.shape[1:2]), x.ndim - 2)
+        out = _affine(_by_averages(x, *running, eps), weight, bias)
     if training and (running_mean is not None or running_var is not None):
         _update(x, axes, running, momentum)
     return out
@@ -367,6 +344,10 @@ def instance_norm(
         )
     _averages("instance_norm", x, running)
     eps = number(eps, "instance_norm", "eps")
+    channels = tuple(x.shape[1:2])
+    weight, bias = _fitting(
+        "instance_norm", x, weight, bias, channels, (*channels, *[1] * (x.ndim - 2))
+    )
     momentum = operand(momentum, x, "instance_norm", "momentum")
     axes = tuple(range(2, x.ndim))
     if use_input_stats:
@@ -374,15 +355,14 @@ def instance_norm(
             raise ValueError(
                 f"Expected more than 1 spatial element when training, got input size {[*x.shape]}"
             )
-        out = _standard(x, axes, eps)
+        out = _standard(x, axes, eps, weight, bias)
     else:
         if running_mean is None or running_var is None:
             raise RuntimeError(
                 "instance_norm needs running_mean and running_var when use_input_stats=False, and "
                 "got None"
             )
-        out = _by_averages(x, *running, eps)
-    out = _affine("instance_norm", out, weight, bias, tuple(x.shape[1:2]), x.ndim - 2)
+        out = _affine(_by_averages(x, *running, eps), weight, bias)
     if use_input_stats and (running_mean is not None or running_var is not None):
         _update(x, axes, running, momentum)
     return out

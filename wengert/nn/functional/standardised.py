@@ -1,0 +1,147 @@
+"""What normalisations have in common: numbers over the root of their mean square, and moments."""
+
+import math
+from functools import partial, reduce
+from typing import Any
+
+from wengert.backends import add_composite
+from wengert.interpreters.batching import along, composed
+from wengert.interpreters.differentiable import differentiable
+from wengert.tape.primitive import Primitive
+
+__all__ = ["moments", "standardised"]
+
+Axes = tuple[int, ...]
+
+
+def _mean(xp: Any, x: Any, axis: Axes) -> Any:
+    return xp.mean(x, axis=axis, keepdims=True)
+
+
+def _away(xp: Any, x: Any, axis: Axes) -> Any:
+    """An array less its mean: a projection, which is its own tangent and cotangent."""
+    return xp.subtract(x, _mean(xp, x, axis))
+
+
+def _forward(
+    xp: Any, x: Any, weight: Any, bias: Any, *, axis: Axes, eps: float, centred: bool
+) -> tuple[Any, ...]:
+    if centred:
+        x = _away(xp, x, axis)
+    inverse = xp.divide(1, xp.sqrt(xp.add(_mean(xp, xp.square(x), axis), eps)))
+    out = xp.multiply(x, inverse)
+    out = out if weight is None else xp.multiply(out, weight)
+    out = out if bias is None else xp.add(out, bias)
+    return (out, inverse, x) if centred else (out, inverse)
+
+
+def _slope(xp: Any, mean: Any, inverse: Any) -> Any:
+    """The tangent of the inverse for the mean of products of numbers and tangents.
+
+    The cube of the inverse would leave the range of single precision for numbers of 10^13.
+    """
+    return xp.negative(reduce(xp.multiply, (mean, inverse, inverse, inverse)))
+
+
+def _cotangent(
+    xp: Any, g: Any, x: Any, weight: Any, inverse: Any, *, axis: Axes, centred: bool
+) -> Any:
+    g = g if weight is None else xp.multiply(g, weight)
+    slope = _slope(xp, _mean(xp, xp.multiply(g, x), axis), inverse)
+    found = xp.add(xp.multiply(g, inverse), xp.multiply(x, slope))
+    return _away(xp, found, axis) if centred else found
+
+
+def _weight_cotangent(
+    xp: Any, g: Any, x: Any, inverse: Any, *, axis: Axes, shape: tuple[int, ...]
+) -> Any:
+    return xp.multiply(xp.multiply(g, x), inverse)
+
+
+for _name, _composite in (
+    ("standardised_cotangent", _cotangent),
+    ("standardised_by_weight", _weight_cotangent),
+):
+    add_composite(_name, _composite)
+    vars(differentiable)[_name] = partial(_composite, differentiable)
+
+
+def _by_x(xp: Any, g: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: bool) -> Any:
+    inverse = out[1]
+    found = []
+    if centred:
+        x = out[2]
+        if g[2] is not None:
+            found.append(_away(xp, g[2], axis))
+    if g[0] is not None:
+        of_out = xp.standardised_cotangent(g[0], x, weight, inverse, axis=axis, centred=centred)
+        found.append(of_out)
+    if g[1] is not None:
+        number = math.prod([x.shape[i] for i in axis])
+        found.append(xp.multiply(x, _slope(xp, xp.divide(g[1], number), inverse)))
+    return reduce(xp.add, found)
+
+
+def _zeros(xp: Any, shape: Any, x: Any) -> Any:
+    return xp.zeros(tuple(shape), dtype=x.dtype, device=xp.device(x))
+
+
+def _by_weight(
+    xp: Any, g: Any, x: Any, weight_shape: Any, out: Any, axis: Axes, centred: bool
+) -> Any:
+    if g[0] is None:
+        return _zeros(xp, weight_shape, x)
+    x, shape = out[2] if centred else x, tuple(weight_shape)
+    return xp.standardised_by_weight(g[0], x, out[1], axis=axis, shape=shape)
+
+
+def _by_bias(xp: Any, g: Any, x: Any, bias_shape: Any) -> Any:
+    return _zeros(xp, bias_shape, x) if g[0] is None else g[0]
+
+
+def _of_x(
+    xp: Any, t: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: bool
+) -> tuple[Any, ...]:
+    inverse = out[1]
+    if centred:
+        x, t = out[2], _away(xp, t, axis)
+    slope = _slope(xp, _mean(xp, xp.multiply(t, x), axis), inverse)
+    found = xp.add(xp.multiply(t, inverse), xp.multiply(x, slope))
+    found = found if weight is None else xp.multiply(found, weight)
+    return (found, slope, t) if centred else (found, slope)
+
+
+def _of_weight(xp: Any, t: Any, x: Any, out: Any, centred: bool) -> tuple[Any, ...]:
+    x = out[2] if centred else x
+    return xp.multiply(xp.multiply(x, out[1]), t), *map(xp.zeros_like, out[1:])
+
+
+def _of_bias(xp: Any, t: Any, out: Any) -> tuple[Any, ...]:
+    return xp.broadcast_to(t, tuple(out[0].shape)), *map(xp.zeros_like, out[1:])
+
+
+# Beside the numbers, one over the root, and the numbers less their mean, are results for the
+# rules' sake. Weight and bias take part, since they cost no pass where they are a row's.
+standardised = Primitive(
+    "standardised",
+    ("x", "weight", "bias"),
+    {"x": _by_x, "weight": _by_weight, "bias": _by_bias},
+    kind="irregular",
+    jvps={"x": _of_x, "weight": _of_weight, "bias": _of_bias},
+    forward=_forward,
+    several=True,
+    materialize=False,
+    dtypes="real floating",
+    batch=composed,
+).bind
+
+# The mean, and the variance without bias, which averages over batches are made of.
+moments = Primitive(
+    "moments",
+    ("x",),
+    kind="irregular",
+    forward=lambda xp, x, *, axis: (xp.mean(x, axis=axis), xp.var(x, axis=axis, correction=1)),
+    several=True,
+    dtypes="real floating",
+    batch=along(),
+).bind
