@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,9 @@ def visit_tuple(walk: "Walk", x: tuple[Any, ...], place: Place) -> None:
         at = Place(place, path, place.name + "".join([f"[{index}]" for index in path]), "part")
         if isinstance(part, tuple):
             at = at if path else place
-            walk.type_of(type(part), at.name)
+            if type(part) is not tuple:
+                walk.found.of(part)
+                walk.type_of(type(part), at.name)
             walk.fact(at.name, (Identity(type(part)), len(part)))
             walk.test(f"type({{}}) is not {{}} or len({{}}) != {len(part)}", at, type(part), at)
             continue
@@ -97,10 +100,14 @@ def visit_tuple(walk: "Walk", x: tuple[Any, ...], place: Place) -> None:
 def which_tuples(walk: "Walk") -> None:
     """Add which other tuples those are that calls replace, since code may ask by ``is``."""
     state = walk.state
-    others = [(state.called.get(id(x), ""), x) for x in state.objects if isinstance(x, tuple)]
-    for k, (place, held, _) in enumerate(state.tuples):
-        before = [(each.place.name, each.held) for each in state.tuples[:k]]
-        walk.fact(place.name, tuple([name for name, x in (*before, *others) if x is held]))
+    if not state.tuples:
+        return
+    known = [(state.called.get(id(x), ""), x) for x in state.objects if isinstance(x, tuple)]
+    for place, held, _ in state.tuples:
+        for path, x in _items(held):
+            if isinstance(x, tuple):
+                walk.fact(place.name, (path, tuple([name for name, other in known if other is x])))
+                known.append((f"{place.name}{path}", x))
 
 
 def tuple_parts(x: Any) -> dict[tuple[int, ...], Any]:
@@ -148,8 +155,8 @@ def whole(x: Any) -> bool:
 def _makes_more(kind: Any) -> bool:
     if issubclass(kind, tuple):
         own = any(getattr(kind, key) is not getattr(tuple, key) for key in _OF_TUPLES)
-        made = hasattr(kind, "_fields") and "_fields" not in vars(kind) and "__new__" in vars(kind)
-        return own or made
+        beneath = takewhile(lambda base: "_fields" not in vars(base), kind.__mro__)
+        return own or (hasattr(kind, "_fields") and any("__new__" in vars(x) for x in beneath))
     known: Any = vars(kind)
     return (
         "__dataclass_params__" not in known

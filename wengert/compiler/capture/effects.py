@@ -170,13 +170,13 @@ def _of_tuples(call: Any, values: list[Any]) -> Iterator[Effect]:
             yield Effect(Ref("twin", k), None, tensor=made[id(now)])
         else:
             made[id(now)] = k
-            own = {id(x) for x in found.values() if isinstance(x, tuple) and x}
-            if not known.isdisjoint(own):
+            own = [id(x) for x in found.values() if isinstance(x, tuple) and x]
+            if not known.isdisjoint(own) or len({*own}) < len(own):
                 raise TraceError(
                     f"{place.name} gets a tuple, or a part, that is at another place, too, where a "
                     "replay would make two; make one for each"
                 )
-            known |= own
+            known.update(own)
         for path, i in parts.items():
             yield _moved(call, Ref("part", i), call.state.parts[i], found[path], values)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert.backends import selection
 from wengert.compiler.capture.calls import kind_of
+from wengert.compiler.capture.containers import tuple_parts
 from wengert.compiler.capture.places import (
     PLAIN,
     Contents,
@@ -296,20 +297,24 @@ class Glue:
         return self._state.place("place", i)
 
     def _tuples(self) -> None:
-        """Read each tuple that calls replace, once, and guard which other tuple it is."""
-        tuples = self._state.tuples
-        for k, each in enumerate(tuples):
+        """Read each tuple that calls replace, once, and guard which other tuples it consists of."""
+        found: list[tuple[str, Any]] = []
+        for k, each in enumerate(self._state.tuples):
             self._checks.append(f"s{k} = {self._at(each.place)}")
             self._places[self._key(each.place)] = f"s{k}"
-            for j, other in enumerate(tuples[:k]):
-                self._check(f"(s{k} is s{j}) is not {each.held is other.held}")
-            others = [x for x in self._state.objects if isinstance(x, tuple)]
-            apart = [x for x in others if x is not each.held]
+            for path, x in tuple_parts(each.held).items():
+                if isinstance(x, tuple) and x:
+                    found.append((f"s{k}" + "".join([f"[{index}]" for index in path]), x))
+        others = [x for x in self._state.objects if isinstance(x, tuple)]
+        for k, (at, x) in enumerate(found):
+            for other, y in found[:k]:
+                self._check(f"({at} is {other}) is not {x is y}")
+            apart = [y for y in others if y is not x]
             if len(apart) < len(others):
-                self._check(f"s{k} is not {self._bind(each.held)}")
+                self._check(f"{at} is not {self._bind(x)}")
             elif others:
                 self._bind(apart)  # which keeps them and their identities
-                self._check(f"id(s{k}) in {self._bind(frozenset(map(id, apart)))}")
+                self._check(f"id({at}) in {self._bind(frozenset(map(id, apart)))}")
 
     def _moved(self) -> None:
         """Read the Tensors that each call replaces."""
