@@ -75,22 +75,23 @@ def _rows(shape: Shape, axis: Shape, weight: Shape = ()) -> Rows | None:
     return None
 
 
-def scaled_rows(x: Any, column: Any, *, out: Any = None) -> Any:
-    """``x * column``: one number for each row, which NumPy would copy along a long one."""
+def _unbuffered(function: Any, x: Any, column: Any, out: Any) -> Any:
+    """A ufunc of rows and a number for each, which NumPy would copy along a long one."""
     before = np.setbufsize(WIDE)
     try:
-        return _multiply(x, column, out)
+        return function(x, column, out)
     finally:
         np.setbufsize(before)
+
+
+def scaled_rows(x: Any, column: Any, *, out: Any = None) -> Any:
+    """``x * column``: one number for each row."""
+    return _unbuffered(_multiply, x, column, out)
 
 
 def shifted_rows(x: Any, column: Any, *, out: Any = None) -> Any:
     """``x + column``, likewise."""
-    before = np.setbufsize(WIDE)
-    try:
-        return _add(x, column, out)
-    finally:
-        np.setbufsize(before)
+    return _unbuffered(_add, x, column, out)
 
 
 #: Functions that take a number for each row, and can write into the first operand.

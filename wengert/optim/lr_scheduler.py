@@ -22,7 +22,7 @@ from wengert.optim.factors import (
     StepLR,
 )
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked, each
+from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked
 from wengert.tape.parameters import takes
 
 __all__ = [
@@ -108,7 +108,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.mode_worse = math.inf if mode == "min" else -math.inf
         self.last_epoch = 0
-        self._keep(each(optimizer, "lr"))
+        self._keep(self._now())
         self.best = self.mode_worse
         self.cooldown_counter = self.num_bad_epochs = 0
 
@@ -139,7 +139,7 @@ class ReduceLROnPlateau(LRScheduler):
         if self.num_bad_epochs > self.patience:
             self._reduce()
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._keep(each(self.optimizer, "lr"))
+        self._keep(self._now())
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups
@@ -265,13 +265,13 @@ class ChainedScheduler(_Several):
     ) -> None:
         self.optimizer = self._check(schedulers, optimizer)
         self._schedulers = schedulers  # type: ignore[assignment]
-        self._keep(each(self.optimizer, "lr"))
+        self._keep(self._now())
 
     def step(self) -> None:  # type: ignore[override]
         """Set the rates of the next step."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._keep(each(self.optimizer, "lr"))
+        self._keep(self._now())
 
 
 def __dir__() -> list[str]:

@@ -81,7 +81,7 @@ def visit_tuple(walk: "Walk", x: tuple[Any, ...], place: Place) -> None:
     """Visit a tuple that calls replace: its Tensors are read from its place."""
     parts: dict[tuple[int, ...], int] = {}
     walk.state.tuples.append(Replaced(place, x, parts))
-    for path, part in _items(x):
+    for path, part in tuple_parts(x):
         at = Place(place, path, place.name + "".join([f"[{index}]" for index in path]), "part")
         if isinstance(part, tuple):
             at = at if path else place
@@ -104,15 +104,18 @@ def which_tuples(walk: "Walk") -> None:
         return
     known = [(state.called.get(id(x), ""), x) for x in state.objects if isinstance(x, tuple)]
     for place, held, _ in state.tuples:
-        for path, x in _items(held):
+        for path, x in tuple_parts(held):
             if isinstance(x, tuple):
                 walk.fact(place.name, (path, tuple([name for name, other in known if other is x])))
                 known.append((f"{place.name}{path}", x))
 
 
-def tuple_parts(x: Any) -> dict[tuple[int, ...], Any]:
-    """All parts of nested tuples by path, the tuple itself included."""
-    return dict(_items(x))
+def tuple_parts(x: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Each part of nested tuples with its path, the tuple itself first."""
+    yield path, x
+    if isinstance(x, tuple):
+        for i, part in enumerate(x):
+            yield from tuple_parts(part, (*path, i))
 
 
 def of_one_structure(x: Any, y: Any) -> bool:
@@ -131,13 +134,6 @@ def of_one_structure(x: Any, y: Any) -> bool:
         and len(x) == len(y)
         and all(map(of_one_structure, x, y))
     )
-
-
-def _items(x: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
-    yield path, x
-    if isinstance(x, tuple):
-        for i, part in enumerate(x):
-            yield from _items(part, (*path, i))
 
 
 def whole(x: Any) -> bool:

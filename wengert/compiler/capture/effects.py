@@ -156,14 +156,14 @@ def _of_tuples(call: Any, values: list[Any]) -> Iterator[Effect]:
     before = {id(held): k for k, (_, held, _) in enumerate(tuples)}
     made: dict[int, int] = {}
     known = {id(x) for x in call.state.objects}
-    known |= {id(x) for _, held, _ in tuples for x in tuple_parts(held).values()}
+    known |= {id(x) for _, held, _ in tuples for _, x in tuple_parts(held)}
     for k, (place, held, parts) in enumerate(tuples):
         now = place.get()
         if now is held:
             continue
         if not of_one_structure(held, now):
             raise _changed(call, f"the structure of {place.name}", place.name)
-        found = tuple_parts(now)
+        found = dict(tuple_parts(now))
         if id(now) in before:
             yield Effect(Ref("tuple", k), None, tensor=before[id(now)])
         elif id(now) in made:

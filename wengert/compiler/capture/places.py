@@ -345,6 +345,12 @@ class State:
         assert found is not None, "a Tensor without a place is not replaced"
         return found
 
+    def tensor_at(self, part: int) -> int | None:
+        """Which Tensor was found first at the place of a part; None if it is at another, too."""
+        spot = self.parts[part].spot
+        places = enumerate(at.place for at in self.tensors)
+        return next((i for i, place in places if place is not None and place.spot == spot), None)
+
     def reached_arrays(self) -> list[Any]:
         """The raw arrays: inputs, and those guarded by contents."""
         return [place.get() for place in self.arrays] + self.raws

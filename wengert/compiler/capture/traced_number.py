@@ -71,9 +71,9 @@ class TracedNumber:
             return self.number
         return self.pinned()
 
-    def through(self, function: Callable[[float], float]) -> Any:
-        """Apply a function of the module `math`, which is recorded."""
-        return self.trace.number(function.__name__, function, (self,))
+    def through(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Apply `round` or a function of the module `math`, which is recorded."""
+        return self.trace.number(function.__name__, function, (self, *given))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(self.number, name):
@@ -260,7 +260,7 @@ def _conversion(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _rounding(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, *given: self.trace.number(function.__name__, function, (self, *given))
+    return lambda self, *given: self.through(function, *given)
 
 
 def with_operators(

@@ -224,11 +224,11 @@ class Walk:
         whether code may make objects of it.
         """
         kind = type(x)
-        if place is not None and place.name in self.state.options.changed and not looked_at:
-            if settable(place) and kind in NUMBERS:
+        if place is not None and not looked_at and self._is_changed(place):
+            if kind in NUMBERS:
                 self.number(place._replace(of_user=True))
                 return
-            if settable(place) and isinstance(x, tuple) and of_one_structure(x, x):
+            if isinstance(x, tuple) and of_one_structure(x, x):
                 visit_tuple(self, x, place)
                 return
         if kind in PLAIN or isinstance(x, np.generic):
@@ -273,6 +273,10 @@ class Walk:
                 f"{name} is {article} {kind.__module__}.{kind.__qualname__}, which can't be "
                 "compared from call to call"
             )
+
+    def _is_changed(self, place: Place) -> bool:
+        """Whether a number or tuple at a place is an input, because calls change it."""
+        return place.name in self.state.options.changed and settable(place)
 
     def number(self, place: Place, shared: int | None = None) -> None:
         """Make the number at a place an input; ``shared`` is the input that it equals."""

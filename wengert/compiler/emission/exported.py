@@ -126,13 +126,11 @@ def _reading(name: str, ref: Ref, state: State) -> Ref:
     if ref.kind == "place":
         return Ref("tensor", ref.index)
     if ref.kind == "part":
-        part = state.parts[ref.index]
-        for i, tensor in enumerate(state.tensors):
-            if tensor.place is not None and tensor.place.spot == part.spot:
-                return Ref("tensor", i)
-        raise ValueError(
-            f"{name} can't be saved: {part.name} is at first a Tensor of another place"
-        )
+        found = state.tensor_at(ref.index)
+        if found is None:
+            part = state.parts[ref.index].name
+            raise ValueError(f"{name} can't be saved: {part} is at first a Tensor of another place")
+        return Ref("tensor", found)
     return ref
 
 

@@ -258,8 +258,9 @@ class Glue:
     def _reach(self) -> None:
         """Guard the objects and values that the function reaches."""
         state = self._state
-        moved = {id(state.tensors[i].tensor): f"t{i}" for i in self._replaced()}
-        skipped = {self._place(i).spot for i in self._replaced()}
+        replaced = self._replaced()
+        moved = {id(state.tensors[i].tensor): f"t{i}" for i in replaced}
+        skipped = {self._place(i).spot for i in replaced}
         for place, x in state.held:
             if place.spot in skipped:  # each call puts another Tensor there
                 continue
@@ -284,14 +285,10 @@ class Glue:
 
     def _replaced(self) -> list[int]:
         """Tensors of the state that each call replaces by others."""
-        state, effects = self._state, self._found.effects
-        parts = {state.parts[e.ref.index].spot for e in effects if e.ref.kind == "part"}
-        moved = {e.ref.index for e in effects if e.ref.kind == "place"}
-        return [
-            i
-            for i, at in enumerate(state.tensors)
-            if i in moved or (at.place is not None and at.place.spot in parts)
-        ]
+        refs = [effect.ref for effect in self._found.effects]
+        parts = [self._state.tensor_at(ref.index) for ref in refs if ref.kind == "part"]
+        places = [ref.index for ref in refs if ref.kind == "place"]
+        return sorted({*places, *(i for i in parts if i is not None)})
 
     def _place(self, i: int) -> Place:
         return self._state.place("place", i)
@@ -302,9 +299,9 @@ class Glue:
         for k, each in enumerate(self._state.tuples):
             self._checks.append(f"s{k} = {self._at(each.place)}")
             self._places[self._key(each.place)] = f"s{k}"
-            for path, x in tuple_parts(each.held).items():
+            for path, x in tuple_parts(each.held):
                 if isinstance(x, tuple) and x:
-                    found.append((f"s{k}" + "".join([f"[{index}]" for index in path]), x))
+                    found.append((Place(each.place, path, "", "part").reading(self._named), x))
         others = [x for x in self._state.objects if isinstance(x, tuple)]
         for k, (at, x) in enumerate(found):
             for other, y in found[:k]:
@@ -373,7 +370,9 @@ class Glue:
             self._exactly(name, value)
         decided = self._found.decided
         given = [self._input(ref) for ref in decided.refs]
-        self._checks += conditions(decided, given, lambda text: "return MISS")
+        self._checks += conditions(
+            decided, given, lambda text: "return MISS", Speller(None, Names())
+        )
         for i, others in self._found.behind.items():
             every = ", ".join(self._tensors)
             self._check(f"behind({self._tensors[i]}, [{every}]) != {self._bind(others)}")
@@ -445,10 +444,13 @@ class Glue:
         parts = {x.ref.index: x for x in found.effects if x.ref.kind == "part"}
         first = {"tuple": "s", "twin": "p"}
         others = {x.ref.index: x for x in found.effects if x.ref.kind in first}
+        self._renewed: list[int] = []
         for k, (_, held, indices) in enumerate(self._state.tuples):
+            if k in others or not parts.keys().isdisjoint(indices.values()):
+                self._renewed.append(k)
             if k in others:
                 yield f"p{k} = {first[others[k].ref.kind]}{others[k].tensor}"
-            elif not parts.keys().isdisjoint(indices.values()):
+            elif k in self._renewed:
                 names = {path: self._moving(parts[i]) for path, i in indices.items()}
                 yield f"p{k} = {self._tuple(held, names)}"
 
@@ -492,10 +494,8 @@ class Glue:
             else:
                 out = self._moving(effect) if ref.kind == "place" else out
                 yield self._state.place(*ref).writing(out, self._named)
-        changed = {x.ref.index for x in found.effects if x.ref.kind == "part"}
-        for k, (place, _, indices) in enumerate(self._state.tuples):
-            if not changed.isdisjoint(indices.values()):
-                yield place.writing(f"p{k}", self._named)
+        for k in self._renewed:
+            yield self._state.tuples[k].place.writing(f"p{k}", self._named)
 
     def _counts(self) -> Generator[str, None, set[int]]:
         """The lines that count in the user's numbers, as ``n += 1`` does.

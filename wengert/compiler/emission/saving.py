@@ -16,7 +16,7 @@ from wengert.compiler.emission.draws import drawn
 from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
-from wengert.compiler.emission.spelling import Names, conditions, identifier
+from wengert.compiler.emission.spelling import Names, Speller, conditions, identifier
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program
 from wengert.func.trees import TreeDef
@@ -94,8 +94,6 @@ class _Module:
                 self.sources.define(x, bound, bound)
         state = self._state()
         call = self._call()
-        if "math." in call[-1]:  # its conditions
-            self.sources.imports.add("import math")
         self.arrays |= self.sources.arrays
         lines = self.emitted.source.splitlines()
         imports = {line for line in lines if line.startswith("import ")}
@@ -177,7 +175,9 @@ class _Module:
         taken = [given.get(at) or f"state[{_quoted(self.keys[at])}]" for at in range(len(inputs))]
         numbers = [taken[at] for at in part.deciding]
         refuse = lambda text: f"raise ValueError({_quoted(f'this program is for {text}')})"
-        lines += [f"    {line}" for line in conditions(part.decided, numbers, refuse)]
+        speller = Speller(None, Names())
+        lines += [f"    {line}" for line in conditions(part.decided, numbers, refuse, speller)]
+        self.sources.imports |= speller.imports
         names = [
             local.new(f"answer_{i}" if i else "answer") for i in range(len(part.program.outputs))
         ]

@@ -92,14 +92,17 @@ def dtype_home(x: Any) -> str | None:
 
 
 def conditions(
-    decided: Arithmetic, given: Sequence[str], otherwise: Callable[[str], str]
+    decided: Arithmetic,
+    given: Sequence[str],
+    otherwise: Callable[[str], str],
+    speller: "Speller",
 ) -> Iterator[str]:
     """Lines that check whether comparisons of numbers have the recorded outcomes.
 
     ``given`` are expressions for the numbers; ``otherwise`` gives the statement for a failed
     condition, from the condition's text.
     """
-    program, speller = decided.program, Speller(None, Names())
+    program = decided.program
     known = dict(zip(program.inputs, given, strict=True))
     whole = dict(known)
     outcomes = dict(zip(program.outputs, decided.gives, strict=True))

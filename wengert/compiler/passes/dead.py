@@ -13,17 +13,11 @@ from wengert.compiler.program import Instruction, Program, Value, values_in
 __all__ = ["dead"]
 
 
-def _never(x: Any) -> bool:
-    return False
-
-
 #: Python's arithmetic that may raise, with a test of right operands for which it does not.
 _HARMLESS: Final[dict[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("number.truediv", "number.floordiv", "number.mod"), bool),
     "number.pow": lambda x: x in (0, 1),
     **dict.fromkeys(("number.lshift", "number.rshift"), lambda x: x >= 0),
-    # Of what is infinite or NaN.
-    **dict.fromkeys([f"number.{x}" for x in ("round", "trunc", "floor", "ceil", "cos")], _never),
 }
 #: Functions that cast their second operand to the result's dtype.
 _STORING: Final = frozenset({"full", "full_like", "setitem"})
@@ -36,6 +30,8 @@ def _may_raise(step: Instruction, constants: Container[Value]) -> bool:
     if step.name.startswith("number."):
         if integer and (result is float or result is complex):
             return True  # it may be too large to be a float
+        if step.function is round or step.function.__module__ == "math":
+            return True  # for what is infinite or NaN
         harmless, right = _HARMLESS.get(step.name), step.operands[-1]
         return harmless is not None and (isinstance(right, Value) or not harmless(right))
     if _converts(step):

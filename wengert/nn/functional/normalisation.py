@@ -83,6 +83,13 @@ def _fitting(
     return found[0], found[1]
 
 
+def _by_channel(
+    name: str, x: Tensor, weight: Any, bias: Any
+) -> tuple[Tensor | None, Tensor | None]:
+    channels = tuple(x.shape[1:2])
+    return _fitting(name, x, weight, bias, channels, (*channels, *[1] * (x.ndim - 2)))
+
+
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     x = x if weight is None else ops.multiply(x, weight)
     return x if bias is None else ops.add(x, bias)
@@ -282,10 +289,7 @@ def batch_norm(
         raise RuntimeError(f"batch_norm needs an input (N, C, ...), not one of {tuple(x.shape)}")
     _averages("batch_norm", x, running)
     eps = number(eps, "batch_norm", "eps")
-    channels = tuple(x.shape[1:2])
-    weight, bias = _fitting(
-        "batch_norm", x, weight, bias, channels, (*channels, *[1] * (x.ndim - 2))
-    )
+    weight, bias = _by_channel("batch_norm", x, weight, bias)
     momentum = operand(momentum, x, "batch_norm", "momentum")
     if training:
         if math.prod(x.shape) == x.shape[1]:
@@ -344,10 +348,7 @@ def instance_norm(
         )
     _averages("instance_norm", x, running)
     eps = number(eps, "instance_norm", "eps")
-    channels = tuple(x.shape[1:2])
-    weight, bias = _fitting(
-        "instance_norm", x, weight, bias, channels, (*channels, *[1] * (x.ndim - 2))
-    )
+    weight, bias = _by_channel("instance_norm", x, weight, bias)
     momentum = operand(momentum, x, "instance_norm", "momentum")
     axes = tuple(range(2, x.ndim))
     if use_input_stats:
