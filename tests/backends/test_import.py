@@ -58,7 +58,8 @@ def asked(function, seen):
 xp, on_tensors = namespaces[np.ndarray], namespaces[wengert.Tensor]
 names = 0
 for primitive in list(PRIMITIVES.values()):
-    for rule in (*primitive.rules.values(), *primitive.jvps.values(), primitive.forward):
+    rules = *primitive.rules.values(), *primitive.jvps.values(), primitive.adjoint
+    for rule in (*rules, primitive.forward):
         for name in asked(rule, set()):
             names += 1
             only_a_kernel = name in xp.backend.kernels and name not in PRIMITIVES

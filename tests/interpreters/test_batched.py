@@ -195,28 +195,18 @@ def test_rules_take_batches_of_cotangents(name, kind, recorded, backend):
             batch = RecordedBatched if recorded else Batched
             g = tuple(together(c, level, batch) for c in cotangents)
             xp = namespaces[type(cotangents[0][0])]
+            several = call.primitive.several
+            members = [tuple(c[m] for c in cotangents) for m in range(COUNT)]
+            members = [plan.common(xp, c if several else c[0], saved) for c in members]
+            given = tuple(map(in_tensors, saved)) if recorded else saved
+            g = plan.common(namespaces[batch], g if several else g[0], given)
             for position, rule, _, piece in plan.steps:
                 where = Likeness(call.inputs[position])
-                values = saved[piece]
                 try:
-                    expected = [
-                        conform(
-                            rule(
-                                xp,
-                                tuple(c[m] for c in cotangents)
-                                if call.primitive.several
-                                else cotangents[0][m],
-                                *values,
-                            ),
-                            where,
-                        )
-                        for m in range(COUNT)
-                    ]
+                    expected = [conform(rule(xp, m, *saved[piece]), where) for m in members]
                 except NotImplementedError:
                     continue
-                if recorded:
-                    values = tuple(map(in_tensors, values))
-                found = rule(namespaces[batch], g if call.primitive.several else g[0], *values)
+                found = rule(namespaces[batch], g, *given[piece])
                 found = conform(found, where)
                 if recorded:
                     assert isinstance(found, RecordedBatched)

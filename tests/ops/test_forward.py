@@ -102,6 +102,7 @@ def pulled(call: Call, cotangents: tuple[Any, ...], tracked: list[bool]) -> dict
     saved = plan.save(call.inputs, call.out, call.parameters)
     g = cotangents if call.primitive.several else cotangents[0]
     xp = namespaces[type(cotangents[0])]
+    g = plan.common(xp, g, saved)
     return {
         position: conform(rule(xp, g, *saved[piece]), Likeness(call.inputs[position]))
         for position, rule, _, piece in plan.steps

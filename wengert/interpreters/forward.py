@@ -104,6 +104,8 @@ class _Call(NamedTuple):
 class _Forwards:
     """A primitive with forward rules in place of reverse rules, for `Plan`."""
 
+    adjoint = None
+
     def __init__(self, primitive: Primitive) -> None:
         self.primitive = primitive
         self.fixed, self.variadic = primitive.fixed, primitive.variadic

@@ -182,12 +182,13 @@ class _Recurrent(_Uniform):
         batched = x.ndim == 3
         if not batched:
             x = ops.expand_dims(x, axis=0 if self.batch_first else 1)
-        x = ops.permute_dims(x, (2, 1, 0) if self.batch_first else (2, 0, 1))
+        if self.batch_first:
+            x = ops.permute_dims(x, (1, 0, 2))
         directions = 1 + self.bidirectional
         count = self.num_layers * directions
         lengths = (self.proj_size or self.hidden_size, self.hidden_size)[: self._states]
         starts = [
-            _start(self, x, None if given is None else given[i], (count, x.shape[2], n), batched)
+            _start(self, x, None if given is None else given[i], (count, x.shape[1], n), batched)
             for i, n in enumerate(lengths)
         ]
         ends: list[tuple[Tensor, ...]] = []
@@ -205,9 +206,9 @@ class _Recurrent(_Uniform):
                 out, end = recurrent.run(self.mode, x, state, own, reverse=bool(reverse))
                 results.append(out)
                 ends.append(end)
-            x = ops.concat(results) if self.bidirectional else results[0]
-        out = ops.permute_dims(x, (2, 1, 0) if self.batch_first else (1, 2, 0))
-        last = [ops.matrix_transpose(ops.stack(parts)) for parts in zip(*ends, strict=True)]
+            x = ops.concat(results, axis=-1) if self.bidirectional else results[0]
+        out = ops.permute_dims(x, (1, 0, 2)) if self.batch_first else x
+        last = [ops.stack(parts) for parts in zip(*ends, strict=True)]
         if not batched:
             out = ops.squeeze(out, axis=0 if self.batch_first else 1)
             last = [ops.squeeze(part, axis=1) for part in last]
@@ -258,10 +259,10 @@ def _check_dtype(name: str, x: Tensor, weight: Tensor) -> None:
 def _start(
     module: _Recurrent, x: Tensor, given: Any, shape: tuple[int, int, int], batched: bool
 ) -> tuple[Tensor, ...]:
-    """One Tensor of the state at first for each layer and direction, (H, N)."""
-    count, batch, length = shape
+    """One Tensor of the state at first for each layer and direction, (N, H)."""
+    count, _, length = shape
     if given is None:
-        zeros = ops.zeros((length, batch), dtype=x.dtype, device=differentiable.device(x))
+        zeros = ops.zeros(shape[1:], dtype=x.dtype, device=differentiable.device(x))
         return (zeros,) * count
     given = wrapped(given)
     wanted = shape if batched else (count, length)
@@ -270,7 +271,7 @@ def _start(
             f"{type(module).__name__} got a state of shape {tuple(given.shape)}; it needs {wanted}"
         )
     _check_dtype(type(module).__name__, given, x)
-    return ops.unstack(ops.matrix_transpose(ops.reshape(given, shape)))
+    return ops.unstack(ops.reshape(given, shape))
 
 
 @takes(**_OPTIONS, family=_LAYERS)
@@ -420,25 +421,24 @@ class _Cell(_Uniform):
             )
         _check_dtype(name, x, self.weight_ih)
         lead = tuple(x.shape[:-1])
-        columns = ops.matrix_transpose(ops.reshape(x, (-1, self.input_size)))
+        x = ops.reshape(x, (1, -1, self.input_size))
         if given is None:
-            shape = (self.hidden_size, columns.shape[1])
+            shape = (x.shape[1], self.hidden_size)
             state = (ops.zeros(shape, dtype=x.dtype, device=differentiable.device(x)),) * states
         else:
-            state = tuple(self._column(part, x, (*lead, self.hidden_size)) for part in given)
+            state = tuple(self._rows(part, x, (*lead, self.hidden_size)) for part in given)
         parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        z = recurrent.projected(columns, self._mode, parameters)
-        after = recurrent.STEPS[self._mode](z, state, parameters)
-        return tuple(ops.reshape(h.mT, (*lead, self.hidden_size)) for h in after)
+        _, after = recurrent.run(self._mode, x, state, parameters)
+        return tuple(ops.reshape(h, (*lead, self.hidden_size)) for h in after)
 
-    def _column(self, part: Any, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    def _rows(self, part: Any, x: Tensor, shape: tuple[int, ...]) -> Tensor:
         part = wrapped(part)
         if tuple(part.shape) != shape:
             raise RuntimeError(
                 f"{type(self).__name__} got a state of shape {tuple(part.shape)}; it needs {shape}"
             )
         _check_dtype(type(self).__name__, part, x)
-        return ops.matrix_transpose(ops.reshape(part, (-1, self.hidden_size)))
+        return ops.reshape(part, (-1, self.hidden_size))
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)

@@ -93,10 +93,11 @@ class Node:
         saved = self.values()
         if not xp.plain:
             saved = xp.restore(saved, self)
-        parents = self.parents
+        parents, plan = self.parents, self.plan
+        g = plan.common(xp, g, saved)
         return [
             (position, rule(xp, g, *saved[piece]))
-            for position, rule, _, piece in self.plan.steps
+            for position, rule, _, piece in plan.steps
             if wanted is None or parents[position].number in wanted  # type: ignore[union-attr]
         ]
 

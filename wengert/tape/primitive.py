@@ -142,6 +142,10 @@ class Primitive:
     materialize : bool
         Whether the rules of an operation with several results see zeros as the cotangent of one
         that nothing depends on; otherwise they see None.
+    adjoint : callable, optional
+        What the rules of an operation with several results have in common: of ``xp``, the
+        cotangents ``g``, and what else it names, as rules do. It runs once, and the rules see its
+        result as ``g``.
     view : bool, callable or None
         What the result does with memory. False: it has its own, on every library. True: it is a
         view of the input's on NumPy and PyTorch, unless the order in memory makes that a copy;
@@ -201,6 +205,7 @@ class Primitive:
         label: str | None = None,
         several: bool = False,
         materialize: bool = True,
+        adjoint: Rule | None = None,
         view: bool | Callable[..., Any] | None = False,
         weak: bool = False,
         joined: Iterable[str] | None = None,
@@ -230,6 +235,7 @@ class Primitive:
         )
         self.several = several
         self.materialize = materialize
+        self.adjoint = adjoint
         self.view = view
         self.weak = weak
         self.compares = compares
@@ -280,7 +286,10 @@ class Primitive:
         ):
             if not names.issuperset(given):
                 raise ValueError(f"{what}: {key} for {[*{*given} - names]}, not in its inputs")
-        for rule in (*self.rules.values(), *self.jvps.values()):
+        if self.adjoint and not self.several:
+            raise ValueError(f"{what}: an adjoint is for several results; write it as the rule")
+        shared = [self.adjoint] if self.adjoint else []
+        for rule in (*self.rules.values(), *self.jvps.values(), *shared):
             if not isinstance(rule, Declared) and argument_names(rule)[:1] != ("xp",):
                 raise TypeError(f"{what}: a rule's first argument is the namespace, xp")
         for key, choice, choices in (

@@ -28,6 +28,8 @@ class Plan:
     ----------
     primitive : Primitive
         Of which operation.
+    adjoint : (callable, slice) or None
+        What the rules have in common, and which of the saved values are its.
     steps : tuple of (int, callable, int, slice)
         For each tracked input: its position, its rule, and which of the saved values are the
         rule's: the position of the only one (or -1), and the slice of all.
@@ -40,8 +42,9 @@ class Plan:
         Where each saved value came from, which interpreters read.
     """
 
-    __slots__ = ("origins", "primitive", "save", "steps", "take", "tracked")
+    __slots__ = ("adjoint", "origins", "primitive", "save", "steps", "take", "tracked")
 
+    adjoint: tuple[Rule, slice] | None
     origins: tuple[Origin, ...]
     save: Callable[[Sequence[Any], Any, dict[str, Any]], tuple[Any, ...]]
     steps: tuple[tuple[int, Rule, int, slice], ...]
@@ -52,25 +55,39 @@ class Plan:
         self.tracked = tracked
 
     def _work_out(self) -> None:
-        steps: list[tuple[int, Rule, int, slice]] = []
         origins: list[Origin] = []
         values: list[str] = []
+
+        def piece(rule: Rule, position: int) -> slice:
+            start = len(origins)
+            for name in argument_names(rule)[2:]:
+                origin, value = self._source(name, position)
+                origins.append(origin)
+                values.append(value)
+            return slice(start, len(origins))
+
+        steps: list[tuple[int, Rule, int, slice]] = []
         for position, needed in enumerate(self.tracked):
             if needed:
                 rule = self.primitive.rule(position)
-                start = len(origins)
-                for name in argument_names(rule)[2:]:
-                    origin, value = self._source(name, position)
-                    origins.append(origin)
-                    values.append(value)
-                end = len(origins)
-                steps.append((position, rule, start if end == start + 1 else -1, slice(start, end)))
+                own = piece(rule, position)
+                alone = own.stop == own.start + 1
+                steps.append((position, rule, own.start if alone else -1, own))
+        shared = self.primitive.adjoint
+        self.adjoint = (shared, piece(shared, 0)) if shared else None
         self.steps = tuple(steps)
         self.origins = tuple(origins)
         self.take = _taker([at for at in origins if isinstance(at, int)], len(origins))
         # One function of the expressions below takes a third of the time of one for each.
         saved = "".join([f"{value}, " for value in values])
         self.save = eval(f"lambda arrays, out, parameters: ({saved})")  # noqa: S307
+
+    def common(self, xp: Any, g: Any, saved: tuple[Any, ...]) -> Any:
+        """What the rules take as ``g``, of the cotangents of the results."""
+        if self.adjoint is None:
+            return g
+        adjoint, piece = self.adjoint
+        return adjoint(xp, g, *saved[piece])
 
     def _source(self, name: str, position: int) -> tuple[Origin, str]:
         """The origin of what a rule names, and an expression for it.

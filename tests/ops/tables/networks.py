@@ -74,21 +74,44 @@ def indices(draw):
 
 
 @st.composite
-def cells(draw):
-    rows, members = draw(st.integers(0, 3)), draw(st.integers(0, 3))
-    arrays = [draw(ws.arrays("float64", (n, members), elements=BOX)) for n in (4 * rows, rows)]
-    return Case(*arrays)
+def sequences(draw, gates):
+    """An input, a weight and a state; for an LSTM its cells and a projection, for a GRU a bias."""
+    steps, members, n = draw(st.integers(1, 3)), draw(st.integers(0, 2)), draw(st.integers(1, 2))
+    last = draw(st.sampled_from([None, 1]))
+    wide = (last or n) if gates == 4 else n
+    shapes = [(steps, members, gates * n), (gates * n, wide), (members, wide)]
+    shapes += [(members, n)] if gates == 4 else []
+    shapes += [] if last is None else [(1, n) if gates == 4 else (gates * n,)]
+    arrays = [draw(ws.arrays("float64", shape, elements=BOX)) for shape in shapes]
+    return Case(*arrays, *([None] if last is None else []))
 
 
-def cell(z, c):
-    return PRIMITIVES["lstm_cell"].bind(z, c)
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
 
 
-def cell_reference(z, c):
-    i, f, g, o = np.split(z, 4)
-    i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
-    after = f * c + i * np.tanh(g)
-    return o * np.tanh(after), after, np.concatenate([i, f]), np.tanh(g), o
+def lstm_reference(z, weight, h, c, projection):
+    found = []
+    for entering in z:
+        i, f, g, o = np.split(entering + h @ weight.T, 4, axis=1)
+        i, f, g, o = logistic(i), logistic(f), np.tanh(g), logistic(o)
+        c = f * c + i * g
+        h = o * np.tanh(c)
+        h = h if projection is None else h @ projection.T
+        found.append((h, c, np.concatenate((i, f, g, o), axis=1)))
+    return tuple(map(np.stack, zip(*found, strict=True)))
+
+
+def gru_reference(z, weight, h, bias):
+    found = []
+    for entering in z:
+        own = h @ weight.T + (0 if bias is None else bias)
+        (r, update, new), own = (np.split(x, 3, axis=1) for x in (entering, own))
+        r, update = logistic(r + own[0]), logistic(update + own[1])
+        new = np.tanh(new + r * own[2])
+        h = (1 - update) * new + update * h
+        found.append((h, np.concatenate((r, update, new), axis=1), own[2]))
+    return tuple(map(np.stack, zip(*found, strict=True)))
 
 
 def cross_entropy(x, target, reduction, smoothing):
@@ -117,8 +140,13 @@ NETWORKS = {
         reference=lambda x, weight, bias=0: x @ weight.T + bias,
         torch="nn.functional.linear", jax=False,
     ),
-    "lstm_cell": Entry(
-        real=cells(), call=cell, reference=cell_reference, torch=False, jax=False
+    "gru": Entry(
+        real=sequences(3), call=PRIMITIVES["gru"].bind, reference=gru_reference,
+        torch=False, jax=False,
+    ),
+    "lstm": Entry(
+        real=sequences(4), call=PRIMITIVES["lstm"].bind, reference=lstm_reference,
+        torch=False, jax=False,
     ),
     "elu": Entry(
         real=elus(), call=F.elu, torch="nn.functional.elu", jax="elu",

@@ -18,6 +18,7 @@ from wengert.backends import (
     numpy_networks,
     numpy_normalisations,
     numpy_pooling,
+    numpy_recurrent,
     numpy_reductions,
 )
 from wengert.backends.numpy import add_part, broadcast_to
@@ -164,6 +165,7 @@ FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_normalisations.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_pooling.KERNELS.values(), _FRESH),
+    **dict.fromkeys(numpy_recurrent.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     cupy_networks.cupy_softmax_cross_entropy: _FRESH,
     **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),

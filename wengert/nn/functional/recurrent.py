@@ -1,55 +1,30 @@
 """Recurrent networks: functions that are run along a sequence.
 
-Arrays here have the features on their first axis and the batch on their last: so the gates are
-contiguous parts, and a step is one product with the weight as it is.
+An LSTM and a GRU are one primitive for a whole sequence. Their derivatives are vectors of slopes,
+computed for all steps at once, and a loop of few operations. Sequences are of shape (T, N, H).
 """
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from wengert import ops
+from wengert.backends import add_composite
 from wengert.interpreters.batching import composed
-from wengert.nn.functional.activation import relu, sigmoid, tanh
+from wengert.interpreters.differentiable import differentiable
+from wengert.nn.functional.activation import relu, tanh
+from wengert.nn.functional.linear import linear
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 State = tuple[Tensor, ...]
-#: Of a step's input projection (gates, N), the state and the recurrent parameters the next state,
-#: whose first Tensor is the result.
-Step = Callable[[Tensor, State, Sequence[Any]], State]
 
 
-def projected(x: Tensor, kind: str, parameters: Sequence[Any]) -> Tensor:
-    """The part of all gates that follows from inputs (I, ...) alone, in one product."""
-    weight, _, bias, of_state, *_ = parameters
-    columns = ops.matmul(weight, ops.reshape(x, (x.shape[0], -1)))
-    if bias is not None:
-        # A GRU's reset gate is between its new state and the bias of that.
-        bias = bias if kind == "GRU" else ops.add(bias, of_state)
-        columns = ops.add(columns, ops.expand_dims(bias, axis=1))
-    return ops.reshape(columns, (columns.shape[0], *x.shape[1:]))
-
-
-def _simple(activation: Callable[[Any], Tensor]) -> Step:
-    def step(z: Tensor, state: State, parameters: Sequence[Any]) -> State:
-        return (activation(ops.add(z, ops.matmul(parameters[1], state[0]))),)
-
-    return step
-
-
-def _parts(x: Any, c: Any) -> tuple[Any, Any, Any]:
-    """What an LSTM's gates i and f have of an array, g has and o has."""
-    n = c.shape[0]
-    return x[: 2 * n, ...], x[2 * n : 3 * n, ...], x[3 * n :, ...]
-
-
-def _gates(xp: Any, z: Any, c: Any) -> tuple[Any, ...]:
-    entering, new, o = _parts(z, c)
-    entering, new, o = xp.expit(entering), xp.tanh(new), xp.expit(o)
-    n = c.shape[0]
-    after = xp.add(xp.multiply(entering[n:, ...], c), xp.multiply(entering[:n, ...], new))
-    return xp.multiply(o, xp.tanh(after)), after, entering, new, o
+def _parts(x: Any, count: int) -> list[Any]:
+    """The gates' parts of the last axis."""
+    n = x.shape[-1] // count
+    return [x[..., i * n : (i + 1) * n] for i in range(count)]
 
 
 def _bell(xp: Any, gate: Any) -> Any:
@@ -68,115 +43,372 @@ def _plus(xp: Any, *terms: Any) -> Any:
     return functools.reduce(xp.add, held) if held else None
 
 
-def _times(xp: Any, g: Any, *factors: Any) -> Any:
-    return None if g is None else functools.reduce(xp.multiply, factors, g)
+def _at(x: Any, t: int) -> Any:
+    return None if x is None else x[t, ...]
 
 
-def _by_cell(xp: Any, g: Any, out: Any, tanh: Any) -> Any:
-    """The cotangent of the state after a step."""
-    return _plus(xp, g[1], _times(xp, g[0], out[4], _cap(xp, tanh)))
+def _before(xp: Any, first: Any, states: Any) -> Any:
+    """The state before each step."""
+    first = xp.expand_dims(first, axis=0)
+    return xp.concat((first, states[:-1, ...]), axis=0) if states.shape[0] > 1 else first
 
 
-def _by_gates(xp: Any, g: Any, c: Any, out: Any) -> Any:
-    _, after, entering, new, o = out
-    tanh = xp.tanh(after)
-    dc = _by_cell(xp, g, out, tanh)
-    first = None
-    if dc is not None:
-        first = xp.concat((xp.multiply(dc, new), xp.multiply(dc, c)))
-    parts = (
-        (_plus(xp, first, g[2]), entering, _bell),
-        (_plus(xp, _times(xp, dc, entering[: c.shape[0], ...]), g[3]), new, _cap),
-        (_plus(xp, _times(xp, g[0], tanh), g[4]), o, _bell),
-    )
-    return xp.concat(
-        tuple(
-            xp.zeros_like(value) if d is None else xp.multiply(d, slope(xp, value))
-            for d, value, slope in parts
-        )
-    )
+def _times(xp: Any, x: Any, weight: Any) -> Any:
+    """``x @ weight.T`` of the last axis."""
+    return xp.matmul(x, xp.matrix_transpose(weight))
 
 
-def _by_state(xp: Any, g: Any, c: Any, out: Any) -> Any:
-    dc = _by_cell(xp, g, out, xp.tanh(out[1]))
-    return xp.zeros_like(c) if dc is None else xp.multiply(dc, out[2][c.shape[0] :, ...])
+def _by_weight(xp: Any, g: Any, x: Any) -> Any:
+    """The cotangent of a weight from those of its products, at all steps."""
+    g, x = (xp.reshape(a, (-1, a.shape[-1])) for a in (g, x))
+    return xp.matmul(xp.matrix_transpose(g), x)
 
 
-def _of_gates(xp: Any, t: Any, c: Any, out: Any) -> tuple[Any, ...]:
-    _, after, entering, new, o = out
-    t_entering, t_new, t_o = _parts(t, c)
-    t_entering = xp.multiply(t_entering, _bell(xp, entering))
-    t_new, t_o = xp.multiply(t_new, _cap(xp, new)), xp.multiply(t_o, _bell(xp, o))
-    n = c.shape[0]
-    dc = xp.add(xp.multiply(t_entering[:n, ...], new), xp.multiply(entering[:n, ...], t_new))
-    dc = xp.add(dc, xp.multiply(t_entering[n:, ...], c))
-    tanh = xp.tanh(after)
-    dh = xp.add(xp.multiply(t_o, tanh), _times(xp, dc, o, _cap(xp, tanh)))
-    return dh, dc, t_entering, t_new, t_o
+def _shared(name: str, composite: Callable[..., Any]) -> None:
+    """A part of a derivative for which a backend may have a kernel."""
+    add_composite(name, composite)
+    vars(differentiable)[name] = partial(composite, differentiable)
 
 
-def _of_state(xp: Any, t: Any, c: Any, out: Any) -> tuple[Any, ...]:
-    _, after, entering, new, o = out
-    dc = xp.multiply(t, entering[c.shape[0] :, ...])
-    dh = _times(xp, dc, o, _cap(xp, xp.tanh(after)))
-    return dh, dc, xp.zeros_like(entering), xp.zeros_like(new), xp.zeros_like(o)
+# -- LSTM ----------------------------------------------------------------------------------------
 
 
-# One node for the dozen that a step would be. The gates are results too, for the rules' sake.
-_lstm_cell = Primitive(
-    "lstm_cell",
-    ("z", "c"),
-    {"z": _by_gates, "c": _by_state},
+def _lstm_forward(
+    xp: Any, z: Any, weight: Any, h: Any, c: Any, projection: Any
+) -> tuple[Any, Any, Any]:
+    found = []
+    for t in range(z.shape[0]):
+        i, f, g, o = _parts(xp.add(z[t, ...], _times(xp, h, weight)), 4)
+        i, f, g, o = xp.expit(i), xp.expit(f), xp.tanh(g), xp.expit(o)
+        c = xp.add(xp.multiply(f, c), xp.multiply(i, g))
+        h = xp.multiply(o, xp.tanh(c))
+        h = h if projection is None else _times(xp, h, projection)
+        found.append((h, c, xp.concat((i, f, g, o), axis=-1)))
+    out, cells, gates = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
+    return out, cells, gates
+
+
+def _lstm_slopes(xp: Any, c: Any, cells: Any, gates: Any) -> tuple[Any, ...]:
+    """How much each gate changes by what enters it, and the state by that; the result by the state.
+
+    Also the gates f, and the result before it is projected.
+    """
+    i, f, g, o = _parts(gates, 4)
+    tanh = xp.tanh(cells)
+    slopes = xp.concat((_bell(xp, i), _bell(xp, f), _cap(xp, g), _bell(xp, o)), axis=-1)
+    by_gates = xp.concat((g, _before(xp, c, cells), i, tanh), axis=-1)
+    by_cell = xp.multiply(o, _cap(xp, tanh))
+    return slopes, xp.multiply(slopes, by_gates), by_cell, f, xp.multiply(o, tanh)
+
+
+def _lstm_cotangents(
+    xp: Any,
+    g_out: Any,
+    g_cells: Any,
+    g_gates: Any,
+    weight: Any,
+    c: Any,
+    projection: Any,
+    out: Any,
+    cells: Any,
+    gates: Any,
+) -> tuple[Any, ...]:
+    """The cotangents of z, h and c, and for a projection the results' with what later steps add."""
+    slopes, by_gates, by_cell, f, _ = _lstm_slopes(xp, c, cells, gates)
+    more = None if g_gates is None else xp.multiply(g_gates, slopes)
+    dh, dc, found, totals = xp.zeros_like(out[0, ...]), xp.zeros_like(c), [], []
+    for t in reversed(range(out.shape[0])):
+        dh = _plus(xp, dh, _at(g_out, t))
+        totals.append(dh)
+        hidden = dh if projection is None else xp.matmul(dh, projection)
+        dc = _plus(xp, dc, xp.multiply(hidden, by_cell[t, ...]), _at(g_cells, t))
+        dz = xp.multiply(xp.concat((dc, dc, dc, hidden), axis=-1), by_gates[t, ...])
+        dz = _plus(xp, dz, _at(more, t))
+        found.append(dz)
+        dh, dc = xp.matmul(dz, weight), xp.multiply(dc, f[t, ...])
+    first = xp.stack(found[::-1], axis=0), dh, dc
+    return first if projection is None else (*first, xp.stack(totals[::-1], axis=0))
+
+
+_shared("lstm_cotangents", _lstm_cotangents)
+
+
+def _lstm_adjoint(xp: Any, g: Any, weight: Any, c: Any, projection: Any, out: Any) -> Any:
+    return xp.lstm_cotangents(*g, weight, c, projection, *out)
+
+
+def _lstm_tangents(
+    xp: Any,
+    weight: Any,
+    c: Any,
+    projection: Any,
+    out: Any,
+    *,
+    z: Any = None,
+    h: Any = None,
+    of_c: Any = None,
+    of_out: Any = None,
+) -> tuple[Any, Any, Any]:
+    """The tangents of the results for those of what enters, of both states and of projections."""
+    _, cells, gates = out
+    slopes, by_gates, by_cell, f, _ = _lstm_slopes(xp, c, cells, gates)
+    of_c = xp.zeros_like(c) if of_c is None else of_c
+    found = []
+    for t in range(cells.shape[0]):
+        entering = _plus(xp, _at(z, t), None if h is None else _times(xp, h, weight))
+        parts: list[Any] = [None] * 4
+        if entering is not None:
+            parts = _parts(xp.multiply(entering, by_gates[t, ...]), 4)
+        of_c = _plus(xp, xp.multiply(of_c, f[t, ...]), *parts[:3])
+        h = _plus(xp, xp.multiply(of_c, by_cell[t, ...]), parts[3])
+        h = h if projection is None else _times(xp, h, projection)
+        h = _plus(xp, h, _at(of_out, t))
+        entering = xp.zeros_like(gates[t, ...]) if entering is None else entering
+        found.append((h, of_c, xp.multiply(entering, slopes[t, ...])))
+    first, second, third = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
+    return first, second, third
+
+
+def _lstm_by_projection(xp: Any, g: Any, c: Any, out: Any) -> Any:
+    return _by_weight(xp, g[3], _lstm_slopes(xp, c, *out[1:])[4])
+
+
+def _lstm_of_weight(
+    xp: Any, t: Any, weight: Any, h: Any, c: Any, projection: Any, out: Any
+) -> tuple[Any, ...]:
+    z = _times(xp, _before(xp, h, out[0]), t)
+    return _lstm_tangents(xp, weight, c, projection, out, z=z)
+
+
+def _lstm_of_projection(
+    xp: Any, t: Any, weight: Any, c: Any, projection: Any, out: Any
+) -> tuple[Any, ...]:
+    of_out = _times(xp, _lstm_slopes(xp, c, *out[1:])[4], t)
+    return _lstm_tangents(xp, weight, c, projection, out, of_out=of_out)
+
+
+# The states c and the gates of all steps are results too, for the rules' sake.
+_lstm = Primitive(
+    "lstm",
+    ("z", "weight", "h", "c", "projection"),
+    {
+        "z": lambda xp, g: g[0],
+        "weight": lambda xp, g, h, out: _by_weight(xp, g[0], _before(xp, h, out[0])),
+        "h": lambda xp, g: g[1],
+        "c": lambda xp, g: g[2],
+        "projection": _lstm_by_projection,
+    },
+    adjoint=_lstm_adjoint,
     kind="irregular",
-    forward=_gates,
-    jvps={"z": _of_gates, "c": _of_state},
+    forward=_lstm_forward,
+    jvps={
+        "z": lambda xp, t, weight, c, projection, out: _lstm_tangents(
+            xp, weight, c, projection, out, z=t
+        ),
+        "weight": _lstm_of_weight,
+        "h": lambda xp, t, weight, c, projection, out: _lstm_tangents(
+            xp, weight, c, projection, out, h=t
+        ),
+        "c": lambda xp, t, weight, c, projection, out: _lstm_tangents(
+            xp, weight, c, projection, out, of_c=t
+        ),
+        "projection": _lstm_of_projection,
+    },
     several=True,
     materialize=False,
     dtypes="real floating",
     batch=composed,
-)
+).bind
 
 
-def _lstm(z: Tensor, state: State, parameters: Sequence[Any]) -> State:
-    h, c = state
-    h, c, *_ = _lstm_cell.bind(ops.add(z, ops.matmul(parameters[1], h)), c)
-    if len(parameters) > 4:  # the projection of the result
-        h = ops.matmul(parameters[4], h)
-    return h, c
+# -- GRU -----------------------------------------------------------------------------------------
 
 
-def _gru(z: Tensor, state: State, parameters: Sequence[Any]) -> State:
-    (h,) = state
-    n = h.shape[0]
-    own = ops.matmul(parameters[1], h)
-    if parameters[3] is not None:
-        own = ops.add(own, ops.expand_dims(parameters[3], axis=1))
-    gates = sigmoid(ops.add(z[: 2 * n], own[: 2 * n]))
-    new = tanh(ops.add(z[2 * n :], ops.multiply(gates[:n], own[2 * n :])))
-    return (ops.add(new, ops.multiply(gates[n:], ops.subtract(h, new))),)
+def _gru_forward(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
+    found = []
+    for t in range(z.shape[0]):
+        own = _times(xp, h, weight)
+        own = own if bias is None else xp.add(own, bias)
+        r, update, new = ((a, b) for a, b in zip(_parts(z[t, ...], 3), _parts(own, 3), strict=True))
+        r, update = xp.expit(xp.add(*r)), xp.expit(xp.add(*update))
+        own = new[1]
+        new = xp.tanh(xp.add(new[0], xp.multiply(r, own)))
+        h = xp.add(new, xp.multiply(update, xp.subtract(h, new)))
+        found.append((h, xp.concat((r, update, new), axis=-1), own))
+    out, gates, owns = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
+    return out, gates, owns
 
 
-STEPS: dict[str, Step] = {
+def _gru_slopes(xp: Any, h: Any, out: Any, gates: Any, own: Any) -> tuple[Any, ...]:
+    """How much each gate changes by what enters it, r's effect on n, and the result by these.
+
+    The last two are by what enters n, and by what the state before adds to each gate.
+    """
+    r, update, new = _parts(gates, 3)
+    slopes = _bell(xp, r), _bell(xp, update), _cap(xp, new)
+    of_r = xp.multiply(own, slopes[0])
+    by_new = xp.multiply(xp.subtract(1, update), slopes[2])
+    by_update = xp.multiply(xp.subtract(_before(xp, h, out), new), slopes[1])
+    by_own = xp.concat((xp.multiply(by_new, of_r), by_update, xp.multiply(by_new, r)), axis=-1)
+    return slopes, of_r, by_new, by_own
+
+
+def _gru_cotangents(
+    xp: Any,
+    g_out: Any,
+    g_gates: Any,
+    g_own: Any,
+    weight: Any,
+    h: Any,
+    out: Any,
+    gates: Any,
+    own: Any,
+) -> tuple[Any, Any, Any]:
+    """The cotangents of z, of what the state adds to each gate, and of the state at first."""
+    slopes, of_r, by_new, by_own = _gru_slopes(xp, h, out, gates, own)
+    r, update, _ = _parts(gates, 3)
+    more, of_new = None, None
+    if g_gates is not None:
+        of_r_gate, of_update, of_new = map(xp.multiply, _parts(g_gates, 3), slopes)
+        more = [_plus(xp, of_r_gate, xp.multiply(of_new, of_r)), of_update, xp.multiply(of_new, r)]
+    if g_own is not None:
+        more = [xp.zeros_like(r), xp.zeros_like(r), None] if more is None else more
+        more[2] = _plus(xp, more[2], g_own)
+    more = None if more is None else xp.concat(more, axis=-1)
+    dh, found, totals = xp.zeros_like(h), [], []
+    for t in reversed(range(out.shape[0])):
+        dh = _plus(xp, dh, _at(g_out, t))
+        totals.append(dh)
+        of_own = xp.multiply(xp.concat((dh, dh, dh), axis=-1), by_own[t, ...])
+        of_own = _plus(xp, of_own, _at(more, t))
+        found.append(of_own)
+        dh = xp.add(xp.multiply(dh, update[t, ...]), xp.matmul(of_own, weight))
+    of_owns = xp.stack(found[::-1], axis=0)
+    of_new = _plus(xp, xp.multiply(xp.stack(totals[::-1], axis=0), by_new), of_new)
+    return xp.concat((*_parts(of_owns, 3)[:2], of_new), axis=-1), of_owns, dh
+
+
+_shared("gru_cotangents", _gru_cotangents)
+
+
+def _gru_adjoint(xp: Any, g: Any, weight: Any, h: Any, out: Any) -> Any:
+    return xp.gru_cotangents(*g, weight, h, *out)
+
+
+def _gru_tangents(
+    xp: Any, weight: Any, h: Any, out: Any, *, z: Any = None, of_own: Any = None, of_h: Any = None
+) -> tuple[Any, Any, Any]:
+    """The tangents of the results for those of z, of what the state adds, and of the state."""
+    outs, gates, own = out
+    slopes, of_r, by_new, by_own = _gru_slopes(xp, h, outs, gates, own)
+    r, update, _ = _parts(gates, 3)
+    of_h = xp.zeros_like(h) if of_h is None else of_h
+    entering = None
+    if z is not None:
+        by_z = xp.concat((*_parts(by_own, 3)[:2], by_new), axis=-1)
+        entering = functools.reduce(xp.add, _parts(xp.multiply(z, by_z), 3))
+    found = []
+    for t in range(outs.shape[0]):
+        added = _plus(xp, _times(xp, of_h, weight), _at(of_own, t))
+        parts = _parts(xp.multiply(added, by_own[t, ...]), 3)
+        of_h = _plus(xp, xp.multiply(of_h, update[t, ...]), *parts, _at(entering, t))
+        found.append((of_h, added))
+    of_out, added = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
+    to_r, to_update, to_new = _parts(added, 3)
+    if z is not None:
+        to_r, to_update, _ = map(xp.add, _parts(z, 3), (to_r, to_update, to_new))
+    entering = xp.add(xp.multiply(to_r, of_r), xp.multiply(to_new, r))
+    entering = entering if z is None else xp.add(entering, _parts(z, 3)[2])
+    of_gates = map(xp.multiply, (to_r, to_update, entering), slopes)
+    return of_out, xp.concat(tuple(of_gates), axis=-1), to_new
+
+
+def _gru_of_weight(xp: Any, t: Any, weight: Any, h: Any, out: Any) -> tuple[Any, ...]:
+    of_own = _times(xp, _before(xp, h, out[0]), t)
+    return _gru_tangents(xp, weight, h, out, of_own=of_own)
+
+
+def _gru_of_bias(xp: Any, t: Any, weight: Any, h: Any, out: Any) -> tuple[Any, ...]:
+    of_own = xp.broadcast_to(t, (*out[1].shape[:-1], t.shape[-1]))
+    return _gru_tangents(xp, weight, h, out, of_own=of_own)
+
+
+# The gates, and what the state adds to n, of all steps are results too, for the rules' sake.
+_gru = Primitive(
+    "gru",
+    ("z", "weight", "h", "bias"),
+    {
+        "z": lambda xp, g: g[0],
+        "weight": lambda xp, g, h, out: _by_weight(xp, g[1], _before(xp, h, out[0])),
+        "h": lambda xp, g: g[2],
+        "bias": lambda xp, g: xp.sum(g[1], axis=(0, 1)),
+    },
+    adjoint=_gru_adjoint,
+    kind="irregular",
+    forward=_gru_forward,
+    jvps={
+        "z": lambda xp, t, weight, h, out: _gru_tangents(xp, weight, h, out, z=t),
+        "weight": _gru_of_weight,
+        "h": lambda xp, t, weight, h, out: _gru_tangents(xp, weight, h, out, of_h=t),
+        "bias": _gru_of_bias,
+    },
+    several=True,
+    materialize=False,
+    dtypes="real floating",
+    batch=composed,
+).bind
+
+
+# -- layers --------------------------------------------------------------------------------------
+
+#: Of the input's projection (T, N, gates), the state and the recurrent parameters the results of
+#: all steps, and the last state.
+Layer = Callable[[Tensor, State, Sequence[Any]], tuple[Tensor, State]]
+
+
+def _simple(activation: Callable[[Any], Tensor]) -> Layer:
+    def layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tensor, State]:
+        (h,) = state
+        results = []
+        for entering in ops.unstack(z, axis=0):
+            h = activation(ops.add(entering, linear(h, parameters[1])))
+            results.append(h)
+        return ops.stack(results, axis=0), (h,)
+
+    return layer
+
+
+def _lstm_layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tensor, State]:
+    out, cells, _ = _lstm(z, parameters[1], *state, *(parameters[4:] or (None,)))
+    return out, (out[-1, ...], cells[-1, ...])
+
+
+def _gru_layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tensor, State]:
+    out, *_ = _gru(z, parameters[1], *state, parameters[3])
+    return out, (out[-1, ...],)
+
+
+LAYERS: dict[str, Layer] = {
     "RNN_TANH": _simple(tanh),
     "RNN_RELU": _simple(relu),
-    "LSTM": _lstm,
-    "GRU": _gru,
+    "LSTM": _lstm_layer,
+    "GRU": _gru_layer,
 }
 
 
 def run(
-    kind: str, x: Tensor, state: State, parameters: Sequence[Any], *, reverse: bool
+    kind: str, x: Tensor, state: State, parameters: Sequence[Any], *, reverse: bool = False
 ) -> tuple[Tensor, State]:
     """Run a layer along sequences.
 
     Parameters
     ----------
     kind : str
-        One of `STEPS`.
+        One of `LAYERS`.
     x : Tensor
-        Of shape (I, T, N).
+        Of shape (T, N, I).
     state : tuple of Tensor
-        At first, each of shape (H, N).
+        At first, each of shape (N, H).
     parameters : sequence of Tensor
         Weights of the input (gates, I) and of the state (gates, H), their biases or None, and for a
         projection of an LSTM's result its weight.
@@ -186,16 +418,13 @@ def run(
     Returns
     -------
     out : Tensor
-        The first state after each step, (H, T, N).
+        The first state after each step, (T, N, H).
     state : tuple of Tensor
         After the last step.
     """
-    step = STEPS[kind]
-    inputs = ops.unstack(projected(x, kind, parameters), axis=1)
-    results = []
-    for z in reversed(inputs) if reverse else inputs:
-        state = step(z, state, parameters)
-        results.append(state[0])
-    if reverse:
-        results.reverse()
-    return ops.stack(results, axis=1), state
+    weight, _, bias, of_state, *_ = parameters
+    if bias is not None and kind != "GRU":  # whose reset gate is between its new state and its bias
+        bias = ops.add(bias, of_state)
+    z = linear(x, weight, bias)
+    out, state = LAYERS[kind](ops.flip(z, axis=0) if reverse else z, state, parameters)
+    return ops.flip(out, axis=0) if reverse else out, state
