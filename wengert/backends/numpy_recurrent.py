@@ -107,7 +107,7 @@ def lstm_cotangents(
     by_cell = _cap(tanh, tanh)
     _multiply(by_cell, four[..., 3, :], by_cell)
     kept = four[..., 1, :].copy()
-    dh, dc, product = np.zeros_like(out[0]), np.zeros_like(cells[0]), np.empty_like(cells[0])
+    dh, dc, product = np.zeros(out.shape[1:], out.dtype), *map(np.zeros_like, (cells[0], cells[0]))
     totals = None if projection is None else np.empty_like(out)
     for t in reversed(range(len(out))):
         _plus(dh, _at(g_out, t))
@@ -182,7 +182,7 @@ def gru_cotangents(
     _multiply(_subtract(_before(h, out), new, to_update), bells[..., 1, :], to_update)
     _multiply(by_new, r, to_own)
     totals, kept = np.empty_like(out), update.copy()
-    dh, product = np.zeros_like(out[0]), np.empty_like(out[0])
+    dh, product = (np.zeros(out.shape[1:], out.dtype) for _ in range(2))
     for t in reversed(range(len(out))):
         total = totals[t]
         total[...] = dh
