@@ -1,12 +1,16 @@
 """Dask: arrays in chunks, computed when their values are asked for."""
 
+import math
+from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from wengert.backends.backend import TRANSFORMS, Backend, Kernel
+from wengert.backends.dask_graphs import recomputing
 from wengert.backends.dask_linalg import KERNELS as LINALG
 from wengert.backends.dask_linalg import Named
 from wengert.backends.dtypes import DType
@@ -93,6 +97,45 @@ ON_CHUNKS = (
     "logistic_bell", "logit", "polygamma_step", "reduced_bessel", "scaled_bessel_slope", "sign",
     "silu", "sinc", "sinc_derivative", "softplus", "xlog1py", "xlogy",
 )  # fmt: skip
+
+
+#: The chunks of arrays that were summed, by their shape: what their cotangents are broadcast in.
+#: Others than the array's own, of another of its shape, are as right, and cost tasks.
+_summed: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+
+
+def summing(name: str) -> Kernel:
+    """Dask's sum or mean, which notes the chunks for `broadcast_to`."""
+
+    def kernel(x: Any, /, **parameters: Any) -> Any:
+        if not math.isnan(math.prod(x.shape)):
+            _summed.pop(x.shape, None)
+            _summed[x.shape] = x.chunks
+            if len(_summed) > 256:
+                _summed.popitem(last=False)
+        return getattr(BACKEND.xp, name)(x, **parameters)
+
+    return kernel
+
+
+def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
+    """In the chunks of an array of that shape that was summed, of which this is the derivative."""
+    chunks = _summed.get(tuple(shape))
+    skipped = len(shape) - x.ndim
+    if chunks is None or skipped < 0 or 0 in shape:
+        return BACKEND.dask.broadcast_to(x, shape)
+    # The chunks of axes that are repeated are free, and x has the others.
+    kept = zip(chunks[skipped:], x.shape, x.chunks, strict=True)
+    chunks = (*chunks[:skipped], *(free if n == 1 else own for free, n, own in kept))
+    from dask.layers import ArrayChunkShapeDep
+
+    # A layer that dask fuses with what takes it, which its own `broadcast_to` is not.
+    axes = tuple(range(len(shape)))
+    return BACKEND.dask.blockwise(
+        np.broadcast_to, axes, x, axes[skipped:], ArrayChunkShapeDep(chunks), axes,
+        adjust_chunks=dict(zip(axes, chunks, strict=True)), align_arrays=False, meta=x._meta,
+        dtype=x.dtype,
+    )  # fmt: skip
 
 
 def linspace(
@@ -185,6 +228,7 @@ class DaskBackend(Backend):
     source_modules = (("dask.array", "da"), ("array_api_compat.dask.array", "xp"))
     made_of_numpy = "da.from_array({})"
     kernels: Mapping[str, Kernel] = {
+        "broadcast_to": broadcast_to,
         "eye": eye,
         "linspace": linspace,
         "rand_like": rand_like,
@@ -196,6 +240,7 @@ class DaskBackend(Backend):
         "take_along_axis": take_along_axis,
         "tril": tril,
         "triu": triu,
+        **{name: summing(name) for name in ("mean", "sum")},
         **{name: on_chunks(name) for name in ON_CHUNKS},
         **{name: unique(name) for name in UNIQUE},
         **{f"fft.{name}": transform(name) for name in TRANSFORMS},
@@ -221,6 +266,9 @@ class DaskBackend(Backend):
 
     def devices(self) -> list[Any]:
         return ["cpu"]
+
+    def recomputing(self) -> AbstractContextManager[Kernel]:
+        return recomputing()
 
     def to_device(self, array: Any, device: Any) -> Any:
         return array
