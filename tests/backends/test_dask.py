@@ -1,5 +1,7 @@
 """Dask's graphs: what is computed when, how often, in which chunks, and what is held meanwhile."""
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -132,6 +134,78 @@ def test_checkpoints_inside_forward_mode_and_batches():
     (a, b, c), _ = computed(tangent, expected, hessian)
     np.testing.assert_allclose(a, b, rtol=1e-13)
     np.testing.assert_allclose(c, np.diag(b), rtol=1e-13)
+
+
+# -- what does not compute -----------------------------------------------------------------------
+
+
+def refuse(*args: Any, **kwargs: Any) -> None:
+    raise AssertionError("this computes")
+
+
+LOOKS = {
+    "repr": repr,
+    "print": lambda x: print(x),
+    "format": lambda x: f"{x}",
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+    "list of the tape": lambda x: str(wg.global_tape.of(wg.exp(x.detach().requires_grad_()))),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_looking_at_a_lazy_tensor_does_not_compute(look):
+    x = wg.asarray(da.exp(da.ones((6, 5), chunks=(4, 3))))
+    with dask.config.set(scheduler=refuse):
+        found = LOOKS[look](x)
+        with pytest.raises(AssertionError, match="this computes"):
+            x.numpy()
+    if isinstance(found, wg.Tensor):
+        assert found.array.chunks == x.array.chunks
+        np.testing.assert_array_equal(found.numpy(), x.numpy())
+
+
+def test_a_lazy_tensor_prints_its_shape_and_one_in_memory_its_values():
+    values = np.arange(6.0).reshape(2, 3)
+    x = wg.asarray(da.from_array(values, chunks=(1, 2)))
+    with dask.config.set(scheduler=refuse):
+        shown, lazy = repr(x), repr(x + 1)
+        np.testing.assert_array_equal(x.numpy(), values)
+    assert shown == repr(wg.asarray(values))
+    assert lazy == "tensor(..., size=(2, 3), dtype=wengert.float64)"
+    assert repr(wg.asarray((x + 1).array.persist())) == repr(wg.asarray(values + 1))
+
+
+NEEDS_A_SIZE = {
+    "size": lambda x: x.size,
+    "len": len,
+    "first": lambda x: x[0],
+    "iteration": lambda x: [row for row in x],  # noqa: C416 -- list() asks for the length
+    "slice": lambda x: x[1:],
+    "flip": wg.flip,
+    "roll": lambda x: wg.roll(x, 1),
+    "tile": lambda x: wg.tile(x, (2,)),
+    "repeat": lambda x: wg.repeat(x, 2),
+    "expand_dims": lambda x: wg.expand_dims(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", NEEDS_A_SIZE)
+def test_an_unknown_size_is_an_error_that_says_what_to_do(name):
+    x = wg.unique_values(wg.asarray([1.0, 2.0, 2.0]))
+    with pytest.raises(ValueError, match=r"compute_chunk_sizes\(\)"):
+        NEEDS_A_SIZE[name](x)
+
+
+def test_arrays_of_unknown_sizes_are_refused():
+    x = da.from_array(np.arange(4.0), chunks=2)
+    unknown = x[x > 1]
+    for take in (wg.asarray, wg.Tensor, wg.sin, lambda a: wg.asarray(x) + a):
+        with pytest.raises(ValueError, match=r"compute_chunk_sizes\(\)"):
+            take(unknown)
+    known = wg.asarray(unknown.compute_chunk_sizes())
+    assert known.shape == (2,)
 
 
 # -- chunks --------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import TRANSFORMS, Backend, Kernel
-from wengert.backends.dask_graphs import recomputing
+from wengert.backends.backend import TRANSFORMS, Backend, Kernel, composed
+from wengert.backends.dask_graphs import data, recomputing
 from wengert.backends.dask_linalg import KERNELS as LINALG
 from wengert.backends.dask_linalg import Named
 from wengert.backends.dtypes import DType
@@ -102,6 +102,11 @@ ON_CHUNKS = (
 #: The chunks of arrays that were summed, by their shape: what their cotangents are broadcast in.
 #: Others than the array's own, of another of its shape, are as right, and cost tasks.
 _summed: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+
+
+def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    """Of known sizes alone: by an IndexError of dask's, iteration would end as if at the end."""
+    return composed("getitem")(BACKEND.namespace, BACKEND.adopt(x), *indices, key=key)
 
 
 def summing(name: str) -> Kernel:
@@ -230,6 +235,7 @@ class DaskBackend(Backend):
     kernels: Mapping[str, Kernel] = {
         "broadcast_to": broadcast_to,
         "eye": eye,
+        "getitem": getitem,
         "linspace": linspace,
         "rand_like": rand_like,
         "reciprocal": reciprocal,
@@ -247,6 +253,7 @@ class DaskBackend(Backend):
         **LINALG,
     }
     immutable = True
+    taped = True
 
     @cached_property
     def dask(self) -> Any:
@@ -273,11 +280,30 @@ class DaskBackend(Backend):
     def to_device(self, array: Any, device: Any) -> Any:
         return array
 
-    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
-        return np.asarray(array.compute())
+    def adopt(self, array: Any) -> Any:
+        # Rules, views and batches need lengths, and a nan among them would spread in silence.
+        if math.isnan(math.prod(array.shape)):
+            raise ValueError(
+                f"dask does not know the size of an array before it is computed (its shape is "
+                f"{array.shape}): call its method compute_chunk_sizes() first, which computes it; "
+                "a Tensor x is made anew as wg.asarray(x.array.compute_chunk_sizes())"
+            )
+        return array
 
-    def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
-        return self.dask.from_array(np.asarray(array))
+    def is_ready(self, array: Any) -> bool:
+        return data(array) is not None
+
+    def to_pickle(self, array: Any) -> Any:
+        return array  # its graph, which is computed where it is needed
+
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        found = data(array)
+        return np.asarray(array.compute()) if found is None else found
+
+    def from_numpy(self, array: Any, device: Any = None) -> Any:
+        # What comes out of a pickle is a graph.
+        graph = isinstance(array, self.dask.Array)
+        return array if graph else self.dask.from_array(np.asarray(array))
 
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
         if copy is False:

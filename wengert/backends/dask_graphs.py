@@ -1,4 +1,4 @@
-"""Dask graphs under other keys: what is computed again, and not held in the meantime."""
+"""What is in dask's graphs: data, and what is to be computed again instead of being held."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -6,11 +6,39 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-__all__ = ["recomputing"]
+import numpy as np
+
+__all__ = ["data", "recomputing"]
 
 #: The annotation of layers that are made while a function is run again. It never reaches a
 #: scheduler: copies have none.
 _MARK = "wengert-recomputed"
+
+
+def data(array: Any) -> np.ndarray[Any, Any] | None:
+    """The values of an array that its graph has in memory; None where they are to be computed."""
+    from dask._task_spec import DataNode
+    from dask.array.core import slices_from_chunks
+    from dask.highlevelgraph import MaterializedLayer
+
+    layer = array.dask.layers.get(array.name)
+    if not isinstance(layer, MaterializedLayer) or array.dask.dependencies[array.name]:
+        return None
+    found = [x.value if isinstance(x, DataNode) else x for x in map(layer.get, _keys(array))]
+    if not all(isinstance(x, np.ndarray) for x in found):
+        return None
+    if len(found) == 1:
+        return np.asarray(found[0])
+    out = np.empty(array.shape, array.dtype)
+    for place, values in zip(slices_from_chunks(array.chunks), found, strict=True):
+        out[place] = values
+    return out
+
+
+def _keys(array: Any) -> list[Any]:
+    from dask.core import flatten
+
+    return list(flatten(array.__dask_keys__()))
 
 
 @contextmanager

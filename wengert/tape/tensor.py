@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
+from wengert.backends import Backend, BackendError, DType, backend_of, dtype_of, get_backend
 from wengert.tape.grad_mode import following, recording
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.observers import followers, observing, tell, way_out
@@ -109,6 +109,8 @@ class Tensor(Methods):
         size = 1
         for length in self._array.shape:
             size *= length
+        if size != size:  # not known
+            backend_of(self._array).adopt(self._array)
         return size
 
     @way_out
@@ -197,7 +199,10 @@ class Tensor(Methods):
         if not self.ndim:
             refuse()
             raise TypeError("len() of a 0-d tensor")
-        return self.shape[0]
+        length = self.shape[0]
+        if length != length:  # not known
+            backend_of(self._array).adopt(self._array)
+        return length
 
     __hash__ = object.__hash__
 
@@ -230,7 +235,7 @@ class Tensor(Methods):
         return self.array.__dlpack_device__()  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return format_tensor(self, host_values)
+        return format_tensor(self, _shown)
 
     def __format__(self, spec: str) -> str:
         return format(only_element(self), spec) if spec else repr(self)
@@ -373,7 +378,7 @@ class Tensor(Methods):
         return _unpickle, (
             type(self),
             backend.name,
-            backend.to_numpy(self.array),
+            backend.to_pickle(self.array),
             self.requires_grad,
             self.dtype,
             backend.pickled_device(self.array),
@@ -408,6 +413,14 @@ def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
     backend = backend_of(array)
     found = backend.array(values)
     return found if type(found) is np.ndarray else backend.to_numpy(found)
+
+
+def _shown(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The values to print, which are not computed for that."""
+    backend, array = backend_of(tensor._array), getattr(tensor._array, "bottom", tensor._array)
+    if not backend.is_ready(array):
+        raise BackendError("the values are not computed yet")
+    return host_values(tensor)
 
 
 def only_element(tensor: Tensor) -> Any:
