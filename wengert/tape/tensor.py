@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.backends import Backend, BackendError, DType, backend_of, dtype_of, get_backend
+from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.tape.grad_mode import following, recording
 from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.observers import followers, observing, tell, way_out
@@ -109,9 +109,7 @@ class Tensor(Methods):
         size = 1
         for length in self._array.shape:
             size *= length
-        if size != size:  # not known
-            backend_of(self._array).adopt(self._array)
-        return size
+        return _known(self, size)
 
     @way_out
     def numpy(self) -> np.ndarray[Any, Any]:
@@ -199,10 +197,7 @@ class Tensor(Methods):
         if not self.ndim:
             refuse()
             raise TypeError("len() of a 0-d tensor")
-        length = self.shape[0]
-        if length != length:  # not known
-            backend_of(self._array).adopt(self._array)
-        return length
+        return _known(self, self.shape[0])
 
     __hash__ = object.__hash__
 
@@ -235,7 +230,7 @@ class Tensor(Methods):
         return self.array.__dlpack_device__()  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return format_tensor(self, _shown)
+        return format_tensor(self, host_values)
 
     def __format__(self, spec: str) -> str:
         return format(only_element(self), spec) if spec else repr(self)
@@ -388,6 +383,13 @@ class Tensor(Methods):
 # -- values that leave, and values that change ----------------------------------------------------
 
 
+def _known(tensor: Tensor, size: int) -> int:
+    """A size, if it is known; otherwise the error of the library that does not know it."""
+    if size != size:
+        backend_of(tensor._array).adopt(tensor._array)
+    return size
+
+
 def check_leaving(tensor: Tensor, way: str) -> None:
     """Raise if a transform or a trace follows values that are to leave by a method."""
     if hasattr(tensor._array, "bottom") or (following and tensor._node is not None):
@@ -413,14 +415,6 @@ def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
     backend = backend_of(array)
     found = backend.array(values)
     return found if type(found) is np.ndarray else backend.to_numpy(found)
-
-
-def _shown(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """The values to print, which are not computed for that."""
-    backend, array = backend_of(tensor._array), getattr(tensor._array, "bottom", tensor._array)
-    if not backend.is_ready(array):
-        raise BackendError("the values are not computed yet")
-    return host_values(tensor)
 
 
 def only_element(tensor: Tensor) -> Any:
