@@ -60,7 +60,19 @@ __all__ += ops.__all__
 
 #: Modules that are imported when they are first named: each has imports of its own.
 _MODULES = (
-    *("amp", "data", "export", "fft", "func", "inspection", "linalg", "nn", "optim", "optimize"),
+    *(
+        "amp",
+        "dask",
+        "data",
+        "export",
+        "fft",
+        "func",
+        "inspection",
+        "linalg",
+        "nn",
+        "optim",
+        "optimize",
+    ),
     *("special", "testing"),
 )
 #: Functions of modules that are imported late, like those of `LATER` beside the standard's.

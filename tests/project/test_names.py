@@ -16,6 +16,7 @@ NAMESPACES = [
     *("wengert.nn.init", "wengert.nn.utils", "wengert.random", "wengert.tape"),
     *(
         "wengert.amp",
+        "wengert.dask",
         "wengert.data",
         "wengert.export",
         "wengert.inspection",

@@ -44,7 +44,8 @@ class Backend:
         Whether it has every function of the standard, so that none can be missing. Python looks
         names up faster in a module without ``__getattr__``.
     taped : bool
-        Whether its arrays may be on a tape of the library's own, which `adopt` takes them off.
+        Whether `adopt` has to see users' arrays: they may be on a tape of the library's own, which
+        it takes them off, or it may have to refuse them.
     packages : tuple of str
         Python packages and modules that are the library's own, with all that is below them.
         Compiled functions look at no code there: what it reads must not change between calls.
@@ -128,6 +129,14 @@ class Backend:
         """The string that names a device, as `parse_device` takes it."""
         return str(device)
 
+    def is_ready(self, array: Any) -> bool:
+        """Whether the values of ``array`` can be read without computing them, as for printing."""
+        return True
+
+    def to_pickle(self, array: Any) -> Any:
+        """What a pickle has of ``array``, from which `from_numpy` makes it again."""
+        return self.to_numpy(array)
+
     def pickled_device(self, array: Any) -> str | None:
         """The device that a pickle of ``array`` names; None for the one where new arrays are."""
         return None
@@ -196,7 +205,13 @@ class Backend:
         return self.from_numpy(draw(*arguments), device)
 
     def adopt(self, array: Any) -> Any:
-        """A user's array as Wengert keeps it: off the library's own tape, if it has one."""
+        """A user's array as Wengert keeps it: off the library's own tape, if it has one.
+
+        Raises
+        ------
+        ValueError
+            If there are too few facts of it, as its shape.
+        """
         return array
 
     def array(self, value: Any) -> Any:
@@ -222,11 +237,23 @@ class Backend:
     #: on another one, and otherwise None. None itself stands where operands decide.
     elsewhere: Callable[[tuple[Any, ...], dict[str, Any]], Any] | None = None
 
+    def recomputing(self) -> AbstractContextManager[Kernel]:
+        """A context in which values are computed again; of each array it says what to keep.
+
+        Where arrays are graphs, equal ones are computed once, and held from the first use to the
+        last: there it gives others that are not equal.
+        """
+        return nullcontext(_same)
+
     def synchronize(self) -> None:
         """Wait until the work handed to the device is done."""
 
     def __repr__(self) -> str:
         return f"<backend {self.name}>"
+
+
+def _same(array: Any) -> Any:
+    return array
 
 
 class Placed:

@@ -1,12 +1,16 @@
 """Dask: arrays in chunks, computed when their values are asked for."""
 
+import math
+from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import TRANSFORMS, Backend, Kernel
+from wengert.backends.backend import TRANSFORMS, Backend, Kernel, composed
+from wengert.backends.dask_graphs import data, recomputing
 from wengert.backends.dask_linalg import KERNELS as LINALG
 from wengert.backends.dask_linalg import Named
 from wengert.backends.dtypes import DType
@@ -93,6 +97,50 @@ ON_CHUNKS = (
     "logistic_bell", "logit", "polygamma_step", "reduced_bessel", "scaled_bessel_slope", "sign",
     "silu", "sinc", "sinc_derivative", "softplus", "xlog1py", "xlogy",
 )  # fmt: skip
+
+
+#: The chunks of arrays that were summed, by their shape: what their cotangents are broadcast in.
+#: Others than the array's own, of another of its shape, are as right, and cost tasks.
+_summed: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+
+
+def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    """Of known sizes alone: by an IndexError of dask's, iteration would end as if at the end."""
+    return composed("getitem")(BACKEND.namespace, BACKEND.adopt(x), *indices, key=key)
+
+
+def summing(name: str) -> Kernel:
+    """Dask's sum or mean, which notes the chunks for `broadcast_to`."""
+
+    def kernel(x: Any, /, **parameters: Any) -> Any:
+        if not math.isnan(math.prod(x.shape)):
+            _summed.pop(x.shape, None)
+            _summed[x.shape] = x.chunks
+            if len(_summed) > 256:
+                _summed.popitem(last=False)
+        return getattr(BACKEND.xp, name)(x, **parameters)
+
+    return kernel
+
+
+def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
+    """In the chunks of an array of that shape that was summed, of which this is the derivative."""
+    chunks = _summed.get(tuple(shape))
+    skipped = len(shape) - x.ndim
+    if chunks is None or skipped < 0 or 0 in shape:
+        return BACKEND.dask.broadcast_to(x, shape)
+    # The chunks of axes that are repeated are free, and x has the others.
+    kept = zip(chunks[skipped:], x.shape, x.chunks, strict=True)
+    chunks = (*chunks[:skipped], *(free if n == 1 else own for free, n, own in kept))
+    from dask.layers import ArrayChunkShapeDep
+
+    # A layer that dask fuses with what takes it, which its own `broadcast_to` is not.
+    axes = tuple(range(len(shape)))
+    return BACKEND.dask.blockwise(
+        np.broadcast_to, axes, x, axes[skipped:], ArrayChunkShapeDep(chunks), axes,
+        adjust_chunks=dict(zip(axes, chunks, strict=True)), align_arrays=False, meta=x._meta,
+        dtype=x.dtype,
+    )  # fmt: skip
 
 
 def linspace(
@@ -185,7 +233,9 @@ class DaskBackend(Backend):
     source_modules = (("dask.array", "da"), ("array_api_compat.dask.array", "xp"))
     made_of_numpy = "da.from_array({})"
     kernels: Mapping[str, Kernel] = {
+        "broadcast_to": broadcast_to,
         "eye": eye,
+        "getitem": getitem,
         "linspace": linspace,
         "rand_like": rand_like,
         "reciprocal": reciprocal,
@@ -196,12 +246,14 @@ class DaskBackend(Backend):
         "take_along_axis": take_along_axis,
         "tril": tril,
         "triu": triu,
+        **{name: summing(name) for name in ("mean", "sum")},
         **{name: on_chunks(name) for name in ON_CHUNKS},
         **{name: unique(name) for name in UNIQUE},
         **{f"fft.{name}": transform(name) for name in TRANSFORMS},
         **LINALG,
     }
     immutable = True
+    taped = True
 
     @cached_property
     def dask(self) -> Any:
@@ -222,14 +274,36 @@ class DaskBackend(Backend):
     def devices(self) -> list[Any]:
         return ["cpu"]
 
+    def recomputing(self) -> AbstractContextManager[Kernel]:
+        return recomputing()
+
     def to_device(self, array: Any, device: Any) -> Any:
         return array
 
-    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
-        return np.asarray(array.compute())
+    def adopt(self, array: Any) -> Any:
+        # Rules, views and batches need lengths, and a nan among them would spread in silence.
+        if math.isnan(math.prod(array.shape)):
+            raise ValueError(
+                f"dask does not know the size of an array before it is computed (its shape is "
+                f"{array.shape}): call its method compute_chunk_sizes() first, which computes it; "
+                "a Tensor x is made anew as wg.asarray(x.array.compute_chunk_sizes())"
+            )
+        return array
 
-    def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
-        return self.dask.from_array(np.asarray(array))
+    def is_ready(self, array: Any) -> bool:
+        return data(array) is not None
+
+    def to_pickle(self, array: Any) -> Any:
+        return array  # its graph, which is computed where it is needed
+
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        found = data(array)
+        return np.asarray(array.compute()) if found is None else found
+
+    def from_numpy(self, array: Any, device: Any = None) -> Any:
+        # What comes out of a pickle is a graph.
+        graph = isinstance(array, self.dask.Array)
+        return array if graph else self.dask.from_array(np.asarray(array))
 
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
         if copy is False:

@@ -5,14 +5,14 @@ of cotangents or tangents.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
 from wengert.interpreters.batching import composed, elementwise
 from wengert.interpreters.differentiable import differentiable
-from wengert.interpreters.lifted import Lifted, apply, bottom, lifted, namespace_of
+from wengert.interpreters.lifted import Lifted, apply, bottom, changed, lifted, namespace_of
 from wengert.interpreters.namespaces import namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor
@@ -153,6 +153,9 @@ class Batched(Lifted):
         count = self.inner.shape[0]
         xp = namespace_of(value)
         return type(self)(xp.broadcast_to(value, (count, *value.shape)), self.level)
+
+    def changed(self, change: Callable[[Any], Any]) -> "Batched":
+        return type(self)(changed(self.inner, change), self.level)
 
     def detached(self) -> Any:
         inner = self.inner

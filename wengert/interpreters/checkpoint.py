@@ -3,12 +3,12 @@
 import weakref
 from _thread import RLock
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from contextvars import copy_context
 from typing import Any, NamedTuple, TypeVar
 
-from wengert.backends import dtype_of, generators
-from wengert.interpreters.lifted import Lifted, new_level
+from wengert.backends import Backend, backend_of, dtype_of, generators
+from wengert.interpreters.lifted import Lifted, bottom, changed, new_level
 from wengert.tape.grad_mode import recording
 from wengert.tape.graph import saved_tensors_hooks
 from wengert.tape.hooks import hold, release
@@ -197,6 +197,7 @@ class _Frame:
         self.context = copy_context()
         self.holders: list[weakref.ref[_Holder]] = []
         self.traits: list[Any] = []
+        self.backends: set[Backend] = set()
         self.lock = RLock()
         self.level = new_level()
         self.running = True
@@ -208,6 +209,7 @@ class _Frame:
         holder.array = tensor._array  # the function may itself sweep what it has recorded
         self.holders.append(weakref.ref(holder))
         self.traits.append(_traits(tensor, self.check))
+        self.backends.add(backend_of(bottom(tensor)))
         return holder
 
     def close(self) -> None:
@@ -257,7 +259,9 @@ class _Frame:
     def _call(self, found: "_Found") -> None:
         again = self.context_fn()[1] if self.context_fn else nullcontext()
         args, kwargs = _again(self.arguments, {})
-        with saved_tensors_hooks(found.pack, untracked), again:
+        with saved_tensors_hooks(found.pack, untracked), again, ExitStack() as stack:
+            for backend in self.backends:
+                found.kept[backend] = stack.enter_context(backend.recomputing())
             self.function(*args, **kwargs)
 
     def _name(self) -> str:
@@ -272,6 +276,7 @@ class _Found:
         self.frame = frame
         self.level = new_level()
         self.count = 0
+        self.kept: dict[Backend, Callable[[Any], Any]] = {}
 
     def pack(self, tensor: Tensor) -> Any:
         """Fill a holder. The node keeps the array, too, for sweeps inside the function."""
@@ -290,8 +295,12 @@ class _Found:
             )
         holder = frame.holders[at]()
         if holder is not None:
-            holder.array = tensor._array
+            holder.array = self._kept(tensor._array)
         return tensor._array
+
+    def _kept(self, array: Any) -> Any:
+        backend = backend_of(bottom(array))
+        return changed(array, self.kept[backend]) if backend in self.kept else array
 
 
 def _is_inside(tensor: Tensor, level: int) -> bool:

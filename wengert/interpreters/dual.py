@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
 from wengert.interpreters.forward import push
-from wengert.interpreters.lifted import Lifted, apply, bottom, constant, namespace_of, raw
+from wengert.interpreters.lifted import Lifted, apply, bottom, changed, constant, namespace_of, raw
 from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import recording, transforming
 from wengert.tape.node import Leaf, Node, Output, Several, tick
@@ -78,6 +78,9 @@ class Dual(Lifted):
 
     def parts(self) -> dict[str, Any]:
         return {} if self.tangent is None else {"tangent": self.tangent}
+
+    def changed(self, change: Callable[[Any], Any]) -> "Dual":
+        return Dual(changed(self.inner, change), changed(self.tangent, change), self.level)
 
     def detached(self) -> Any:
         return self.inner.detached() if isinstance(self.inner, Lifted) else self.inner

@@ -19,7 +19,7 @@ from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.namespaces import namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, placed, untracked
 
 #: Makes the level of a transform; an inner transform has a larger number.
 new_level: Callable[[], int] = count(1).__next__
@@ -132,6 +132,10 @@ class Lifted:
         """Further arrays to print, by name."""
         return {}
 
+    def changed(self, change: Callable[[Any], Any]) -> Any:
+        """The same with other arrays inside, as the function `changed` has it; itself if traced."""
+        return self
+
     def detached(self) -> Any:
         """The same values as a constant, for `Tensor.detach`."""
         return self
@@ -191,6 +195,15 @@ def constant(value: Any, like: Any) -> Any:
         held = isinstance(value, Lifted) and value.level >= like.level
         return value if held else like.constant(value)
     return value
+
+
+def changed(array: Any, change: Callable[[Any], Any]) -> Any:
+    """An array with ``change`` applied to the library's own arrays in it; nodes stay."""
+    if isinstance(array, Tensor):
+        return placed(changed(array._array, change), array._node)
+    if isinstance(array, Lifted):
+        return array.changed(change)
+    return None if array is None else change(array)
 
 
 def bottom(array: Any) -> Any:

@@ -33,8 +33,8 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
     BackendError
         If the operands are on several devices.
     ValueError
-        If their shapes do not broadcast, and for a RuntimeError that does not speak of types:
-        PyTorch has no other for bad values.
+        If a shape is not known, or shapes do not broadcast, and for a RuntimeError that does not
+        speak of types: PyTorch has no other for bad values.
     TypeError
         If the function is not for their dtypes, one is no array at all, or an option is a Tensor
         that a derivative flows through.
@@ -42,6 +42,8 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
     refuse()
     arrays = [a for a in operands if hasattr(a, "dtype")]
     _compare_devices(name, arrays, error)
+    for a in arrays:
+        backend_of(a).adopt(getattr(a, "bottom", a))  # which refuses unknown shapes
     broadcasts = PRIMITIVES[name].broadcasts if name in PRIMITIVES else kind == "elementwise"
     if broadcasts and any(a is None for a in operands) and name != "clip":  # its bounds may be None
         raise TypeError(f"{name} takes Tensors, arrays and Python numbers, not None") from None

@@ -109,7 +109,7 @@ class Tensor(Methods):
         size = 1
         for length in self._array.shape:
             size *= length
-        return size
+        return _known(self, size)
 
     @way_out
     def numpy(self) -> np.ndarray[Any, Any]:
@@ -197,7 +197,7 @@ class Tensor(Methods):
         if not self.ndim:
             refuse()
             raise TypeError("len() of a 0-d tensor")
-        return self.shape[0]
+        return _known(self, self.shape[0])
 
     __hash__ = object.__hash__
 
@@ -373,7 +373,7 @@ class Tensor(Methods):
         return _unpickle, (
             type(self),
             backend.name,
-            backend.to_numpy(self.array),
+            backend.to_pickle(self.array),
             self.requires_grad,
             self.dtype,
             backend.pickled_device(self.array),
@@ -381,6 +381,13 @@ class Tensor(Methods):
 
 
 # -- values that leave, and values that change ----------------------------------------------------
+
+
+def _known(tensor: Tensor, size: int) -> int:
+    """A size, if it is known; otherwise the error of the library that does not know it."""
+    if size != size:
+        backend_of(tensor._array).adopt(tensor._array)
+    return size
 
 
 def check_leaving(tensor: Tensor, way: str) -> None:
