@@ -43,11 +43,11 @@ def environment(**more: str) -> dict[str, str]:
     return {**own, **known, **more}
 
 
-def mpi(ranks: int, *arguments: Any, limit: float = 60) -> Ended:
-    """Run a program of ``programs.py`` by mpiexec."""
+def mpi(ranks: int, *arguments: Any, limit: float = 60, path: Path = PROGRAMS) -> Ended:
+    """Run a program of ``programs.py``, or another one, by mpiexec."""
     assert MPIEXEC is not None
     launch = [MPIEXEC, "--oversubscribe", "-n", str(ranks), sys.executable]
-    return run([*launch, str(PROGRAMS), *map(str, arguments)], limit)
+    return run([*launch, str(path), *map(str, arguments)], limit)
 
 
 def run(command: list[str], limit: float = 60) -> Ended:
