@@ -2,9 +2,11 @@
 
     python examples/digits.py
     WENGERT_BACKEND=torch python examples/digits.py --epochs 10
+    mpiexec -n 4 python examples/digits.py --distributed
 
-The variable is the whole switch: nothing below knows which library computes. The weights and a
-picture of the learning curves are written to the output folder.
+The variable is the whole switch: nothing below knows which library computes. On several processes
+each has a part of every batch, and all have the same weights. The weights and a picture of the
+learning curves are written to the output folder.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from sklearn.model_selection import train_test_split
 from tqdm import tqdm
 
 import wengert as wg
+import wengert.distributed as wd
 from wengert import nn, optim
 
 
@@ -96,15 +99,18 @@ def train(
         optimiser.zero_grad()
         loss = criterion(model(images), digits)
         loss.backward()
+        if options.distributed:
+            wd.average(model, weight=len(digits))
         optimiser.step()
         return loss
 
     if options.compile:  # the same, recorded once for each size of a batch
         update = wg.compile(update)
     step = 0
-    with tqdm(total=total, unit="step") as bar:
+    with tqdm(total=total, unit="step", disable=not writes(options)) as bar:
         while step < total:
-            for images, digits in train_split.batches(options.batch_size):
+            batches = train_split.batches(options.batch_size)
+            for images, digits in wd.shard(batches) if options.distributed else batches:
                 for group in optimiser.param_groups:
                     group["lr"] = options.lr * (1 - step / total)
                 update(images, digits)
@@ -163,6 +169,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--hidden", type=int, nargs="*", default=[256], help="widths")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--compile", action="store_true", help="record a step once and replay it")
+    parser.add_argument("--distributed", action="store_true", help="one process of several")
     parser.add_argument("--output", type=Path, default=Path("build/digits"), help="folder")
     options = parser.parse_args(arguments)
     for name in ("epochs", "batch_size", "lr"):
@@ -171,23 +178,34 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def writes(options: argparse.Namespace) -> bool:
+    """Whether this process is the one that prints and writes files."""
+    return not options.distributed or wd.rank == 0
+
+
 def main(arguments: Sequence[str] | None = None) -> float:
     """Train, save, draw, and return the accuracy on the held-out images."""
     options = parse(arguments)
     wg.manual_seed(options.seed)
     train_split, test_split = load()
     model = build(options.hidden)
+    if options.distributed:
+        wd.init()
+        model = wd.replicate(model)
     images = train_split.images
-    print(
-        f"{len(train_split)} digits to learn from, {len(test_split)} held out; computed by "
-        f"{images.backend.name} on {images.device}"
-    )
-    print(model)
+    if writes(options):
+        print(
+            f"{len(train_split)} digits to learn from, {len(test_split)} held out; computed by "
+            f"{images.backend.name} on {images.device}"
+        )
+        print(model)
 
     start = time.perf_counter()
     history = train(model, train_split, test_split, options)
     seconds = time.perf_counter() - start
 
+    if not writes(options):
+        return history.test_accuracy[-1]
     options.output.mkdir(parents=True, exist_ok=True)
     weights, picture = options.output / "weights.safetensors", options.output / "curves.png"
     nn.save(model.state_dict(), weights)

@@ -4,6 +4,7 @@ from wengert import amp as amp
 from wengert import autograd as autograd
 from wengert import dask as dask
 from wengert import data as data
+from wengert import distributed as distributed
 from wengert import export as export
 from wengert import fft as fft
 from wengert import func as func

@@ -25,7 +25,7 @@ FLOORS = [
     {"nn", "inspection"},
     {"optim", "data", "testing"},
     {"amp", "compiler"},
-    {"dask", "export", "optimize"},
+    {"dask", "distributed", "export", "optimize"},
     {"__main__"},
 ]
 #: Files of more lines.

@@ -19,7 +19,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Backward, End, Recording, SweepProgram
 from wengert.compiler.capture.sweeps import unhooked
-from wengert.compiler.capture.trace import is_draw
+from wengert.compiler.capture.trace import is_draw, is_exchange
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
@@ -114,12 +114,19 @@ def draws(program: Program) -> bool:
     return any(is_draw(step.name) for step in program.instructions)
 
 
+def exchanges(program: Program) -> bool:
+    """Whether a program has collectives."""
+    return any(is_exchange(step.name) for step in program.instructions)
+
+
 def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
     """Why a second run of a function would not give the results of its program."""
     if found.effects:
         return "it changes state"
     if draws(found.program):
         return "it draws random numbers"
+    if exchanges(found.program):
+        return "it has collectives, which other processes may not run again"
     if any(hasattr(x, "dtype") and not isinstance(x, Tensor) for x in leaves):
         return "it takes raw arrays"
     others = {value for ref, value in found.inputs.items() if ref.kind not in ("tensor", "leaf")}

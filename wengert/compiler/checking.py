@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
+from wengert.backends.messages import apart
 from wengert.compiler.capture.calls import tensors_of
 from wengert.compiler.capture.containers import of_one_structure, whole
 from wengert.compiler.capture.places import State, is_array
@@ -321,7 +322,8 @@ def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterat
     for x, y in pairs:
         if x.node is y.node or swept(y.node):
             continue
-        by_program, by_function = (_gradients(each, numbers) for each in (x, y))
+        with apart():
+            by_program, by_function = (_gradients(each, numbers) for each in (x, y))
         if by_program.keys() != by_function.keys():
             yield "the derivatives of a result reach other Tensors"
             return

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
+from wengert.backends.messages import connected
 from wengert.compiler.adjoint import Rerun
 from wengert.compiler.capture.calls import (
     Arguments,
@@ -30,6 +31,7 @@ from wengert.compiler.capture.watch import Watch, functions_of
 from wengert.compiler.checking import Checked, check
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.emission.glue import MISS
+from wengert.compiler.exchanges import noted
 from wengert.compiler.locating import located
 from wengert.compiler.refusals import (
     RECORDING,
@@ -249,6 +251,12 @@ class Compiled(Generic[P, R]):
     def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if current() is not None:  # another trace records this function's calls
             return self._function(*args, **kwargs)
+        if connected() is None:
+            return self._slowly(args, kwargs)
+        with noted(self.report.name):
+            return self._slowly(args, kwargs)
+
+    def _slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._called is not None:  # hooks may have been added or removed
             self._function = self._called.__call__
         if kwargs:
@@ -408,7 +416,8 @@ class Compiled(Generic[P, R]):
             answer = replay.run(call.leaves, state)
         except Exception as error:
             raise RefusedError(failed(error)) from None
-        self._calls = [*replay.calls, *others] if replay.layout.plain else others
+        quick = replay.layout.plain and not replay.exchanges
+        self._calls = [*replay.calls, *others] if quick else others
         return answer
 
     def _checked(self, replay: Replay, call: Call, state: State) -> Any:

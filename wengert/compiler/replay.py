@@ -6,8 +6,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from wengert.backends import generators
-from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws
+from wengert.backends import generators, messages
+from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, exchanges
 from wengert.compiler.capture.calls import Layout
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
@@ -70,6 +70,11 @@ class Replay:
         #: The program bound to the objects of its last two states, such as two models, each with
         #: the identities of the objects that the function reaches.
         self.bound: list[tuple[Callable[..., Any], frozenset[int]]] = []
+
+    @cached_property
+    def exchanges(self) -> bool:
+        """Whether it has collectives, which `wengert.compiler.exchanges` notes."""
+        return exchanges(self.recording.program)
 
     @property
     def calls(self) -> list[Callable[..., Any]]:
@@ -210,12 +215,17 @@ class Replay:
         return counted
 
 
-def _undrawn(function: Function) -> Function:
-    """A program that restores random generators if it fails."""
+def _undone(function: Function) -> Function:
+    """A program that restores, if it fails, random generators and the place among collectives."""
 
     def call(*inputs: Any) -> tuple[Any, ...]:
-        before = generators.get_rng_state()
-        return restoring(lambda: function(*inputs), lambda: generators.set_rng_state(before))
+        before, at = generators.get_rng_state(), messages.position()
+
+        def put_back() -> None:
+            generators.set_rng_state(before)
+            messages.rewind(at)
+
+        return restoring(lambda: function(*inputs), put_back)
 
     return call
 
@@ -254,7 +264,7 @@ class Copies:
     def _finished(self, program: Program, function: Function) -> Function:
         options = self._torch_compile, self._capture
         made = finish(program, function, self.backend, self._report, *options)
-        return _undrawn(made) if draws(program) else made
+        return _undone(made) if draws(program) or exchanges(program) else made
 
 
 def number_at(ref: Ref, state: State, leaves: Sequence[Any]) -> Any:

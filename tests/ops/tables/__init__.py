@@ -4,6 +4,7 @@ import wengert.ops.set  # noqa: F401 -- a chapter that is otherwise imported whe
 from tests.ops.tables.beyond import BEYOND
 from tests.ops.tables.conversion import CONVERSION
 from tests.ops.tables.derived import derived
+from tests.ops.tables.distributed import DISTRIBUTED
 from tests.ops.tables.elementwise import ELEMENTWISE
 from tests.ops.tables.fft import FFT
 from tests.ops.tables.indexing import INDEXING
@@ -28,6 +29,7 @@ CHAPTERS = (
     SPECIAL,
     SPECIAL_FUNCTIONS,
     NETWORKS,
+    DISTRIBUTED,
 )
 TABLE = {name: entry for chapter in CHAPTERS for name, entry in chapter.items()}
 assert len(TABLE) == sum(map(len, CHAPTERS)), "a primitive has two rows"

@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from wengert.backends import backend_of, generators, registry
+from wengert.backends import backend_of, generators, messages, registry
 from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, is_array, slots_of
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.interpreters.lifted import Lifted
@@ -89,6 +89,8 @@ class Kind(NamedTuple):
 class Snapshot:
     """The parts of some objects as they are now, and the states of random generators.
 
+    Of collectives, which can't be undone, it has the place among those that are noted.
+
     Parameters
     ----------
     objects : iterable
@@ -139,6 +141,7 @@ class Snapshot:
                 self._keep(place.owner, Kind(partial(_at, place), partial(_set_at, place)))
         self._keep(_MODES, Kind(_modes, partial(_set_modes, registry.default)))
         self._random = generators.get_rng_state()
+        self._exchanged = messages.position()
         self._version = changes[0]
 
     def _keep(self, x: Any, kind: Kind) -> None:
@@ -176,8 +179,9 @@ class Snapshot:
             changes[0] += 1  # invalidates caches of the modules' changed attributes
 
     def rewind(self) -> None:
-        """Restore the random generators alone."""
+        """Restore the random generators, and the place among the noted collectives, alone."""
         generators.set_rng_state(self._random)
+        messages.rewind(self._exchanged)
 
     def changes(self) -> Iterator[Change]:
         """The changes since, except of random generators."""

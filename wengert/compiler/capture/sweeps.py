@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from wengert.backends.messages import apart
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.recorded import Backward, End, Outside, Ref, SweepProgram
 from wengert.compiler.capture.snapshot import Change
@@ -49,7 +50,7 @@ def programs(
     found, outputs = list[Backward](), list(call.outputs)
     before = [*call.before.changes()]
     functions = functions_of(call.state.objects, call.function)
-    with unhooked(call.tensors), Watch(functions, stop=True).on():
+    with apart(), unhooked(call.tensors), Watch(functions, stop=True).on():
         for results, joined in _stages({k: leaves[k]._node for k in first.values()}):
             every = tuple(range(len(results)))
             chosen = [every, *[(k,) for k in every if len(every) > 1]]

@@ -44,7 +44,7 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 
-__all__ = ["Trace", "copied", "is_draw"]
+__all__ = ["Trace", "copied", "is_draw", "is_exchange"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
@@ -531,7 +531,13 @@ class Trace:
 def is_draw(name: str) -> bool:
     """Whether instructions of a name draw random numbers, on the host or on a device."""
     row = PRIMITIVES.get(name)
-    return name == "draw" or (row is not None and not row.pure)
+    return name == "draw" or (row is not None and not row.pure and not row.exchanges)
+
+
+def is_exchange(name: str) -> bool:
+    """Whether instructions of a name are collectives."""
+    row = PRIMITIVES.get(name)
+    return row is not None and row.exchanges
 
 
 def _is_mask(x: Any) -> bool:

@@ -40,7 +40,10 @@ def finish(
         kept = [step for step in program.instructions if step.results]
         program = replace(program, instructions=tuple(kept))
     if not all(step.pure for step in program.instructions):
-        report.note("jax.jit would draw the program's random numbers once: plain calls instead")
+        report.note(
+            "jax.jit would draw the program's random numbers once, or run its collectives once: "
+            "plain calls instead"
+        )
         return function
     return _jitted(program, function, backend, report)
 

@@ -1,0 +1,397 @@
+"""The programs that the tests start on several processes: ``programs.py NAME ARGUMENT...``."""
+
+import copy
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+import wengert.distributed as wd
+from wengert import nn, optim
+from wengert.backends import messages
+
+#: The rows of the batches: even ones, an uneven one, and one with a row less than there are ranks.
+SIZES = (8, 8, 7, 3)
+OPTIMISERS: dict[str, Callable[..., Any]] = {
+    "SGD": lambda parameters: optim.SGD(parameters, lr=0.1, momentum=0.9),
+    "Adam": lambda parameters: optim.Adam(parameters, lr=0.01),
+}
+
+
+@contextmanager
+def counted(expected: int) -> Iterator[None]:
+    """Require so many collectives."""
+    carrier = messages.connected()
+    assert carrier is not None
+    before = carrier.number
+    yield
+    assert carrier.number - before == expected, f"{carrier.number - before} of {expected}"
+
+
+def say(*what: Any) -> None:
+    print(f"rank {wd.rank}:", *what, flush=True)
+
+
+def model_of(seed: int) -> nn.Module:
+    wg.manual_seed(seed)
+    wg.set_default_dtype(wg.float64)
+    return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3))
+
+
+def batches(epochs: int = 2) -> list[tuple[Any, Any]]:
+    draw = np.random.default_rng(3)
+    return [
+        (wg.asarray(draw.standard_normal((n, 5))), wg.asarray(draw.integers(0, 3, n)))
+        for _ in range(epochs)
+        for n in SIZES
+    ]
+
+
+# -- training --------------------------------------------------------------------------------------
+
+
+def stepper(model: Any, optimiser: Any, together: bool) -> Callable[..., Any]:
+    def step(x: Any, t: Any) -> Any:
+        optimiser.zero_grad()
+        if len(t):
+            loss = nn.functional.cross_entropy(model(x), t)
+            loss.backward()
+        if together:
+            wd.average(model, weight=len(t))
+        optimiser.step()
+        return loss.detach() if len(t) else wg.asarray(0.0)
+
+    return step
+
+
+def training(name: str, mode: str) -> None:
+    """The weights of one process that sees whole batches."""
+    model = wd.replicate(model_of(seed=wd.rank))
+    alone = copy.deepcopy(model)
+    step = stepper(model, OPTIMISERS[name](model.parameters()), together=True)
+    plain = stepper(alone, OPTIMISERS[name](alone.parameters()), together=False)
+    if mode == "compiled":
+        step = wg.compile(step)
+    whole = batches()
+    for (x, t), (every, targets) in zip(wd.shard(whole), whole, strict=True):
+        with counted(1):
+            loss = step(x, t)
+        expected = plain(every, targets)
+        with counted(1):
+            found = wd.mean(loss, weight=len(t))
+        assert abs(found.item() - expected.item()) < 1e-10, (found, expected)
+    for (at, x), y in zip(model.named_parameters(), alone.parameters(), strict=True):
+        worst = float(np.max(np.abs(x.detach().numpy() - y.detach().numpy())))
+        assert worst < 1e-10, (at, worst)
+    if mode == "compiled":
+        assert "all_reduce(" in step.source
+        assert step.report.recordings and step.report.checks, step.report
+        assert "eagerly" not in str(step.report), step.report
+    say("same weights")
+
+
+def trainings() -> None:
+    for name in OPTIMISERS:
+        for mode in ("eager", "compiled"):
+            training(name, mode)
+            say(name, mode, "done")
+
+
+# -- once a call -----------------------------------------------------------------------------------
+
+
+def once() -> None:
+    """Collectives of a call, whatever the compiler does on one of the ranks."""
+    w = wg.asarray(np.linspace(0.5, 1.5, 4), requires_grad=True)
+
+    def step(x: Any, noisy: bool = False) -> Any:
+        y = wd.all_reduce(wg.sin(w * wg.sum(x)))
+        if noisy:
+            print("stops the recording", file=sys.stderr)
+        loss = wg.sum(wd.broadcast(y * y, wd.size - 1))
+        (g,) = wg.autograd.grad(loss, w)
+        return loss.detach(), g
+
+    run = wg.compile(step)
+    for i in range(8):
+        # At steps 3 and 5 the last rank alone meets another shape, and so records and checks anew.
+        rows = 3 if i in (3, 5) and wd.rank == wd.size - 1 else 2
+        x = wg.asarray(np.full(rows, 0.1 * i))
+        with counted(4):
+            found = run(x)
+        with counted(4):
+            expected = step(x)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-13)
+    programs = 2 if wd.rank == wd.size - 1 else 1
+    assert run.report.recordings == run.report.checks == programs, run.report
+    # A recording that is given up half-way, on one rank alone.
+    for _ in range(3):
+        with counted(4):
+            found = run(x, wd.rank == 0)
+        for one, other in zip(found, step(x), strict=True):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-13)
+    assert ("eagerly" in str(run.report)) == (wd.rank == 0), run.report
+    outside(w)
+    say("once")
+
+
+def outside(w: Any) -> None:
+    """A sweep outside the compiled function, and none that a recording or a check makes."""
+    run = wg.compile(lambda x: wg.sum(wd.all_reduce(wg.sin(w) * x)) ** 2)
+    for _ in range(3):
+        with counted(1):
+            loss = run(wg.asarray(np.ones(4)))
+        with counted(1):
+            (found,) = wg.autograd.grad(loss, w)
+        with counted(2):
+            loss = run.eagerly(wg.asarray(np.ones(4)))
+            (expected,) = wg.autograd.grad(loss, w)
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-13)
+    loss = run(wg.asarray(np.ones(4)))
+    with pytest.raises(RuntimeError, match="collectives, which other processes may not run again"):
+        wg.autograd.grad(loss, w, create_graph=True)
+
+
+def kept() -> None:
+    """A collective whose result is not used, and two that are equal, stay in the program."""
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        wd.all_reduce(x)
+        return wd.all_reduce(x) + wd.all_reduce(x)
+
+    for _ in range(3):
+        with counted(3):
+            step(wg.asarray(np.ones(2)))
+    assert step.source.count("= all_reduce(") == 3, step.source
+    say("kept")
+
+
+def wrong() -> None:
+    """A function that gives a collective other values in its second run: no silent difference."""
+    from wengert.compiler.capture.errors import CompileError
+    from wengert.compiler.exchanges import noted
+
+    exchange, x = messages.exchange, np.ones(2)
+    space = wg.get_backend("numpy").namespace
+    with noted("step"):
+        one = exchange(space, "all_reduce", x, op="sum")
+        messages.rewind(0)
+        two = exchange(space, "all_reduce", x * (1 + 1e-16), op="sum")
+        np.testing.assert_array_equal(one, two)
+        messages.rewind(0)
+        for name, given in (("all_reduce", x * 2), ("all_gather", x)):
+            with pytest.raises(CompileError, match="has run twice"):
+                exchange(space, name, given, **({"op": "sum"} if name == "all_reduce" else {}))
+            messages.rewind(0)
+        messages.rewind(1)
+
+    def once_less() -> None:
+        with noted("step"):
+            exchange(space, "all_reduce", x, op="sum")
+            messages.rewind(0)
+
+    with pytest.raises(CompileError, match="is not called by the function"):
+        once_less()
+    say("wrong")
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+def derivatives(fast: str = "") -> None:
+    """Gradients of the collectives, as a function of all ranks' inputs together."""
+    from wengert.testing import gradcheck, gradgradcheck  # which imports much
+
+    n, root = wd.size, wd.size - 1
+    draw = np.random.default_rng(5)
+    values = draw.standard_normal((n, 2 * n))
+    weights = wg.asarray(np.random.default_rng(7 + wd.rank).standard_normal(2 * n * n))
+
+    def own(X: Any) -> Any:
+        """This rank's row of a matrix that all ranks have."""
+        return wg.reshape(wd.reduce_scatter(X) / n, (2 * n,))
+
+    def whole(y: Any) -> Any:
+        """All ranks' results, on all ranks."""
+        return wd.all_gather(wg.sin(y) * weights[: y.shape[0]])
+
+    functions = {
+        "all_reduce": lambda x: wd.all_reduce(x),
+        "all_reduce mean": lambda x: wd.all_reduce(x, "mean"),
+        "all_reduce max": lambda x: wd.all_reduce(x, "max"),
+        "all_reduce min": lambda x: wd.all_reduce(x, "min"),
+        "all_gather": wd.all_gather,
+        "reduce_scatter": wd.reduce_scatter,
+        "broadcast": lambda x: wd.broadcast(x, root),
+        "reduce": lambda x: wd.reduce(x, root),
+    }
+    for name, f in functions.items():
+        X = wg.asarray(values, requires_grad=True)
+        function = lambda X, f=f: whole(f(own(X)))
+        assert gradcheck(function, (X,), fast_mode=bool(fast)), name
+        assert gradgradcheck(function, (X,), fast_mode=bool(fast)), name
+        # Forward, and in batches of tangents and cotangents.
+        back = wg.func.jacrev(function)(X.detach())
+        ahead = wg.func.jacfwd(function)(X.detach())
+        np.testing.assert_allclose(back.numpy(), ahead.numpy(), atol=1e-12, err_msg=name)
+        z = wg.asarray(values[wd.rank] * (1 + 2j), requires_grad=True)
+        if name.split()[-1] not in ("max", "min"):
+            wg.sum(wg.real(f(z) * wg.asarray(1 - 1j))).backward()
+            assert z.grad.dtype.complex and bool(wg.all(wg.isfinite(z.grad))), name
+    say("derivatives")
+
+
+def values() -> None:
+    """What collectives give."""
+    n, r = wd.size, wd.rank
+    every = np.arange(6.0 * n * n).reshape(n, 2 * n, 3)
+    for dtype in ("float32", "float64", "int64", "complex128"):
+        given = every.astype(dtype)
+        x = wg.asarray(given[r])
+        expected = {
+            "sum": (wd.all_reduce(x), given.sum(0)),
+            "gather": (wd.all_gather(x), given.reshape(-1, 3)),
+            "scatter": (wd.reduce_scatter(x), given.sum(0)[2 * r : 2 * r + 2]),
+            "broadcast": (wd.broadcast(x, n - 1), given[-1]),
+            "reduce": (wd.reduce(x, n - 1), given.sum(0) * (r == n - 1)),
+        }
+        if dtype[:5] == "float":
+            expected |= {
+                "mean": (wd.all_reduce(x, "mean"), given.mean(0)),
+                "max": (wd.all_reduce(x, "max"), given[-1]),
+                "min": (wd.all_reduce(x, "min"), given[0]),
+            }
+        for name, (found, right) in expected.items():
+            assert found.dtype == x.dtype, name
+            np.testing.assert_array_equal(found.numpy(), right, err_msg=name)
+    flags = wd.broadcast(wg.asarray([r == 0, False]))
+    assert flags.dtype == wg.bool and flags.numpy().tolist() == [True, False]
+    assert wd.all_reduce(wg.asarray(2.0)).item() == 2.0 * n
+    assert wd.all_gather(wg.zeros((0, 3))).shape == (0, 3)
+    turned = wg.asarray(np.asfortranarray(every[r]))
+    np.testing.assert_array_equal(wd.all_reduce(turned).numpy(), every.sum(0))
+    say("values")
+
+
+# -- what goes wrong -------------------------------------------------------------------------------
+
+
+def raises() -> None:
+    for i in range(5):
+        if wd.rank == 1 and i == 3:
+            raise ArithmeticError("of the second rank")
+        wd.all_reduce(wg.asarray([1.0]))
+
+
+def killed() -> None:
+    for i in range(50):
+        if wd.rank == 1 and i == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        wd.all_reduce(wg.asarray([1.0]))
+        time.sleep(0.01)
+
+
+def models_differ() -> None:
+    wd.replicate(nn.Sequential(nn.Linear(3, 4 + (wd.rank == 1)), nn.Linear(4, 2)))
+
+
+def batch_fewer() -> None:
+    model = wd.replicate(model_of(0))
+    step = stepper(model, OPTIMISERS["SGD"](model.parameters()), together=True)
+    own = batches(1)[: 3 if wd.rank == 1 else 4]
+    for x, t in own:
+        step(x, t)
+
+
+def shard_fewer() -> None:
+    model = wd.replicate(model_of(0))
+    step = stepper(model, OPTIMISERS["SGD"](model.parameters()), together=True)
+    for x, t in wd.shard(batches(1)[: 3 if wd.rank == 1 else 4]):
+        step(x, t)
+
+
+def hangs() -> None:
+    wd.init(timeout=2)
+    wd.all_reduce(wg.asarray([1.0]))
+    if wd.rank == 1:
+        time.sleep(100)
+    wd.all_reduce(wg.asarray([1.0, 2.0]))
+
+
+def leaves() -> None:
+    """A rank that ends early, with a status of its own."""
+    if wd.rank == 1:
+        sys.exit(3)
+    wd.all_reduce(wg.asarray([1.0]))
+
+
+def interrupts() -> None:
+    if wd.rank == 1:
+        raise KeyboardInterrupt
+    wd.all_reduce(wg.asarray([1.0]))
+
+
+def shapes_differ() -> None:
+    wd.all_reduce(wg.zeros(2 + wd.rank))
+
+
+def saves(folder: str) -> None:
+    model = wd.replicate(model_of(wd.rank))
+    path = Path(folder) / "run.safetensors"
+    wd.save(path, model=model, step=1)
+    assert path.exists()
+    wd.save(path, model=model, step=2)
+    other = model_of(5)
+    assert wg.load(path, model=other)["step"] == 2
+    for x, y in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_array_equal(x.detach().numpy(), y.detach().numpy())
+    text = "No such file" if wd.rank == 0 else "rank 0 could not write"
+    with pytest.raises((RuntimeError, FileNotFoundError), match=text):
+        wd.save(Path(folder) / "nowhere" / "x.safetensors", model=model)
+    say("saved", sorted(x.name for x in Path(folder).iterdir()))
+
+
+def killed_while_saving(folder: str) -> None:
+    """Rank 0 is killed before the new file has taken the old one's place."""
+    path, model = Path(folder) / "run.safetensors", model_of(0)
+    wd.save(path, model=model, step=1)
+    say("old file")
+    if wd.rank == 0:
+        Path.replace = lambda self, target: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    wd.save(path, model=model, step=2)
+    say("new file")
+
+
+def reads(folder: str) -> None:
+    say("step", wg.load(Path(folder) / "run.safetensors", model=model_of(0))["step"])
+
+
+def torch_arrays() -> None:
+    """Training on PyTorch's arrays, and the collectives of torch.distributed itself."""
+    import torch
+    import torch.distributed as dist
+
+    with wg.use_backend("torch"):
+        training("SGD", "eager")
+        training("SGD", "compiled")
+        x = torch.arange(6.0).reshape(2, 3) + wd.rank
+        expected = x.clone()
+        dist.all_reduce(expected)
+        found = wd.all_reduce(x)
+        assert found.backend.name == "torch"
+        assert torch.equal(found.array, expected)
+
+
+if __name__ == "__main__":
+    wd.init(timeout=10)
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,107 @@
+"""A single process, without a launcher, and what is refused there."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+import wengert.distributed as wd
+from tests.distributed.launching import environment, run
+from wengert import nn
+from wengert.backends import Backend, messages
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    before = messages.connected()
+    wd.init()
+    yield
+    messages.connect(before)
+
+
+def test_rank_and_size() -> None:
+    assert (wd.rank, wd.size) == (0, 1)
+
+
+def test_before_init() -> None:
+    messages.connect(None)
+    for call in (lambda: wd.all_reduce(wg.ones(2)), lambda: list(wd.shard([wg.ones(2)]))):
+        with pytest.raises((RuntimeError, ValueError), match=r"wengert\.distributed\.init\(\)"):
+            call()
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+def test_a_timeout_is_positive(timeout: float) -> None:
+    with pytest.raises(ValueError, match="timeout is a number of seconds"):
+        wd.init(timeout)
+
+
+def test_collectives_are_copies(backend: Backend) -> None:
+    x = wg.asarray(backend.from_numpy(np.array([1.0, -2.0])), requires_grad=True)
+    calls = [wd.all_reduce, wd.all_gather, wd.reduce_scatter, wd.broadcast, wd.reduce]
+    calls += [lambda x, op=op: wd.all_reduce(x, op) for op in ("mean", "max", "min")]
+    for call in calls:
+        y = call(x)
+        assert y.backend is x.backend
+        np.testing.assert_array_equal(backend.to_numpy(y.detach()._array), [1.0, -2.0])
+        (g,) = wg.autograd.grad(wg.sum(y * y), x)
+        np.testing.assert_array_equal(backend.to_numpy(g._array), [2.0, -4.0])
+        step = wg.compile(lambda x, call=call: wg.sum(call(x) ** 2))
+        assert [float(step(x.detach())) for _ in range(3)] == [5.0] * 3
+
+
+REFUSED = [
+    (lambda: wd.all_reduce(wg.ones(2), "product"), ValueError, "op is 'sum', 'mean'"),
+    (lambda: wd.all_reduce(wg.asarray([True])), TypeError, "no sum of bool"),
+    (lambda: wd.all_reduce(wg.asarray([1]), "mean"), TypeError, "the mean of int64"),
+    (lambda: wd.all_gather(wg.asarray(1.0)), ValueError, "x has no axis"),
+    (lambda: wd.broadcast(wg.ones(2), 1), ValueError, "root is a rank from 0 to 0"),
+    (lambda: wd.reduce(wg.ones(2), -1), ValueError, "root is a rank from 0 to 0"),
+    (lambda: wd.replicate(wg.ones(2)), TypeError, "takes a Module, and not Tensor"),
+    (lambda: list(wd.shard([{}])), ValueError, "no arrays"),
+    (lambda: list(wd.shard([(wg.ones(2), wg.ones(3))])), ValueError, r"arrays of \[2, 3\] rows"),
+    (lambda: list(wd.shard([(wg.ones(2), "a")])), ValueError, "str 'a', which has no rows"),
+    (lambda: wd.average(nn.Linear(1, 1)), ValueError, "weight has no gradient on rank 0"),
+    (lambda: wd.mean(wg.ones(2), weight=-1), ValueError, "a weight is 0 or more"),
+    (lambda: wd.mean(wg.asarray([1])), TypeError, "mean takes a floating array"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), REFUSED)
+def test_refusals(call, error, text) -> None:
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_average_and_mean_without_rows() -> None:
+    layer = nn.Linear(2, 1)
+    wg.sum(layer(wg.ones((3, 2)))).backward()
+    before = layer.weight.grad.numpy().copy()
+    wd.average(layer, weight=3)
+    np.testing.assert_allclose(layer.weight.grad.numpy(), before, rtol=1e-6)
+    wd.average(layer.parameters(), weight=wg.asarray(0.5))
+    np.testing.assert_allclose(layer.weight.grad.numpy(), before, rtol=1e-6)
+    with np.errstate(invalid="ignore"):  # the mean of no rows at all
+        assert np.isnan(wd.mean(wg.asarray(float("nan")), weight=0).item())
+
+
+def test_a_file_can_t_exchange(tmp_path) -> None:
+    step = wg.compile(lambda x: wd.all_reduce(x) * 2)
+    for _ in range(2):
+        step(wg.ones(2))
+    with pytest.raises(ValueError, match="all_reduce"):
+        step.save(tmp_path / "step.py")
+
+
+@pytest.mark.slow
+def test_importing_costs_nothing() -> None:
+    import sys
+
+    code = (
+        "import sys, wengert as wg, wengert.distributed as wd\n"
+        "wd.init(); wd.all_reduce(wg.ones(1))\n"
+        "found = {'mpi4py', 'torch', 'wengert.compiler', 'subprocess'} & {*sys.modules}\n"
+        "raise SystemExit(str(found) if found else 0)"
+    )
+    ended = run([sys.executable, "-c", code])
+    assert ended.code == 0, ended.err
+    assert "WENGERT_BACKEND" not in environment()

@@ -1,0 +1,37 @@
+"""Collectives and training on processes of torch.distributed's."""
+
+import pytest
+
+from tests.distributed.launching import gloo
+
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
+pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("program", [("values",), ("trainings",), ("once",), ("torch_arrays",)])
+def test_on_several_processes(program: tuple[str, ...]) -> None:
+    ended = gloo(2, *program)
+    assert ended.code == 0, ended.err[-3000:]
+    assert "rank 0: " in ended.out and "rank 1: " in ended.out
+
+
+def test_derivatives() -> None:
+    ended = gloo(2, "derivatives", "fast")
+    assert ended.code == 0, ended.err[-3000:]
+    assert ended.out.count("derivatives") == 2
+
+
+FAILURES = {
+    "raises": ["rank 1 of 2 ends all", "ArithmeticError: of the second rank"],
+    "batch_fewer": ["rank 0 in all_reduce(x: float64", "rank 1 in the end of the program"],
+    "hangs": ["collective 2, all_reduce(x: float32 of shape (2,)", "rank 1 did not come"],
+    "killed": ["another process has ended"],
+}
+
+
+@pytest.mark.parametrize("program", FAILURES)
+def test_failures(program: str) -> None:
+    ended = gloo(2, program)
+    assert ended.code != 0
+    for text in FAILURES[program]:
+        assert text in ended.err, ended.err[-3000:]

@@ -1,0 +1,254 @@
+"""Collectives: the primitives by which processes exchange arrays, each with its adjoint.
+
+The loss of a program is the sum of the losses of its processes. Then the adjoint of a collective is
+a collective: of a sum over processes another one, of gathering a sum of which each keeps its part,
+and of sending a sum at the sender.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from wengert import ops
+from wengert.backends import dtype_of, messages
+from wengert.interpreters.batching import as_it_is
+from wengert.tape.families import Family
+from wengert.tape.parameters import takes
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter"]
+
+_FAMILY = Family("""
+Parameters
+----------
+x : Tensor or array
+    $x
+
+Returns
+-------
+Tensor
+    $result
+
+Raises
+------
+BackendError
+    If arrays of this library are not carried.
+ExchangeError
+    If the processes call different collectives, or the same one with different shapes or dtypes. It
+    names the ranks, on all of them.
+RuntimeError
+    If `init` has not been called.
+TimeoutError
+    If a process does not come within the time that `init` was given.
+
+Notes
+-----
+$source
+""")
+
+
+def _kernel(name: str) -> Callable[..., Any]:
+    def forward(xp: Any, x: Any, **how: Any) -> Any:
+        return messages.exchange(xp, name, x, **how)
+
+    return forward
+
+
+def _along_first(call: Any, x: Any) -> Any:
+    """Batch rule of a collective that puts together or divides the first axis."""
+    return call.moved(call.run(call.moved(x, 0, 1)), 1, 0)
+
+
+def _row(name: str, rule: Callable[..., Any], batch: Callable[..., Any] = as_it_is) -> Any:
+    return Primitive(
+        name,
+        ["x"],
+        {"x": rule},
+        kind="linear",
+        forward=_kernel(name),
+        batch=batch,
+        whole=True,
+        exchanges=True,
+    ).bind
+
+
+_all_reduce = _row("all_reduce", lambda xp, g, op: xp.all_reduce(g, op=op))
+_all_gather = _row("all_gather", lambda xp, g: xp.reduce_scatter(g), _along_first)
+_reduce_scatter = _row("reduce_scatter", lambda xp, g: xp.all_gather(g), _along_first)
+_broadcast = _row("broadcast", lambda xp, g, root: xp.reduce(g, root=root))
+_reduce = _row("reduce", lambda xp, g, root: xp.broadcast(g, root=root))
+
+
+@takes(
+    "x",
+    family=_FAMILY(
+        x="Of the same shape and dtype on all processes; not of bool.",
+        result="Of the shape and dtype of ``x``, and the same on all processes.",
+        source="MPI standard: ``MPI_Allreduce``. PyTorch: ``torch.distributed.all_reduce``.",
+    ),
+)
+def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> Tensor:
+    r"""Sum, mean, maximum or minimum of the processes' arrays, element by element.
+
+    The cotangent of the sum, :math:`y = \sum_r x_r`, is :math:`\bar x = \sum_r \bar y_r` on all
+    processes. Processes whose elements are equally large share that of the maximum.
+
+    Parameters
+    ----------
+    op : {"sum", "mean", "max", "min"}
+        What is computed. The mean needs a floating dtype; maximum and minimum gather the arrays
+        first, and take as much memory.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` has no such dtype.
+    ValueError
+        If there is no such ``op``.
+    """
+    dtype = _dtype("all_reduce", x)
+    if op in ("max", "min"):
+        every = all_gather(ops.expand_dims(x, axis=0))
+        return (ops.max if op == "max" else ops.min)(every, axis=0)
+    if op not in ("sum", "mean"):
+        raise ValueError(f"all_reduce: op is 'sum', 'mean', 'max' or 'min', and not {op!r}")
+    if op == "mean" and not dtype.inexact:
+        raise TypeError(f"all_reduce: the mean of {dtype.name} is none; cast x to a float")
+    return _all_reduce(x, op=op)  # type: ignore[no-any-return]
+
+
+@takes(
+    "x",
+    family=_FAMILY(
+        x="Of the same shape and dtype on all processes, with at least one axis.",
+        result="Of shape ``(size * n, ...)`` for ``x`` of shape ``(n, ...)``.",
+        source=(
+            "MPI standard: ``MPI_Allgather``. PyTorch: "
+            "``torch.distributed.all_gather_into_tensor``."
+        ),
+    ),
+)
+def all_gather(x: Any, /) -> Tensor:
+    """Put the processes' arrays together along the first axis, in the order of ranks.
+
+    Its adjoint is `reduce_scatter`.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has no axis.
+    """
+    _length("all_gather", x)
+    return _all_gather(x)  # type: ignore[no-any-return]
+
+
+@takes(
+    "x",
+    family=_FAMILY(
+        x="Of the same shape and dtype on all processes; not of bool.",
+        result="Of shape ``(n, ...)`` for ``x`` of shape ``(size * n, ...)``.",
+        source=(
+            "MPI standard: ``MPI_Reduce_scatter_block``. PyTorch: "
+            "``torch.distributed.reduce_scatter_tensor``."
+        ),
+    ),
+)
+def reduce_scatter(x: Any, /) -> Tensor:
+    """Sum the processes' arrays; each process gets its part along the first axis.
+
+    Its adjoint is `all_gather`.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is of bool.
+    ValueError
+        If the first axis can't be divided by the number of processes.
+    """
+    size, length = messages.known("reduce_scatter").size, _length("reduce_scatter", x)
+    _dtype("reduce_scatter", x)
+    if length % size:
+        raise ValueError(f"reduce_scatter: {length} rows can't be divided by {size} processes")
+    return _reduce_scatter(x)  # type: ignore[no-any-return]
+
+
+@takes(
+    "x",
+    family=_FAMILY(
+        x="Of the same shape and dtype on all processes.",
+        result="Of the shape and dtype of ``x``.",
+        source="MPI standard: ``MPI_Bcast``. PyTorch: ``torch.distributed.broadcast``.",
+    ),
+)
+def broadcast(x: Any, /, root: int = 0) -> Tensor:
+    """The array of one process, on all of them.
+
+    Its adjoint is `reduce`: the cotangents are summed at the root, and the other processes' ``x``
+    have zeros.
+
+    Parameters
+    ----------
+    root : int
+        The rank of that process.
+
+    Raises
+    ------
+    ValueError
+        If there is no process ``root``.
+    """
+    return _broadcast(x, root=_root("broadcast", root))  # type: ignore[no-any-return]
+
+
+@takes(
+    "x",
+    family=_FAMILY(
+        x="Of the same shape and dtype on all processes; not of bool.",
+        result="Of the shape and dtype of ``x``.",
+        source=(
+            "MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves "
+            "open what the other processes get."
+        ),
+    ),
+)
+def reduce(x: Any, /, root: int = 0) -> Tensor:
+    """The sum of the processes' arrays on one of them, and zeros on the others.
+
+    Its adjoint is `broadcast`.
+
+    Parameters
+    ----------
+    root : int
+        The rank of that process.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is of bool.
+    ValueError
+        If there is no process ``root``.
+    """
+    _dtype("reduce", x)
+    return _reduce(x, root=_root("reduce", root))  # type: ignore[no-any-return]
+
+
+def _dtype(name: str, x: Any) -> Any:
+    """The dtype of what is summed."""
+    dtype = dtype_of((x._array if isinstance(x, Tensor) else x).dtype)
+    if dtype.kind == "bool":
+        raise TypeError(f"{name} has no sum of bool; cast x to integers")
+    return dtype
+
+
+def _length(name: str, x: Any) -> int:
+    """The length of the first axis."""
+    shape = x.shape
+    if not shape:
+        raise ValueError(f"{name}: x has no axis; reshape it to shape (1,)")
+    return int(shape[0])
+
+
+def _root(name: str, root: int) -> int:
+    size = messages.known(name).size
+    if type(root) is not int or not 0 <= root < size:
+        raise ValueError(f"{name}: root is a rank from 0 to {size - 1}, and not {root!r}")
+    return root

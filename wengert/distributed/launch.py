@@ -1,0 +1,79 @@
+"""How a program's processes find one another, and how one that fails ends them all."""
+
+import atexit
+import os
+import sys
+from importlib import import_module
+from types import TracebackType
+from typing import Any, Final
+
+from wengert.backends.messages import Carrier, connect, connected
+from wengert.distributed.carriers import Connected
+
+__all__ = ["joined"]
+
+#: What launchers of MPI's tell their processes: Open MPI, MPICH and Intel MPI, PMIx.
+_OF_MPI: Final = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK")
+#: What torchrun tells them.
+_OF_TORCH: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+def joined(timeout: float) -> Carrier:
+    """The carrier of this program's processes, made if there is none yet."""
+    found = connected()
+    if found is None:
+        found = _found(timeout)
+        connect(found)
+        if isinstance(found, Connected):
+            _end_together(found)
+    elif isinstance(found, Connected):
+        found.timeout = timeout
+    return found
+
+
+def _found(timeout: float) -> Carrier:
+    if any(name in os.environ for name in _OF_MPI):
+        return _made("mpi", "mpiexec", "mpi4py", "wengert[mpi]", timeout)
+    if all(name in os.environ for name in _OF_TORCH):
+        return _made("gloo", "torchrun", "torch", "wengert[torch]", timeout)
+    return Carrier()
+
+
+def _made(name: str, launcher: str, needs: str, extra: str, timeout: float) -> Carrier:
+    try:
+        found = import_module(f"wengert.distributed.{name}")
+    except ImportError as error:
+        raise ImportError(
+            f"{launcher} has started this program, and {needs} can't be imported ({error}); "
+            f"install {extra}, or start the program without {launcher}"
+        ) from error
+    made: Carrier = found.CARRIER(timeout)
+    return made
+
+
+def _end_together(carrier: Connected) -> None:
+    """Let an error on one process end all, and the end of one wait for the others'."""
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> Any:
+        print_line(f"rank {carrier.rank} of {carrier.size} ends all, because of this error:")
+        before(kind, error, at)
+        carrier.abort()
+
+    def end() -> None:
+        if carrier.broken:
+            carrier.abort()
+        try:
+            carrier.end()
+        except Exception as error:  # of the last collective: a process has done less than others
+            print_line(f"rank {carrier.rank} of {carrier.size}, at its end: {error}")
+            carrier.abort()
+
+    sys.excepthook = hook
+    atexit.register(end)
+
+
+def print_line(text: str) -> None:
+    """Write a line of its own, which no other process's divides."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
