@@ -35,7 +35,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     except (BackendError, TypeError):  # no one array has them, as of a batch, or none at all
         place = _place(tensor)
         facts = [] if place is None else [f"device={place!r}"]
-        facts += [f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype!r}"]
+        facts += [f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype!r}", *_origin(tensor)]
         return f"{prefix}..., {', '.join(facts)})"
     text = "[]"
     if values.size:
@@ -47,10 +47,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
         notes.append(f"device={place!r}")
     if tensor.dtype not in _UNNAMED or (not values.size and not tensor.dtype.inexact):
         notes.append(f"dtype={tensor.dtype!r}")
-    if tensor.grad_fn is not None:
-        notes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
-    elif tensor.requires_grad:
-        notes.append("requires_grad=True")
+    notes += _origin(tensor)
     if hasattr(tensor._array, "bottom"):
         for name, part in tensor._array.parts().items():
             notes.append(f"{name}={format_tensor(type(tensor)(part), read)}")
@@ -64,6 +61,13 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
         else:
             lines.append(", " + note)
     return "".join(lines) + ")"
+
+
+def _origin(tensor: Any) -> list[str]:
+    """How a Tensor came onto the tape, if it is there."""
+    if tensor.grad_fn is not None:
+        return [f"grad_fn=<{tensor.grad_fn.name()}>"]
+    return ["requires_grad=True"] if tensor.requires_grad else []
 
 
 def _place(tensor: Any) -> str | None:
