@@ -286,6 +286,10 @@ def values() -> None:
 # -- what goes wrong -------------------------------------------------------------------------------
 
 
+def starts() -> None:
+    say("started")
+
+
 def raises() -> None:
     for i in range(5):
         if wd.rank == 1 and i == 3:
@@ -393,5 +397,6 @@ def torch_arrays() -> None:
 
 
 if __name__ == "__main__":
-    wd.init(timeout=10)
-    globals()[sys.argv[1]](*sys.argv[2:])
+    wd.init(timeout=30)
+    for name in sys.argv[1].split("+"):
+        globals()[name](*sys.argv[2:])
