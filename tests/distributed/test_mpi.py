@@ -1,13 +1,23 @@
 """Collectives and training on processes of MPI's."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.distributed.launching import ROOT, mpi, needs_mpi
+from tests.distributed.launching import MPIEXEC, ROOT, mpi, needs_mpi, run
 
 pytestmark = [needs_mpi, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mpi_works() -> None:
+    """Skip where MPI itself, without Wengert, can't start two processes, as in some sandboxes."""
+    program = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
+    ended = run([str(MPIEXEC), "--oversubscribe", "-n", "2", sys.executable, "-c", program])
+    if ended.code:
+        pytest.skip(f"mpiexec starts no processes here: {ended.err[-500:]}")
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
