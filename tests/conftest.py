@@ -111,12 +111,16 @@ def pytest_sessionfinish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Leave the garbage collector off while tests are found, which all stay."""
-    gc.disable()
+    """Let the garbage collector rest while tests are found, which all stay.
+
+    It stays enabled: dask, where it is imported now, leaves it off for good if it is off.
+    """
+    threshold = gc.get_threshold()
+    gc.set_threshold(0)
     try:
         return (yield)
     finally:
-        gc.enable()
+        gc.set_threshold(*threshold)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

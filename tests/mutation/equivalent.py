@@ -144,8 +144,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "the level is the last number that is loaded",
     (
         "wengert/tape/record.py",
-        "steps.append((position, rule, start if end == start + 1 else -1, slice(start, end)))",
-        "steps.append((position, rule, start if end == (start - 1) else -1, slice(start, end)))",
+        "alone = own.stop == own.start + 1",
+        "alone = own.stop == (own.start - 1)",
     ): SPEED,
     (
         "wengert/testing/contrast.py",

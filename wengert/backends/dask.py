@@ -1,15 +1,14 @@
 """Dask: arrays in chunks, computed when their values are asked for."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import TRANSFORMS, Backend, Kernel, composed
+from wengert.backends.backend import TRANSFORMS, Backend, Kernel
 from wengert.backends.dask_graphs import data, recomputing
 from wengert.backends.dask_linalg import KERNELS as LINALG
 from wengert.backends.dask_linalg import Named
@@ -99,14 +98,13 @@ ON_CHUNKS = (
 )  # fmt: skip
 
 
-#: The chunks of arrays that were summed, by their shape: what their cotangents are broadcast in.
-#: Others than the array's own, of another of its shape, are as right, and cost tasks.
-_summed: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+@lru_cache
+def _summed() -> dict[tuple[int, ...], Any]:
+    """The chunks of arrays that were summed, by their shape: for their cotangents.
 
-
-def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
-    """Of known sizes alone: by an IndexError of dask's, iteration would end as if at the end."""
-    return composed("getitem")(BACKEND.namespace, BACKEND.adopt(x), *indices, key=key)
+    Others than the array's own, of another of its shape, are as right, and cost tasks.
+    """
+    return {}
 
 
 def summing(name: str) -> Kernel:
@@ -114,10 +112,11 @@ def summing(name: str) -> Kernel:
 
     def kernel(x: Any, /, **parameters: Any) -> Any:
         if not math.isnan(math.prod(x.shape)):
-            _summed.pop(x.shape, None)
-            _summed[x.shape] = x.chunks
-            if len(_summed) > 256:
-                _summed.popitem(last=False)
+            known = _summed()
+            known.pop(x.shape, None)
+            known[x.shape] = x.chunks
+            if len(known) > 256:
+                known.pop(next(iter(known)), None)
         return getattr(BACKEND.xp, name)(x, **parameters)
 
     return kernel
@@ -125,7 +124,7 @@ def summing(name: str) -> Kernel:
 
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
     """In the chunks of an array of that shape that was summed, of which this is the derivative."""
-    chunks = _summed.get(tuple(shape))
+    chunks = _summed().get(tuple(shape))
     skipped = len(shape) - x.ndim
     if chunks is None or skipped < 0 or 0 in shape:
         return BACKEND.dask.broadcast_to(x, shape)
@@ -235,7 +234,6 @@ class DaskBackend(Backend):
     kernels: Mapping[str, Kernel] = {
         "broadcast_to": broadcast_to,
         "eye": eye,
-        "getitem": getitem,
         "linspace": linspace,
         "rand_like": rand_like,
         "reciprocal": reciprocal,

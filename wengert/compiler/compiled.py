@@ -296,7 +296,7 @@ class Compiled(Generic[P, R]):
             raise CompileError(f"{text}. What the function itself has done stays")
         if text not in self._said:
             self._said.add(text)
-            warnings.warn(f"{text}. The call ran eagerly", RuntimeWarning, stacklevel=5)
+            warnings.warn(f"{text}. The call ran eagerly", RuntimeWarning, stacklevel=6)
 
     def _found(self, call: Call) -> Any:
         """Run a call by a program that is found or recorded."""
@@ -566,7 +566,7 @@ class Compiled(Generic[P, R]):
             f"{self._options.size} programs: {why}. Make what differs the same in each call, or "
             "give wg.compile a larger cache_size",
             RuntimeWarning,
-            stacklevel=12,
+            stacklevel=13,
         )
 
     def _why(self, signature: dict[str, Any]) -> str:

@@ -183,6 +183,8 @@ def _width(part: Any) -> int:
 
 def _checked(i: int, axis: int, shape: tuple[int, ...]) -> int:
     n = shape[axis]
+    if n != n:  # nan, which the library explains
+        raise ValueError(f"axis {axis} has no known size")
     if not -n <= i < n:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
     return i + n if i < 0 else i
