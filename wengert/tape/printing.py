@@ -29,7 +29,9 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     """
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
     try:
-        if not backend_of(tensor._array).is_ready(getattr(tensor._array, "bottom", tensor._array)):
+        array = tensor._array
+        # What a transform or a trace follows says itself whether it has values.
+        if not (hasattr(array, "bottom") or backend_of(array).is_ready(array)):
             raise BackendError("to print values is no reason to compute them")
         values = read(tensor)
     except (BackendError, TypeError):  # no one array has them, as of a batch, or none at all
