@@ -229,7 +229,7 @@ def _gru_forward(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, 
     for t in range(z.shape[0]):
         own = _times(xp, h, weight)
         own = own if bias is None else xp.add(own, bias)
-        r, update, new = ((a, b) for a, b in zip(_parts(z[t, ...], 3), _parts(own, 3), strict=True))
+        r, update, new = zip(_parts(z[t, ...], 3), _parts(own, 3), strict=True)
         r, update = xp.expit(xp.add(*r)), xp.expit(xp.add(*update))
         own = new[1]
         new = xp.tanh(xp.add(new[0], xp.multiply(r, own)))
