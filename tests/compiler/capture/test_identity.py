@@ -3,7 +3,8 @@
 import dataclasses
 import operator
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -40,6 +41,56 @@ def test_a_container_that_is_given_twice(make: Make) -> None:
 def test_a_tuple_that_is_given_twice() -> None:
     x, y = (wg.ones(2),), (wg.ones(2),)
     follow(lambda a, b: a[0] * (2 if a is b else 3), [(x, x), (x, y), (y, y), (y, x)])
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    first: Any
+    second: Any
+
+
+def _pairs() -> list[Any]:
+    w = wg.ones(2)
+    return [(w, w), (1.0, 2.0), ((1.0, w), 2.0), Pair(w, 3.0), ("a", w)]
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_a_tuple_that_is_given_and_reached(which: int) -> None:
+    mine, other = _pairs()[which], _pairs()[which]
+    held = SimpleNamespace(mine=mine, listed=[mine], inner=(mine, 1))
+
+    def f(x: Any, t: Any) -> Any:
+        return x * (2 if t is held.mine else 3)
+
+    def listed(x: Any, t: Any) -> Any:
+        return x * (2 if any(t is each for each in held.listed) else 3)
+
+    def inner(x: Any, t: Any) -> Any:
+        return x * (2 if t[0] is held.inner[0] else 3)
+
+    x = wg.ones(2)
+    for function in (f, listed):
+        follow(function, [(x, mine), (x, other), (x, mine), (x, (5.0, wg.ones(2))), (x, other)])
+    follow(inner, [(x, (mine, 1)), (x, (other, 1)), (x, held.inner), (x, (mine, 2))])
+
+
+def test_a_tuple_that_is_given_and_replaced() -> None:
+    def run(wrap: Callable[..., Any]) -> list[Any]:
+        held = SimpleNamespace(mine=(wg.ones(2), wg.ones(2)))
+
+        def f(x: Any, t: Any) -> Any:
+            y = x * (10 if t is held.mine else 1)
+            held.mine = x + 1, x + 2
+            return y
+
+        called, found, old = wrap(f), [], held.mine
+        for k, present in enumerate([0, 1, 1, 0, 0, 1, 1, 1, 0, 0]):
+            old = held.mine if present else old
+            found.append(called(wg.ones(2) * k, old).numpy().tolist())
+        return found
+
+    assert run(wg.compile) == run(lambda f: f)
 
 
 def test_a_raw_array_that_is_given_twice(backend: Backend) -> None:

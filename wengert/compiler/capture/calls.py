@@ -168,7 +168,7 @@ class Call:
                 if id(x) in seen:
                     twice.append(x)
                 seen.add(id(x))
-                if not isinstance(x, tuple):
+                if x is not args:
                     self.apart.append(x)
             return False
 

@@ -85,6 +85,7 @@ def visit_tuple(walk: "Walk", x: tuple[Any, ...], place: Place) -> None:
         at = Place(place, path, place.name + "".join([f"[{index}]" for index in path]), "part")
         if isinstance(part, tuple):
             at = at if path else place
+            walk.state.called.setdefault(id(part), at.name)
             if type(part) is not tuple:
                 walk.found.of(part)
                 walk.type_of(type(part), at.name)
