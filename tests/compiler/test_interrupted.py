@@ -30,6 +30,18 @@ class Mean(wg.nn.Module):
         return x - self.mean
 
 
+class Guarded:
+    """Numbers in slots, which its own method stores."""
+
+    __slots__ = ("count", "total")
+
+    def __init__(self) -> None:
+        self.count = self.total = 0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+
 class Training:
     """A step with a buffer, random numbers, an optimiser's state and counters of its own.
 
@@ -178,6 +190,33 @@ def test_interrupted_calls_leave_one_state_whole(
     for at in range(1, count + 1, math.ceil(count / (times * most))):
         if not call(at).where:  # the way is shorter now and then
             break
+
+
+def test_slots_behind_a_method_are_stored_at_once() -> None:
+    held = Guarded()
+
+    def step(x: Any) -> Any:
+        held.count += 1
+        held.total += 2
+        return x * 2
+
+    compiled, x, at = wg.compile(step, check=0), wg.ones(2), 1
+    for _ in range(3):
+        compiled(x)
+    while True:
+        compiled(x)  # makes the copy of the program that an interrupt has lost
+        before = held.count
+        with Interrupt(at) as interrupt:
+            try:
+                compiled(x)
+            except InterruptError:
+                assert interrupt.where
+        assert held.total == 2 * held.count, interrupt.where
+        assert held.count - before in (0, 1)
+        if not interrupt.where:
+            break
+        at += 1
+    assert at > 10
 
 
 def _gradients(training: Training) -> list[int]:

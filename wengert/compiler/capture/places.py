@@ -15,6 +15,7 @@ from wengert.interpreters.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
 __all__ = [
+    "CALLS",
     "NUMBERS",
     "PLAIN",
     "PROGRAMS",
@@ -41,6 +42,8 @@ __all__ = [
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
+#: The variable of a running call with calls that store changes, which are made from C at its end.
+CALLS = "calls"
 #: The attribute in which an object has its compiled methods, which is no state.
 PROGRAMS = "_wengert_programs"
 
@@ -129,7 +132,7 @@ class Place(NamedTuple):
         return f"item({owner}, {key}, MISS)" if _makes_items(held) else f"{owner}[{key}]"
 
     def writing(self, value: str, bind: Callable[[Any], str]) -> str:
-        """The statement that stores a value there."""
+        """The statement that stores a value there, or that adds a call that does to `CALLS`."""
         if self.kind == "part":  # of a tuple of numbers
             at, (index,) = bind(self.owner), self.key
             return self.whole.writing(f"(*{at}[:{index}], {value}, *{at}[{index + 1}:])", bind)
@@ -140,7 +143,7 @@ class Place(NamedTuple):
         if type(self.owner).__setattr__ is usual.__setattr__ and self.key.isidentifier():
             return f"{owner}.{self.key} = {value}"
         put = "setattr" if self.kind == "class" else "put"  # bypasses the owner's own methods
-        return f"{put}({owner}, {self.key!r}, {value})"
+        return f"{CALLS} += (({put}, {owner}, {self.key!r}, {value}),)"
 
     def _key(self, bind: Callable[[Any], str]) -> str:
         return repr(self.key) if type(self.key) in (str, int) else bind(self.key)

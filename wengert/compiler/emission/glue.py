@@ -5,9 +5,11 @@ of guards would cost as much as a small network, so it is generated source with 
 """
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import lru_cache
+from itertools import starmap
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from wengert.backends import selection
 from wengert.compiler.capture.calls import kind_of
 from wengert.compiler.capture.containers import tuple_parts
 from wengert.compiler.capture.places import (
+    CALLS,
     PLAIN,
     Contents,
     Exact,
@@ -72,6 +75,7 @@ class Glue:
             "__name__": "wengert.compiled.glue",
             "MISS": MISS,
             "Tensor": Tensor,
+            "apply": operator.call,
             "attach": attach,
             "behind": behind,
             "contents": contents,
@@ -93,6 +97,7 @@ class Glue:
             "recording": recording,
             "same": same,
             "selection": selection,
+            "starmap": starmap,
             "take": pool.take,
             "unflatten": found.answer.unflatten,
             "untracked": untracked,
@@ -149,14 +154,18 @@ class Glue:
         lines += ["    except IndexError:", "        step = another()"]
         lines += ["        if step is None:", "            return MISS"]
         lines += ["    try:"]
-        lines += [f"        {line}" for line in self._before()]
+        before, effects = [*self._before()], [*self._effects()]
+        if any(line.startswith(f"{CALLS} +=") for line in effects):
+            before += [f"{CALLS} = []", f"stores = starmap(apply, {CALLS})"]
+            effects += ["[*stores]"]  # in which Python runs no handler
+        lines += [f"        {line}" for line in before]
         lines += ["        late.clear()"] if self._writes_over else []
         if self._gone:  # freed before memory for new ones is allocated
             lines += [f"        {self._tensors[i]}._grad = None" for i in self._gone]
         lines += [f"        {left}step({', '.join(inputs)})"]
         lines += [f"        {CHANGED} = True"] if self._found.effects else []
         # Stored before the copy is given back: a thread that finds all copies sees all effects.
-        lines += [f"        {line}" for line in self._effects()]
+        lines += [f"        {line}" for line in effects]
         if self._writes_over:
             lines += ["        if late:", "            raise late.pop(0)"]
         lines += [f"        {line}" for line in self._answer()]
