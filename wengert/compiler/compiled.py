@@ -40,6 +40,7 @@ from wengert.compiler.refusals import (
     failed,
     never,
     not_traceable,
+    untraced,
 )
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference, summary
@@ -497,6 +498,7 @@ class Compiled(Generic[P, R]):
 
     def _refused(self, call: Call, signature: Any, error: Exception) -> RefusedError:
         """Refuse calls like this one from now on; raise if `strict`."""
+        error = untraced(error)
         known, short = isinstance(error, TraceError), isinstance(error, MemoryError)
         if self._options.strict:
             if known or short or raised_inside(error):

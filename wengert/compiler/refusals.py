@@ -6,6 +6,7 @@ from itertools import pairwise
 from types import FrameType
 from typing import Any
 
+from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.inplace import CHANGED
@@ -16,7 +17,7 @@ from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
 
-__all__ = ["RECORDING", "Refusal", "RefusedError", "failed", "never", "not_traceable"]
+__all__ = ["RECORDING", "Refusal", "RefusedError", "failed", "never", "not_traceable", "untraced"]
 
 #: Why a call waits for another thread's recording.
 RECORDING = "another thread records a function of the same Tensors"
@@ -89,6 +90,17 @@ def failed(error: Exception, *, restored: bool = False) -> Refusal:
         raise error
     is_bug = not ran and not isinstance(error, MemoryError)
     return Refusal(None, f"the program raised {summary(error)}", failed=is_bug)
+
+
+def untraced(error: Exception) -> Exception:
+    """The error itself, or a `TraceError` where a function takes Python's own numbers alone."""
+    if not (isinstance(error, TypeError) and TracedNumber.__name__ in str(error)):
+        return error
+    found = TraceError(
+        f"{summary(error)}: this takes Python's own numbers alone, and was given one that changes "
+        "from call to call. Compute it outside"
+    )
+    return found.with_traceback(error.__traceback__)
 
 
 def _handles(frame: FrameType, before: FrameType | None) -> bool:

@@ -3,6 +3,7 @@
 import collections
 import copy
 import dataclasses
+import decimal
 import enum
 import math
 import pickle
@@ -582,3 +583,18 @@ def test_an_enumeration_is_not_set() -> None:
         return step, lambda: member.n, [None] * 5  # type: ignore[attr-defined]
 
     same_course(make)
+
+
+def test_a_function_that_takes_python_s_numbers_alone() -> None:
+    held = types.SimpleNamespace(n=1)
+
+    def step(x: Any) -> Any:
+        held.n += 1
+        return x * float(decimal.Decimal(held.n))
+
+    compiled = wg.compile(step)
+    found = [compiled(wg.ones(2)).numpy().tolist() for _ in range(4)]
+    assert found == [[n, n] for n in (2, 3, 4, 5)]
+    assert "takes Python's own numbers alone" in str(compiled.report)  # and no bug of the compiler
+    with pytest.raises(TraceError, match="own numbers alone"):
+        wg.compile(step, strict=True)(wg.ones(2))
