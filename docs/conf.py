@@ -29,6 +29,10 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "sphinx-mathjax-offline",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "myst_nb",
     "numpydoc",
 ]
 exclude_patterns = ["_build", "design", "libraries"]
@@ -40,6 +44,16 @@ add_module_names = False
 numpydoc_show_class_members = False
 # The pages build without a network: links to other projects' pages are plain text then.
 intersphinx_mapping: dict[str, tuple[str, None]] = {}
+
+# The pages of learn/ are notebooks, which run whenever the documentation is built.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+# Prompts and results are not copied with the code.
+copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: "
+copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
 html_title = f"Wengert {version}"
