@@ -3,7 +3,7 @@
 import linecache
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -17,9 +17,10 @@ from wengert.backends import Backend, backend_of
 from wengert.backends.backend import placed
 from wengert.compiler.emission.kernels import fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
+from wengert.compiler.passes.blocks import Run, blocks
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, Kernel, form
-from wengert.compiler.passes.inplace import at_once, together, writable
+from wengert.compiler.passes.inplace import at_once, plainly, together, writable
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
@@ -129,13 +130,29 @@ class _Writer:
 
     def __init__(self, program: Program, backend: Backend | None, name: str) -> None:
         self.program = program
+        library = backend.name if backend is not None else ""
         modules = backend.spelled() if backend is not None else ()
         reserved = {"np", *(name for module in modules for name in module)}
-        self.names = Names({*reserved, "slice", "float", "complex", "abs", "math", "round"})
+        taken = {
+            *reserved,
+            "slice",
+            "float",
+            "complex",
+            "abs",
+            "math",
+            "round",
+            "range",
+            "at",
+            "call",
+        }
+        self.names = Names(reserved | taken)
         self.name = self.names.new(name)
         self.speller = Speller(backend, self.names)
         self.known: dict[Value, str] = {}
         self.lines: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
+        #: The runs that are computed by blocks, by the position of their first instruction.
+        self.runs = {run.start: run for run in blocks(program)} if library == "numpy" else {}
+        self.rows: dict[tuple[int, int], str] = {}  # the names of blocks' slices
 
     def source(self) -> str:
         """The module's text."""
@@ -147,6 +164,10 @@ class _Writer:
         kernels = [line for kernel in self._kernels() for line in self.speller.kernel(kernel)]
         lines = self._body()
         written = self.lines  # by line of the body
+        kept += [
+            f"{name} = [slice(i, i + {rows}) for i in range(0, {length}, {rows})]"
+            for (length, rows), name in self.rows.items()
+        ]
         answer = [self.speller.literal(x, self.known) for x in program.outputs]
         lines += tupled("    return ", answer)
         inputs = [self.known[value] for value in program.inputs]
@@ -179,8 +200,11 @@ class _Writer:
     def _buffer(self, value: Value) -> str:
         """Allocate a buffer."""
         self.known[value] = name = self.names.new(identifier(value.name), numbered=True)
+        return f"{name} = {self._empty(value)}"
+
+    def _empty(self, value: Value) -> str:
         shape, dtype = (self.speller.literal(x, {}) for x in (value.shape, value.dtype))
-        return f"{name} = {self.speller.function(np.empty, 'empty')}({shape}, {dtype})"
+        return f"{self.speller.function(np.empty, 'empty')}({shape}, {dtype})"
 
     def _view(self, step: Instruction) -> str:
         """Take a view of a buffer."""
@@ -194,43 +218,62 @@ class _Writer:
         lines: list[str] = []
         names = self._results()
         inline = _inline(self.program)
-        ending = _last_uses(self.program, inline)
-        joined = together(self.program.instructions)
+        ending = _last_uses(self.program, inline, self.runs.values())
+        joined = _with_runs(together(self.program.instructions), self.runs, self.program)
         kept = self._in_buffers()
         calls, end, alone = list[str](), 0, ""  # calls for `at_once`
         made: dict[str, Value] = {}  # the last result that they write to each name
         before: Line | None = None
         comments: dict[Line, str] = {}
         written: dict[str, Value] = {}  # the value of each name so far
+        run: Run | None = None
         for i, step in enumerate(self.program.instructions):
+            if run is not None and i < run.stop:
+                continue
             if step in inline:
                 self.known[step.result] = self.speller.call(step, self.known)
                 continue
             if step.line is not None and step.line != before:
                 before = step.line
                 lines.append(comments.get(before) or comments.setdefault(before, _comment(before)))
+            gathered = i in joined or bool(calls)
+            run = self.runs.get(i)
             out = None if step.out is None else self.known[step.out]
             if step.function is writable:
                 lines += self._forgotten(step, written)
                 alone = self.known[step.operands[-1]]
-            call = self.speller.call(step, self.known, out)
-            if out is not None and (i in joined or calls):
+            if run is not None:
+                steps = self.program.instructions[i : run.stop]
+                before = steps[-1].line
+                lines += self._allocated(steps, names, written)
+                body, results = self._by_blocks(run, steps, at_once=gathered)
+                kept.update(each.result for each in steps)
+            elif out is not None and gathered:
                 kept.add(step.result)
-                end = joined.get(i, end)
                 self.known[step.result] = out
-                made[out] = step.result
-                calls.append("({}, {}".format(*call.split("(", 1)))
-                if i == end:
-                    several = replace(step, results=tuple(made.values()), several=True)
-                    self.lines[len(lines)] = several, tuple(made)
+                body, results = (
+                    [_spelled(self.speller.call(step, self.known, out))],
+                    {out: step.result},
+                )
+            if gathered:
+                end = joined.get(i, end)
+                calls += body
+                made |= results
+                if end < (i + 1 if run is None else run.stop):
+                    self.lines[len(lines)] = _several(step, made), tuple(made)
                     start = f"    {self.speller.function(at_once, 'at_once')}"
                     lines += folded(f"{start}({', '.join([alone, *calls])})")
                     calls, made = [], {}
                 continue
+            if run is not None:
+                self.lines[len(lines)] = _several(steps[-1], results), tuple(results)
+                lines += body
+                for at in range(run.start, run.stop):
+                    self._release(ending.get(at, ()), names, kept)
+                continue
+            call = self.speller.call(step, self.known, out)
             # Names of dead values are reused, which frees their arrays before the return.
-            for value in ending.get(i, ()):
-                if value in names and value.shape and not value.name and value not in kept:
-                    self.names.release(self.known[value], names[value])
+            self._release(ending.get(i, ()), names, kept)
             if out is not None and form(step).statement:
                 self.known[step.result] = out
                 self.lines[len(lines)] = step, (out,)
@@ -247,6 +290,54 @@ class _Writer:
             else:
                 lines += tupled("    ", given, f" = {call}") if given else folded(f"    {call}")
         return lines
+
+    def _release(
+        self, values: Iterable[Value], names: Mapping[Value, str], kept: set[Value]
+    ) -> None:
+        """Make the names of dead values available."""
+        for value in values:
+            if value in names and value.shape and not value.name and value not in kept:
+                self.names.release(self.known[value], names[value])
+
+    def _allocated(
+        self, steps: Sequence[Instruction], names: Mapping[Value, str], written: dict[str, Value]
+    ) -> list[str]:
+        """Allocate the results of a run that the caller gets, and have no memory yet."""
+        lines: list[str] = []
+        for step in steps:
+            x = step.result
+            if step.out is None:
+                name = self.known[x] = self.names.new(names[x], numbered=not x.name)
+                written[name] = x
+                lines.append(f"    {name} = {self._empty(x)}")
+        return lines
+
+    def _by_blocks(
+        self, run: Run, steps: Sequence[Instruction], *, at_once: bool
+    ) -> tuple[list[str], dict[str, Value]]:
+        """The loop of a run, or an operand of `at_once`, and the results by their names."""
+        size = run.shape[0], run.rows
+        rows = self.rows.get(size) or self.rows.setdefault(size, self.names.new("blocks"))
+        calls: list[str] = []
+        made: dict[str, Value] = {}
+        line: Line | None = steps[0].line
+        for step in steps:
+            out = self.known[step.result if step.out is None else step.out]
+            divided = [x for x in step.used() if x.shape and run.divided(x)]
+            known = self.known | {x: f"{self.known[x]}[at]" for x in divided}
+            call = self.speller.call(step, known, f"{out}[at]")
+            if at_once:
+                calls.append(_spelled(call))
+            else:
+                if step.line is not None and step.line != line:
+                    line = step.line
+                    calls.append(f"    {_comment(line)}")
+                calls += folded(f"        {call}")
+            self.known[step.result] = out
+            made[out] = step.result
+        if at_once:
+            return [f"*[call for at in {rows} for call in ({', '.join(calls)})]"], made
+        return [f"    for at in {rows}:", *calls], made
 
     def _forgotten(self, step: Instruction, written: Mapping[str, Value]) -> list[str]:
         """A ``del`` of views of arrays to be overwritten, whose reference counts are then known."""
@@ -284,8 +375,32 @@ def _inline(program: Program) -> set[Instruction]:
     }
 
 
-def _last_uses(program: Program, inline: set[Instruction]) -> dict[int, list[Value]]:
+def _spelled(call: str) -> str:
+    """A call as an operand of `at_once`: a tuple of the function and its operands."""
+    return "({}, {}".format(*call.split("(", 1))
+
+
+def _several(step: Instruction, results: Mapping[str, Value]) -> Instruction:
+    """An instruction that stands for several, with the results that are left of them."""
+    return replace(step, results=tuple(results.values()), several=True)
+
+
+def _with_runs(joined: dict[int, int], runs: Mapping[int, Run], program: Program) -> dict[int, int]:
+    """The ranges that `at_once` calls, each with the whole runs that it has a part of."""
+    for start in list(joined):
+        for run in runs.values():
+            if run.start < start < run.stop and all(
+                map(plainly, program.instructions[run.start : start])
+            ):
+                joined[run.start] = joined.pop(start)
+    return joined
+
+
+def _last_uses(
+    program: Program, inline: set[Instruction], runs: Iterable[Run]
+) -> dict[int, list[Value]]:
     """For each instruction the results whose names are used there for the last time."""
+    blocked = {step for run in runs for step in program.instructions[run.start : run.stop]}
     written: dict[Value, Value] = {}  # the value that has the name
     last: dict[Value, int] = {}
     for i, step in enumerate(program.instructions):
@@ -294,7 +409,7 @@ def _last_uses(program: Program, inline: set[Instruction]) -> dict[int, list[Val
         if step in inline:
             operand = step.operands[0]
             written[step.result] = written.get(operand, operand)
-        elif step.out is not None and form(step).statement:
+        elif step.out is not None and (form(step).statement or step in blocked):
             written[step.result] = written.get(step.out, step.out)
         else:
             for result in step.results:

@@ -21,7 +21,7 @@ from wengert.compiler.passes.forms import form
 from wengert.compiler.passes.liveness import Holders
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "together", "writable"]
+__all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "plainly", "together", "writable"]
 
 #: The settings of `numpy.errstate` that raise no error.
 _QUIET: Final = {"ignore", "warn"}
@@ -92,12 +92,12 @@ def together(steps: Sequence[Instruction]) -> dict[int, int]:
             found[first.setdefault(step.out, i)] = i
     if found:
         start, end = min(found), max(found.values())
-        if all(map(_plainly, steps[start : end + 1])):
+        if all(map(plainly, steps[start : end + 1])):
             found = {start: end}
     return {start: end for start, end in found.items() if start < end}
 
 
-def _plainly(step: Instruction) -> bool:
+def plainly(step: Instruction) -> bool:
     """Whether a call is a ufunc's with ``out`` as its last positional operand."""
     return (
         step.out is not None and type(step.function) is np.ufunc and "out=" not in form(step).writes
