@@ -147,7 +147,8 @@ class _Open:
 
 def _divided(x: Value, shape: tuple[int, ...]) -> bool:
     """Whether a value has a row for each row of a shape."""
-    return bool(x.shape) and len(x.shape) == len(shape) and x.shape[0] == shape[0]
+    own = x.shape or ()
+    return bool(own) and len(own) == len(shape) and own[0] == shape[0]
 
 
 def _in_order(x: Value) -> bool:
@@ -167,4 +168,4 @@ def _is_large(step: Instruction) -> bool:
     result, found = step.result, form(step)
     if result.order is not None or found.inside != "any" or result.dtype.kind == "c":
         return False
-    return result.size * result.dtype.itemsize >= LARGE
+    return bool(result.size * result.dtype.itemsize >= LARGE)
