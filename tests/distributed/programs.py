@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import wengert as wg
 import wengert.distributed as wd
 from wengert import nn, optim
 from wengert.backends import messages
+from wengert.distributed import averaging
 
 #: The rows of the batches: even ones, an uneven one, and one with a row less than there are ranks.
 SIZES = (8, 8, 7, 3)
@@ -72,17 +74,20 @@ def stepper(model: Any, optimiser: Any, together: bool) -> Callable[..., Any]:
     return step
 
 
-def training(name: str, mode: str) -> None:
+def training(name: str, mode: str, overlap: bool = False) -> None:
     """The weights of one process that sees whole batches."""
-    model = wd.replicate(model_of(seed=wd.rank))
+    model = wd.replicate(model_of(seed=wd.rank), overlap=overlap)
     alone = copy.deepcopy(model)
     step = stepper(model, OPTIMISERS[name](model.parameters()), together=True)
     plain = stepper(alone, OPTIMISERS[name](alone.parameters()), together=False)
     if mode == "compiled":
         step = wg.compile(step)
     whole = batches()
+    weights = {1.0}  # at first it is assumed to be 1
     for (x, t), (every, targets) in zip(wd.shard(whole), whole, strict=True):
-        with counted(1):
+        again = overlap and mode == "eager" and weights != {len(targets)}
+        weights = {len(targets)}
+        with counted(1 + again):
             loss = step(x, t)
         expected = plain(every, targets)
         with counted(1):
@@ -103,6 +108,186 @@ def trainings() -> None:
         for mode in ("eager", "compiled"):
             training(name, mode)
             say(name, mode, "done")
+
+
+# -- while the backward pass goes on ---------------------------------------------------------------
+
+
+def overlapping() -> None:
+    averaging.BUCKET = 200  # type: ignore[misc]  # bytes: three buckets
+    for name in OPTIMISERS:
+        training(name, "eager", overlap=True)
+    training("Adam", "compiled", overlap=True)
+    for case in (_once, _twice, _apart, _clipped, _penalised, _recorded, _failing, _anew, _other):
+        compare(case)
+    frozen_and_unused()
+    order()
+    ended()
+    say("overlapping")
+
+
+def loss_of(model: Any) -> Any:
+    x = wg.asarray(np.random.default_rng(wd.rank).standard_normal((4, 5)))
+    return wg.sum(model(x) ** 2)
+
+
+def _once(model: Any) -> None:
+    loss_of(model).backward()
+
+
+def _twice(model: Any) -> None:
+    _once(model)
+    _once(model)
+
+
+def _apart(model: Any) -> None:
+    """Ranks that make several backward passes, and ranks that make none."""
+    for _ in range(wd.rank):
+        _once(model)
+
+
+def _clipped(model: Any) -> None:
+    _once(model)
+    nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+
+
+def _penalised(model: Any) -> None:
+    (g,) = wg.autograd.grad(loss_of(model), model[0].weight, create_graph=True)
+    (loss_of(model) + wg.sum(g * g)).backward()
+
+
+def _recorded(model: Any) -> None:
+    """A gradient that can be differentiated itself."""
+    loss_of(model).backward(create_graph=True)
+
+
+def _failing(model: Any) -> None:
+    """A backward pass that ends half-way, on one rank alone."""
+
+    def fail(g: Any) -> None:
+        raise ArithmeticError("half-way")
+
+    if wd.rank == 0:
+        handle = model[0].weight.register_hook(fail)
+        with pytest.raises(ArithmeticError, match="half-way"):
+            _once(model)
+        handle.remove()
+        model.zero_grad()
+    _once(model)
+
+
+def _anew(model: Any) -> None:
+    """Gradients that are thrown away."""
+    _once(model)
+    model.zero_grad()
+    wg.sum(model(wg.ones((1, 5)))).backward()
+
+
+def _other(model: Any) -> None:
+    """Collectives in between, one of them in the backward pass."""
+    loss = wg.sum(wd.all_reduce(model(wg.ones((2, 5))) * (wd.rank + 1)))
+    loss.backward()
+    wd.mean(loss)
+
+
+def compare(run: Callable[[Any], None]) -> None:
+    """Gradients that are sent in buckets, and those of a copy that are sent at once."""
+    model = wd.replicate(model_of(7), overlap=True)
+    plain = copy.deepcopy(model)
+    found = averaging._OVERLAPS[model]
+    # The last weights are of a rank that counts nothing, and has no gradient.
+    for weights in ((1, 1, 1, 1), (1, 2, 3, 4), (1, 2, 3, 4), (0, 2, 1, 1), (0, 2, 1, 1)):
+        weight = weights[wd.rank]
+        for each in (model, plain):
+            each.zero_grad()
+            run(each)
+            if weight == 0:
+                each.zero_grad()
+            elif run is _apart and wd.rank == 0:
+                weight = 0
+            if run is _once and each is model:
+                assert len(found._sent) == len(found.buckets) == 3
+            wd.average(each, weight=weight)
+        for x, y in zip(model.parameters(), plain.parameters(), strict=True):
+            np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-12, atol=1e-300)
+    assert wd.replicate(model) is model  # no buckets from now on
+    _once(model)
+    assert not found._sent and model not in averaging._OVERLAPS
+
+
+def frozen_and_unused() -> None:
+    """Parameters that come and go, and one that the loss does not depend on."""
+    model = model_of(7)
+    model[0].bias.requires_grad_(False)
+    model = wd.replicate(model, overlap=True)
+    for name in ("", "0.weight", "0.bias", "2.bias"):
+        for key, x in model.named_parameters():
+            if key == name:
+                x.requires_grad_(not x.requires_grad)
+        plain = copy.deepcopy(model)
+        for _ in range(2):
+            for each in (model, plain):
+                each.zero_grad()
+                _once(each)
+                wd.average(each, weight=2)
+            for x, y in zip(model.parameters(), plain.parameters(), strict=True):
+                assert (x.grad is None) == (not x.requires_grad)
+                if x.requires_grad:
+                    np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-12)
+    model = wd.replicate(model_of(7), overlap=True)
+    for _ in range(3):
+        model.zero_grad()
+        wg.sum(model[0](wg.ones((1, 5)))).backward()
+        with pytest.raises(ValueError, match=r"2\.weight has no gradient on rank"):
+            wd.average(model, weight=2)
+    model[2].requires_grad_(False)
+    wd.average(model, weight=2)
+    np.testing.assert_allclose(model[0].bias.grad.numpy(), 1.0)
+
+
+def order() -> None:
+    """The order of the buckets is one, whatever that of the backward passes is."""
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(5, 6), nn.Linear(5, 6)
+
+        def forward(self, x: Any) -> Any:
+            first, second = (self.a, self.b) if wd.rank % 2 else (self.b, self.a)
+            return second(x * wg.sum(first(x)))
+
+    wg.manual_seed(0)
+    wg.set_default_dtype(wg.float64)
+    model = wd.replicate(Two(), overlap=True)
+    carrier: Any = messages.connected()
+    start, begun, came = carrier.start, list[int](), list[str]()
+    for name, x in model.named_parameters():
+        x.register_post_accumulate_grad_hook(lambda x, name=name: came.append(name))
+
+    def spied(name: str, x: Any, root: int, group: Any = None) -> Any:
+        if group is not None:
+            begun.append(x.size)
+        return start(name, x, root, group)
+
+    carrier.start = spied
+    for _ in range(3):
+        model.zero_grad()
+        wg.sum(model(wg.ones((2, 5)))).backward()
+        wd.average(model, weight=2)
+    carrier.start = start
+    assert begun == [6, 30, 6, 30] * 3
+    assert len({*carrier.texts("buckets", str(begun))}) == 1
+    assert len({*carrier.texts("passes", str(came))}) == min(wd.size, 2)
+
+
+def ended() -> None:
+    """The program may end between the backward pass and `average`, on some ranks."""
+    model = wd.replicate(model_of(7), overlap=True)
+    if wd.rank == 0:
+        wg.sum(model[2](wg.ones((1, 6)))).backward()
+    global unfinished  # which the end of the program meets
+    unfinished = model
 
 
 # -- once a call -----------------------------------------------------------------------------------
@@ -283,6 +468,120 @@ def values() -> None:
     say("values")
 
 
+# -- saved programs --------------------------------------------------------------------------------
+
+
+class _Blocked:
+    """Lets nothing of Wengert be imported."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name.partition(".")[0] == "wengert":
+            raise ImportError(f"{name} is blocked")
+
+
+@contextmanager
+def without_wengert() -> Iterator[None]:
+    """Run a ``with`` block as where Wengert is not installed."""
+    held = {name: sys.modules.pop(name) for name in [*sys.modules] if name[:7] == "wengert"}
+    sys.meta_path.insert(0, _Blocked)  # type: ignore[arg-type]
+    try:
+        with pytest.raises(ImportError, match="is blocked"):
+            import_module("wengert")
+        yield
+    finally:
+        sys.meta_path.remove(_Blocked)  # type: ignore[arg-type]
+        sys.modules.update(held)
+
+
+def saved(folder: str) -> None:
+    """A saved step goes on as the compiled one does, without Wengert."""
+    own = Path(folder) / str(wd.rank)
+    own.mkdir()
+    sys.path.insert(0, str(own))
+    for name in OPTIMISERS:
+        saved_training(own / f"step_{name}.py", name)
+    saved_collectives(own)
+    say("saved programs")
+
+
+def saved_training(path: Path, name: str) -> None:
+    model = wd.replicate(model_of(1))
+    compiled = wg.compile(stepper(model, OPTIMISERS[name](model.parameters()), together=True))
+    (x, t), *_ = wd.shard(batches(1))
+    for _ in range(3):
+        compiled(x, t)
+    compiled.save(path)
+    given = x.numpy(), t.numpy()
+    with without_wengert():
+        found = import_module(path.stem)
+        losses = [float(found.step(*given)) for _ in range(4)]
+    expected = [compiled(x, t).item() for _ in range(4)]
+    np.testing.assert_allclose(losses, expected, rtol=1e-10)
+    assert len({*losses}) == 4
+    for at, y in model.named_parameters():
+        np.testing.assert_allclose(found.state[f"model.{at}"], y.detach().numpy(), atol=1e-10)
+
+
+def saved_collectives(own: Path) -> None:
+    """All collectives in one program, real and complex; and what a file refuses."""
+
+    @wg.compile
+    def each(x: Any, z: Any) -> Any:
+        several = [wd.all_reduce(x), wd.all_reduce(x, "mean"), wd.all_reduce(x, "max")]
+        several += [wd.all_gather(z), wd.reduce_scatter(z), wd.broadcast(x, wd.size - 1)]
+        return *several, wd.reduce(z, wd.size - 1), wd.all_reduce(wg.sum(x))
+
+    draw = np.random.default_rng(wd.rank)
+    x, z = draw.standard_normal((2 * wd.size, 3)), draw.standard_normal(2 * wd.size) * (1 + 2j)
+    for _ in range(2):
+        expected = each(wg.asarray(x), wg.asarray(z))
+    each.save(own / "each.py")
+    text = (own / "each.py").read_text()
+    with without_wengert():
+        found = import_module("each").each(x, z)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), rtol=1e-12)
+    assert f"({wd.rank}, {wd.size})" in text
+    (own / "other.py").write_text(
+        text.replace(f"({wd.rank}, {wd.size})", "(3, 7)").replace("each.npz", "other.npz")
+    )
+    (own / "each.npz").rename(own / "other.npz")
+    with pytest.raises(RuntimeError, match=f"rank 3 of 7, and runs on rank {wd.rank} of {wd.size}"):
+        import_module("other")
+    if wd.size > 1:
+        differing(own)
+
+
+def differing(own: Path) -> None:
+    """Saved programs that differ on the ranks: an error on all of them."""
+    # Alone, so that the processes can be recorded apart.
+    carrier = messages.connected()
+    messages.connect(_Same(carrier))
+
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        return wd.all_reduce(x)
+
+    given = np.ones(2 + (wd.rank == 1))
+    for _ in range(2):
+        step(wg.asarray(given))
+    step.save(own / "differs.py")
+    messages.connect(carrier)
+    with without_wengert():
+        found = import_module("differs")
+    with pytest.raises(found.ExchangeError, match=r"rank 1 in all_reduce\(x: float64 of shape \(3"):
+        found.step(given)
+
+
+class _Same(messages.Carrier):
+    """All processes hold the same."""
+
+    def __init__(self, like: Any) -> None:
+        self.rank, self.size, self.written = like.rank, like.size, like.written
+
+
 # -- what goes wrong -------------------------------------------------------------------------------
 
 
@@ -303,6 +602,14 @@ def killed() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         wd.all_reduce(wg.asarray([1.0]))
         time.sleep(0.01)
+
+
+def killed_first() -> None:
+    """The process that the others have found one another by."""
+    for i in range(50):
+        if wd.rank == 0 and i == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        wd.all_reduce(wg.asarray([1.0]))
 
 
 def models_differ() -> None:
@@ -399,4 +706,5 @@ def torch_arrays() -> None:
 if __name__ == "__main__":
     wd.init(timeout=30)
     for name in sys.argv[1].split("+"):
-        globals()[name](*sys.argv[2:])
+        program = globals()[name]
+        program(*sys.argv[2:] if program.__code__.co_argcount else ())

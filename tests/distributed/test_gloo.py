@@ -8,8 +8,8 @@ pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 pytest.importorskip("torch")
 
 
-def test_on_several_processes() -> None:
-    ended = gloo(2, "values+trainings+once+torch_arrays", limit=240)
+def test_on_several_processes(tmp_path) -> None:
+    ended = gloo(2, "values+trainings+once+torch_arrays+saved", tmp_path, limit=240)
     assert ended.code == 0, ended.err[-3000:]
     assert "rank 0: " in ended.out and "rank 1: " in ended.out
 
@@ -24,13 +24,22 @@ FAILURES = {
     "raises": ["rank 1 of 2 ends all", "ArithmeticError: of the second rank"],
     "batch_fewer": ["rank 0 in all_reduce(x: float64", "rank 1 in the end of the program"],
     "hangs": ["collective 2, all_reduce(x: float32 of shape (2,)", "rank 1 did not come"],
-    "killed": ["another process has ended"],
+    "killed": ["on rank 0: rank 1 has ended without an error", "on rank 2: rank 1 has ended"],
+    "killed_first": ["on rank 1: rank 0 has ended without an error", "on rank 2: rank 0"],
 }
 
 
+@pytest.fixture(scope="module")
+def started() -> float:
+    """Seconds in which processes start and end."""
+    ended = gloo(3, "starts")
+    assert ended.code == 0, ended.err[-3000:]
+    return ended.seconds
+
+
 @pytest.mark.parametrize("program", FAILURES)
-def test_failures(program: str) -> None:
-    ended = gloo(2, program)
-    assert ended.code != 0
+def test_failures(program: str, started: float) -> None:
+    ended = gloo(3 if "killed" in program else 2, program)
+    assert ended.code != 0 and ended.seconds < 15 + started
     for text in FAILURES[program]:
         assert text in ended.err, ended.err[-3000:]

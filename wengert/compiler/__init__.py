@@ -1,1 +1,13 @@
 """The compiler: records a function once, and replays it as straight-line array code."""
+
+from typing import Any
+
+__all__ = ["external"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:  # which most programs do not need
+        from wengert.compiler.opaque import external
+
+        return external
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
