@@ -36,7 +36,9 @@ def main() -> None:
             found = microseconds(lambda: wd.all_reduce(x), times)  # noqa: B023
             if wd.rank == 0:
                 middle = found[ROUNDS // 2]
-                print(f"{size:9} bytes, {name:7}: {middle:8.1f} µs ({found[0]:.1f} – {found[-1]:.1f})")
+                print(
+                    f"{size:9} bytes, {name:7}: {middle:8.1f} µs ({found[0]:.1f} – {found[-1]:.1f})"
+                )
     carriers.differences = compared
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 
 
 def test_on_several_processes(tmp_path) -> None:
-    ended = gloo(2, "values+trainings+once+torch_arrays+saved", tmp_path, limit=240)
+    ended = gloo(2, "values+trainings+once+torch_arrays+saved+overlapping", tmp_path, limit=240)
     assert ended.code == 0, ended.err[-3000:]
     assert "rank 0: " in ended.out and "rank 1: " in ended.out
 
@@ -20,6 +20,7 @@ def test_derivatives() -> None:
     assert ended.out.count("derivatives") == 2
 
 
+#: What each failure says, within the two seconds in which `gloo` then ends all.
 FAILURES = {
     "raises": ["rank 1 of 2 ends all", "ArithmeticError: of the second rank"],
     "batch_fewer": ["rank 0 in all_reduce(x: float64", "rank 1 in the end of the program"],
@@ -29,17 +30,9 @@ FAILURES = {
 }
 
 
-@pytest.fixture(scope="module")
-def started() -> float:
-    """Seconds in which processes start and end."""
-    ended = gloo(3, "starts")
-    assert ended.code == 0, ended.err[-3000:]
-    return ended.seconds
-
-
 @pytest.mark.parametrize("program", FAILURES)
-def test_failures(program: str, started: float) -> None:
+def test_failures(program: str) -> None:
     ended = gloo(3 if "killed" in program else 2, program)
-    assert ended.code != 0 and ended.seconds < 15 + started
+    assert ended.code != 0
     for text in FAILURES[program]:
         assert text in ended.err, ended.err[-3000:]

@@ -34,10 +34,11 @@ class external:
 
     In a compiled function it is one line of the program, and runs once in each call, with the
     values of that call, in the order of the program. When the function runs again in the same call,
-    as in a check, it gets the first result, if it gives the same arguments. What it does besides is
-    not undone when a call fails. Neither the function nor what it reads is guarded. Its results'
-    shapes and dtypes have to be those of the call that was recorded; otherwise the call runs
-    eagerly.
+    as in a check, it gets the first result, if it gives the same arguments. Neither the external
+    function nor what it reads is guarded, and what it does besides is not undone when a call fails,
+    unless it changes state of the compiled function, such as a model: that it must not. Its
+    results' shapes and dtypes have to be those of the call that was recorded; otherwise the call
+    runs eagerly.
 
     Parameters
     ----------
@@ -62,6 +63,7 @@ class external:
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._function = function
         self._vjp: Callable[..., Any] | None = None
+        self.several: bool | None = None  # whether it returns a tuple, once it is known
         messages.external = True
 
     def __reduce__(self) -> str:
@@ -96,10 +98,10 @@ class external:
         if not arguments:
             raise TypeError(f"{self.__name__} needs at least one Tensor or array")
         given = [x if isinstance(x, Tensor) else ops.asarray(x) for x in arguments]
-        return _External.apply(_Call(self), *given)
+        return External.apply(_Call(self), *given)
 
 
-class _External(Function):
+class External(Function):
     """What is on the tape of one call."""
 
     @staticmethod
@@ -107,7 +109,7 @@ class _External(Function):
         ctx.call = call
         ctx.save_for_backward(*given)
         results = _opaque(*given, call=call)
-        return results if call.several else results[0]
+        return results if call.owner.several else results[0]
 
     @staticmethod
     def backward(ctx: Any, *g: Any) -> Any:
@@ -118,7 +120,7 @@ class _External(Function):
                 f"{call.owner.__name__} has no derivative: give it one by "
                 f"{call.owner.__name__}.defvjp(vjp)"
             )
-        answer = vjp(g if call.several else g[0], *ctx.saved_tensors)
+        answer = vjp(g if call.owner.several else g[0], *ctx.saved_tensors)
         if not isinstance(answer, tuple | list):
             raise TypeError(
                 f"the vjp of {call.owner.__name__} should return a tuple, with one gradient for "
@@ -128,15 +130,7 @@ class _External(Function):
 
 
 class _Call:
-    """One call of an external function in a program, or outside.
-
-    Attributes
-    ----------
-    several : bool
-        Whether the function has returned a tuple.
-    """
-
-    several = False
+    """One call of an external function in a program, or outside."""
 
     def __init__(self, owner: external) -> None:
         self.owner = owner
@@ -158,9 +152,13 @@ class _Call:
         with unwatched():
             call = self.owner._function
             answer = call(*given) if trace is None else trace.outside(call, *given)
-        self.several = isinstance(answer, tuple | list)
+        several = isinstance(answer, tuple | list)
+        if several is not (several if self.owner.several is None else self.owner.several):
+            what = ("an array", "a tuple")
+            raise TypeError(f"{name} returned {what[several]}, and {what[not several]} before")
+        self.owner.several = several
         results = []
-        for x in answer if self.several else (answer,):
+        for x in answer if several else (answer,):
             if isinstance(x, np.ndarray | np.generic) and backend.name != "numpy":
                 x = backend.from_numpy(np.asarray(x), backend.device(arrays[0]))
             if not (hasattr(x, "dtype") and hasattr(x, "shape")) or isinstance(x, Tensor):

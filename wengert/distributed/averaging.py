@@ -191,8 +191,12 @@ class Overlap:
         texts = self._carrier.texts("the buckets of gradients", text)
         for rank, other in enumerate(texts):
             if other != texts[0]:
-                raise ValueError(f"rank 0 sends gradients in {texts[0]}, and rank {rank} in {other}")
-        self._line.planned = [(sum(x.size for x in each), each[0].dtype.name) for each in self.buckets]
+                raise ValueError(
+                    f"rank 0 sends gradients in {texts[0]}, and rank {rank} in {other}"
+                )
+        self._line.planned = [
+            (sum(x.size for x in each), each[0].dtype.name) for each in self.buckets
+        ]
         hook = _Hook(self)
         self._handles = [x.register_post_accumulate_grad_hook(hook) for _, x in named]
 

@@ -67,8 +67,8 @@ class _Gloo(Connected):
         while not (gone := self._gone()) and time.monotonic() < end:
             time.sleep(SOON)
         try:
-            told = [rank for rank in gone if self._store.check([f"ended/{rank}"])]
-        except Exception:  # the store ends with rank 0
+            told = [rank for rank in gone if self._check(f"ended/{rank}")]
+        except RuntimeError:  # the store ends with the process that keeps it
             gone, told = [0], []
         silent = [rank for rank in gone if rank not in told]
         if silent:
@@ -80,15 +80,15 @@ class _Gloo(Connected):
             f"({str(error).splitlines()[0]})"
         )
 
+    def _check(self, key: str) -> bool:
+        """Whether there is a key in the store, which takes long to fail once it has ended."""
+        if not _listens(_first()):
+            raise RuntimeError("the store has ended")
+        return bool(self._store.check([key]))
+
     def _gone(self) -> list[int]:
         """The processes that have ended: nobody listens at their addresses any more."""
-        found = []
-        for rank, address in enumerate(self._addresses):
-            try:
-                socket.create_connection(address, timeout=GRACE).close()
-            except OSError:
-                found.append(rank)
-        return found
+        return [rank for rank, held in enumerate(self._addresses) if not _listens(held)]
 
     def answer(self, what: str) -> None:
         key = f"waits/{self.number}/{self.rank}"
@@ -108,17 +108,32 @@ class _Gloo(Connected):
         return found
 
     def abort(self) -> None:
-        with suppress(Exception):
-            self._store.set(f"ended/{self.rank}", "1")
+        if _listens(_first()):
+            with suppress(Exception):
+                self._store.set(f"ended/{self.rank}", "1")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)  # the group's threads would wait for the others
 
 
+def _first() -> tuple[str, int]:
+    """Where the processes find one another: the address of the store."""
+    return os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+
+
+def _listens(address: tuple[str, int]) -> bool:
+    """Whether a process listens at an address, however busy it is."""
+    try:
+        socket.create_connection(address, timeout=GRACE).close()
+    except OSError:
+        return False
+    return True
+
+
 def _listening() -> socket.socket:
     """A socket at this host's address in the network of the first process."""
-    first = os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]
-    family, kind, protocol, _, address = socket.getaddrinfo(*first, type=socket.SOCK_DGRAM)[0]
+    found = socket.getaddrinfo(*_first(), type=socket.SOCK_DGRAM)[0]
+    family, kind, protocol, _, address = found
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(address)  # which sends nothing
         own = probe.getsockname()[0]
