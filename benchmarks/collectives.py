@@ -1,4 +1,7 @@
-"""What the comparison before each collective costs: ``mpiexec -n 2 python -m benchmarks.collectives``."""
+"""What the comparison before each collective costs.
+
+``mpiexec -n 2 python -m benchmarks.collectives`` measures it.
+"""
 
 import time
 from collections.abc import Callable
@@ -27,6 +30,7 @@ def microseconds(call: Callable[[], Any], times: int) -> list[float]:
 
 
 def main() -> None:
+    """Print the times of sums over the processes, with and without the comparison."""
     wd.init()
     compared = carriers.differences
     for size, times in SIZES.items():
@@ -35,10 +39,8 @@ def main() -> None:
             carriers.differences = comparison
             found = microseconds(lambda: wd.all_reduce(x), times)  # noqa: B023
             if wd.rank == 0:
-                middle = found[ROUNDS // 2]
-                print(
-                    f"{size:9} bytes, {name:7}: {middle:8.1f} µs ({found[0]:.1f} – {found[-1]:.1f})"
-                )
+                span = f"({found[0]:.1f} – {found[-1]:.1f})"
+                print(f"{size:9} bytes, {name:7}: {found[ROUNDS // 2]:8.1f} µs {span}")
     carriers.differences = compared
 
 

@@ -51,10 +51,8 @@ class _Notes:
             self._compare(note, name, operands, how)
             return _copied(xp, note.result)
         given = _copied(xp, operands)
-        if self._outer is None:
-            result = run()
-        else:  # a compiled function that another one's eager run calls
-            result = self._outer.called(what, run, apart)
+        # The outer notes are of a compiled function whose eager run calls this one.
+        result = run() if self._outer is None else self._outer.called(what, run, apart)
         self._notes.append(_Note(name, how, given, _copied(xp, result)))
         return result
 

@@ -192,10 +192,11 @@ class Overlap:
         for rank, other in enumerate(texts):
             if other != texts[0]:
                 raise ValueError(
-                    f"rank 0 sends gradients in {texts[0]}, and rank {rank} in {other}"
+                    f"rank 0 sends gradients in {texts[0]}, and rank {rank} in {other}: all have "
+                    "to freeze the same parameters"
                 )
         self._line.planned = [
-            (sum(x.size for x in each), each[0].dtype.name) for each in self.buckets
+            (sum(x.size for x in bucket), bucket[0].dtype.name) for bucket in self.buckets
         ]
         hook = _Hook(self)
         self._handles = [x.register_post_accumulate_grad_hook(hook) for _, x in named]

@@ -74,7 +74,8 @@ class _Gloo(Connected):
         if silent:
             who = f"{ranks_of(silent)} has ended without an error of its own: it was killed"
         else:
-            who = f"{ranks_of(told) if told else 'another process'} has ended. Its own output says why"
+            who = ranks_of(told) if told else "another process"
+            who += " has ended. Its own output says why"
         return ExchangeError(
             f"collective {self.number}, {self._what}, on rank {self.rank}: {who} "
             f"({str(error).splitlines()[0]})"
