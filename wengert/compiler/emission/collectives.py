@@ -3,12 +3,12 @@
 They run by the functions that the carrier has for them, which are copied into the saved file.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from wengert.backends import Backend
 from wengert.backends.messages import known
 from wengert.compiler.capture.trace import is_exchange, runs_once
+from wengert.compiler.emission.draws import Made
 from wengert.compiler.program import Instruction, Program, Value
 
 __all__ = ["exchanging"]
@@ -17,14 +17,8 @@ __all__ = ["exchanging"]
 _READ: Final = ("numpy", "array_api_strict", "torch")
 
 
-class Processes:
-    """The processes of a saved program, described by the call that gives them."""
-
-    def __init__(self, join: Callable[..., Any], rank: int, size: int) -> None:
-        self.made = join, (rank, size)
-
-    def __reduce__(self) -> Any:
-        return self.made
+class Processes(Made):
+    """The processes of a saved program."""
 
 
 def exchanging(program: Program, backend: Backend) -> list[Instruction]:
