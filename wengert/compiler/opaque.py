@@ -98,14 +98,14 @@ class external:
         if not arguments:
             raise TypeError(f"{self.__name__} needs at least one Tensor or array")
         given = [x if isinstance(x, Tensor) else ops.asarray(x) for x in arguments]
-        return External.apply(_Call(self), *given)
+        return External.apply(Call(self), *given)
 
 
 class External(Function):
     """What is on the tape of one call."""
 
     @staticmethod
-    def forward(ctx: Any, call: "_Call", *given: Tensor) -> Any:
+    def forward(ctx: Any, call: "Call", *given: Tensor) -> Any:
         ctx.call = call
         ctx.save_for_backward(*given)
         results = _opaque(*given, call=call)
@@ -113,7 +113,7 @@ class External(Function):
 
     @staticmethod
     def backward(ctx: Any, *g: Any) -> Any:
-        call: _Call = ctx.call
+        call: Call = ctx.call
         vjp = call.owner._vjp
         if vjp is None:
             raise NotImplementedError(
@@ -129,7 +129,7 @@ class External(Function):
         return None, *answer
 
 
-class _Call:
+class Call:
     """One call of an external function in a program, or outside."""
 
     def __init__(self, owner: external) -> None:
@@ -137,7 +137,7 @@ class _Call:
         self._made: list[tuple[Any, Any]] | None = None  # shapes and dtypes of the results
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Call) and other.owner is self.owner
+        return isinstance(other, Call) and other.owner is self.owner
 
     def __hash__(self) -> int:
         return hash(self.owner)
@@ -176,7 +176,7 @@ class _Call:
         return tuple(results)
 
 
-def _forward(xp: Any, *arrays: Any, call: _Call) -> tuple[Any, ...]:
+def _forward(xp: Any, *arrays: Any, call: Call) -> tuple[Any, ...]:
     def run() -> tuple[Any, ...]:
         return call.run(xp, arrays)
 
