@@ -212,6 +212,7 @@ def test_what_differs_in_a_second_run() -> None:
 
 def test_refusals(tmp_path) -> None:
     cube, _ = cube_and_log()
+    assert wg.compiler.external is external
     with pytest.raises(TypeError, match="takes a function, not int"):
         external(3)
     with pytest.raises(TypeError, match="at least one Tensor"):

@@ -119,7 +119,18 @@ def overlapping() -> None:
     for name in OPTIMISERS:
         training(name, "eager", overlap=True)
     training("Adam", "compiled", overlap=True)
-    for case in (_once, _twice, _apart, _clipped, _penalised, _recorded, _failing, _anew, _other):
+    for case in (
+        _once,
+        _twice,
+        _apart,
+        _clipped,
+        _penalised,
+        _recorded,
+        _failing,
+        _anew,
+        _other,
+        _compiled,
+    ):
         compare(case)
     frozen_and_unused()
     order()
@@ -191,19 +202,34 @@ def _other(model: Any) -> None:
     wd.mean(loss)
 
 
+STEPS: dict[int, Any] = {}
+
+
+def _compiled(model: Any) -> None:
+    """A compiled backward pass, and an average outside."""
+    if id(model) not in STEPS:
+        STEPS[id(model)] = wg.compile(lambda x: wg.sum(model(x) ** 2).backward())
+    STEPS[id(model)](wg.full((4, 5), wd.rank + 1.0))
+    assert "eagerly" not in str(STEPS[id(model)].report)
+
+
 def compare(run: Callable[[Any], None]) -> None:
     """Gradients that are sent in buckets, and those of a copy that are sent at once."""
     model = wd.replicate(model_of(7), overlap=True)
     plain = copy.deepcopy(model)
     found = averaging._OVERLAPS[model]
-    # The last weights are of a rank that counts nothing, and has no gradient.
-    for weights in ((1, 1, 1, 1), (1, 2, 3, 4), (1, 2, 3, 4), (0, 2, 1, 1), (0, 2, 1, 1)):
+    # The last weights are of a rank that counts nothing, and has NaN, or no gradient.
+    weighted = ((1, 1, 1, 1), (1, 2, 3, 4), (1, 2, 3, 4), (0, 2, 1, 1), (0, 2, 1, 1), (0, 2, 1, 1))
+    for i, weights in enumerate(weighted):
         weight = weights[wd.rank]
         for each in (model, plain):
             each.zero_grad()
             run(each)
-            if weight == 0:
+            if weight == 0 and i % 2:
                 each.zero_grad()
+            elif weight == 0:
+                for x in each.parameters():
+                    x.grad = None if x.grad is None else x.grad * float("nan")
             elif run is _apart and wd.rank == 0:
                 weight = 0
             if run is _once and each is model:

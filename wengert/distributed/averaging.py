@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
@@ -166,7 +167,7 @@ class Overlap:
 
     def __init__(self, carrier: Connected, named: Sequence[tuple[str, Tensor]]) -> None:
         self._carrier, self._line = carrier, Line(carrier)
-        self._weight = 1.0
+        self._lock, self._weight = Lock(), 1.0
         self._handles: list[Any] = []
         #: Of each bucket that is on its way: its gradients, and what waits for their sum.
         self._sent: list[tuple[list[Any], Callable[[], Any]]] = []
@@ -210,12 +211,13 @@ class Overlap:
         """A backward pass has added to the gradient of a parameter."""
         if messages.follower.get() is not None or self._carrier.broken:
             return
-        self._come.add(id(x))
-        self._line.progress()
-        for bucket in self.buckets[len(self._sent) :]:
-            if not all(id(x) in self._come for x in bucket):
-                return  # those after it wait, too: the order is the same on all processes
-            self._send(bucket)
+        with self._lock:  # of backward passes in several threads
+            self._come.add(id(x))
+            self._line.progress()
+            for bucket in self.buckets[len(self._sent) :]:
+                if not all(id(x) in self._come for x in bucket):
+                    return  # those after it wait, too: the order is the same on all processes
+                self._send(bucket)
 
     @no_grad()
     def _send(self, bucket: list[Tensor]) -> None:

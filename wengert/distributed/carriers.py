@@ -70,9 +70,9 @@ class Connected(Carrier):
         one ``group`` are told from those of others.
         """
 
-    @abstractmethod
     def group(self) -> Any:
-        """A new group of all processes."""
+        """A new group of all processes, for `Line`."""
+        raise BackendError(f"overlap=True is for MPI and gloo, and not for {self.library}")
 
     @abstractmethod
     def answer(self, what: str) -> None:

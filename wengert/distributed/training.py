@@ -32,7 +32,7 @@ def replicate(model: M, overlap: bool = False) -> M:
         Made by the same code on all processes. It changes in place.
     overlap : bool
         Whether gradients are sent while the backward pass goes on, in buckets of 1 MiB from the
-        last parameter to the first, for `average` to finish.
+        last parameter to the first, for `average` to finish. By MPI and gloo.
 
     Returns
     -------
