@@ -60,8 +60,8 @@ __all__ += ops.__all__
 
 #: Modules that are imported when they are first named: each has imports of its own.
 _MODULES = (
-    *("amp", "dask", "data", "distributed", "export", "fft", "func", "inspection", "linalg"),
-    *("nn", "optim", "optimize", "special", "testing"),
+    *("amp", "compiler", "dask", "data", "distributed", "export", "fft", "func", "inspection"),
+    *("linalg", "nn", "optim", "optimize", "special", "testing"),
 )
 #: Functions of modules that are imported late, like those of `LATER` beside the standard's.
 _TOOLS = {

@@ -2,6 +2,7 @@
 
 from wengert import amp as amp
 from wengert import autograd as autograd
+from wengert import compiler as compiler
 from wengert import dask as dask
 from wengert import data as data
 from wengert import distributed as distributed

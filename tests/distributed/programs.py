@@ -1,12 +1,9 @@
 """The programs that the tests start on several processes: ``programs.py NAME ARGUMENT...``."""
 
-import copy
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,95 +12,20 @@ import pytest
 
 import wengert as wg
 import wengert.distributed as wd
-from wengert import nn, optim
+from tests.distributed.buckets import overlapping  # noqa: F401
+from tests.distributed.saved import saved  # noqa: F401
+from tests.distributed.training import (
+    OPTIMISERS,
+    batches,
+    counted,
+    model_of,
+    say,
+    stepper,
+    training,
+    trainings,  # noqa: F401
+)
+from wengert import nn
 from wengert.backends import messages
-
-#: The rows of the batches: even ones, an uneven one, and one with a row less than there are ranks.
-SIZES = (8, 8, 7, 3)
-OPTIMISERS: dict[str, Callable[..., Any]] = {
-    "SGD": lambda parameters: optim.SGD(parameters, lr=0.1, momentum=0.9),
-    "Adam": lambda parameters: optim.Adam(parameters, lr=0.01),
-}
-
-
-@contextmanager
-def counted(expected: int) -> Iterator[None]:
-    """Require so many collectives."""
-    carrier = messages.connected()
-    assert carrier is not None
-    before = carrier.number
-    yield
-    assert carrier.number - before == expected, f"{carrier.number - before} of {expected}"
-
-
-def say(*what: Any) -> None:
-    print(f"rank {wd.rank}:", *what, flush=True)
-
-
-def model_of(seed: int) -> nn.Module:
-    wg.manual_seed(seed)
-    wg.set_default_dtype(wg.float64)
-    return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3))
-
-
-def batches(epochs: int = 2) -> list[tuple[Any, Any]]:
-    draw = np.random.default_rng(3)
-    return [
-        (wg.asarray(draw.standard_normal((n, 5))), wg.asarray(draw.integers(0, 3, n)))
-        for _ in range(epochs)
-        for n in SIZES
-    ]
-
-
-# -- training --------------------------------------------------------------------------------------
-
-
-def stepper(model: Any, optimiser: Any, together: bool) -> Callable[..., Any]:
-    def step(x: Any, t: Any) -> Any:
-        optimiser.zero_grad()
-        if len(t):
-            loss = nn.functional.cross_entropy(model(x), t)
-            loss.backward()
-        if together:
-            wd.average(model, weight=len(t))
-        optimiser.step()
-        return loss.detach() if len(t) else wg.asarray(0.0)
-
-    return step
-
-
-def training(name: str, mode: str) -> None:
-    """The weights of one process that sees whole batches."""
-    model = wd.replicate(model_of(seed=wd.rank))
-    alone = copy.deepcopy(model)
-    step = stepper(model, OPTIMISERS[name](model.parameters()), together=True)
-    plain = stepper(alone, OPTIMISERS[name](alone.parameters()), together=False)
-    if mode == "compiled":
-        step = wg.compile(step)
-    whole = batches()
-    for (x, t), (every, targets) in zip(wd.shard(whole), whole, strict=True):
-        with counted(1):
-            loss = step(x, t)
-        expected = plain(every, targets)
-        with counted(1):
-            found = wd.mean(loss, weight=len(t))
-        assert abs(found.item() - expected.item()) < 1e-10, (found, expected)
-    for (at, x), y in zip(model.named_parameters(), alone.parameters(), strict=True):
-        worst = float(np.max(np.abs(x.detach().numpy() - y.detach().numpy())))
-        assert worst < 1e-10, (at, worst)
-    if mode == "compiled":
-        assert "all_reduce(" in step.source
-        assert step.report.recordings and step.report.checks, step.report
-        assert "eagerly" not in str(step.report), step.report
-    say("same weights")
-
-
-def trainings() -> None:
-    for name in OPTIMISERS:
-        for mode in ("eager", "compiled"):
-            training(name, mode)
-            say(name, mode, "done")
-
 
 # -- once a call -----------------------------------------------------------------------------------
 
@@ -305,6 +227,14 @@ def killed() -> None:
         time.sleep(0.01)
 
 
+def killed_first() -> None:
+    """The process that the others have found one another by."""
+    for i in range(50):
+        if wd.rank == 0 and i == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        wd.all_reduce(wg.asarray([1.0]))
+
+
 def models_differ() -> None:
     wd.replicate(nn.Sequential(nn.Linear(3, 4 + (wd.rank == 1)), nn.Linear(4, 2)))
 
@@ -399,4 +329,5 @@ def torch_arrays() -> None:
 if __name__ == "__main__":
     wd.init(timeout=30)
     for name in sys.argv[1].split("+"):
-        globals()[name](*sys.argv[2:])
+        program = globals()[name]
+        program(*sys.argv[2:] if program.__code__.co_argcount else ())

@@ -1,5 +1,7 @@
 """A single process, without a launcher, and what is refused there."""
 
+from runpy import run_path
+
 import numpy as np
 import pytest
 
@@ -84,12 +86,34 @@ def test_average_and_mean_without_rows() -> None:
         assert np.isnan(wd.mean(wg.asarray(float("nan")), weight=0).item())
 
 
-def test_a_file_can_t_exchange(tmp_path) -> None:
-    step = wg.compile(lambda x: wd.all_reduce(x) * 2)
+def test_a_file_of_one_process(tmp_path, monkeypatch, backend: Backend) -> None:
+    step = wg.compile(lambda x: wd.all_reduce(x) * 2 + wd.all_gather(x))
+    x = wg.asarray(backend.from_numpy(np.array([1.0, -2.0])))
     for _ in range(2):
-        step(wg.ones(2))
-    with pytest.raises(ValueError, match="all_reduce"):
-        step.save(tmp_path / "step.py")
+        step(x)
+    if backend.name not in ("numpy", "array_api_strict", "torch"):
+        with pytest.raises(ValueError, match="all_reduce can't be written into a file"):
+            step.save(tmp_path / "step.py")
+        return
+    step.save(tmp_path / "step.py")
+    found = run_path(str(tmp_path / "step.py"))["lambda_"](x._array)
+    np.testing.assert_array_equal(backend.to_numpy(found), [3.0, -6.0])
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    with pytest.raises(RuntimeError, match="alone, and mpiexec has started this one"):
+        run_path(str(tmp_path / "step.py"))
+
+
+def test_each_collective_once_on_the_quick_path() -> None:
+    """A program that fails after a collective, and the function that runs in its place."""
+    step = wg.compile(lambda x, i: wg.take(wd.all_reduce(x), i, axis=0))
+    carrier = messages.connected()
+    for at in (0, 1, 2, 0):
+        assert step(wg.asarray([0.0, 1.0, 2.0]), wg.asarray([at])).item() == at
+    before = carrier.number
+    with pytest.raises(IndexError):
+        step(wg.asarray([0.0, 1.0, 2.0]), wg.asarray([7]))
+    assert carrier.number == before + 1
+    assert step.report.recordings == 1
 
 
 @pytest.mark.slow

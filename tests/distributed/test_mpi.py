@@ -25,11 +25,19 @@ def mpi_works() -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_on_several_processes(ranks: int) -> None:
-    ended = mpi(ranks, "values+trainings+once+kept+wrong", limit=240)
+def test_on_several_processes(ranks: int, tmp_path: Path) -> None:
+    ended = mpi(ranks, "values+trainings+once+kept+wrong+saved", tmp_path, limit=240)
     assert ended.code == 0, ended.err[-3000:]
     for rank in range(ranks):
         assert f"rank {rank}: " in ended.out
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_buckets(ranks: int) -> None:
+    """Gradients that are sent while the backward pass goes on."""
+    ended = mpi(ranks, "overlapping", limit=240)
+    assert ended.code == 0, ended.err[-3000:]
+    assert ended.out.count("overlapping") == ended.out.count("completed 1") == ranks
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

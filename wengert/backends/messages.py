@@ -4,10 +4,10 @@ A collective is the kernel of a primitive whose row says ``exchanges``. All of t
 random draws come to `wengert.backends.generators`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, ClassVar
 
 __all__ = [
     "Carrier",
@@ -17,6 +17,8 @@ __all__ = [
     "connected",
     "exchange",
     "known",
+    "needed",
+    "once",
     "position",
     "rewind",
 ]
@@ -35,9 +37,13 @@ class Carrier:
         The number of this process, from 0, and how many there are.
     number : int
         The collectives so far.
+    written : tuple of callable
+        What saved programs call, and carry with them: a function of rank and size that gives the
+        processes, and a function of these, a collective's name, an array and parameters.
     """
 
     rank, size, number = 0, 1, 0
+    written: ClassVar[tuple[Callable[..., Any], ...]] = ()
 
     def carry(self, xp: Any, name: str, x: Any, how: Mapping[str, Any]) -> Any:
         """Run a collective on a raw array."""
@@ -52,8 +58,10 @@ class Carrier:
 
 #: What carries the program's collectives; None before `wengert.distributed.init`.
 _carrier: Carrier | None = None
+#: Whether there are external functions, which run once in a call as collectives do.
+external = False
 #: Who runs the collectives of this thread or task in the carrier's place: an object with the method
-#: ``exchanged`` and the attribute ``position``, or None.
+#: ``called`` and the attribute ``position``, or None.
 follower: ContextVar[Any] = ContextVar("wengert_messages", default=None)
 
 
@@ -68,6 +76,11 @@ def connected() -> Carrier | None:
     return _carrier
 
 
+def needed() -> bool:
+    """Whether anything has to run once in a call of a compiled function."""
+    return external or _carrier is not None
+
+
 def known(what: str) -> Carrier:
     """The carrier, for what needs one; raise if there is none yet."""
     if _carrier is None:
@@ -77,10 +90,24 @@ def known(what: str) -> Carrier:
 
 def exchange(xp: Any, name: str, x: Any, **how: Any) -> Any:
     """Run a collective on a raw array: the kernel of its primitive."""
+    return once(
+        (xp, name, (x,), how),
+        lambda: known(name).carry(xp, name, x, how),
+        lambda: replicated(xp, name, x, how, known(name)),
+    )
+
+
+def once(
+    what: tuple[Any, str, tuple[Any, ...], Mapping[str, Any]],
+    run: Callable[[], Any],
+    apart: Callable[[], Any],
+) -> Any:
+    """Run what may run once in a call: a namespace, a name, operands and parameters tell what.
+
+    ``apart`` answers in its place where the values do not matter.
+    """
     following = follower.get()
-    if following is not None:
-        return following.exchanged(xp, name, x, how)
-    return known(name).carry(xp, name, x, how)
+    return run() if following is None else following.called(what, run, apart)
 
 
 def replicated(xp: Any, name: str, x: Any, how: Mapping[str, Any], carrier: Carrier) -> Any:
@@ -105,8 +132,8 @@ class _Apart:
     position = None
 
     @staticmethod
-    def exchanged(xp: Any, name: str, x: Any, how: Mapping[str, Any]) -> Any:
-        return replicated(xp, name, x, how, known(name))
+    def called(what: Any, run: Callable[[], Any], apart: Callable[[], Any]) -> Any:
+        return apart()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Backward, End, Recording, SweepProgram
 from wengert.compiler.capture.sweeps import unhooked
-from wengert.compiler.capture.trace import is_draw, is_exchange
+from wengert.compiler.capture.trace import is_draw, is_exchange, runs_once
 from wengert.compiler.capture.walk import find_state
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
@@ -31,7 +31,7 @@ from wengert.tape.grad_mode import enable_grad
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["Rerun", "adjoints_of", "attach", "draws"]
+__all__ = ["Rerun", "adjoints_of", "attach", "draws", "once"]
 
 _CHANGED = (
     "the results of a compiled function can't be differentiated twice from outside where {}; take "
@@ -114,9 +114,9 @@ def draws(program: Program) -> bool:
     return any(is_draw(step.name) for step in program.instructions)
 
 
-def exchanges(program: Program) -> bool:
-    """Whether a program has collectives."""
-    return any(is_exchange(step.name) for step in program.instructions)
+def once(program: Program) -> bool:
+    """Whether a program has what runs once in a call."""
+    return any(runs_once(step.name) for step in program.instructions)
 
 
 def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
@@ -125,8 +125,10 @@ def _obstacle(found: Recording, leaves: Sequence[Any]) -> str:
         return "it changes state"
     if draws(found.program):
         return "it draws random numbers"
-    if exchanges(found.program):
+    if any(is_exchange(step.name) for step in found.program.instructions):
         return "it has collectives, which other processes may not run again"
+    if once(found.program):
+        return "it calls external functions, which run once"
     if any(hasattr(x, "dtype") and not isinstance(x, Tensor) for x in leaves):
         return "it takes raw arrays"
     others = {value for ref, value in found.inputs.items() if ref.kind not in ("tensor", "leaf")}

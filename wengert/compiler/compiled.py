@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from wengert.backends.messages import connected
+from wengert.backends.messages import needed
 from wengert.compiler.adjoint import Rerun
 from wengert.compiler.capture.calls import (
     Arguments,
@@ -252,7 +252,7 @@ class Compiled(Generic[P, R]):
     def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if current() is not None:  # another trace records this function's calls
             return self._function(*args, **kwargs)
-        if connected() is None:
+        if not needed():
             return self._slowly(args, kwargs)
         with noted(self.report.name):
             return self._slowly(args, kwargs)
@@ -417,7 +417,7 @@ class Compiled(Generic[P, R]):
             answer = replay.run(call.leaves, state)
         except Exception as error:
             raise RefusedError(failed(error)) from None
-        quick = replay.layout.plain and not replay.exchanges
+        quick = replay.layout.plain and not replay.noted
         self._calls = [*replay.calls, *others] if quick else others
         return answer
 

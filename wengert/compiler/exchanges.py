@@ -1,28 +1,30 @@
-"""Notes of the collectives of a call, each of which runs once, however often the function runs.
+"""Notes of what runs once in a call, however often the function runs: collectives, external calls.
 
 A call may compute the same twice: a program is checked by the function, a recording that fails is
-followed by an eager run. The other processes wait for each collective once. So its operand and its
+followed by an eager run. The other processes wait for each collective once. So its operands and its
 result are noted, and when the state is restored for another run (`Snapshot.restore`), so is the
 place among the notes. There the collective answers from the note, if it is given what it was given.
+An external function, which may do anything besides, is treated in the same way.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from wengert.backends import messages
 from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.checking import different
+from wengert.compiler.program import mapped
 
 __all__ = ["noted"]
 
 
 class _Note(NamedTuple):
-    """A collective that has run: its name, its parameters, and copies of operand and result."""
+    """A collective that has run: its name, its parameters, and copies of operands and result."""
 
     name: str
     how: Mapping[str, Any]
-    given: Any
+    given: tuple[Any, ...]
     result: Any
 
 
@@ -40,26 +42,29 @@ class _Notes:
         self._called, self._outer = called, outer
         self._notes: list[_Note] = []
 
-    def exchanged(self, xp: Any, name: str, x: Any, how: Mapping[str, Any]) -> Any:
+    def called(self, what: Any, run: Callable[[], Any], apart: Callable[[], Any]) -> Any:
         """Answer from the note at this place, or run the collective and note it."""
+        xp, name, operands, how = what
         at, self.position = self.position, self.position + 1
         if at < len(self._notes):
             note = self._notes[at]
-            self._compare(note, name, x, how)
-            return xp.asarray(note.result, copy=True)
-        given = xp.asarray(x, copy=True)
-        if self._outer is None:
-            result = messages.known(name).carry(xp, name, x, how)
-        else:  # a compiled function that another one's eager run calls
-            result = self._outer.exchanged(xp, name, x, how)
-        self._notes.append(_Note(name, how, given, xp.asarray(result, copy=True)))
+            self._compare(note, name, operands, how)
+            return _copied(xp, note.result)
+        given = _copied(xp, operands)
+        # The outer notes are of a compiled function whose eager run calls this one.
+        result = run() if self._outer is None else self._outer.called(what, run, apart)
+        self._notes.append(_Note(name, how, given, _copied(xp, result)))
         return result
 
-    def _compare(self, note: _Note, name: str, x: Any, how: Mapping[str, Any]) -> None:
-        if (name, how) != (note.name, note.how):
+    def _compare(
+        self, note: _Note, name: str, operands: tuple[Any, ...], how: Mapping[str, Any]
+    ) -> None:
+        same = (name, how, len(operands)) == (note.name, note.how, len(note.given))
+        if not same:
             raise self._error(f"{name} is called where {note.name} was called")
-        for found in different(f"the operand of {name}", note.given, x):
-            raise self._error(found)
+        for before, x in zip(note.given, operands, strict=True):
+            for found in different(f"the operand of {name}", before, x):
+                raise self._error(found)
 
     def check(self) -> None:
         """Raise if a collective has run that the run that counts does not call."""
@@ -73,6 +78,11 @@ class _Notes:
             f"function, and its collectives differ: {what}. The other processes have got the first "
             "run's"
         )
+
+
+def _copied(xp: Any, x: Any) -> Any:
+    """A copy of an array, or of several."""
+    return mapped(lambda array: xp.asarray(array, copy=True), x)
 
 
 @contextmanager

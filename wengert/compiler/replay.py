@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wengert.backends import generators, messages
-from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, exchanges
+from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
 from wengert.compiler.capture.calls import Layout
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
@@ -72,9 +72,9 @@ class Replay:
         self.bound: list[tuple[Callable[..., Any], frozenset[int]]] = []
 
     @cached_property
-    def exchanges(self) -> bool:
-        """Whether it has collectives, which `wengert.compiler.exchanges` notes."""
-        return exchanges(self.recording.program)
+    def noted(self) -> bool:
+        """Whether it has what runs once in a call, which `wengert.compiler.exchanges` notes."""
+        return once(self.recording.program)
 
     @property
     def calls(self) -> list[Callable[..., Any]]:
@@ -264,7 +264,7 @@ class Copies:
     def _finished(self, program: Program, function: Function) -> Function:
         options = self._torch_compile, self._capture
         made = finish(program, function, self.backend, self._report, *options)
-        return _undone(made) if draws(program) or exchanges(program) else made
+        return _undone(made) if draws(program) or once(program) else made
 
 
 def number_at(ref: Ref, state: State, leaves: Sequence[Any]) -> Any:

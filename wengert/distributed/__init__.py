@@ -9,6 +9,7 @@
 from typing import Any
 
 from wengert.backends.messages import ExchangeError
+from wengert.distributed.averaging import average, mean
 from wengert.distributed.collectives import (
     all_gather,
     all_reduce,
@@ -17,7 +18,7 @@ from wengert.distributed.collectives import (
     reduce_scatter,
 )
 from wengert.distributed.launch import joined
-from wengert.distributed.training import average, mean, replicate, save, shard
+from wengert.distributed.training import replicate, save, shard
 
 __all__ = [
     "ExchangeError",

@@ -1,19 +1,20 @@
 """What all carriers have in common: they agree before each collective, and do not wait for ever."""
 
+import hashlib
 import json
 import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends import BackendError, dtype_of
+from wengert.backends import BackendError, backend_of, dtype_of
 from wengert.backends.messages import Carrier, ExchangeError
 
-__all__ = ["Connected"]
+__all__ = ["Connected", "Line", "exchanged", "of_rank", "ranks_of"]
 
 #: The backends whose arrays are in host memory, or may be.
 HOSTED: Final = ("numpy", "array_api_strict", "torch")
@@ -55,16 +56,23 @@ class Connected(Carrier):
     def __init__(self, rank: int, size: int, timeout: float) -> None:
         self.rank, self.size, self.timeout = rank, size, timeout
         self.broken = ""
-        self._codes: dict[str, int] = {}
+        self.lines: list[Line] = []
 
     # -- what libraries do ---------------------------------------------------------------------
 
     @abstractmethod
-    def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
+    def start(
+        self, name: str, x: Any, root: int, group: Any = None
+    ) -> tuple[Callable[[], bool], Any]:
         """Begin a collective on a C-contiguous array; return whether it is done, and the result.
 
-        ``name`` is that of a primitive, or "largest" for the maximum of integers.
+        ``name`` is that of a primitive, or "largest" for the maximum of integers. Collectives of
+        one ``group`` are told from those of others.
         """
+
+    def group(self) -> Any:
+        """A new group of all processes, for `Line`."""
+        raise BackendError(f"overlap=True is for MPI and gloo, and not for {self.library}")
 
     @abstractmethod
     def answer(self, what: str) -> None:
@@ -82,7 +90,14 @@ class Connected(Carrier):
 
     def carry(self, xp: Any, name: str, x: Any, how: Mapping[str, Any]) -> Any:
         self.number += 1
-        backend, dtype = xp.backend, dtype_of(x.dtype).name
+        host = self.hosted(xp.backend, name, x)
+        self._agree(described(name, host, how))
+        out = moved(self.run, self.size, name, host, **how)
+        return xp.backend.from_numpy(out, xp.backend.device(x))
+
+    def hosted(self, backend: Any, name: str, x: Any) -> Any:
+        """An array of a library as NumPy's, if it can be carried."""
+        dtype = dtype_of(x.dtype).name
         if backend.name not in HOSTED:
             raise BackendError(
                 f"{name}: {self.library} carries arrays in host memory, of {', '.join(HOSTED)}, "
@@ -93,45 +108,26 @@ class Connected(Carrier):
             raise TypeError(
                 f"{name}: {self.library} carries no {dtype}; cast x to float32 or an integer"
             )
-        options = "".join(f", {key}={value!r}" for key, value in how.items())
-        self._agree(f"{name}(x: {dtype} of shape {tuple(host.shape)}{options})")
-        out = self._run(name, host, **how)
-        return backend.from_numpy(out, backend.device(x))
+        return host
 
-    def _run(self, name: str, x: Any, op: str = "sum", root: int = 0) -> Any:
-        """A collective of which the processes have agreed, on a NumPy array."""
-        shape, dtype = x.shape, x.dtype
-        if name == "all_gather":
-            shape = self.size * shape[0], *shape[1:]
-        elif name == "reduce_scatter":
-            shape = shape[0] // self.size, *shape[1:]
-        flat = np.ascontiguousarray(x).reshape(-1)
-        # What only moves elements moves bytes, and complex numbers are summed by parts.
-        flat = flat.view(np.uint8 if name in MOVING else _PARTS.get(dtype.name, dtype))
-        done, out = self.start(name, flat, root)
-        self._wait(done, name)
-        out = np.asarray(out).view(dtype).reshape(shape)
-        return np.divide(out, self.size, dtype=dtype) if op == "mean" else out
+    def run(self, name: str, x: Any, root: int) -> Any:
+        """A collective of which the processes have agreed, on a flat array."""
+        done, out = self.start(name, x, root)
+        self.wait(done)
+        return out
 
     def texts(self, what: str, text: str) -> list[str]:
         self.number += 1
         self._agree(what)
-        return self._texts(text)
-
-    def _texts(self, text: str) -> list[str]:
-        """All processes' texts, by rank."""
-        own = np.frombuffer(json.dumps(text).encode(), np.uint8)
-        longest = int(self._run("largest", np.asarray([own.size]))[0])
-        padded = np.full(longest, ord(" "), np.uint8)
-        padded[: own.size] = own
-        every = self._run("all_gather", padded).reshape(self.size, longest)
-        return [json.loads(each.tobytes()) for each in every]
+        return texts_of(self.run, self.size, text)
 
     def end(self) -> None:
         """Wait for all processes at the end of the program, however long the others take."""
         self.number += 1
         self.timeout = math.inf
         self._agree("the end of the program")
+        for line in self.lines:
+            line.complete()
 
     # -- what may go wrong ---------------------------------------------------------------------
 
@@ -143,26 +139,12 @@ class Connected(Carrier):
                 "program again"
             )
         self._what = what
-        code = self._codes.get(what)
-        if code is None:
-            code = int.from_bytes(blake2b(what.encode(), digest_size=7).digest())
-            self._codes[what] = code
-        both = np.asarray([code, -code])
-        if (self._run("largest", both) == both).all():
-            return
-        texts = self._texts(what)
-        self.broken = f"collective {self.number}"
-        by_rank: dict[str, list[int]] = {}
-        for rank, each in enumerate(texts):
-            by_rank.setdefault(each, []).append(rank)
-        found = "; ".join(f"{ranks_of(ranks)} in {each}" for each, ranks in by_rank.items())
-        raise ExchangeError(
-            f"the processes differ in their collective {self.number}: {found}. All have to call "
-            "the same ones in the same order, with the same shapes and dtypes: as many batches on "
-            "each, and no branch on the rank around them"
-        )
+        found = differences(self.run, self.size, what)
+        if found:
+            self.broken = f"collective {self.number}"
+            raise ExchangeError(f"the processes differ in their collective {self.number}: {found}")
 
-    def _wait(self, done: Callable[[], bool], name: str) -> None:
+    def wait(self, done: Callable[[], bool]) -> None:
         """Wait until a collective is done; raise if that takes too long."""
         begin = time.monotonic()
         while not done():
@@ -192,3 +174,136 @@ def ranks_of(ranks: list[int]) -> str:
     """Ranks in words."""
     listed = ", ".join(map(str, ranks))
     return f"rank{'s' if len(ranks) > 1 else ''} {listed}"
+
+
+class Line:
+    """Sums that go on while the process does something else, in one order on all processes.
+
+    In each round the processes begin the same sums, apart from all other collectives. They do not
+    compare them before: it is for the caller to agree of the end of a round.
+
+    Attributes
+    ----------
+    planned : list of (int, str)
+        Length and dtype of the sums of a round.
+    """
+
+    def __init__(self, carrier: Connected) -> None:
+        self._carrier, self._group = carrier, carrier.group()
+        self.planned: list[tuple[int, str]] = []
+        self._going: list[Callable[[], bool]] = []
+        carrier.lines.append(self)
+
+    def begin(self, x: Any) -> Callable[[], Any]:
+        """Begin the sum of a flat array of a library; return what waits for it and gives it."""
+        backend = backend_of(x)
+        host = self._carrier.hosted(backend, "all_reduce", x)
+        out = self._begun(host)
+        done = self._going[-1]
+
+        def finish() -> Any:
+            self._carrier.wait(done)
+            return backend.from_numpy(np.asarray(out).view(host.dtype), backend.device(x))
+
+        return finish
+
+    def _begun(self, host: Any) -> Any:
+        flat = np.ascontiguousarray(host).view(_PARTS.get(host.dtype.name, host.dtype))
+        done, out = self._carrier.start("all_reduce", flat, 0, self._group)
+        self._going.append(done)
+        return out
+
+    def progress(self) -> None:
+        """Let the library go on, which may do so only when it is called."""
+        for done in self._going:
+            done()
+
+    def end_round(self) -> None:
+        """Begin the next round."""
+        self._going = []
+
+    def complete(self) -> None:
+        """Begin what others have begun, and wait for it, at the end of the program."""
+        carrier = self._carrier
+        begun = np.asarray([len(self._going)])
+        most = int(moved(carrier.run, carrier.size, "largest", begun)[0])
+        for length, dtype in self.planned[len(self._going) : most]:
+            self._begun(np.zeros(length, dtype))
+        for done in self._going:
+            carrier.wait(done)
+
+
+# -- also in saved programs ------------------------------------------------------------------------
+
+#: Runs a collective on a flat array: ``run(name, x, root)``.
+Run = Callable[[str, Any, int], Any]
+
+
+def exchanged(run: Run, size: int, name: str, x: Any, how: Mapping[str, Any]) -> Any:
+    """Compare what the processes are about to do, and run a collective on a NumPy array."""
+    found = differences(run, size, described(name, x, how))
+    if found:
+        raise ExchangeError(f"the processes differ in a collective: {found}")
+    return moved(run, size, name, x, **how)
+
+
+def described(name: str, x: Any, how: Mapping[str, Any]) -> str:
+    """A collective in words, the same on all processes."""
+    options = "".join(f", {key}={value!r}" for key, value in how.items())
+    return f"{name}(x: {x.dtype.name} of shape {tuple(x.shape)}{options})"
+
+
+def moved(run: Run, size: int, name: str, x: Any, op: str = "sum", root: int = 0) -> Any:
+    """Run a collective on a NumPy array, of which the processes have agreed."""
+    shape, dtype = x.shape, x.dtype
+    if name == "all_gather":
+        shape = size * shape[0], *shape[1:]
+    elif name == "reduce_scatter":
+        shape = shape[0] // size, *shape[1:]
+    flat = np.ascontiguousarray(x).reshape(-1)
+    # What only moves elements moves bytes, and complex numbers are summed by parts.
+    flat = flat.view(np.uint8 if name in MOVING else _PARTS.get(dtype.name, dtype))
+    out = np.asarray(run(name, flat, root)).view(dtype).reshape(shape)
+    return np.divide(out, size, dtype=dtype) if op == "mean" else out
+
+
+def texts_of(run: Run, size: int, text: str) -> list[str]:
+    """All processes' texts, by rank."""
+    own = np.frombuffer(json.dumps(text).encode(), np.uint8)
+    longest = int(moved(run, size, "largest", np.asarray([own.size]))[0])
+    padded = np.full(longest, ord(" "), np.uint8)
+    padded[: own.size] = own
+    every = moved(run, size, "all_gather", padded).reshape(size, longest)
+    return [json.loads(each.tobytes()) for each in every]
+
+
+def differences(run: Run, size: int, what: str) -> str:
+    """How the processes differ in what they are about to do, in words; "" if they don't."""
+    code = code_of(what)
+    both = np.asarray([code, -code])
+    if (moved(run, size, "largest", both) == both).all():
+        return ""
+    by_text: dict[str, list[int]] = {}
+    for rank, text in enumerate(texts_of(run, size, what)):
+        by_text.setdefault(text, []).append(rank)
+    found = "; ".join(f"{ranks_of(ranks)} in {text}" for text, ranks in by_text.items())
+    return (
+        f"{found}. All have to call the same ones in the same order, with the same shapes and "
+        "dtypes: as many batches on each, and no branch on the rank around them"
+    )
+
+
+@cache
+def code_of(text: str) -> int:
+    """A number that other texts do not have."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())
+
+
+def of_rank(found: tuple[int, int], wanted: tuple[int, int]) -> None:
+    """Raise if a saved program is another process's: its shapes and random numbers may differ."""
+    if found != wanted:
+        told = [f"rank {rank} of {size}" for rank, size in (wanted, found)]
+        raise RuntimeError(
+            f"this program was saved on {told[0]}, and runs on {told[1]}: save it on each rank, "
+            "into a file of its own, and start as many processes"
+        )

@@ -1,6 +1,7 @@
 """Collectives by gloo, through ``torch.distributed``, which ``torchrun`` starts."""
 
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import torch
 import torch.distributed as dist
 
 from wengert.backends.messages import ExchangeError
-from wengert.distributed.carriers import GRACE, Connected, ranks_of
+from wengert.distributed.carriers import GRACE, SOON, Connected, exchanged, of_rank, ranks_of
 
 __all__ = ["CARRIER"]
 
@@ -28,26 +29,23 @@ class _Gloo(Connected):
         if self._own:
             dist.init_process_group("gloo", timeout=timedelta(seconds=max(timeout, 1)))
         super().__init__(dist.get_rank(), dist.get_world_size(), timeout)
-        # The group waits longer than this carrier, which knows more to say.
-        self._group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout + 60))
+        self._group = self.group()
         self._store: Any = dist.distributed_c10d._get_default_store()
+        # The system stops to listen when this process ends, however it does, and not before.
+        self._life = _listening()
+        self._store.set(f"lives/{self.rank}", "{} {}".format(*self._life.getsockname()[:2]))
+        held = [self._store.get(f"lives/{rank}").decode().split() for rank in range(self.size)]
+        self._addresses = [(host, int(port)) for host, port in held]
 
-    def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
-        given, group = torch.from_numpy(np.array(x)), self._group
-        out = given
+    def group(self) -> Any:
+        # It waits longer than this carrier, which knows more to say.
+        return dist.new_group(backend="gloo", timeout=timedelta(seconds=self.timeout + 60))
+
+    def start(
+        self, name: str, x: Any, root: int, group: Any = None
+    ) -> tuple[Callable[[], bool], Any]:
         try:
-            if name in ("all_reduce", "reduce_scatter"):  # which gloo has not everywhere
-                work = dist.all_reduce(out, group=group, async_op=True)
-            elif name == "largest":
-                work = dist.all_reduce(out, dist.ReduceOp.MAX, group=group, async_op=True)
-            elif name == "all_gather":
-                out = torch.empty(x.size * self.size, dtype=given.dtype)
-                parts = list(out.chunk(self.size)) if x.size else [given] * self.size
-                work = dist.all_gather(parts, given, group=group, async_op=True)
-            elif name == "broadcast":
-                work = dist.broadcast(out, root, group=group, async_op=True)
-            else:
-                work = dist.reduce(out, root, group=group, async_op=True)
+            work, out = started(self._group if group is None else group, name, x, root)
         except RuntimeError as error:
             raise self._lost(error) from error
 
@@ -60,26 +58,38 @@ class _Gloo(Connected):
                 raise self._lost(error) from error
             return True
 
-        found = out.numpy()
-        if name == "reduce_scatter":
-            part = x.size // self.size
-            found = found[self.rank * part : (self.rank + 1) * part]
-        if name == "reduce" and self.rank != root:
-            return done, np.zeros_like(x)
-        return done, found
+        return done, out
 
     def _lost(self, error: Exception) -> ExchangeError:
         """The error for a process that has ended meanwhile."""
-        try:
-            gone = [rank for rank in range(self.size) if self._store.check([f"ended/{rank}"])]
-        except Exception:  # the store ends with rank 0
-            gone = [0]
-        who = ranks_of(gone) if gone else "another process"
         self.broken = f"collective {self.number}"
+        end = time.monotonic() + GRACE
+        while not (gone := self._gone()) and time.monotonic() < end:
+            time.sleep(SOON)
+        try:
+            told = [rank for rank in gone if self._check(f"ended/{rank}")]
+        except RuntimeError:  # the store ends with the process that keeps it
+            gone, told = [0], []
+        silent = [rank for rank in gone if rank not in told]
+        if silent:
+            who = f"{ranks_of(silent)} has ended without an error of its own: it was killed"
+        else:
+            who = ranks_of(told) if told else "another process"
+            who += " has ended. Its own output says why"
         return ExchangeError(
-            f"collective {self.number}, {self._what}, on rank {self.rank}: {who} has ended. Its "
-            f"own output says why ({str(error).splitlines()[0]})"
+            f"collective {self.number}, {self._what}, on rank {self.rank}: {who} "
+            f"({str(error).splitlines()[0]})"
         )
+
+    def _check(self, key: str) -> bool:
+        """Whether there is a key in the store, which takes long to fail once it has ended."""
+        if not _listens(_first()):
+            raise RuntimeError("the store has ended")
+        return bool(self._store.check([key]))
+
+    def _gone(self) -> list[int]:
+        """The processes that have ended: nobody listens at their addresses any more."""
+        return [rank for rank, held in enumerate(self._addresses) if not _listens(held)]
 
     def answer(self, what: str) -> None:
         key = f"waits/{self.number}/{self.rank}"
@@ -99,11 +109,82 @@ class _Gloo(Connected):
         return found
 
     def abort(self) -> None:
-        with suppress(Exception):
-            self._store.set(f"ended/{self.rank}", "1")
+        if _listens(_first()):
+            with suppress(Exception):
+                self._store.set(f"ended/{self.rank}", "1")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)  # the group's threads would wait for the others
 
 
+def _first() -> tuple[str, int]:
+    """Where the processes find one another: the address of the store."""
+    return os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+
+
+def _listens(address: tuple[str, int]) -> bool:
+    """Whether a process listens at an address, however busy it is."""
+    try:
+        socket.create_connection(address, timeout=GRACE).close()
+    except OSError:
+        return False
+    return True
+
+
+def _listening() -> socket.socket:
+    """A socket at this host's address in the network of the first process."""
+    found = socket.getaddrinfo(*_first(), type=socket.SOCK_DGRAM)[0]
+    family, kind, protocol, _, address = found
+    with socket.socket(family, kind, protocol) as probe:
+        probe.connect(address)  # which sends nothing
+        own = probe.getsockname()[0]
+    return socket.create_server((own, 0), family=family, backlog=128)
+
+
+def started(group: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
+    """Begin a collective on a C-contiguous array; return the work, and the result."""
+    given, rank, size = torch.from_numpy(np.array(x)), dist.get_rank(), dist.get_world_size()
+    out = given
+    if name in ("all_reduce", "reduce_scatter"):  # which gloo has not everywhere
+        work = dist.all_reduce(out, group=group, async_op=True)
+    elif name == "largest":
+        work = dist.all_reduce(out, dist.ReduceOp.MAX, group=group, async_op=True)
+    elif name == "all_gather":
+        out = torch.empty(x.size * size, dtype=given.dtype)
+        parts = list(out.chunk(size)) if x.size else [given] * size
+        work = dist.all_gather(parts, given, group=group, async_op=True)
+    elif name == "broadcast":
+        work = dist.broadcast(out, root, group=group, async_op=True)
+    else:
+        work = dist.reduce(out, root, group=group, async_op=True)
+    found = out.numpy()
+    if name == "reduce_scatter":
+        part = x.size // size
+        found = found[rank * part : (rank + 1) * part]
+    return work, np.zeros_like(x) if name == "reduce" and rank != root else found
+
+
+# -- in saved programs -----------------------------------------------------------------------------
+
+
+def world(rank: int, size: int) -> Any:
+    """The processes that a saved program runs on."""
+    if not dist.is_initialized():
+        dist.init_process_group("gloo")
+    of_rank((dist.get_rank(), dist.get_world_size()), (rank, size))
+    return dist.new_group(backend="gloo")
+
+
+def exchange(group: Any, name: str, x: Any, **how: Any) -> Any:
+    """Run a collective of a saved program."""
+
+    def run(name: str, x: Any, root: int) -> Any:
+        work, out = started(group, name, x, root)
+        work.wait()
+        return out
+
+    return exchanged(run, dist.get_world_size(), name, np.asarray(x), how)
+
+
+_Gloo.written = world, exchange
 CARRIER = _Gloo

@@ -7,6 +7,8 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, Final
 
+import numpy as np
+
 from wengert.backends.messages import Carrier, connect, connected
 from wengert.distributed.carriers import Connected
 
@@ -31,12 +33,41 @@ def joined(timeout: float) -> Carrier:
     return found
 
 
-def _found(timeout: float) -> Carrier:
+def by_launcher() -> str:
+    """The launcher that has started this process; "" if none has."""
     if any(name in os.environ for name in _OF_MPI):
-        return _made("mpi", "mpiexec", "mpi4py", "wengert[mpi]", timeout)
-    if all(name in os.environ for name in _OF_TORCH):
-        return _made("gloo", "torchrun", "torch", "wengert[torch]", timeout)
-    return Carrier()
+        return "mpiexec"
+    return "torchrun" if all(name in os.environ for name in _OF_TORCH) else ""
+
+
+def alone(rank: int, size: int) -> None:
+    """See that a program that one process has saved runs on one."""
+    launcher = by_launcher()
+    if launcher:
+        raise RuntimeError(
+            f"this program was saved by a process that was alone, and {launcher} has started this "
+            f"one: save it under {launcher}, on each rank into a file of its own"
+        )
+
+
+def copied(processes: None, name: str, x: Any, **how: Any) -> Any:
+    """Run a collective of one process."""
+    return np.array(x)
+
+
+class _Alone(Carrier):
+    """A process without a launcher."""
+
+    written = alone, copied
+
+
+def _found(timeout: float) -> Carrier:
+    launcher = by_launcher()
+    if launcher == "mpiexec":
+        return _made("mpi", launcher, "mpi4py", "wengert[mpi]", timeout)
+    if launcher == "torchrun":
+        return _made("gloo", launcher, "torch", "wengert[torch]", timeout)
+    return _Alone()
 
 
 def _made(name: str, launcher: str, needs: str, extra: str, timeout: float) -> Carrier:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from wengert.distributed.carriers import GRACE, Connected
+from wengert.distributed.carriers import GRACE, Connected, exchanged, of_rank
 
 __all__ = ["CARRIER"]
 
@@ -28,27 +28,15 @@ class _MPI(Connected):
         self._comm, self._beside = world.Dup(), world.Dup()
         self._known: dict[int, str] = {}
 
-    def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
-        comm, out = self._comm, np.empty_like(x)
-        if name == "all_reduce":
-            request = comm.Iallreduce(x, out, op=MPI.SUM)
-        elif name == "largest":
-            request = comm.Iallreduce(x, out, op=MPI.MAX)
-        elif name == "all_gather":
-            out = np.empty(x.size * self.size, x.dtype)
-            request = comm.Iallgather(x, out)
-        elif name == "reduce_scatter":
-            out = np.empty(x.size // self.size, x.dtype)
-            request = comm.Ireduce_scatter_block(x, out, op=MPI.SUM)
-        elif name == "broadcast":
-            out = x.copy()
-            request = comm.Ibcast(out, root=root)
-        else:
-            mine = self.rank == root
-            out = out if mine else np.zeros_like(x)
-            request = comm.Ireduce(x, out if mine else None, op=MPI.SUM, root=root)
+    def start(
+        self, name: str, x: Any, root: int, group: Any = None
+    ) -> tuple[Callable[[], bool], Any]:
+        request, out = started(self._comm if group is None else group, name, x, root)
         # MPI may not go on in the background: it does in each test.
         return request.Test, out
+
+    def group(self) -> Any:
+        return MPI.COMM_WORLD.Dup()
 
     def answer(self, what: str) -> None:
         while self._beside.Iprobe():
@@ -77,4 +65,49 @@ class _MPI(Connected):
         MPI.COMM_WORLD.Abort(1)
 
 
+def started(comm: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
+    """Begin a collective on a C-contiguous array; return the request, and the result."""
+    out = np.empty_like(x)
+    if name == "all_reduce":
+        request = comm.Iallreduce(x, out, op=MPI.SUM)
+    elif name == "largest":
+        request = comm.Iallreduce(x, out, op=MPI.MAX)
+    elif name == "all_gather":
+        out = np.empty(x.size * comm.Get_size(), x.dtype)
+        request = comm.Iallgather(x, out)
+    elif name == "reduce_scatter":
+        out = np.empty(x.size // comm.Get_size(), x.dtype)
+        request = comm.Ireduce_scatter_block(x, out, op=MPI.SUM)
+    elif name == "broadcast":
+        out = x.copy()
+        request = comm.Ibcast(out, root=root)
+    else:
+        mine = comm.Get_rank() == root
+        out = out if mine else np.zeros_like(x)
+        request = comm.Ireduce(x, out if mine else None, op=MPI.SUM, root=root)
+    return request, out
+
+
+# -- in saved programs -----------------------------------------------------------------------------
+
+
+def world(rank: int, size: int) -> Any:
+    """The processes that a saved program runs on."""
+    comm = MPI.COMM_WORLD
+    of_rank((comm.Get_rank(), comm.Get_size()), (rank, size))
+    return comm
+
+
+def exchange(comm: Any, name: str, x: Any, **how: Any) -> Any:
+    """Run a collective of a saved program."""
+
+    def run(name: str, x: Any, root: int) -> Any:
+        request, out = started(comm, name, x, root)
+        request.Wait()
+        return out
+
+    return exchanged(run, comm.Get_size(), name, np.asarray(x), how)
+
+
+_MPI.written = world, exchange
 CARRIER = _MPI

@@ -188,9 +188,12 @@ class Primitive:
         Whether ``forward`` asks for the backend itself, so that a program calls it as it is.
     pure : bool
         Whether the result follows from the operands: random draws do not.
+    once : bool
+        Whether it runs once in a call of a compiled function, in the order of the program. It is
+        not pure.
     exchanges : bool
         Whether it is a collective (`wengert.backends.messages`), which the other processes wait
-        for: it runs once in a call, in the order of the program. It is not pure.
+        for: it runs once.
     raises : iterable of str
         The inputs some values of which raise an error, such as a singular matrix or an index out
         of bounds; of an elementwise one integers alone.
@@ -223,6 +226,7 @@ class Primitive:
         dynamic: bool | Literal["masks"] = False,
         whole: bool = False,
         pure: bool = True,
+        once: bool = False,
         exchanges: bool = False,
         raises: Iterable[str] = (),
     ) -> None:
@@ -253,8 +257,8 @@ class Primitive:
         self.symbol = symbol
         self.dynamic = dynamic
         self.whole = whole
-        self.pure = pure and not exchanges
-        self.exchanges = exchanges
+        self.once, self.exchanges = once or exchanges, exchanges
+        self.pure = pure and not self.once
         self.raises = frozenset(raises)
         if joined is None:
             alone = kind in ("reduction", "irregular") and len(self.inputs) == 1

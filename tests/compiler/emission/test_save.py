@@ -41,7 +41,8 @@ def tree():
     def look(given, scale):
         rows = given["x"][1:, ::-1] * scale + wg.full((3,), scale)
         noise = wg.randn(2) + wg.real(wg.rand(2, dtype=wg.complex128))
-        return {"rows": [rows, None], "noise": noise, "n": table}
+        both = wg.rand_like(rows) - wg.rand_like(rows)  # of one generator on any device
+        return {"rows": [rows, None], "noise": noise, "both": both, "n": table}
 
     return look, lambda: ({"x": wg.asarray(np.ones((3, 3)))}, 1.5)
 

@@ -6,6 +6,7 @@ from tests.ops.tables.conversion import CONVERSION
 from tests.ops.tables.derived import derived
 from tests.ops.tables.distributed import DISTRIBUTED
 from tests.ops.tables.elementwise import ELEMENTWISE
+from tests.ops.tables.external import EXTERNAL
 from tests.ops.tables.fft import FFT
 from tests.ops.tables.indexing import INDEXING
 from tests.ops.tables.linalg import LINALG
@@ -30,6 +31,7 @@ CHAPTERS = (
     SPECIAL_FUNCTIONS,
     NETWORKS,
     DISTRIBUTED,
+    EXTERNAL,
 )
 TABLE = {name: entry for chapter in CHAPTERS for name, entry in chapter.items()}
 assert len(TABLE) == sum(map(len, CHAPTERS)), "a primitive has two rows"

@@ -44,11 +44,12 @@ _FOREIGN = PURE | {
 }
 #: The directory of the standard library.
 _LIBRARY = str(Path(os.__file__).parent)
-#: Modules of Wengert's engine whose objects never change, or note what a recording does, as an
-#: export notes lengths: those of all others are looked through.
+#: Modules of Wengert's engine whose objects never change, note what a recording does, as an export
+#: notes lengths, or do nothing in a program: those of all others are looked through.
 _ENGINE = (
     "wengert.backends.backend",
     "wengert.backends.dtypes",
+    "wengert.distributed.averaging",
     "wengert.export.lengths",
     "wengert.tape.primitive",
     "wengert.tape.record",

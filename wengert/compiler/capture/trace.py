@@ -9,6 +9,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 from itertools import repeat
 from operator import attrgetter
@@ -44,7 +45,7 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 
-__all__ = ["Trace", "copied", "is_draw", "is_exchange"]
+__all__ = ["Trace", "copied", "is_draw", "is_exchange", "runs_once"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
@@ -122,6 +123,16 @@ class Trace:
             yield
         finally:
             self.close()
+
+    def outside(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Call a function as where nothing is recorded."""
+
+        def call() -> Any:
+            for variable, x in self._outside:
+                variable.set(x)
+            return function(*given)
+
+        return copy_context().run(call)
 
     def close(self) -> None:
         """Stop recording. It may be called twice, as after an interrupt."""
@@ -531,7 +542,13 @@ class Trace:
 def is_draw(name: str) -> bool:
     """Whether instructions of a name draw random numbers, on the host or on a device."""
     row = PRIMITIVES.get(name)
-    return name == "draw" or (row is not None and not row.pure and not row.exchanges)
+    return name == "draw" or (row is not None and not row.pure and not row.once)
+
+
+def runs_once(name: str) -> bool:
+    """Whether instructions of a name run once in a call: collectives and external functions."""
+    row = PRIMITIVES.get(name)
+    return row is not None and row.once
 
 
 def is_exchange(name: str) -> bool:

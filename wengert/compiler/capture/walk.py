@@ -554,7 +554,7 @@ def _parts(*keys: str) -> Visitor:
     return visit
 
 
-_compiled = _parts("_function")
+_compiled, _external = _parts("_function"), _parts("_vjp")
 
 #: The visitors of classes; the first match is used.
 _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
@@ -595,6 +595,8 @@ def _visitor(kind: type) -> Visitor | None:
         return Walk._array
     if kind.__module__ == "wengert.compiler.compiled":
         return _compiled
+    if kind.__module__ == "wengert.compiler.opaque":
+        return _external
     if is_immutable(kind):
         return Walk.opaque
     if (

@@ -37,7 +37,7 @@ from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Stopped", "Watch", "check_names", "functions_of", "needed"]
+__all__ = ["Stopped", "Watch", "check_names", "functions_of", "needed", "unwatched"]
 
 
 class Stopped(BaseException):
@@ -191,6 +191,20 @@ class Watch:
         if event == "exception" and self._watching:
             sys.setprofile(self._hook)
         return self._leaving
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Let code run in a ``with`` block that no watch sees."""
+    hook = sys.getprofile()
+    watched = isinstance(getattr(hook, "__self__", None), Watch)
+    if watched:
+        sys.setprofile(None)
+    try:
+        yield
+    finally:
+        if watched:
+            sys.setprofile(hook)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

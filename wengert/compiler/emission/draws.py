@@ -5,17 +5,18 @@ are copied into the saved file, so that they use nothing of this package.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from functools import cache, partial
+from typing import Any, Final
 
 from wengert.backends import Backend, cupy, dask, dtype_of, jax, torch
 from wengert.backends.generators import host, stream, uniform
-from wengert.compiler.program import Instruction, Value
+from wengert.compiler.program import Instruction, Program, Value
 
-__all__ = ["Made", "drawn"]
+__all__ = ["Made", "drawing"]
 
 
-class Made(NamedTuple):
-    """An object, described by the call that makes it.
+class Made:
+    """An object of a saved program, described by the call that makes it.
 
     Attributes
     ----------
@@ -25,8 +26,15 @@ class Made(NamedTuple):
         Strings, numbers and NumPy arrays.
     """
 
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self.function, self.arguments = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self.function, self.arguments
+
+
+class Generator(Made):
+    """A generator of a saved program, in its present state."""
 
 
 # -- on an array's device -------------------------------------------------------------------------
@@ -62,19 +70,24 @@ def cupy_generator(device: int, state: Any) -> Any:
 _DEVICE: Final[Mapping[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]]] = {
     "cupy": (
         cupy.uniform_like,
-        lambda device, found: Made(cupy_generator, (int(device), found.state.get())),
+        lambda device, found: Generator(cupy_generator, int(device), found.state.get()),
     ),
     "dask": (dask.uniform_like, lambda device, found: found.generator),
-    "jax": (jax.uniform_like, lambda device, found: Made(jax_keys, (found.state,))),
+    "jax": (jax.uniform_like, lambda device, found: Generator(jax_keys, found.state)),
     "torch": (
         torch.uniform_like,
-        lambda device, found: Made(torch_generator, (str(device), found.state.numpy())),
+        lambda device, found: Generator(torch_generator, str(device), found.state.numpy()),
     ),
 }
 
 
-def drawn(step: Instruction, backend: Backend, device: Any) -> list[Instruction]:
-    """An instruction that draws, with its generator as the first operand; others are unchanged."""
+def drawing(program: Program, backend: Backend, device: Any) -> list[Instruction]:
+    """The instructions of a program, with the generator as the first operand of draws."""
+    made = cache(partial(_generator, backend, device))  # all draws go on from one state
+    return [x for step in program.instructions for x in _drawn(step, backend, made)]
+
+
+def _drawn(step: Instruction, backend: Backend, made: Callable[[], Any]) -> list[Instruction]:
     if step.name == "draw":
         _, (draw, *given), _ = step.operands
         return _in_host_memory(step, backend, draw, (host(), *given))
@@ -82,12 +95,20 @@ def drawn(step: Instruction, backend: Backend, device: Any) -> list[Instruction]
         return [step]
     (x,) = step.used()
     dtype = step.parameters["dtype"]
+    if backend.name not in _DEVICE:
+        given = made(), x.shape, dtype_of(dtype).name
+        return _in_host_memory(step, backend, uniform, given)
+    function, _ = _DEVICE[backend.name]
+    return [_call(step, function, (made(), x, dtype))]
+
+
+def _generator(backend: Backend, device: Any) -> Any:
+    """The generator of a device, as saved programs have it."""
     found = _stream(backend, device)
     if backend.name not in _DEVICE:
-        given = found.generator, x.shape, dtype_of(dtype).name
-        return _in_host_memory(step, backend, uniform, given)
-    function, made = _DEVICE[backend.name]
-    return [_call(step, function, (made(device, found), x, dtype))]
+        return found.generator
+    _, made = _DEVICE[backend.name]
+    return made(device, found)
 
 
 def _stream(backend: Backend, device: Any) -> Any:

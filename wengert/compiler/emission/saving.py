@@ -4,6 +4,7 @@ import ast
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,8 @@ import numpy as np
 from wengert.backends import Backend
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Recording
-from wengert.compiler.emission.draws import drawn
+from wengert.compiler.emission.collectives import exchanging
+from wengert.compiler.emission.draws import drawing
 from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
@@ -69,8 +71,9 @@ class _Module:
         }
         array = next((x for x in self.state.values() if hasattr(x, "dtype")), None)
         device = backend.device(array) if array is not None else backend.devices()[0]
-        steps = [x for step in part.program.instructions for x in drawn(step, backend, device)]
-        part.program = replace(part.program, instructions=tuple(steps))
+        for made in (exchanging, partial(drawing, device=device)):
+            steps = made(part.program, backend)
+            part.program = replace(part.program, instructions=tuple(steps))
         if backend.name == "numpy":
             last = part.program.outputs[len(part.program.outputs) - len(part.updates) :]
             before = [part.program.inputs[at] for at in part.updates]

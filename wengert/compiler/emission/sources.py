@@ -12,7 +12,6 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.backends.backend import composite
-from wengert.compiler.emission.draws import Made
 from wengert.compiler.emission.spelling import Names, dtype_home, identifier, plain
 
 __all__ = ["Sources"]
@@ -149,7 +148,7 @@ class Sources:
         if home is not None:
             self.imports.add(f"import {home}")
             return repr(x)
-        made = x if isinstance(x, Made) else _made_by(x)
+        made = _made_by(x)
         if made is None:
             raise _NotWrittenError(f"an object of the class {type(x).__qualname__}")
         kind, arguments = made
@@ -217,12 +216,12 @@ class _NotWrittenError(ValueError):
         super().__init__(f"{what} can't be written into a file that runs without {_OWN}")
 
 
-def _made_by(x: Any) -> Made | None:
+def _made_by(x: Any) -> tuple[Any, ...] | None:
     """The class and arguments that make an equal object, by its ``__reduce__``."""
     if not any("__reduce__" in vars(base) for base in type(x).__mro__[:-1]):
         return None
     made = x.__reduce__()
-    return Made(*made) if isinstance(made, tuple) and len(made) == 2 else None
+    return made if isinstance(made, tuple) and len(made) == 2 else None
 
 
 def _homes(x: Any) -> Iterator[tuple[str, str]]:
