@@ -1,4 +1,4 @@
-"""Dask arrays of lengths that are not known: each function is lazy and right, or says what to do."""
+"""Dask arrays of unknown lengths: each function is lazy and right, or says what to do."""
 
 from typing import Any
 

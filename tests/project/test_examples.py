@@ -390,3 +390,18 @@ def test_the_autoencoder_s_loss_is_the_bound(monkeypatch: Any) -> None:
     q = stats.norm.logpdf(z, mean, std)
     divergence = np.trapezoid(np.exp(q) * (q - stats.norm.logpdf(z)), z, axis=0).sum(axis=1)
     np.testing.assert_allclose(found.detach().numpy(), expected + divergence, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_search_finds_what_learns_and_finds_it_again(capsys: Any) -> None:
+    """On two processes and in this one alike: models and compiled steps are pickled."""
+    pytest.importorskip("joblib")
+    search = loaded("search")
+    options = ["--trials", "4", "--epochs", "3", "--jobs"]
+    with wg.use_backend("numpy"):
+        reached, accuracy = search.main([*options, "2"])
+        again = search.main([*options, "1"])
+    assert (reached, accuracy) == again
+    assert accuracy > 0.9 and max(reached) > min(reached)
+    out = capsys.readouterr().out
+    assert out.startswith("best of 4 trials: width ") and f"accuracy {accuracy:.2%}" in out
