@@ -138,7 +138,7 @@ def step(
 CASES: dict[str, tuple[Training, Network]] = {
     "digits: 77 kB, one batch of 32 divided": (
         Training(fixed=150e-6, rows=150e-6, gradient=76_840, divided=True),
-        Network(latency=10e-6, byte=1 / 2e9, adding=1 / 5e9),
+        Network(latency=3e-6, byte=1 / 2e9, adding=1 / 5e9),
     ),
     "25 million weights: 102 MB, a batch a rank": (
         Training(fixed=0, rows=0.2, gradient=102_000_000, divided=False),
@@ -221,6 +221,10 @@ def draw(path: str | Path) -> None:
         axes.set_yscale("log")
         ticks = (1, 2, 8, 64, 256, 1000)
         axes.set_xticks(ticks, list(map(str, ticks)))
+        low, high = axes.get_ylim()
+        marks = [n * 10.0**k for k in range(-2, 5) for n in (1, 2, 3, 5)]
+        marks = [mark for mark in marks if low <= mark <= high]
+        axes.set_yticks(marks, [f"{mark:g}" for mark in marks])
         axes.minorticks_off()
         axes.set_xlabel("ranks")
         axes.set_ylabel("time of a step in ms")
