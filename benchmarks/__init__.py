@@ -16,5 +16,8 @@ for _variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
     os.environ.pop(_variable, None)
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
 os.environ["WENGERT_BACKEND"] = "numpy"
+#: The cores that the process had before.
+CORES: set[int] = set()
 if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    CORES = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(CORES)})

@@ -1,7 +1,8 @@
 """Measure the bars: ``python -m benchmarks [--rows ...] [--quick] [--markdown]``.
 
-``python -m benchmarks workloads`` measures what people run, besides networks, and ``python -m
-benchmarks gpu`` networks on a GPU.
+``python -m benchmarks workloads`` measures what people run, besides networks, ``python -m
+benchmarks gpu`` networks on a GPU, and ``python -m benchmarks larger`` data beyond memory.
+``python -m benchmarks scaling`` computes what training on many ranks takes.
 
 Only NumPy is needed; PyTorch, JAX, HIPS/autograd and MyGrad are measured where they are
 installed.
@@ -14,7 +15,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks import chain, costs, gpu, hessian, importing, memory, mlp, plot, small
+from benchmarks import (
+    chain,
+    costs,
+    gpu,
+    hessian,
+    importing,
+    larger,
+    memory,
+    mlp,
+    plot,
+    scaling,
+    small,
+)
 from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
 from benchmarks.timing import Ratio, Times, interleave
 from benchmarks.workloads import measure as workloads
@@ -61,13 +74,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
     parser.add_argument("--markdown", action="store_true", help="print what the README shows")
     parser.add_argument("--plot", metavar="PNG", help="also draw the steps of all models")
-    commands = parser.add_subparsers(title="other benchmarks", metavar="workloads, gpu")
-    command = commands.add_parser("workloads", help="what people run, beside their peers")
-    workloads.add_arguments(command)
-    command.set_defaults(run=workloads.main)
-    command = commands.add_parser("gpu", help="training steps on a GPU, beside their peers")
-    gpu.add_arguments(command)
-    command.set_defaults(run=gpu.main)
+    commands = parser.add_subparsers(title="other benchmarks", metavar="COMMAND")
+    for name, module, about in (
+        ("workloads", workloads, "what people run, beside their peers"),
+        ("gpu", gpu, "training steps on a GPU, beside their peers"),
+        ("larger", larger, "gradients of data larger than memory, on dask's workers"),
+        ("scaling", scaling, "training on many ranks, on paper"),
+    ):
+        command = commands.add_parser(name, help=about)
+        module.add_arguments(command)
+        command.set_defaults(run=module.main)
     options = parser.parse_args()
     if "run" in options:
         options.run(options)

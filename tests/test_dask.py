@@ -22,6 +22,17 @@ def one_thread():
         yield
 
 
+def pickled_parts(run):
+    """A `value_and_grad` whose steps are pickled for each task."""
+
+    def elsewhere(*args):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(wg.dask, "call", lambda step, *a: pickle.loads(pickle.dumps(step))(*a))
+            return run(*args)
+
+    return elsewhere
+
+
 def total(p, x, y):
     return wg.sum((wg.tanh(x @ p["w"] + p["b"]) - y) ** 2)
 
@@ -59,9 +70,37 @@ def test_float32_stays_float32():
     assert loss.dtype == gradients["w"].dtype == wg.float32
 
 
-def test_a_step_is_pickled_without_its_programs():
+def test_a_step_is_pickled_without_its_programs_and_unpickled_once():
     step = wg.dask._Step(total, "sum", wg.func.tree_structure([0]))
-    assert step.compiled is not pickle.loads(pickle.dumps(step)).compiled
+    first, second = (pickle.loads(pickle.dumps(step)) for _ in range(2))
+    assert step.compiled is not first.compiled
+    assert first is second
+
+
+@pytest.mark.parametrize("again", [lambda run: run, pickled_parts], ids=["here", "elsewhere"])
+def test_calls_share_programs_and_see_what_functions_read(again, monkeypatch):
+    """Tasks of another process find what those before have recorded."""
+    made, factor = [], 2.0
+
+    def compiled(function):
+        made.append(compile_of(function))
+        return made[-1]
+
+    def scaled(p, x, y):
+        return total(p, x, y) * factor
+
+    compile_of = wg.compile
+    monkeypatch.setattr(wg.dask.making, "compile", compiled)
+    x, y = da.from_array(X, chunks=5), da.from_array(Y, chunks=5)
+    run = again(wg.dask.value_and_grad(scaled))
+    (first, _), (second, _) = run(PARAMETERS, x, y), run(PARAMETERS, x, y)
+    assert len(made) == 1 and first.item() == second.item()
+    recorded = made[0].report.recordings
+    factor = 3.0
+    third, _ = run(PARAMETERS, x, y)
+    np.testing.assert_allclose(third.item(), 1.5 * first.item(), rtol=1e-14)
+    run(PARAMETERS, x, y)
+    assert made[0].report.recordings <= recorded + 4 and len(made) <= 2
 
 
 def test_what_is_no_dask_array_with_rows_is_an_error():

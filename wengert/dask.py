@@ -1,8 +1,9 @@
 """Gradients of data in chunks that do not fit into memory, and graphs that do not grow."""
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
+from operator import call
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,7 @@ def value_and_grad(
     if reduce not in ("sum", "mean"):
         raise ValueError(f'reduce is "sum" or "mean", not {reduce!r}')
     dask = _dask("value_and_grad")
+    steps: dict[Any, _Step] = {}
 
     def run(parameters: Any, *arrays: Any) -> tuple[Tensor, Any]:
         if not arrays:
@@ -91,9 +93,11 @@ def value_and_grad(
         blocks = _blocks(arrays)
         leaves, structure = tree_flatten(parameters)
         values = [_host(leaf) for leaf in leaves]
-        step = dask.delayed(_Step(function, reduce, structure), pure=False)
-        given = dask.delayed(values, traverse=False, pure=False)
-        parts = [step(given, *chunks) for chunks in zip(*blocks, strict=True)]
+        step = steps.setdefault(structure, _Step(function, reduce, structure))
+        # Both are objects of the graph, which a worker gets once, and not with each task.
+        common = [dask.delayed(one, traverse=False, pure=False) for one in (step, values)]
+        task = dask.delayed(call, pure=False)
+        parts = [task(*common, *chunks) for chunks in zip(*blocks, strict=True)]
         add = dask.delayed(_added, pure=False)
         while len(parts) > 1:
             parts = [add(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
@@ -114,7 +118,8 @@ class _Step:
         self.function, self.reduce, self.structure = function, reduce, structure
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Step, (self.function, self.reduce, self.structure)
+        given = self.function, self.reduce, self.structure
+        return _unpickled, (import_module("cloudpickle").dumps(given),)
 
     @cached_property
     def compiled(self) -> Callable[..., Any]:
@@ -127,6 +132,16 @@ class _Step:
         rows = len(chunks[0])
         sums = [_host(x) for x in (loss, *tree_flatten(gradients)[0])]
         return [rows, *([x * rows for x in sums] if self.reduce == "mean" else sums)]
+
+
+@lru_cache(maxsize=4)
+def _unpickled(given: bytes) -> _Step:
+    """A step in another process, one for each function, so that calls find what others recorded.
+
+    The function is the same to the last byte: with a value of its closure that has changed, it is
+    another one.
+    """
+    return _Step(*import_module("cloudpickle").loads(given))
 
 
 def _added(parts: Iterable[list[Any]]) -> list[Any]:

@@ -208,6 +208,56 @@ def test_arrays_of_unknown_sizes_are_refused():
     assert known.shape == (2,)
 
 
+V = np.random.default_rng(1).random((3, 4, 5))
+M = V > 0.5
+#: Keys with one mask, and a value that all chosen places have in common.
+WRITTEN: dict[str, tuple[Any, Any]] = {
+    "all axes": ((M,), 7.0),
+    "a row": ((M[..., 0],), V[0, 0] + 1),
+    "behind others": ((slice(None), M[0, :, 0]), V[:1, 0] + 1),
+    "after an ellipsis": ((..., M[0, 0]), 7.0),
+    "before an ellipsis": ((M[:, 0, 0], ..., slice(1, 3)), 7.0),
+    "between slices": ((slice(0, 2), M[0, :, 0], slice(None, None, -2)), V[0, 0, :3] + 1),
+    "beside an integer": ((slice(None), M[0, :, 0], 1), 7.0),
+    "with new axes": ((None, M[:, 0, 0], None), V[0, 1] + 1),
+    "0-d": ((np.asarray(True),), V[0] + 1),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_writing_what_all_places_of_a_mask_have_in_common_does_not_compute(name):
+    key, value = WRITTEN[name]
+    expected, cleared = V.copy(), np.ones_like(V)
+    expected[key], cleared[key] = value, 0.0
+    x = wg.tensor(da.from_array(V, chunks=2), requires_grad=True)
+    given = wg.asarray(da.from_array(np.asarray(value)))
+    with dask.config.set(scheduler=refuse):
+        y = x * 1
+        y[tuple(wg.asarray(k) if isinstance(k, np.ndarray) else k for k in key)] = given
+        (g,) = wg.autograd.grad(wg.sum(y), x)
+    (a, b), _ = computed(y, g)
+    np.testing.assert_array_equal(a, expected)
+    np.testing.assert_array_equal(b, cleared)
+
+
+def test_a_number_that_is_written_by_a_mask_has_a_lazy_derivative():
+    x = wg.asarray(da.from_array(V, chunks=2))
+    with dask.config.set(scheduler=refuse):
+        number = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)
+        y = x * 1
+        y[x > 0.5] = number
+        (g,) = wg.autograd.grad(wg.sum(y * x), number, create_graph=True)
+    np.testing.assert_allclose(g.detach().numpy(), V[M].sum(), rtol=1e-14)
+
+
+def test_masks_and_values_that_do_not_fit_are_errors():
+    x = wg.asarray(da.from_array(V, chunks=2))
+    for mask, value in ((M[:1], 0.0), (M[0], 0.0), (M, V[0, 0]), (M[:, 0], V[0, 0, :2])):
+        with pytest.raises((IndexError, ValueError)):
+            x[wg.asarray(mask)] = wg.asarray(value)
+    np.testing.assert_array_equal(x.numpy(), V)
+
+
 # -- chunks --------------------------------------------------------------------------------------
 
 

@@ -391,3 +391,78 @@ def test_bars_of_the_gpu_page(
     times = Times({gpu.COMPILED: [1.0] * 4, gpu.TORCH: [1.6] * 4})
     (verdict,) = gpu.verdicts({(batch, network): times})
     assert verdict.passed == (limit > 0.6)
+
+
+def test_all_reduces_on_paper_are_those_of_their_messages(benchmarks: ModuleType) -> None:
+    """The formulas against the messages themselves, counted: who sends how much, round by round."""
+    from benchmarks import scaling
+
+    network = scaling.Network(latency=3.0, byte=0.5, adding=0.25)
+
+    def seconds(rounds: list[tuple[float, float]]) -> float:
+        return sum(3.0 + 0.5 * sent + 0.25 * added for sent, added in rounds)
+
+    n = 960.0
+    for ranks in (2, 4, 8):
+        doubling = [(n, n)] * ranks.bit_length()
+        doubling.pop()
+        assert scaling.recursive_doubling(ranks, n, network) == pytest.approx(seconds(doubling))
+        part = n / ranks
+        around = [(part, part)] * (ranks - 1) + [(part, 0)] * (ranks - 1)
+        assert scaling.ring(ranks, n, network) == pytest.approx(seconds(around))
+        halves = [n / 2**k for k in range(1, ranks.bit_length())]
+        parts = [(h, h) for h in halves] + [(h, 0) for h in halves]
+        assert scaling.halving(ranks, n, network) == pytest.approx(seconds(parts))
+    first, last = (n, n), (n, 0)
+    six = [first, *[(n, n)] * 2, last]
+    assert scaling.recursive_doubling(6, n, network) == pytest.approx(seconds(six))
+    six = [first, (n / 2, n / 2), (n / 4, n / 4), (n / 4, 0), (n / 2, 0), last]
+    assert scaling.halving(6, n, network) == pytest.approx(seconds(six))
+    assert scaling.ring(1, n, network) == scaling.halving(1, n, network) == 0
+
+
+@pytest.mark.parametrize("latency", [0.001, 0.5])
+def test_overlap_on_paper_is_a_queue_of_buckets(benchmarks: ModuleType, latency: float) -> None:
+    from benchmarks import scaling
+
+    network = scaling.Network(latency=latency, byte=0.001, adding=0)
+    training = scaling.Training(fixed=1, rows=2, gradient=100, divided=True, bucket=30)
+    compute, backward = 1 + 2 / 8, (1 + 2 / 8) * 2 / 3
+    one = scaling.ring(8, 25, network) + scaling.recursive_doubling(8, scaling.AGREEMENT, network)
+    free = begin = compute - backward
+    for bucket in range(1, 5):
+        free = max(free, begin + bucket * backward / 4) + one
+    found = scaling.step(training, 8, network, scaling.ring, overlap=True)
+    assert found == pytest.approx(free)
+    after = compute + scaling.ring(8, 100, network)
+    after += scaling.recursive_doubling(8, scaling.AGREEMENT, network)
+    assert scaling.step(training, 8, network, scaling.ring) == pytest.approx(after)
+    assert scaling.step(training, 1, network, scaling.ring) == 3
+
+
+@pytest.mark.slow
+def test_the_picture_of_scaling(benchmarks: ModuleType, tmp_path: Any) -> None:
+    pytest.importorskip("matplotlib")
+    from benchmarks import scaling
+
+    scaling.draw(tmp_path / "scaling.png")
+    assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
+    assert scaling.rows()[1][0] == next(iter(scaling.CASES))
+
+
+def test_data_larger_than_memory_gives_one_gradient_both_ways(benchmarks: ModuleType) -> None:
+    """Also that of NumPy's numbers by hand."""
+    dask = pytest.importorskip("dask")
+    pytest.importorskip("dask.array")
+    from benchmarks import larger
+
+    with dask.config.set(scheduler="synchronous"):
+        data = larger.chunks_of(gigabytes=1e-5, megabytes=1e-3)
+        assert data.nbytes == pytest.approx(1e4, rel=0.01) and data.npartitions == 11
+        w, x = np.linspace(0.5, 2, 4), data.compute()
+        exp = np.exp(np.sin(x * w))
+        gradient = (exp * np.cos(x * w) * x).sum(axis=0) / exp.sum()
+        for way in larger.WAYS.values():
+            value, found = way(w, data)
+            np.testing.assert_allclose(value, np.log(exp.mean()), rtol=1e-12)
+            np.testing.assert_allclose(found, gradient, rtol=1e-12)

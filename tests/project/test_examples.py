@@ -2,6 +2,9 @@
 
 import importlib.util
 import math
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -20,8 +23,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def load(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"examples_{name}", EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
-    import sys
-
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
@@ -390,3 +391,19 @@ def test_the_autoencoder_s_loss_is_the_bound(monkeypatch: Any) -> None:
     q = stats.norm.logpdf(z, mean, std)
     divergence = np.trapezoid(np.exp(q) * (q - stats.norm.logpdf(z)), z, axis=0).sum(axis=1)
     np.testing.assert_allclose(found.detach().numpy(), expected + divergence, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_search_finds_what_learns_on_processes_as_in_this_one(capsys: Any) -> None:
+    """Models and compiled steps are pickled, and reach the same."""
+    pytest.importorskip("joblib")
+    search, options = loaded("search"), ["--trials", "4", "--epochs", "3"]
+    with wg.use_backend("numpy"):
+        reached, accuracy = search.main([*options, "--jobs", "1"])
+    assert accuracy > 0.9 and max(reached) > min(reached)
+    out = capsys.readouterr().out
+    assert out.startswith("best of 4 trials: width ") and f"accuracy {accuracy:.2%}" in out
+    command = [sys.executable, str(EXAMPLES / "search.py"), *options, "--jobs", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "WENGERT_BACKEND": "numpy"}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert ended.stdout == out

@@ -30,6 +30,7 @@ def uniform_like(seeds: Any, x: Any, dtype: Any) -> Any:
 
 
 def rand_like(x: Any, *, dtype: Any) -> Any:
+    BACKEND.adopt(x)
     return uniform_like(stream("dask", "cpu", HostStream).generator, x, dtype)
 
 
@@ -142,6 +143,15 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
     )  # fmt: skip
 
 
+def of_known(name: str) -> Kernel:
+    """Dask's function, which would fail on unknown lengths only when it is computed."""
+
+    def kernel(x: Any, /, **parameters: Any) -> Any:
+        return getattr(BACKEND.xp, name)(BACKEND.adopt(x), **parameters)
+
+    return kernel
+
+
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, endpoint: bool = True, **place: Any
 ) -> Any:
@@ -244,6 +254,7 @@ class DaskBackend(Backend):
         "take_along_axis": take_along_axis,
         "tril": tril,
         "triu": triu,
+        **{name: of_known(name) for name in ("argmax", "argmin")},
         **{name: summing(name) for name in ("mean", "sum")},
         **{name: on_chunks(name) for name in ON_CHUNKS},
         **{name: unique(name) for name in UNIQUE},

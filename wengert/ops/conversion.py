@@ -11,7 +11,7 @@ from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
 from wengert.ops.families import standard
 from wengert.tape.families import Family
-from wengert.tape.parameters import takes
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.tensor import Tensor, check_leaving, same, show, untracked, warn_of_leaving
@@ -249,6 +249,7 @@ def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
     shapes = [_collect(item, items) for item in obj]
     for shape in shapes:
         if shape != shapes[0]:
+            refuse()
             raise ValueError(
                 f"asarray: the sequences differ in length, or their items in shape: {shapes[0]} "
                 f"and {shape} cannot be one array"

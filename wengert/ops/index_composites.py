@@ -222,6 +222,9 @@ def scatter(xp: Any, x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[i
 
 def put(xp: Any, x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     """Return ``x`` with ``[key]`` replaced by ``value``; the last of repeated indices stands."""
+    filled = _fill(xp, x, value, indices, key)
+    if filled is not None:
+        return filled
     layout = Layout(xp, x, x.shape, indices, key)
     if hasattr(value, "shape"):
         value = xp.astype(value, x.dtype)
@@ -234,6 +237,36 @@ def put(xp: Any, x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any
     written = xp.ones(layout.shape, dtype=xp.bool, device=xp.device(x))
     written = _scatter(xp, written, layout, x.shape, add=False)
     return xp.where(written, _scatter(xp, value, layout, x.shape, add=False), x)
+
+
+def _fill(xp: Any, x: Any, value: Any, indices: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
+    """`put` of what all places that one mask chooses have in common; None for any other call.
+
+    Which places these are need not be known, so that nothing is computed where arrays are lazy.
+    """
+    if len(indices) != 1 or indices[0].dtype != xp.bool:
+        return None
+    (mask,), at = indices, key.index(SLOT)
+    whole = (*key[:at], *(slice(None),) * len(mask.shape), *key[at + 1 :])
+    part = gather(xp, x, key=whole)
+    if Ellipsis in key[:at]:
+        behind = sum(type(one) is not int for one in key[at + 1 :])
+    else:
+        before = sum(type(one) is not int for one in key[:at])
+        behind = len(part.shape) - before - len(mask.shape)
+    axes = part.shape[len(part.shape) - behind - len(mask.shape) :]
+    given = tuple(getattr(value, "shape", ()))
+    common = len(given) <= behind and (not given or int not in map(type, key))
+    fits = all(n in (1, own) for n, own in zip(given[::-1], axes[::-1], strict=False))
+    if not common or not fits or axes[: len(mask.shape)] != mask.shape:
+        return None
+    if hasattr(value, "shape"):
+        value = xp.astype(value, x.dtype)
+    else:
+        value = xp.asarray(value, dtype=x.dtype, device=xp.device(x))
+    filled = xp.where(xp.reshape(mask, (*mask.shape, *(1,) * behind)), value, part)
+    untouched = all(one is Ellipsis or one == slice(None) for one in whole)
+    return filled if untouched else put(xp, x, filled, key=whole)
 
 
 def _scatter(xp: Any, x: Any, layout: Layout, shape: tuple[int, ...], *, add: bool) -> Any:

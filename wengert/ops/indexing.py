@@ -99,9 +99,15 @@ Primitive(
 )
 
 
-def _value_rule(xp: Any, g: Any, indices: tuple[Any, ...], key: Key) -> Any:
+def _value_rule(
+    xp: Any, g: Any, indices: tuple[Any, ...], value_shape: tuple[int, ...], key: Key
+) -> Any:
+    masks = all(dtype_of(i.dtype).kind == "bool" for i in indices)
+    if masks and indices and not value_shape:  # a sum, for which no places need be known
+        nowhere = xp.zeros(g.shape, dtype=xp.bool, device=xp.device(g))
+        return xp.where(xp.setitem(nowhere, True, *indices, key=key), g, 0)
     chosen = xp.getitem(g, *indices, key=key)
-    if all(dtype_of(i.dtype).kind == "bool" for i in indices):
+    if masks:
         return chosen
     # Of the values for one place only one was stored, and only that one has a derivative. Which
     # one it was is found by storing their numbers in the same way.
@@ -192,7 +198,11 @@ def parse_key(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
 
 
 def _bound(n: Any) -> int | None:
-    return None if n is None else as_index(n)
+    try:
+        return None if n is None else as_index(n)
+    except TypeError:
+        refuse()
+        raise
 
 
 def _is_index(part: Any) -> bool:
@@ -498,6 +508,7 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> 
     try:
         return _take_along_axis(x, indices, axis=at)  # type: ignore[no-any-return]
     except (IndexError, TypeError, ValueError):
+        refuse()
         others = zip(_without(shape, at), _without(indices.shape, at), strict=True)
         if any(n != m and 1 not in (n, m) for n, m in others):
             raise ValueError(

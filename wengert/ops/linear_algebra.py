@@ -11,7 +11,7 @@ from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_
 from wengert.ops.families import of_vectors, standard
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.calling import binary, single
-from wengert.tape.parameters import takes
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -130,6 +130,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     if ndim1 == 2 == ndim2 and shape1[1] == shape2[0]:
         return _matmul(x1, x2)
     if not ndim1 or not ndim2 or shape1[-1] != shape2[-2 if ndim2 > 1 else 0]:
+        refuse()
         raise ValueError(
             f"matmul of shapes {tuple(shape1)} and {tuple(shape2)}: the last axis of the first "
             "needs the length of the second's last but one (of its only one)"
@@ -153,6 +154,7 @@ def _check_stacks(function: str, shape1: tuple[int, ...], shape2: tuple[int, ...
     try:
         broadcast_shapes(shape1, shape2)
     except ValueError:
+        refuse()
         raise ValueError(
             f"{function}: stacks of the shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast"
         ) from None
@@ -312,6 +314,7 @@ def tensordot(
             raise ValueError(f"axes={n} for arrays of {len(shape1)} and {len(shape2)} axes")
         pairs = tuple(range(len(shape1) - n, len(shape1))), tuple(range(n))
     if [shape1[i] for i in pairs[0]] != [shape2[i] for i in pairs[1]]:
+        refuse()
         raise ValueError(
             f"tensordot pairs axes {pairs[0]} of shape {tuple(shape1)} with axes {pairs[1]} of "
             f"shape {tuple(shape2)}: their lengths differ"
@@ -352,6 +355,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     shape1, shape2 = shape_of(x1), shape_of(x2)
     from_end = axis_from_end(axis, shape1, shape2, "vecdot")
     if shape1[from_end] != shape2[from_end]:
+        refuse()
         raise ValueError(
             f"vecdot along axis {axis} of shapes {tuple(shape1)} and {tuple(shape2)}: the lengths "
             "differ"

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
+from wengert.backends import backend_of
 from wengert.tape.parameters import DECLARED, differentiates
 
 KINDS: Final = ("differentiable", "constant", "undefined")
@@ -96,7 +97,7 @@ _VARIADIC: Final = 4  # of a code's flags
 
 
 def _options_by_code() -> dict[Any, tuple[str, dict[str, str]]]:
-    """The code of each function that has options, with its name and what they take."""
+    """The code of each declared function, with its name, its options and what they take."""
     global _looked_at
     if _looked_at != len(DECLARED):
         _looked_at = len(DECLARED)
@@ -110,6 +111,16 @@ def _options_by_code() -> dict[Any, tuple[str, dict[str, str]]]:
     return _options
 
 
+def _check_sizes(value: Any) -> None:
+    """Raise the library's own reason if a Tensor, or one in a list, has a length that is nan."""
+    if isinstance(value, list | tuple):
+        for each in value:
+            _check_sizes(each)
+    array = getattr(value, "_array", None)
+    if array is not None and any(isinstance(n, float) for n in array.shape):
+        backend_of(array).adopt(getattr(array, "bottom", array))
+
+
 def option_error(function: str, option: str, what: str) -> TypeError:
     """The error for a Tensor that is given as an option and that a derivative flows through."""
     return TypeError(
@@ -120,18 +131,20 @@ def option_error(function: str, option: str, what: str) -> TypeError:
 
 
 def refuse() -> None:
-    """Raise if a function that is running was given a Tensor as an option, and differentiates it.
+    """Raise if a function that is running was given what it can't take, and say what.
 
-    It looks at the calls on the stack. What finds a Tensor where a plain value belongs (a
-    conversion, a failing kernel) asks here for the reason.
+    That is a Tensor as an option, if a derivative flows through it, or one of unknown lengths. It
+    looks at the calls on the stack. What finds a Tensor where a plain value belongs (a conversion,
+    a failing kernel), or shapes that do not fit, asks here for the reason.
     """
     declared = _options_by_code()
     frame = sys._getframe(1)
     error = None
     for _ in range(_DEPTH):
         function, options = declared.get(frame.f_code, ("", None))
-        if options:
+        if options is not None:
             held = frame.f_locals
+            _check_sizes([*held.values()])
             for option, what in options.items():
                 if differentiates(held.get(option)):
                     error = option_error(function, option, what)

@@ -79,8 +79,9 @@ def differentiates(value: Any) -> bool:
 
 
 def refuse() -> None:
-    """Raise if a function that is running was given a Tensor as an option, and differentiates it.
+    """Raise if a function that is running was given what it can't take; see `options.refuse`.
 
-    What finds a Tensor where a plain value belongs, such as a conversion, asks here for the reason.
+    What finds a Tensor where a plain value belongs, such as a conversion, or shapes that do not
+    fit, asks here for the reason.
     """
     import_module("wengert.tape.options").refuse()  # which only errors need

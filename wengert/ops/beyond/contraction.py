@@ -12,7 +12,7 @@ from wengert.ops.beyond.subscripts import Labels, parsed
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import permute_dims, reshape
 from wengert.ops.statistical import sum as sum_over
-from wengert.tape.parameters import takes
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -176,6 +176,7 @@ def _lengths(terms: Sequence[Term]) -> dict[Any, int]:
         own: dict[Any, int] = {}
         for label, n in zip(term.labels, term.x.shape, strict=True):
             if own.setdefault(label, n) != n:
+                refuse()
                 raise ValueError(
                     f"einsum: the axes of operand {at} that share the label {label!r} have lengths "
                     f"{own[label]} and {n}"
@@ -183,6 +184,7 @@ def _lengths(terms: Sequence[Term]) -> dict[Any, int]:
         for label, n in own.items():
             known = lengths.get(label, 1)
             if n not in (1, known) and known != 1:
+                refuse()
                 raise ValueError(
                     f"einsum: label {label!r} has length {known} and, in operand {at}, {n}"
                 )

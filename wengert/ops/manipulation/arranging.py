@@ -9,7 +9,7 @@ from wengert.interpreters.identities import in_order
 from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.tape.calling import single
-from wengert.tape.parameters import takes
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -154,6 +154,7 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never
     axes = as_axes(axis, len(given), "squeeze")
     for one in axes:
         if given[one] != 1:
+            refuse()
             raise ValueError(
                 f"axis {one} of shape {tuple(given)} has length {given[one]} and cannot be squeezed"
             )
@@ -330,6 +331,7 @@ def reshape(
     try:
         return _reshape(x, shape=wanted, copy=copy)  # type: ignore[no-any-return]
     except (IndexError, TypeError, ValueError):
+        refuse()
         _check_reshape(tuple(shape_of(x)), wanted)
         raise
 

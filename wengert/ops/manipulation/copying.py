@@ -69,6 +69,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     skipped = len(target) - len(given)
     fits = skipped >= 0 and (not target or min(target) >= 0)
     if not fits or any(n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)):
+        refuse()
         raise ValueError(f"shape {tuple(given)} does not broadcast to {target}")
     return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
 
@@ -103,6 +104,7 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     for shape in shapes:
         for i, n in enumerate(reversed(shape), 1):
             if n != 1 and common[-i] not in (1, n):
+                refuse()
                 listed = ", ".join(str(tuple(each)) for each in shapes)
                 raise ValueError(f"the shapes {listed} do not broadcast together")
             if n != 1:

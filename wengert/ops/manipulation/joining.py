@@ -7,7 +7,7 @@ from wengert.interpreters.batching import along, shifted
 from wengert.ops.axes import as_axis, at_axis, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.ops.manipulation.arranging import reshape
-from wengert.tape.parameters import takes
+from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, show
 
@@ -156,6 +156,7 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never)
 
 def _explain(function: str, arrays: list[Any], axis: int | None, error: Exception) -> None:
     """Raise a clearer error where a kernel failed because the shapes differ."""
+    refuse()
     shapes = [tuple(shape_of(x)) for x in arrays]
     first = shapes[0]
     for shape in shapes:

@@ -1,0 +1,124 @@
+"""Dask arrays of unknown lengths: each function is lazy and right, or says what to do."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.tape.tensor import untracked
+from wengert.testing.calls import FUNCTIONS, arguments, placed
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+
+class ComputesError(Exception):
+    pass
+
+
+def refuse(*args: Any, **kwargs: Any) -> None:
+    raise ComputesError
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def mapped(value: Any, change: Any) -> Any:
+    """An argument with its arrays changed, in lists too."""
+    if isinstance(value, list | tuple):
+        return type(value)(mapped(each, change) for each in value)
+    return change(value) if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def unknown(values: np.ndarray) -> wg.Tensor:
+    """A Tensor whose first length is not known before it is computed, as of `unique_values`."""
+    array = da.from_array(values, chunks=2)
+    return untracked(array[da.ones(len(values), dtype=bool, chunks=2)])
+
+
+def computed(out: Any) -> list[np.ndarray]:
+    if isinstance(out, list | tuple):
+        return [array for each in out for array in computed(each)]
+    if not isinstance(out, wg.Tensor):
+        return [np.asarray(out)]
+    # `numpy` would refuse the unknown.
+    return [np.asarray(out.array.compute() if out.backend.name == "dask" else out.numpy())]
+
+
+def takes_arrays(name: str) -> bool:
+    found: list[Any] = []
+    mapped([*arguments(name).values()], found.append)
+    return bool(found)
+
+
+#: What takes no dask arrays, computes by its nature, or gives no arrays.
+OTHERS = {
+    "from_dlpack",
+    "from_numpy",
+    "to_backend",
+    "at",
+    "finfo",
+    "iinfo",
+    "result_type",
+    "x.type",
+}
+NAMES = [
+    name
+    for name in FUNCTIONS
+    if name not in OTHERS
+    and name.partition(".")[0] not in ("init", "nn", "optim", "random", "F")
+    and takes_arrays(name)
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_function_of_unknown_lengths_is_lazy_and_right_or_says_what_to_do(name: str) -> None:
+    args, kwargs = placed(name, arguments(name))
+    with wg.use_backend("dask"):
+        try:
+            with dask.config.set(scheduler=refuse):
+                out = FUNCTIONS[name](*mapped(args, unknown), **mapped_values(kwargs, unknown))
+        except ValueError as error:
+            if "compute_chunk_sizes()" not in str(error):
+                raise
+            return
+        found = computed(out)
+    with wg.use_backend("numpy"):
+        given = mapped(args, wg.asarray), mapped_values(kwargs, wg.asarray)
+        expected = computed(FUNCTIONS[name](*given[0], **given[1]))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def mapped_values(given: dict[str, Any], change: Any) -> dict[str, Any]:
+    return {key: mapped(value, change) for key, value in given.items()}
+
+
+#: Lengths that functions compare, divide or count.
+COMPARED = {
+    "reshape": lambda u, x: wg.reshape(u, (2, -1)),
+    "matmul": lambda u, x: x @ u,
+    "pad": lambda u, x: wg.pad(u, 1),
+    "stack": lambda u, x: wg.stack([u, x]),
+    "broadcast_to": lambda u, x: wg.broadcast_to(u, (4, 3)),
+    "vecdot": lambda u, x: wg.vecdot(u, x),
+    "tensordot": lambda u, x: wg.tensordot(u, x, axes=1),
+    "einsum": lambda u, x: wg.einsum("i,i", u, x),
+    "squeeze": lambda u, x: wg.squeeze(u, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("of", ["unique_values", "nonzero"])
+def test_the_remedy_is_named_and_works(name: str, of: str) -> None:
+    with wg.use_backend("dask"):
+        x = wg.asarray([1, 2, 3, 2])
+        u = wg.unique_values(x) if of == "unique_values" else wg.nonzero(x > 1)[0]
+        with pytest.raises(ValueError, match=r"compute_chunk_sizes\(\)"):
+            COMPARED[name](u, x[:3])
+        known = wg.asarray(u.array.compute_chunk_sizes())
+        assert known.shape == (3,)
