@@ -46,6 +46,9 @@ class Backend:
     taped : bool
         Whether `adopt` has to see users' arrays: they may be on a tape of the library's own, which
         it takes them off, or it may have to refuse them.
+    exchanging : bool
+        Whether its functions exchange data with other processes, so that none may run once more
+        in one of them, as when a compiled function is checked.
     packages : tuple of str
         Python packages and modules that are the library's own, with all that is below them.
         Compiled functions look at no code there: what it reads must not change between calls.
@@ -62,6 +65,7 @@ class Backend:
     immutable: bool = False
     complete: bool = False
     taped: bool = False
+    exchanging: bool = False
     packages: tuple[str, ...] = ()
     source_modules: tuple[tuple[str, str], ...] = ()
     made_of_numpy: str = "xp.asarray({})"

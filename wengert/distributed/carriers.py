@@ -6,6 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,9 @@ from wengert.backends.messages import Carrier, ExchangeError
 __all__ = ["Connected"]
 
 #: The backends whose arrays are in host memory, or may be.
-HOSTED: Final = ("numpy", "array_api_strict", "torch")
+HOSTED: Final = ("numpy", "array_api_strict", "torch", "jax")
+#: The modules that move the arrays of other backends, each with a `Mover`.
+ELSEWHERE: Final = {"cupy": "wengert.distributed.nccl"}
 #: Seconds after which a process that waits tells so, and in which one that asks waits for answers.
 SOON, GRACE = 0.05, 1.0
 #: Collectives that move elements as they are.
@@ -30,7 +33,30 @@ SUMMED: Final = frozenset(
 _PARTS: Final = {"complex64": np.float32, "complex128": np.float64}
 
 
-class Connected(Carrier):
+class Mover:
+    """What moves arrays between processes that have agreed on a collective.
+
+    Attributes
+    ----------
+    library : str
+        What it is called.
+    summed : frozenset of str
+        The dtypes that it sums.
+    """
+
+    library: str
+    summed = SUMMED
+
+    @abstractmethod
+    def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
+        """Begin a collective; return what tells whether it is done, and the result.
+
+        ``x`` is flat and contiguous: complex numbers as pairs of real ones, and as bytes what is
+        only moved. ``name`` is that of a primitive, or "largest" for the maximum of integers.
+        """
+
+
+class Connected(Mover, Carrier):
     """Several processes, connected by a library that moves arrays in host memory.
 
     Before a collective moves anything, the processes compare what they are about to do, by one
@@ -50,21 +76,13 @@ class Connected(Carrier):
         Why the processes can't go on together; "" while they can.
     """
 
-    library: str
-
     def __init__(self, rank: int, size: int, timeout: float) -> None:
         self.rank, self.size, self.timeout = rank, size, timeout
         self.broken = ""
         self._codes: dict[str, int] = {}
+        self._movers: dict[str, Mover] = dict.fromkeys(HOSTED, self)
 
     # -- what libraries do ---------------------------------------------------------------------
-
-    @abstractmethod
-    def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
-        """Begin a collective on a C-contiguous array; return whether it is done, and the result.
-
-        ``name`` is that of a primitive, or "largest" for the maximum of integers.
-        """
 
     @abstractmethod
     def answer(self, what: str) -> None:
@@ -83,35 +101,56 @@ class Connected(Carrier):
     def carry(self, xp: Any, name: str, x: Any, how: Mapping[str, Any]) -> Any:
         self.number += 1
         backend, dtype = xp.backend, dtype_of(x.dtype).name
-        if backend.name not in HOSTED:
-            raise BackendError(
-                f"{name}: {self.library} carries arrays in host memory, of {', '.join(HOSTED)}, "
-                f"and was given one of {backend.name}; move it with x.to_backend('numpy')"
-            )
-        host = np.asarray(backend.to_numpy(x))
-        if dtype != host.dtype.name or (name not in MOVING and dtype not in SUMMED):
+        mover = self._mover(name, backend.name)
+        hosted = mover is self
+        given = np.asarray(backend.to_numpy(x)) if hosted else x
+        if dtype != given.dtype.name or (name not in MOVING and dtype not in mover.summed):
             raise TypeError(
-                f"{name}: {self.library} carries no {dtype}; cast x to float32 or an integer"
+                f"{name}: {mover.library} carries no {dtype}; cast x to float32 or an integer"
             )
         options = "".join(f", {key}={value!r}" for key, value in how.items())
-        self._agree(f"{name}(x: {dtype} of shape {tuple(host.shape)}{options})")
-        out = self._run(name, host, **how)
-        return backend.from_numpy(out, backend.device(x))
+        by = "" if hosted else f" by {mover.library}"
+        self._agree(f"{name}(x: {dtype} of shape {tuple(given.shape)}{options}){by}")
+        if not hosted:
+            with backend.on(backend.device(x)):
+                return self._run(name, x, **how, mover=mover, library=xp.library)
+        out = self._run(name, given, **how)
+        return backend.from_numpy(out, backend.beside(x, alike=out.shape == given.shape))
 
-    def _run(self, name: str, x: Any, op: str = "sum", root: int = 0) -> Any:
-        """A collective of which the processes have agreed, on a NumPy array."""
+    def _mover(self, name: str, backend: str) -> Mover:
+        """What moves a backend's arrays."""
+        if backend not in self._movers:
+            if backend not in ELSEWHERE:
+                raise BackendError(
+                    f"{name}: {self.library} carries arrays in host memory, of "
+                    f"{', '.join(HOSTED)}, and was given one of {backend}; move it with "
+                    "x.to_backend('numpy')"
+                )
+            self._movers[backend] = import_module(ELSEWHERE[backend]).MOVER(self)
+        return self._movers[backend]
+
+    def _run(
+        self,
+        name: str,
+        x: Any,
+        op: str = "sum",
+        root: int = 0,
+        mover: Mover | None = None,
+        library: Any = np,
+    ) -> Any:
+        """A collective of which the processes have agreed, on a raw array of ``library``."""
         shape, dtype = x.shape, x.dtype
         if name == "all_gather":
             shape = self.size * shape[0], *shape[1:]
         elif name == "reduce_scatter":
             shape = shape[0] // self.size, *shape[1:]
-        flat = np.ascontiguousarray(x).reshape(-1)
+        flat = library.ascontiguousarray(x).reshape(-1)
         # What only moves elements moves bytes, and complex numbers are summed by parts.
         flat = flat.view(np.uint8 if name in MOVING else _PARTS.get(dtype.name, dtype))
-        done, out = self.start(name, flat, root)
+        done, out = (mover or self).start(name, flat, root)
         self._wait(done, name)
-        out = np.asarray(out).view(dtype).reshape(shape)
-        return np.divide(out, self.size, dtype=dtype) if op == "mean" else out
+        out = library.asarray(out).view(dtype).reshape(shape)
+        return library.divide(out, self.size, dtype=dtype) if op == "mean" else out
 
     def texts(self, what: str, text: str) -> list[str]:
         self.number += 1
