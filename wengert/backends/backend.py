@@ -200,6 +200,10 @@ class Backend:
         """Make an array of this library from a NumPy array, on ``device``."""
         return self.xp.asarray(array, device=device)
 
+    def to_dlpack(self, array: Any, **asked: Any) -> Any:
+        """The capsule by which another library takes the memory of ``array``."""
+        return array.__dlpack__(**asked)
+
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
         """Make an array of this library from one of any library, through DLPack."""
         return self.xp.from_dlpack(x, device=device, copy=copy)

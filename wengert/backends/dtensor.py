@@ -281,13 +281,20 @@ class DTensorBackend(TorchBackend):
         return all(p.is_replicate() for p in array.placements)
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        return super().to_numpy(self._held(array))
+
+    def to_dlpack(self, array: Any, **asked: Any) -> Any:
+        return super().to_dlpack(self._held(array), **asked)
+
+    def _held(self, array: Any) -> Any:
+        """The whole of an array, if each process holds that."""
         if not self.is_ready(array):
             raise BackendError(
                 f"processes hold parts of this array of shape {tuple(array.shape)} (placements "
                 f"{tuple(array.placements)}): let all of them gather it, x.to(x.device.whole), and "
                 "then read it"
             )
-        return super().to_numpy(self._gathered(array))
+        return self._gathered(array)
 
     def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
         layout = self._layout(device)

@@ -224,7 +224,9 @@ class Tensor(Methods):
             "dl_device": dl_device,
             "copy": copy,
         }
-        return self.array.__dlpack__(**{k: v for k, v in asked.items() if v is not None})
+        array = self.array
+        given = {k: v for k, v in asked.items() if v is not None}
+        return backend_of(array).to_dlpack(array, **given)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         return self.array.__dlpack_device__()  # type: ignore[no-any-return]
