@@ -23,8 +23,8 @@ abs acos acosh add all any asin asinh astype atan atan2 atanh bitwise_and bitwis
 bitwise_or bitwise_xor broadcast_to ceil conj cos cosh divide equal exp expand_dims expit expm1
 floor floor_divide greater greater_equal imag isfinite isinf isnan leaky_relu less less_equal log
 log10 log1p log2 log_expit log_softmax logaddexp logical_and logical_not logical_or logical_xor
-matmul matrix_transpose max maximum min minimum multiply negative not_equal permute_dims positive
-pow real reciprocal relu remainder reshape round sign silu sin sinh softmax sqrt square squeeze
+matmul matrix_transpose max maximum mean min minimum multiply negative not_equal permute_dims
+positive pow real reciprocal relu remainder reshape round sign silu sin sinh softmax sqrt square squeeze
 subtract sum tan tanh trunc where
 """
 #: What DTensor computes on parts.
@@ -104,7 +104,6 @@ class DTensorBackend(TorchBackend):
             **{f"{name}_like": self._making_like(name) for name in LIKE},
             "asarray": self._asarray,
             "getitem": self._getitem,
-            "mean": self._mean,
             "rand_like": self._rand_like,
         }
 
@@ -158,7 +157,7 @@ class DTensorBackend(TorchBackend):
         return kernel
 
     def _even(self, x: Any) -> Any:
-        """An array of which each process has a part, and all have equally much."""
+        """An array whose parts are equally large: without elements some functions raise."""
         if not isinstance(x, self.tensor.DTensor):
             return x
         parts = [1] * x.ndim
@@ -170,10 +169,13 @@ class DTensorBackend(TorchBackend):
 
     def _settled(self, x: Any) -> Any:
         """An array whose sums over processes are completed."""
-        if not isinstance(x, self.tensor.DTensor) or not any(p.is_partial() for p in x.placements):
-            return x
-        kept = [self.replicate if p.is_partial() else p for p in x.placements]
-        return x.redistribute(placements=kept)
+        if isinstance(x, self.tensor.DTensor):
+            for axis, placement in enumerate(x.placements):
+                if placement.is_partial():
+                    kept = list(x.placements)
+                    kept[axis] = self.replicate
+                    x = x.redistribute(placements=kept)
+        return x
 
     def _gathered(self, x: Any, *, local: bool = True) -> Any:
         """The whole of an array, on each process."""
@@ -232,11 +234,6 @@ class DTensorBackend(TorchBackend):
     def _getitem(self, x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
         get = (self._on_whole if indices or _cuts(x, key) else self._on_parts)(getitem)
         return get(x, *indices, key=key)
-
-    def _mean(self, x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-        """The sum through the number of elements, which parts of several sizes need."""
-        total = self.namespace.sum(x, axis=axis, keepdims=keepdims)
-        return total / (x.numel() // max(total.numel(), 1))
 
     def _rand_like(self, x: Any, *, dtype: Any) -> Any:
         """Numbers of one process, of which each has its part."""
