@@ -24,8 +24,8 @@ bitwise_or bitwise_xor broadcast_to ceil conj cos cosh divide equal exp expand_d
 floor floor_divide greater greater_equal imag isfinite isinf isnan leaky_relu less less_equal log
 log10 log1p log2 log_expit log_softmax logaddexp logical_and logical_not logical_or logical_xor
 matmul matrix_transpose max maximum mean min minimum multiply negative not_equal permute_dims
-positive pow real reciprocal relu remainder reshape round sign silu sin sinh softmax sqrt square squeeze
-subtract sum tan tanh trunc where
+positive pow real reciprocal relu remainder reshape round sign silu sin sinh softmax sqrt square
+squeeze subtract sum tan tanh trunc where
 """
 #: What DTensor computes on parts.
 ON_PARTS: Final = frozenset(_NAMES.split())
