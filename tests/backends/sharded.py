@@ -9,7 +9,9 @@ import copy
 import io
 import json
 import pickle
+import runpy
 import sys
+import tempfile
 import traceback
 import warnings
 
@@ -266,6 +268,181 @@ def shardings_are_devices():
     wg.sum(x.to(rows) ** 2).backward()
     assert x.grad.device == x.device
     same(x.grad, 2 * X)
+
+
+@check
+def what_is_made_is_spread():
+    rows, _ = shardings()
+    for make in (
+        lambda **o: wg.empty((8, 3), **o),
+        lambda **o: wg.eye(8, 3, k=1, **o),
+        lambda **o: wg.linspace(0, 1, 8, **o),
+        lambda **o: wg.randn(8, 3, **o),
+        lambda **o: wg.randint(0, 5, (8, 3), **o),
+        lambda **o: wg.randperm(8, **o),
+        lambda **o: wg.uniform(-1, 1, (8, 3), **o),
+        lambda **o: wg.normal(0, 2, (8, 3), **o),
+        lambda **o: wg.full(8, wg.asarray(2.0), **o),
+        lambda **o: wg.asarray([wg.asarray(1.0), 2.0, 3.0, 4.0], **o),
+    ):
+        wg.manual_seed(3)
+        expected = make()
+        wg.manual_seed(3)
+        found = make(device=rows)
+        alike(found, rows)
+        assert found.dtype == expected.dtype
+        if make() is not None and not np.isnan(expected.numpy()).any():
+            np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@check
+def layers():
+    """A network of other layers, of an even batch spread over devices."""
+
+    def run(x, place):
+        wg.manual_seed(0)
+        rows = wg.nn.Sequential(
+            wg.nn.Linear(5, 6), wg.nn.LayerNorm(6), wg.nn.GELU(), wg.nn.Linear(6, 4)
+        )
+        net = wg.nn.ModuleDict(
+            {
+                "words": wg.nn.Embedding(7, 4),
+                "attention": wg.nn.MultiheadAttention(4, 2, batch_first=True),
+                "batch": wg.nn.BatchNorm1d(4),
+                "rows": rows,
+            }
+        ).double()
+        x, words = wg.asarray(x), wg.asarray(WORDS)
+        if place:
+            along, whole = shardings()
+            net.to(whole)
+            x, words = x.to(along), words.to(along)
+        seen = net["words"](words)
+        seen = net["attention"](seen, seen, seen)[0]
+        out = net["batch"](net["rows"](x)) + wg.sum(seen, axis=1)
+        wg.sum(out**3).backward()
+        held = [out, *[p.grad for p in net.parameters()], *net.buffers()]
+        return out, [p.grad for p in net.parameters()], held
+
+    *_, expected = run(X, False)
+    out, grads, found = run(X, True)
+    for ours, theirs in zip(found, expected, strict=True):
+        same(ours, theirs.detach().numpy())
+    alike(out, shardings()[0])
+    for g in grads:
+        alike(g, shardings()[1])
+
+
+WORDS = np.random.default_rng(4).integers(0, 7, size=(16, 3))
+
+
+def halves():
+    """A mesh of two axes: batches along one, and columns of weights along the other."""
+    import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("batch", "model"))
+    return lambda *names: NamedSharding(mesh, PartitionSpec(*names))
+
+
+def train_divided(optimiser, compiled, spec, path=None):
+    """Five steps of a network whose first weight is divided by rows and its second by columns."""
+    wg.manual_seed(0)
+    net = wg.nn.Sequential(wg.nn.Linear(5, 8), wg.nn.Tanh(), wg.nn.Linear(8, 4)).double()
+    x, t = wg.asarray(X), wg.asarray(CLASSES)
+    placed = []
+    if spec is not None:
+        placed = [spec("model"), spec("model"), spec(None, "model"), spec()]
+        moved = zip(net.state_dict().items(), placed, strict=True)
+        net.load_state_dict({name: p.to(where) for (name, p), where in moved}, assign=True)
+        x, t = x.to(spec("batch")), t.to(spec("batch"))
+    chosen = getattr(wg.optim, optimiser)(net.parameters(), lr=0.05)
+
+    def step(x, t):
+        chosen.zero_grad()
+        loss = F.cross_entropy(net(x), t)
+        loss.backward()
+        chosen.step()
+        return loss.detach()
+
+    run = wg.compile(step) if compiled else step
+    losses = []
+    for i in range(6):
+        losses.append(run(x, t).item())
+        if path is not None and i == 2:  # goes on with what was saved
+            wg.save(path, net=net, chosen=chosen)
+            for p in net.parameters():
+                wg.nn.init.zeros_(p)
+            assert wg.load(path, net=net, chosen=chosen) == {}
+    for p, sharding in zip(net.parameters(), placed, strict=False):
+        alike(p, sharding)
+        alike(p.grad, sharding)
+        for value in chosen.state[p].values() if optimiser == "Adam" else ():
+            if getattr(value, "ndim", 0):
+                assert value.sharding.is_equivalent_to(sharding, value.ndim)
+    return losses, [p.detach().numpy() for p in net.parameters()]
+
+
+@cases(optimiser=("SGD", "Adam"))
+def divided_weights(optimiser):
+    expected = train_divided(optimiser, False, None)
+    for compiled in (False, True):
+        found = train_divided(optimiser, compiled, halves())
+        np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-12)
+        for ours, theirs in zip(found[1], expected[1], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+@check
+def checkpoints():
+    """Saved whole, and loaded to where the parameters are."""
+    with tempfile.TemporaryDirectory() as folder:
+        for spec in (None, halves()):
+            path = f"{folder}/{spec is None}.safetensors"
+            found = train_divided("Adam", False, spec, path)
+            expected = train_divided("Adam", False, None)
+            np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-12)
+        one, other = (wg.nn.load(f"{folder}/{name}.safetensors") for name in (True, False))
+        assert one.keys() == other.keys() and len(one) > 4
+        for name, values in one.items():
+            same(values, other[name].numpy(), 1e-12)
+        rows, _ = shardings()
+        wg.nn.save({"x": spread(X)}, f"{folder}/x.safetensors")
+        loaded = wg.nn.load(f"{folder}/x.safetensors", device=rows)["x"]
+        alike(loaded, rows)
+        np.testing.assert_array_equal(loaded.numpy(), X)
+
+
+@check
+def saved_programs():
+    """A file has no shardings beside its inputs', and so no arrays that it would make in them."""
+
+    @wg.compile
+    def step(x):
+        return wg.tanh(x) * wg.arange(5, dtype="float64")
+
+    for _ in range(2):
+        expected = step(spread(X))
+    with tempfile.TemporaryDirectory() as folder:
+        step.save(f"{folder}/step.py")
+        found = runpy.run_path(f"{folder}/step.py")["step"](spread(X).array)
+    np.testing.assert_allclose(np.asarray(found), expected.numpy())
+
+
+@check
+def mixed_shardings():
+    """Over the same devices JAX combines them; over others it is an error of both devices."""
+    import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    columns = NamedSharding(Mesh(np.array(jax.devices()), ("c",)), PartitionSpec(None, "c"))
+    x, y = spread(X[:, :4]).requires_grad_(), spread(X[:, :4] + 1, columns).requires_grad_()
+    wg.sum(x * y + wg.cumulative_sum(y, axis=0)).backward()
+    same(x.grad, X[:, :4] + 1)
+    same(y.grad, X[:, :4] + np.arange(16, 0, -1)[:, None])
+    two = NamedSharding(Mesh(np.array(jax.devices()[:2]), ("b",)), PartitionSpec("b"))
+    with pytest.raises(wg.backends.BackendError, match="two devices"):
+        x + spread(X[:, :4], two)
 
 
 @check

@@ -37,28 +37,30 @@ def environment(**more: str) -> dict[str, str]:
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OPENBLAS_NUM_THREADS": "1",  # more ranks than processors
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
-    own = {k: v for k, v in os.environ.items() if k not in ("WENGERT_BACKEND", "PYTHONPATH")}
+    own = {k: v for k, v in os.environ.items() if k != "WENGERT_BACKEND"}
     return {**own, **known, **more}
 
 
-def mpi(ranks: int, *arguments: Any, limit: float = 60, path: Path = PROGRAMS) -> Ended:
-    """Run a program of ``programs.py``, or another one, by mpiexec."""
+def mpi(
+    ranks: int, *arguments: Any, limit: float = 60, path: Path = PROGRAMS, **more: str
+) -> Ended:
+    """Run a program of ``programs.py``, or another one, by mpiexec; ``more`` is environment."""
     assert MPIEXEC is not None
     launch = [MPIEXEC, "--oversubscribe", "-n", str(ranks), sys.executable]
-    return run([*launch, str(path), *map(str, arguments)], limit)
+    return run([*launch, str(path), *map(str, arguments)], limit, **more)
 
 
-def run(command: list[str], limit: float = 60) -> Ended:
+def run(command: list[str], limit: float = 60, **more: str) -> Ended:
     begin = time.monotonic()
     done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=limit, check=False
+        command, env=environment(**more), capture_output=True, text=True, timeout=limit, check=False
     )
     return Ended(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)
 
 
-def gloo(ranks: int, *arguments: Any, limit: float = 60) -> Ended:
+def gloo(ranks: int, *arguments: Any, limit: float = 60, path: Path = PROGRAMS) -> Ended:
     """Run a program by processes with the variables that torchrun sets."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -67,7 +69,7 @@ def gloo(ranks: int, *arguments: Any, limit: float = 60) -> Ended:
     address = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     started = [
         subprocess.Popen(
-            [sys.executable, str(PROGRAMS), *map(str, arguments)],
+            [sys.executable, str(path), *map(str, arguments)],
             env=environment(RANK=str(rank), GLOO_SOCKET_IFNAME="lo", **address),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -326,6 +326,73 @@ def torch_arrays() -> None:
         assert torch.equal(found.array, expected)
 
 
+# -- other libraries -------------------------------------------------------------------------------
+
+
+def on_jax() -> None:
+    """Let what follows run on JAX's arrays."""
+    wg.set_backend("jax")
+
+
+def on_cupy() -> None:
+    """Let what follows run on simulated CuPy's arrays, on a device for each process."""
+    from tests import simulated_cupy
+
+    simulated_cupy.install()
+    wg.set_backend(f"cupy:{wd.rank}")
+
+
+def on_one_gpu() -> None:
+    """Arrays of two processes on one GPU, between which NCCL would not begin."""
+    on_cupy()
+    wg.set_backend("cupy:0")
+    with pytest.raises(wg.backends.BackendError, match="ranks 0, 1 use one"):
+        wd.all_reduce(wg.asarray([1.0]))
+    say("refused")
+
+
+def of_nccl() -> None:
+    """What NCCL carries beside `values`, and what it does not."""
+    from tests.simulated_cupy import counting
+
+    halves = wg.asarray(np.asarray([1.5, 2.0], np.float16) * (wd.rank + 1))
+    with counting() as counts:
+        found = wd.all_reduce(halves)
+    assert counts.launches["allReduce"] == 1, counts
+    np.testing.assert_array_equal(found.numpy(), halves.numpy() * 3 / (wd.rank + 1))
+    with pytest.raises(TypeError, match="NCCL carries no int16"):
+        wd.all_reduce(wg.asarray([1], dtype="int16"))
+    with (
+        wg.use_backend(f"cupy:{1 - wd.rank}"),
+        pytest.raises(wg.backends.BackendError, match="one GPU a process"),
+    ):
+        wd.all_reduce(wg.asarray([1.0]))
+    run = wg.compile(lambda x: wd.all_reduce(wg.sin(x) * 2) + 1, capture=True)
+    x = wg.asarray(np.arange(3.0) + wd.rank)
+    for _ in range(4):
+        with counted(1):
+            found = run(x)
+    every = [np.sin(np.arange(3.0) + rank) * 2 for rank in range(wd.size)]
+    np.testing.assert_allclose(found.numpy(), sum(every) + 1, rtol=1e-14)
+    say("NCCL")
+
+
+def spread() -> None:
+    """JAX's arrays on several devices of each process are gathered, and spread as they were."""
+    import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    rows = NamedSharding(Mesh(np.asarray(jax.devices()), ("rows",)), PartitionSpec("rows"))
+    x = wg.asarray(np.arange(8.0).reshape(4, 2) + wd.rank, device=rows)
+    found = wd.all_reduce(x)
+    assert found.device.is_equivalent_to(rows, 2), found.device
+    np.testing.assert_array_equal(found.numpy(), np.arange(8.0).reshape(4, 2) * 2 + 1)
+    for made, n in ((wd.all_gather(x), 8), (wd.reduce_scatter(x), 2)):
+        assert made.shape == (n, 2) and len(made.device.device_set) == 2, made.device
+        assert made.device.is_fully_replicated
+    say("spread")
+
+
 if __name__ == "__main__":
     wd.init(timeout=30)
     for name in sys.argv[1].split("+"):

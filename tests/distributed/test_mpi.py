@@ -1,27 +1,13 @@
 """Collectives and training on processes of MPI's."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.distributed.launching import MPIEXEC, ROOT, mpi, needs_mpi, run
+from tests.distributed.launching import ROOT, mpi, needs_mpi
 
-pytestmark = [needs_mpi, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def mpi_works() -> None:
-    """Skip where MPI itself, without Wengert, can't start two processes, as in some sandboxes."""
-    program = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
-    try:
-        ended = run([str(MPIEXEC), "--oversubscribe", "-n", "2", sys.executable, "-c", program])
-    except subprocess.TimeoutExpired:
-        pytest.skip("mpiexec does not end here")
-    if ended.code:
-        pytest.skip(f"mpiexec starts no processes here: {ended.err[-500:]}")
+pytestmark = [needs_mpi, pytest.mark.slow, pytest.mark.usefixtures("mpi_works")]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])

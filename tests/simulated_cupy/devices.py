@@ -66,6 +66,10 @@ class Device:
         synchronised("Device.synchronize")
 
     @property
+    def pci_bus_id(self) -> str:
+        return f"0000:{self.id + 1:02x}:00.0"
+
+    @property
     def mem_info(self) -> tuple[int, int]:
         return 1 << 30, 1 << 30
 

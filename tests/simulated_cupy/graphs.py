@@ -174,8 +174,13 @@ Graph.__module__ = "cupy.cuda.graph"
 class Event:
     """``cupy.cuda.Event``."""
 
+    done = True
+
     def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
         self.stream: Stream | None = None
+
+    def record(self, stream: Any = None) -> None:
+        self.stream = get_current_stream() if stream is None else stream
 
     def synchronize(self) -> None:
         synchronised("Event.synchronize")

@@ -16,6 +16,7 @@ from tests.simulated_cupy import (
     graphs,
     kernels,
     libraries,
+    nccl,
     routines,
     ufuncs,
 )
@@ -80,6 +81,7 @@ def install() -> None:
             _replace(module, replaced, kept)
     devices.install()
     graphs.install()
+    nccl.install()
     for owner, name in _CAPTURED:
         setattr(owner, name, graphs.captured(getattr(owner, name)))
     for path in Path(__file__).parent.glob("[!_]*.py"):

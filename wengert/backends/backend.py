@@ -46,6 +46,9 @@ class Backend:
     taped : bool
         Whether `adopt` has to see users' arrays: they may be on a tape of the library's own, which
         it takes them off, or it may have to refuse them.
+    exchanging : bool
+        Whether its functions exchange data with other processes, so that none may run once more
+        in one of them, as when a compiled function is checked.
     packages : tuple of str
         Python packages and modules that are the library's own, with all that is below them.
         Compiled functions look at no code there: what it reads must not change between calls.
@@ -62,6 +65,7 @@ class Backend:
     immutable: bool = False
     complete: bool = False
     taped: bool = False
+    exchanging: bool = False
     packages: tuple[str, ...] = ()
     source_modules: tuple[tuple[str, str], ...] = ()
     made_of_numpy: str = "xp.asarray({})"
@@ -195,6 +199,10 @@ class Backend:
     def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
         """Make an array of this library from a NumPy array, on ``device``."""
         return self.xp.asarray(array, device=device)
+
+    def to_dlpack(self, array: Any, **asked: Any) -> Any:
+        """The capsule by which another library takes the memory of ``array``."""
+        return array.__dlpack__(**asked)
 
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
         """Make an array of this library from one of any library, through DLPack."""

@@ -18,6 +18,7 @@ KNOWN = {
     "numpy": "numpy",
     "cupy": "wengert[cupy-cuda12x] or wengert[cupy-cuda13x]",
     "torch": "wengert[torch]",
+    "dtensor": "wengert[torch]",
     "jax": "wengert[jax]",
     "dask": "wengert[dask]",
     "array_api_strict": "wengert[strict]",
@@ -26,10 +27,12 @@ KNOWN = {
     "sparse": "sparse",
 }
 #: Those of them on which not all works, as ``python -m wengert check-backend`` tells.
-PARTIAL = frozenset({"dpnp", "ndonnx", "sparse"})
+PARTIAL = frozenset({"dpnp", "dtensor", "ndonnx", "sparse"})
 
 #: The package that an array's type says it comes from, where that is not the backend's name.
 _PACKAGES = {"jaxlib": "jax"}
+#: Arrays of another kind in a library that has some, and their backend.
+_OTHERS = {"torch.distributed.tensor.DTensor": "dtensor"}
 
 _loaded: dict[str, Backend] = {}
 
@@ -165,6 +168,8 @@ class _Namespaces(dict[type, Any]):
                 "units or products, which would be lost here: convert it first, as by "
                 "np.asarray(x) or x.filled(...)"
             )
+        if (other := _OTHERS.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
+            return self.setdefault(kind, get_backend(other).namespace)
         for base in kind.__mro__[1:]:
             if base in self:
                 return self.setdefault(kind, self[base])

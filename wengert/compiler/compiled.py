@@ -37,6 +37,7 @@ from wengert.compiler.refusals import (
     RECORDING,
     Refusal,
     RefusedError,
+    check_alone,
     failed,
     never,
     not_traceable,
@@ -365,6 +366,7 @@ class Compiled(Generic[P, R]):
         """
         try:
             state = self._state(call.layout, call.layout.given(call.leaves))
+            check_alone(state, call.leaves)
             signature = signature_of(call.leaves, call.layout, state)
         except Exception as error:
             raise self._refused(call, None, error) from None

@@ -6,7 +6,9 @@ from itertools import pairwise
 from types import FrameType
 from typing import Any
 
+from wengert.backends import backend_of
 from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.inplace import CHANGED
@@ -17,7 +19,16 @@ from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
 
-__all__ = ["RECORDING", "Refusal", "RefusedError", "failed", "never", "not_traceable", "untraced"]
+__all__ = [
+    "RECORDING",
+    "Refusal",
+    "RefusedError",
+    "check_alone",
+    "failed",
+    "never",
+    "not_traceable",
+    "untraced",
+]
 
 #: Why a call waits for another thread's recording.
 RECORDING = "another thread records a function of the same Tensors"
@@ -119,6 +130,18 @@ def never(function: Any) -> str:
     if flags & (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
         return "it is a coroutine or generator function, and a call runs none of its code"
     return ""
+
+
+def check_alone(state: State, leaves: Sequence[Any]) -> None:
+    """Raise if an array's functions exchange data with processes that may not run them again."""
+    tensors = [each.tensor for each in state.tensors]
+    for x in (*leaves, *tensors, *state.reached_arrays()):
+        array = x._array if isinstance(x, Tensor) else x
+        if is_array(array) and backend_of(array).exchanging:
+            raise TraceError(
+                f"functions on arrays of {backend_of(array).name} exchange data between processes, "
+                "and recording or checking would run them once more on this one"
+            )
 
 
 def not_traceable(leaves: Sequence[Any]) -> str:

@@ -6,7 +6,8 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +15,12 @@ import numpy as np
 from wengert.backends import BackendError, backend_of, dtype_of
 from wengert.backends.messages import Carrier, ExchangeError
 
-__all__ = ["Connected", "Line", "exchanged", "of_rank", "ranks_of"]
+__all__ = ["Connected", "Line", "Mover", "exchanged", "of_rank", "ranks_of", "texts_of"]
 
 #: The backends whose arrays are in host memory, or may be.
-HOSTED: Final = ("numpy", "array_api_strict", "torch")
+HOSTED: Final = ("numpy", "array_api_strict", "torch", "jax")
+#: The modules that move the arrays of other backends, each with a `Mover`.
+ELSEWHERE: Final = {"cupy": "wengert.distributed.nccl"}
 #: Seconds after which a process that waits tells so, and in which one that asks waits for answers.
 SOON, GRACE = 0.05, 1.0
 #: Collectives that move elements as they are.
@@ -31,7 +34,33 @@ SUMMED: Final = frozenset(
 _PARTS: Final = {"complex64": np.float32, "complex128": np.float64}
 
 
-class Connected(Carrier):
+class Mover:
+    """What moves arrays between processes that have agreed on a collective.
+
+    Attributes
+    ----------
+    library : str
+        What it is called.
+    summed : frozenset of str
+        The dtypes that it sums.
+    """
+
+    library: str
+    summed = SUMMED
+
+    @abstractmethod
+    def start(
+        self, name: str, x: Any, root: int, group: Any = None
+    ) -> tuple[Callable[[], bool], Any]:
+        """Begin a collective; return what tells whether it is done, and the result.
+
+        ``x`` is flat and contiguous: complex numbers as pairs of real ones, and as bytes what is
+        only moved. ``name`` is that of a primitive, or "largest" for the maximum of integers.
+        Collectives of one ``group`` are told from those of others.
+        """
+
+
+class Connected(Mover, Carrier):
     """Several processes, connected by a library that moves arrays in host memory.
 
     Before a collective moves anything, the processes compare what they are about to do, by one
@@ -51,24 +80,13 @@ class Connected(Carrier):
         Why the processes can't go on together; "" while they can.
     """
 
-    library: str
-
     def __init__(self, rank: int, size: int, timeout: float) -> None:
         self.rank, self.size, self.timeout = rank, size, timeout
         self.broken = ""
         self.lines: list[Line] = []
+        self._movers: dict[str, Mover] = dict.fromkeys(HOSTED, self)
 
     # -- what libraries do ---------------------------------------------------------------------
-
-    @abstractmethod
-    def start(
-        self, name: str, x: Any, root: int, group: Any = None
-    ) -> tuple[Callable[[], bool], Any]:
-        """Begin a collective on a C-contiguous array; return whether it is done, and the result.
-
-        ``name`` is that of a primitive, or "largest" for the maximum of integers. Collectives of
-        one ``group`` are told from those of others.
-        """
 
     def group(self) -> Any:
         """A new group of all processes, for `Line`."""
@@ -90,29 +108,40 @@ class Connected(Carrier):
 
     def carry(self, xp: Any, name: str, x: Any, how: Mapping[str, Any]) -> Any:
         self.number += 1
-        host = self.hosted(xp.backend, name, x)
+        backend = xp.backend
+        mover = self._mover(name, backend.name)
+        if mover is not self:
+            _check_dtype(mover, name, x)
+            self._agree(f"{described(name, x, how)} by {mover.library}")
+            with backend.on(backend.device(x)):
+                run = partial(self.run, mover=mover)
+                return moved(run, self.size, name, x, **how, library=xp.library)
+        host = self.hosted(backend, name, x)
         self._agree(described(name, host, how))
         out = moved(self.run, self.size, name, host, **how)
-        return xp.backend.from_numpy(out, xp.backend.device(x))
+        return backend.from_numpy(out, backend.beside(x, alike=out.shape == host.shape))
 
     def hosted(self, backend: Any, name: str, x: Any) -> Any:
         """An array of a library as NumPy's, if it can be carried."""
-        dtype = dtype_of(x.dtype).name
         if backend.name not in HOSTED:
             raise BackendError(
                 f"{name}: {self.library} carries arrays in host memory, of {', '.join(HOSTED)}, "
                 f"and was given one of {backend.name}; move it with x.to_backend('numpy')"
             )
         host = np.asarray(backend.to_numpy(x))
-        if dtype != host.dtype.name or (name not in MOVING and dtype not in SUMMED):
-            raise TypeError(
-                f"{name}: {self.library} carries no {dtype}; cast x to float32 or an integer"
-            )
+        _check_dtype(self, name, x, host)
         return host
 
-    def run(self, name: str, x: Any, root: int) -> Any:
+    def _mover(self, name: str, backend: str) -> Mover:
+        """What moves a backend's arrays."""
+        if backend not in self._movers:
+            found = ELSEWHERE.get(backend)
+            self._movers[backend] = self if found is None else import_module(found).MOVER(self)
+        return self._movers[backend]
+
+    def run(self, name: str, x: Any, root: int, mover: Mover | None = None) -> Any:
         """A collective of which the processes have agreed, on a flat array."""
-        done, out = self.start(name, x, root)
+        done, out = (mover or self).start(name, x, root)
         self.wait(done)
         return out
 
@@ -170,6 +199,16 @@ class Connected(Carrier):
         )
 
 
+def _check_dtype(mover: Mover, name: str, x: Any, host: Any = None) -> None:
+    """Raise if an array's dtype is not carried, also not as it is in host memory."""
+    dtype = dtype_of(x.dtype).name
+    held = (x if host is None else host).dtype.name
+    if dtype != held or (name not in MOVING and dtype not in mover.summed):
+        raise TypeError(
+            f"{name}: {mover.library} carries no {dtype}; cast x to float32 or an integer"
+        )
+
+
 def ranks_of(ranks: list[int]) -> str:
     """Ranks in words."""
     listed = ", ".join(map(str, ranks))
@@ -203,7 +242,8 @@ class Line:
 
         def finish() -> Any:
             self._carrier.wait(done)
-            return backend.from_numpy(np.asarray(out).view(host.dtype), backend.device(x))
+            found = np.asarray(out).view(host.dtype)
+            return backend.from_numpy(found, backend.beside(x, alike=True))
 
         return finish
 
@@ -253,18 +293,23 @@ def described(name: str, x: Any, how: Mapping[str, Any]) -> str:
     return f"{name}(x: {x.dtype.name} of shape {tuple(x.shape)}{options})"
 
 
-def moved(run: Run, size: int, name: str, x: Any, op: str = "sum", root: int = 0) -> Any:
-    """Run a collective on a NumPy array, of which the processes have agreed."""
+def moved(
+    run: Run, size: int, name: str, x: Any, op: str = "sum", root: int = 0, library: Any = np
+) -> Any:
+    """Run a collective on an array of NumPy's, or of a ``library`` with its names.
+
+    The processes have agreed of it.
+    """
     shape, dtype = x.shape, x.dtype
     if name == "all_gather":
         shape = size * shape[0], *shape[1:]
     elif name == "reduce_scatter":
         shape = shape[0] // size, *shape[1:]
-    flat = np.ascontiguousarray(x).reshape(-1)
+    flat = library.ascontiguousarray(x).reshape(-1)
     # What only moves elements moves bytes, and complex numbers are summed by parts.
     flat = flat.view(np.uint8 if name in MOVING else _PARTS.get(dtype.name, dtype))
-    out = np.asarray(run(name, flat, root)).view(dtype).reshape(shape)
-    return np.divide(out, size, dtype=dtype) if op == "mean" else out
+    out = library.asarray(run(name, flat, root)).view(dtype).reshape(shape)
+    return library.divide(out, size, dtype=dtype) if op == "mean" else out
 
 
 def texts_of(run: Run, size: int, text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Creation functions of the standard that take data, and PyTorch's ``tensor``."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,15 @@ from wengert.tape.families import Family
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, number_type
-from wengert.tape.tensor import Tensor, check_leaving, same, show, untracked, warn_of_leaving
+from wengert.tape.tensor import (
+    Tensor,
+    check_leaving,
+    same,
+    show,
+    untracked,
+    warn_of_leaving,
+    wrapped,
+)
 
 __all__ = [
     "as_tensor",
@@ -488,5 +497,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """
     if not hasattr(x, "__dlpack__"):
         raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
+    with suppress(TypeError):  # of what is no raw array
+        if backend_of(x).exchanging:  # whose own export is one process's part
+            x = wrapped(x)
     backend, where = new_device(device)
     return untracked(backend.from_dlpack(x, where, copy if copy is None else bool(copy)))

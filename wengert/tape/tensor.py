@@ -218,13 +218,10 @@ class Tensor(Methods):
         check_leaving(self, "__dlpack__")
         if self._node is not None:
             raise BufferError("Can't export a Tensor that requires grad; use tensor.detach()")
-        asked = {
-            "stream": stream,
-            "max_version": max_version,
-            "dl_device": dl_device,
-            "copy": copy,
-        }
-        return self.array.__dlpack__(**{k: v for k, v in asked.items() if v is not None})
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        array = self.array
+        given = {k: v for k, v in asked.items() if v is not None}
+        return backend_of(array).to_dlpack(array, **given)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         return self.array.__dlpack_device__()  # type: ignore[no-any-return]

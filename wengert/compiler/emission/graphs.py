@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import generators
+from wengert.backends import generators, messages
 from wengert.backends.backend import placed
 from wengert.backends.cupy_routines import reduction
 from wengert.compiler.emission.kernels import fused, in_ranges
@@ -85,11 +85,12 @@ def _sample(graphs: "_Graphs", inputs: Sequence[Any], draws: bool) -> Known:
     """Run all instructions by plain calls, which compiles their kernels; return all values."""
     if not draws:
         return graphs.sample(inputs)
-    state = generators.get_rng_state()
+    state, at = generators.get_rng_state(), messages.position()
     try:
         return graphs.sample(inputs)
     finally:
         generators.set_rng_state(state)  # the call itself draws the same numbers
+        messages.rewind(at)  # and gets the same from other processes
 
 
 class _Graphs:

@@ -66,10 +66,11 @@ _DLPACK_CPU = 1
 def on_host(array: Any) -> bool:
     """Whether a raw array's values can be read without waiting for a device.
 
-    False for arrays that are not yet computed.
+    False for arrays that are not yet computed, or that processes hold parts of.
     """
     try:
-        return bool(array.__dlpack_device__()[0] == _DLPACK_CPU)
+        here = bool(array.__dlpack_device__()[0] == _DLPACK_CPU)
+        return here and backend_of(array).is_ready(array)
     except Exception:
         return False
 
