@@ -186,16 +186,22 @@ def drawing():
     """Random numbers differ between parts, and agree between copies, whatever the seeds are."""
     wg.manual_seed(dist.get_rank())
     for layout in layouts_.values():
-        drawn = values(wg.rand_like(spread(X, layout)))
+        drawn = agreed(wg.rand_like(spread(X, layout)))
         assert np.unique(drawn).size == X.size
         with wg.use_backend("dtensor"):
-            made = wg.randn(16, 5, device=layout.whole, dtype="float64")
-        every = [torch.empty(16, 5, dtype=torch.float64) for _ in range(2)]
-        dist.all_gather(every, made.array.to_local())
-        assert torch.equal(*every)
-        dropped = values(F.dropout(spread(np.ones((16, 5)), layout), 0.5, training=True))
+            agreed(wg.randn(16, 5, device=layout.whole, dtype="float64"))
+        dropped = agreed(F.dropout(spread(np.ones((16, 5)), layout), 0.5, training=True))
         assert 0 < (dropped == 0).sum() < 80
         assert not np.array_equal(dropped[:8], dropped[8:])
+
+
+def agreed(x):
+    """Values that both processes have."""
+    own = values(x)
+    every = [torch.empty(own.shape, dtype=torch.float64) for _ in range(2)]
+    dist.all_gather(every, torch.tensor(own))
+    assert torch.equal(*every)
+    return own
 
 
 def train(how, optimiser, compiled):
