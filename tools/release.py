@@ -3,9 +3,9 @@
     python tools/release.py                        # a rehearsal
     python tools/release.py --tag v0.3.0 --output dist
 
-It needs Python with `venv` and `pip` alone, and changes nothing in the checkout. With ``--tag`` the
-tag, the version of the package and the newest heading of CHANGELOG.md have to agree. CONTRIBUTING.md
-says what to do before and after.
+It needs Python with `venv` and `pip` alone, and changes nothing in the checkout. With ``--tag``
+the tag, the version of the package and the newest heading of CHANGELOG.md have to agree.
+CONTRIBUTING.md says what to do before and after.
 """
 
 import argparse
@@ -35,10 +35,11 @@ print(wg.__version__, "from", wg.__file__)
 
 
 def main() -> None:
+    """Build and try what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tag", help="the tag, vX.Y.Z, that has to agree with the version")
     parser.add_argument("--output", type=Path, help="where to put the wheel and the sdist")
-    parser.add_argument("--tests", action="store_true", help="run the quick tests of the sdist, too")
+    parser.add_argument("--tests", action="store_true", help="also run the quick tests")
     options = parser.parse_args()
     version = agreed(options.tag)
     with tempfile.TemporaryDirectory() as name:
@@ -70,6 +71,7 @@ def agreed(tag: str | None) -> str:
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> None:
+    """Show a command and run it."""
     print("+", *command, flush=True)
     subprocess.run([str(part) for part in command], check=True, cwd=cwd)
 

@@ -143,7 +143,8 @@ def _listening() -> socket.socket:
 
 def started(group: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
     """Begin a collective on a C-contiguous array; return the work, and the result."""
-    given, rank, size = torch.from_numpy(np.asarray(x).copy()), dist.get_rank(), dist.get_world_size()
+    given = torch.from_numpy(np.asarray(x).copy())
+    rank, size = dist.get_rank(), dist.get_world_size()
     out = given
     if name in ("all_reduce", "reduce_scatter"):  # which gloo has not everywhere
         work = dist.all_reduce(out, group=group, async_op=True)
