@@ -33,6 +33,12 @@ def row_of_a_result(x: Any, y: Any) -> Any:
     return (z * z[5:6] - x * 2) * z + wg.abs(z)
 
 
+def element_of_a_result(x: Any, y: Any) -> Any:
+    z = wg.exp(x)
+    z = z * z[0, 0, ...] * 0.5  # an array without axes, in the memory of z
+    return wg.tanh(wg.tanh(z * 2 - y) * 0.5)
+
+
 def reversed_result(x: Any, y: Any) -> Any:
     z = wg.exp(x) * 2 + y
     z = wg.flip(z, axis=0) * z + x - 1
@@ -53,6 +59,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...]]
     "a column": (arithmetic, (301, 7), (301, 1)),
     "a vector as long as a column": (arithmetic, (64, 64), (64,)),
     "a row of a result": (row_of_a_result, (64, 96), (64, 96)),
+    "an element of a result": (element_of_a_result, (64, 96), (64, 96)),
     "a result that is reversed": (reversed_result, (301, 7), (301, 7)),
     "gradients": (gradients, (301, 7), (301, 7)),
     "gradients of a row": (gradients, (301, 7), (7,)),

@@ -117,7 +117,7 @@ class _Open:
             return False
         reads: dict[Value, set[Value | None]] = {}
         for x in step.used():
-            if not x.shape:
+            if x.shape is None:  # a number
                 continue
             divided = _divided(x, self.shape)
             if not (_in_order(x) if divided else _whole(x, self.shape)):
