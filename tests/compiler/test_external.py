@@ -193,6 +193,46 @@ def test_a_compiled_rule_reads_state() -> None:
         assert step(wg.asarray([1.0])).item() == value
 
 
+def test_it_runs_once_where_shapes_differ() -> None:
+    batches = [np.full(n, float(n)) for n in (4, 4, 4, 2, 4, 2, 4)]
+    rest = iter(batches)
+    batch = external(lambda x: next(rest))
+    run = wg.compile(lambda x: wg.sum(batch(x)))
+    found = [run(wg.ones(1)).item() for _ in batches]
+    assert found == [n * n for n in (4, 4, 4, 2, 4, 2, 4)]
+    assert next(rest, None) is None
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2, 4])
+def test_it_runs_once_where_it_raises(failing: int) -> None:
+    calls = []
+
+    @external
+    def device(x):
+        calls.append(1)
+        if len(calls) == failing + 1:
+            raise ConnectionError("device lost")
+        return x * 2
+
+    run = wg.compile(lambda x: wg.sum(device(x)))
+    for k in range(6):
+        if k == failing:
+            with pytest.raises(ConnectionError, match="device lost"):
+                run(wg.ones(2))
+        else:
+            assert run(wg.ones(2)).item() == 4.0
+    assert len(calls) == 6
+
+
+def test_external_functions_that_call_one_another() -> None:
+    double = external(lambda x: x * 2)
+    inside = wg.compile(lambda x: double(x) + 1)
+    outer = external(lambda x: inside(wg.asarray(x)).numpy() + double(x).numpy())
+    run = wg.compile(lambda x: wg.sum(outer(x)) + wg.sum(double(x)))
+    for k in range(5):
+        assert run(wg.full((2,), float(k))).item() == 12 * k + 2
+
+
 def test_what_differs_in_a_second_run() -> None:
     """A function that gives it other values when it runs again: no silent difference."""
     cube, log = cube_and_log()

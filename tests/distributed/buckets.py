@@ -26,6 +26,7 @@ def overlapping() -> None:
         _twice,
         _apart,
         _clipped,
+        _written,
         _penalised,
         _recorded,
         _failing,
@@ -63,6 +64,13 @@ def _apart(model: Any) -> None:
 def _clipped(model: Any) -> None:
     _once(model)
     nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+
+
+def _written(model: Any) -> None:
+    """Gradients that change in their memory, past the Tensors that hold them."""
+    _once(model)
+    for x in model.parameters():
+        x.grad.array[...] *= 0.5
 
 
 def _penalised(model: Any) -> None:

@@ -196,6 +196,12 @@ def values() -> None:
         for name, (found, right) in expected.items():
             assert found.dtype == x.dtype, name
             np.testing.assert_array_equal(found.numpy(), right, err_msg=name)
+    for dtype in ("int8", "uint8", "int16", "uint16"):  # sums wrap, as NumPy's
+        given = np.full(67 * n, np.iinfo(dtype).max, dtype)
+        total, x = np.sum([given] * n, axis=0, dtype=dtype), wg.asarray(given)
+        np.testing.assert_array_equal(wd.all_reduce(x).numpy(), total)
+        np.testing.assert_array_equal(wd.reduce_scatter(x).numpy(), total[:67])
+        np.testing.assert_array_equal(wd.reduce(x).numpy(), total * (r == 0))
     flags = wd.broadcast(wg.asarray([r == 0, False]))
     assert flags.dtype == wg.bool and flags.numpy().tolist() == [True, False]
     assert wd.all_reduce(wg.asarray(2.0)).item() == 2.0 * n
@@ -276,7 +282,11 @@ def interrupts() -> None:
 
 
 def shapes_differ() -> None:
-    wd.all_reduce(wg.zeros(2 + wd.rank))
+    """In a compiled function, which does not run again after such an error."""
+    run = wg.compile(wd.all_reduce)
+    for _ in range(3):
+        run(wg.zeros(2))
+    run(wg.zeros(2 + wd.rank))
 
 
 def saves(folder: str) -> None:

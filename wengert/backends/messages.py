@@ -21,6 +21,7 @@ __all__ = [
     "once",
     "position",
     "rewind",
+    "unfollowed",
 ]
 
 
@@ -144,6 +145,16 @@ def apart() -> Iterator[None]:
     computed twice may depend on that.
     """
     token = follower.set(_Apart)
+    try:
+        yield
+    finally:
+        follower.reset(token)
+
+
+@contextmanager
+def unfollowed() -> Iterator[None]:
+    """Let collectives run in a ``with`` block, which itself runs once."""
+    token = follower.set(None)
     try:
         yield
     finally:

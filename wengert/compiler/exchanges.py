@@ -9,7 +9,8 @@ An external function, which may do anything besides, is treated in the same way.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from wengert.backends import messages
 from wengert.compiler.capture.errors import CompileError
@@ -19,13 +20,15 @@ from wengert.compiler.program import mapped
 __all__ = ["noted"]
 
 
-class _Note(NamedTuple):
-    """A collective that has run: its name, its parameters, and copies of operands and result."""
+@dataclass
+class _Note:
+    """A collective: its name, its parameters, copies of operands and result, and its error."""
 
     name: str
     how: Mapping[str, Any]
     given: tuple[Any, ...]
-    result: Any
+    result: Any = None
+    error: BaseException | None = None
 
 
 class _Notes:
@@ -49,11 +52,18 @@ class _Notes:
         if at < len(self._notes):
             note = self._notes[at]
             self._compare(note, name, operands, how)
+            if note.error is not None:
+                raise note.error
             return _copied(xp, note.result)
-        given = _copied(xp, operands)
-        # The outer notes are of a compiled function whose eager run calls this one.
-        result = run() if self._outer is None else self._outer.called(what, run, apart)
-        self._notes.append(_Note(name, how, given, _copied(xp, result)))
+        note = _Note(name, how, _copied(xp, operands))
+        self._notes.append(note)
+        try:
+            # The outer notes are of a compiled function whose eager run calls this one.
+            result = run() if self._outer is None else self._outer.called(what, run, apart)
+        except BaseException as error:
+            note.error = error
+            raise
+        note.result = _copied(xp, result)
         return result
 
     def _compare(
@@ -73,10 +83,11 @@ class _Notes:
             raise self._error(f"{name} was called, and is not called by the function")
 
     def _error(self, what: str) -> CompileError:
+        carrier = messages.connected()
+        others = ". The other processes have got the first run's" if carrier else ""
         return CompileError(
             f"a call of {self._called} has run twice on this process, by its program and by the "
-            f"function, and its collectives differ: {what}. The other processes have got the first "
-            "run's"
+            f"function, and its collectives or external functions differ: {what}{others}"
         )
 
 

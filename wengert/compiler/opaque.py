@@ -149,7 +149,7 @@ class Call:
         """Call the function on copies, and return copies of its results."""
         name, backend = self.owner.__name__, xp.backend
         given, trace = [xp.asarray(x, copy=True) for x in arrays], current()
-        with unwatched():
+        with unwatched(), messages.unfollowed():
             call = self.owner._function
             answer = call(*given) if trace is None else trace.outside(call, *given)
         several = isinstance(answer, tuple | list)
@@ -167,13 +167,17 @@ class Call:
                     f"{type(x).__name__}"
                 )
             results.append(xp.asarray(x, copy=True))
+        return tuple(results)
+
+    def check(self, results: Sequence[Any]) -> None:
+        """Raise if the results' shapes or dtypes are not those of the call that was recorded."""
         made = [(tuple(x.shape), x.dtype) for x in results]
         self._made = self._made or made
         if made != self._made:
             raise TraceError(
-                f"{name} returned arrays of {made}, and of {self._made} when it was recorded"
+                f"{self.owner.__name__} returned arrays of {made}, and of {self._made} when it was "
+                "recorded"
             )
-        return tuple(results)
 
 
 def _forward(xp: Any, *arrays: Any, call: Call) -> tuple[Any, ...]:
@@ -182,6 +186,7 @@ def _forward(xp: Any, *arrays: Any, call: Call) -> tuple[Any, ...]:
 
     # Apart it runs, too: nothing else tells its results' shapes.
     found: tuple[Any, ...] = messages.once((xp, "external", arrays, {"call": call}), run, run)
+    call.check(found)  # when the results are noted: the function does not run again
     return found
 
 

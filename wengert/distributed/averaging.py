@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from wengert import ops
-from wengert.backends import get_backend, messages
+from wengert.backends import backend_of, get_backend, messages
 from wengert.distributed.carriers import Connected, Line
 from wengert.distributed.collectives import all_reduce
 from wengert.interpreters.differentiable import device
@@ -122,7 +122,7 @@ def mean(x: Any, weight: Any = 1) -> Tensor:
     TypeError
         If ``x`` is not floating.
     ValueError
-        If the weight is negative.
+        If the weight is a negative number.
 
     Notes
     -----
@@ -169,8 +169,8 @@ class Overlap:
         self._carrier, self._line = carrier, Line(carrier)
         self._lock, self._weight = Lock(), 1.0
         self._handles: list[Any] = []
-        #: Of each bucket that is on its way: its gradients, and what waits for their sum.
-        self._sent: list[tuple[list[Any], Callable[[], Any]]] = []
+        #: Of each bucket that is on its way: what was sent, and what waits for the sum.
+        self._sent: list[tuple[bytes, Callable[[], Any]]] = []
         self._come: set[int] = set()  # the parameters whose gradients have come
         self._plan(named)
 
@@ -219,11 +219,14 @@ class Overlap:
                     return  # those after it wait, too: the order is the same on all processes
                 self._send(bucket)
 
-    @no_grad()
     def _send(self, bucket: list[Tensor]) -> None:
-        flat = ops.concat(_gradients(bucket, self._weight))
-        held = [None if x._grad is None else x._grad._array for x in bucket]
-        self._sent.append((held, self._line.begin(flat._array)))
+        flat = self._flat(bucket)
+        self._sent.append((_bytes(flat), self._line.begin(flat)))
+
+    @no_grad()
+    def _flat(self, bucket: list[Tensor]) -> Any:
+        """The weighted gradients of a bucket, in memory of their own."""
+        return ops.asarray(ops.concat(_gradients(bucket, self._weight)), copy=True)._array
 
     def _received(self) -> list[Any]:
         """Wait for the sums of all buckets, and begin the next round."""
@@ -256,12 +259,13 @@ class Overlap:
             self._plan(named)
 
     def _as_sent(self) -> bool:
-        """Whether the gradients are those that were sent."""
-        return all(
-            (None if x._grad is None else x._grad._array) is sent
-            for bucket, (held, _) in zip(self.buckets, self._sent, strict=True)
-            for x, sent in zip(bucket, held, strict=True)
-        )
+        """Whether the gradients are those that were sent, also in memory that others may reach."""
+        pairs = zip(self.buckets, self._sent, strict=True)
+        return all(_bytes(self._flat(bucket)) == sent for bucket, (sent, _) in pairs)
+
+
+def _bytes(array: Any) -> bytes:
+    return np.asarray(backend_of(array).to_numpy(array)).tobytes()
 
 
 _OVERLAPS: WeakKeyDictionary[Module, Overlap] = WeakKeyDictionary()

@@ -308,7 +308,11 @@ def moved(
     flat = library.ascontiguousarray(x).reshape(-1)
     # What only moves elements moves bytes, and complex numbers are summed by parts.
     flat = flat.view(np.uint8 if name in MOVING else _PARTS.get(dtype.name, dtype))
-    out = library.asarray(run(name, flat, root)).view(dtype).reshape(shape)
+    # Open MPI's sums of short integers saturate here and wrap there. A dtype's own always wraps.
+    short = library is np and name not in MOVING and dtype.kind in "iu" and dtype.itemsize < 4
+    out = library.asarray(run(name, flat.astype(np.int64) if short else flat, root))
+    out = out.astype(dtype) if short else out
+    out = out.view(dtype).reshape(shape)
     return library.divide(out, size, dtype=dtype) if op == "mean" else out
 
 

@@ -233,7 +233,10 @@ def reduce(x: Any, /, root: int = 0) -> Tensor:
 
 def _dtype(name: str, x: Any) -> Any:
     """The dtype of what is summed."""
-    dtype = dtype_of((x._array if isinstance(x, Tensor) else x).dtype)
+    array = x._array if isinstance(x, Tensor) else x
+    if not hasattr(array, "dtype"):
+        raise TypeError(f"{name} takes a Tensor or an array, and not {type(x).__name__}")
+    dtype = dtype_of(array.dtype)
     if dtype.kind == "bool":
         raise TypeError(f"{name} has no sum of bool; cast x to integers")
     return dtype
@@ -241,7 +244,9 @@ def _dtype(name: str, x: Any) -> Any:
 
 def _length(name: str, x: Any) -> int:
     """The length of the first axis."""
-    shape = x.shape
+    shape = getattr(x, "shape", None)
+    if shape is None:
+        raise TypeError(f"{name} takes a Tensor or an array, and not {type(x).__name__}")
     if not shape:
         raise ValueError(f"{name}: x has no axis; reshape it to shape (1,)")
     return int(shape[0])
