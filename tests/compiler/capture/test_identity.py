@@ -93,6 +93,26 @@ def test_a_tuple_that_is_given_and_replaced() -> None:
     assert run(wg.compile) == run(lambda f: f)
 
 
+@pytest.mark.parametrize("which", range(5))
+def test_a_tuple_that_is_given_and_stored(which: int) -> None:
+    def run(wrap: Callable[..., Any]) -> list[Any]:
+        held = SimpleNamespace(mine=_pairs()[which], listed=[_pairs()[which]])
+        given = [_pairs()[which] for _ in range(2)]
+
+        def f(x: Any, t: Any) -> Any:
+            y = x * (10 if t is held.mine else 1) + (2 if t is held.listed[0] else 0)
+            held.mine = held.listed[0] = t
+            return y
+
+        called, found = wrap(f), []
+        for at in (0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1):
+            found.append(called(wg.ones(2), given[at]).numpy().tolist())
+            found.append((held.mine is given[at], held.listed[0] is given[at]))
+        return found
+
+    assert run(wg.compile) == run(lambda f: f)
+
+
 def test_a_raw_array_that_is_given_twice(backend: Backend) -> None:
     x, y = (backend.from_numpy(np.asarray([1.0, 2.0])) for _ in range(2))
     compiled = wg.compile(lambda a, b: wg.asarray(a) * (2 if a is b else 3))

@@ -115,7 +115,7 @@ def _name(call: Any, i: int) -> str:
     return call.inputs[Ref("tensor", i)].name or "a Tensor"
 
 
-def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
+def place_effects(call: Any, arguments: Any) -> tuple[list[Effect], list[Any]]:
     """The changes of optimisers' state, numbers and tuples, and the places with another Tensor."""
     effects: list[Effect] = []
     values: list[Any] = []
@@ -146,12 +146,27 @@ def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
             continue
         if at.place.kind != "part":
             effects.append(_moved(call, Ref("place", i), at.place, now, values))
-    effects += _of_tuples(call, values)
+    effects += _of_tuples(call, values, _tuples_in(arguments))
     return effects, values
 
 
-def _of_tuples(call: Any, values: list[Any]) -> Iterator[Effect]:
-    """The changes of tuples: which are new, and which are others that there are."""
+def _tuples_in(arguments: Any) -> set[int]:
+    """The identities of the tuples that arguments are made of."""
+    found: set[int] = set()
+
+    def leaf(x: Any) -> bool:
+        found.update((id(x),) if isinstance(x, tuple) and x else ())
+        return whole(x)
+
+    tree_flatten(arguments, leaf)
+    return found
+
+
+def _of_tuples(call: Any, values: list[Any], given: set[int]) -> Iterator[Effect]:
+    """The changes of tuples: which are new, and which are others that there are.
+
+    ``given`` has those among the arguments, which the call has copies of.
+    """
     tuples = call.state.tuples
     before = {id(held): k for k, (_, held, _) in enumerate(tuples)}
     made: dict[int, int] = {}
@@ -171,6 +186,11 @@ def _of_tuples(call: Any, values: list[Any]) -> Iterator[Effect]:
         else:
             made[id(now)] = k
             own = [id(x) for x in found.values() if isinstance(x, tuple) and x]
+            if not given.isdisjoint(own):
+                raise TraceError(
+                    f"{place.name} gets a tuple that is an argument, or a part of one, in whose "
+                    "place a replay would put another one; store a new tuple of its parts"
+                )
             if not known.isdisjoint(own) or len({*own}) < len(own):
                 raise TraceError(
                     f"{place.name} gets a tuple, or a part, that is at another place, too, where a "

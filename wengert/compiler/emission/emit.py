@@ -20,7 +20,7 @@ from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.passes.blocks import Run, blocks
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, Kernel, form
-from wengert.compiler.passes.inplace import at_once, plainly, together, writable
+from wengert.compiler.passes.inplace import at_once, together, writable
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
@@ -150,8 +150,11 @@ class _Writer:
         self.speller = Speller(backend, self.names)
         self.known: dict[Value, str] = {}
         self.lines: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
+        runs = blocks(program) if library == "numpy" else []
+        #: The ranges of instructions that `at_once` calls, by first and last position.
+        self.joined = together(program.instructions, runs)
         #: The runs that are computed by blocks, by the position of their first instruction.
-        self.runs = {run.start: run for run in blocks(program)} if library == "numpy" else {}
+        self.runs = {run.start: run for run in runs}
         self.rows: dict[tuple[int, int], str] = {}  # the names of blocks' slices
 
     def source(self) -> str:
@@ -219,7 +222,7 @@ class _Writer:
         names = self._results()
         inline = _inline(self.program)
         ending = _last_uses(self.program, inline, self.runs.values())
-        joined = _with_runs(together(self.program.instructions), self.runs, self.program)
+        joined = self.joined
         kept = self._in_buffers()
         calls, end, alone = list[str](), 0, ""  # calls for `at_once`
         made: dict[str, Value] = {}  # the last result that they write to each name
@@ -383,17 +386,6 @@ def _spelled(call: str) -> str:
 def _several(step: Instruction, results: Mapping[str, Value]) -> Instruction:
     """An instruction that stands for several, with the results that are left of them."""
     return replace(step, results=tuple(results.values()), several=True)
-
-
-def _with_runs(joined: dict[int, int], runs: Mapping[int, Run], program: Program) -> dict[int, int]:
-    """The ranges that `at_once` calls, each with the whole runs that it has a part of."""
-    for start in list(joined):
-        for run in runs.values():
-            if run.start < start < run.stop and all(
-                map(plainly, program.instructions[run.start : start])
-            ):
-                joined[run.start] = joined.pop(start)
-    return joined
 
 
 def _last_uses(
