@@ -12,6 +12,7 @@ import pytest
 
 import wengert as wg
 from tests.compiler.interrupting import Interrupt, InterruptError
+from wengert.compiler import threads
 
 pytestmark = [
     pytest.mark.skipif(sys.gettrace() is not None, reason="a tracer is at work already"),
@@ -180,6 +181,7 @@ def test_interrupted_calls_leave_one_state_whole(
             assert weight._array.ctypes.data == where
         assert gc.get_threshold() == threshold, interrupt.where
         gc.collect()  # where the copy of a program is lost
+        assert not threads._lock._is_owned(), interrupt.where
         step(following if reached == [1] else x)
         assert alike(training.left(), after), interrupt.where
         return interrupt
