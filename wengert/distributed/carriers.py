@@ -204,9 +204,7 @@ def _check_dtype(mover: Mover, name: str, x: Any, host: Any = None) -> None:
     dtype = dtype_of(x.dtype).name
     held = (x if host is None else host).dtype.name
     if dtype != held or (name not in MOVING and dtype not in mover.summed):
-        raise TypeError(
-            f"{name}: {mover.library} carries no {dtype}; cast x to float32 or an integer"
-        )
+        raise TypeError(f"{name}: {mover.library} carries no {dtype}; cast x to float32 or int64")
 
 
 def ranks_of(ranks: list[int]) -> str:
