@@ -170,7 +170,7 @@ class Overlap:
         self._lock, self._weight = Lock(), 1.0
         self._handles: list[Any] = []
         #: Of each bucket that is on its way: what was sent, and what waits for the sum.
-        self._sent: list[tuple[bytes, Callable[[], Any]]] = []
+        self._sent: list[tuple[Any, Callable[[], Any]]] = []
         self._come: set[int] = set()  # the parameters whose gradients have come
         self._plan(named)
 
@@ -221,12 +221,12 @@ class Overlap:
 
     def _send(self, bucket: list[Tensor]) -> None:
         flat = self._flat(bucket)
-        self._sent.append((_bytes(flat), self._line.begin(flat)))
+        self._sent.append((flat, self._line.begin(flat)))
 
     @no_grad()
     def _flat(self, bucket: list[Tensor]) -> Any:
         """The weighted gradients of a bucket, in memory of their own."""
-        return ops.asarray(ops.concat(_gradients(bucket, self._weight)), copy=True)._array
+        return ops.concat(_gradients(bucket, self._weight))._array
 
     def _received(self) -> list[Any]:
         """Wait for the sums of all buckets, and begin the next round."""
@@ -261,7 +261,7 @@ class Overlap:
     def _as_sent(self) -> bool:
         """Whether the gradients are those that were sent, also in memory that others may reach."""
         pairs = zip(self.buckets, self._sent, strict=True)
-        return all(_bytes(self._flat(bucket)) == sent for bucket, (sent, _) in pairs)
+        return all(_bytes(self._flat(bucket)) == _bytes(sent) for bucket, (sent, _) in pairs)
 
 
 def _bytes(array: Any) -> bytes:

@@ -17,10 +17,10 @@ from wengert.backends import Backend, backend_of
 from wengert.backends.backend import placed
 from wengert.compiler.emission.kernels import fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
-from wengert.compiler.passes.blocks import Run, blocks
+from wengert.compiler.passes.blocks import Run, blocks, together
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, Kernel, form
-from wengert.compiler.passes.inplace import at_once, together, writable
+from wengert.compiler.passes.inplace import at_once, writable
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
@@ -151,10 +151,7 @@ class _Writer:
         self.known: dict[Value, str] = {}
         self.lines: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
         runs = blocks(program) if library == "numpy" else []
-        #: The ranges of instructions that `at_once` calls, by first and last position.
-        self.joined = together(program.instructions, runs)
-        #: The runs that are computed by blocks, by the position of their first instruction.
-        self.runs = {run.start: run for run in runs}
+        self.joined, self.runs = together(program.instructions, runs)
         self.rows: dict[tuple[int, int], str] = {}  # the names of blocks' slices
 
     def source(self) -> str:
@@ -222,7 +219,6 @@ class _Writer:
         names = self._results()
         inline = _inline(self.program)
         ending = _last_uses(self.program, inline, self.runs.values())
-        joined = self.joined
         kept = self._in_buffers()
         calls, end, alone = list[str](), 0, ""  # calls for `at_once`
         made: dict[str, Value] = {}  # the last result that they write to each name
@@ -239,7 +235,7 @@ class _Writer:
             if step.line is not None and step.line != before:
                 before = step.line
                 lines.append(comments.get(before) or comments.setdefault(before, _comment(before)))
-            gathered = i in joined or bool(calls)
+            gathered = i in self.joined or bool(calls)
             run = self.runs.get(i)
             out = None if step.out is None else self.known[step.out]
             if step.function is writable:
@@ -259,7 +255,7 @@ class _Writer:
                     {out: step.result},
                 )
             if gathered:
-                end = joined.get(i, end)
+                end = self.joined.get(i, end)
                 calls += body
                 made |= results
                 if end < (i + 1 if run is None else run.stop):

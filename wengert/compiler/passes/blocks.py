@@ -5,7 +5,7 @@ block while it is in the cache, and the arrays themselves once.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from wengert.compiler.passes.inplace import writable
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.program import Instruction, Program, Value
 
-__all__ = ["Run", "blocks"]
+__all__ = ["Run", "blocks", "together"]
 
 #: Bytes of a result from which calls are divided. Smaller arrays stay in a processor's last cache.
 LARGE: Final = 1 << 22
@@ -67,6 +67,45 @@ def blocks(program: Program) -> list[Run]:
     return found if open_ is None else [*found, *open_.run(len(program.instructions))]
 
 
+def together(
+    steps: Sequence[Instruction], runs: Iterable[Run]
+) -> tuple[dict[int, int], dict[int, Run]]:
+    """The ranges of instructions that `at_once` calls, by first and last position, and the runs.
+
+    One range from the first to the last instruction that writes in place, if all between run no
+    Python code; otherwise one range for each updated array. A run that is computed by blocks, so in
+    several calls, is in such a range as a whole if it writes in place. One that can't be is left
+    out. The others are returned by their first position.
+    """
+    found: dict[int, int] = {}
+    places = {x for step in steps if step.function is writable for x in step.results}
+    first: dict[Value, int] = {}
+    for i, step in enumerate(steps):
+        if step.out in places:
+            found[first.setdefault(step.out, i)] = i
+    if found:
+        start, end = min(found), max(found.values())
+        if all(map(_plainly, steps[start : end + 1])):
+            found = {start: end}
+    kept: dict[int, Run] = {}
+    for run in runs:
+        met = {at: end for at, end in found.items() if at < run.stop and run.start <= end}
+        if met:
+            start, end = min(run.start, *met), max(run.stop - 1, *met.values())
+            if not all(map(_plainly, steps[start : end + 1])):
+                continue
+            found = {at: end for at, end in found.items() if at not in met} | {start: end}
+        kept[run.start] = run
+    return {start: end for start, end in found.items() if start < end}, kept
+
+
+def _plainly(step: Instruction) -> bool:
+    """Whether a call is a ufunc's with ``out`` as its last positional operand."""
+    return (
+        step.out is not None and type(step.function) is np.ufunc and "out=" not in form(step).writes
+    )
+
+
 class _Memory:
     """Which memory values have: an array, or a view of a buffer, and the buffer."""
 
@@ -104,12 +143,10 @@ class _Open:
         self.start, self.shape = start, step.result.shape or ()
         self._size = step.result.dtype.itemsize
         self._memory = memory
-        self._written: dict[
-            Value, Value
-        ] = {}  # the place in each memory that results are written to
-        self._read: dict[
-            Value, set[Value | None]
-        ] = {}  # the places that are read; None for all of it
+        #: For each memory the place that results are written to.
+        self._written: dict[Value, Value] = {}
+        #: For each memory the places that are read; None for all of it.
+        self._read: dict[Value, set[Value | None]] = {}
 
     def takes(self, step: Instruction) -> bool:
         """Add an instruction, if it can be computed by blocks together with those before."""

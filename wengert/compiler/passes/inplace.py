@@ -21,7 +21,7 @@ from wengert.compiler.passes.forms import form
 from wengert.compiler.passes.liveness import Holders
 from wengert.compiler.program import Instruction, Value
 
-__all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "together", "writable"]
+__all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "writable"]
 
 #: The settings of `numpy.errstate` that raise no error.
 _QUIET: Final = {"ignore", "warn"}
@@ -76,43 +76,6 @@ def at_once(alone: Any, *calls: Any) -> None:
             LATE.append(error)
         else:
             break
-
-
-def together(steps: Sequence[Instruction], runs: list[Any]) -> dict[int, int]:
-    """The ranges of instructions that `at_once` calls, by first and last position.
-
-    One range from the first to the last instruction that writes in place, if all between run no
-    Python code; otherwise one range for each updated array. A run that is computed by blocks, so in
-    several calls, is in such a range as a whole if it writes in place. One that can't be is removed
-    from ``runs``.
-    """
-    found: dict[int, int] = {}
-    places = {x for step in steps if step.function is writable for x in step.results}
-    first: dict[Value, int] = {}
-    for i, step in enumerate(steps):
-        if step.out in places:
-            found[first.setdefault(step.out, i)] = i
-    if found:
-        start, end = min(found), max(found.values())
-        if all(map(_plainly, steps[start : end + 1])):
-            found = {start: end}
-    for run in [*runs]:
-        met = {at: end for at, end in found.items() if at < run.stop and run.start <= end}
-        if not met:
-            continue
-        start, end = min(run.start, *met), max(run.stop - 1, *met.values())
-        if not all(map(_plainly, steps[start : end + 1])):
-            runs.remove(run)
-            continue
-        found = {at: end for at, end in found.items() if at not in met} | {start: end}
-    return {start: end for start, end in found.items() if start < end}
-
-
-def _plainly(step: Instruction) -> bool:
-    """Whether a call is a ufunc's with ``out`` as its last positional operand."""
-    return (
-        step.out is not None and type(step.function) is np.ufunc and "out=" not in form(step).writes
-    )
 
 
 def _nothing_raises() -> bool:
