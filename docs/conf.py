@@ -1,7 +1,9 @@
 """Sphinx's settings, and the directives that document functions and their derivatives."""
 
+import os
 import re
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -50,6 +52,11 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
+# An error is shown by its message, and no traceback.
+settings = Path(tempfile.mkdtemp(), "profile_default", "ipython_kernel_config.py")
+settings.parent.mkdir()
+settings.write_text('get_config().InteractiveShell.xmode = "Minimal"', encoding="utf-8")
+os.environ["IPYTHONDIR"] = str(settings.parents[1])
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 # Prompts and results are not copied with the code.
 copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: "
