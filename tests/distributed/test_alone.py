@@ -54,7 +54,7 @@ def test_collectives_are_copies(backend: Backend) -> None:
 REFUSED = [
     (lambda: wd.all_reduce(wg.ones(2), "product"), ValueError, "op is 'sum', 'mean'"),
     (lambda: wd.all_reduce(wg.asarray([True])), TypeError, "no sum of bool"),
-    (lambda: wd.all_reduce(wg.asarray([1]), "mean"), TypeError, "the mean of int64"),
+    (lambda: wd.all_reduce(wg.asarray([1]), "mean"), TypeError, "a mean needs a floating"),
     (lambda: wd.all_gather(wg.asarray(1.0)), ValueError, "x has no axis"),
     (lambda: wd.broadcast(wg.ones(2), 1), ValueError, "root is a rank from 0 to 0"),
     (lambda: wd.reduce(wg.ones(2), -1), ValueError, "root is a rank from 0 to 0"),

@@ -243,7 +243,7 @@ def _elsewhere(
     there = list(_arrays(kind, (*arguments, *keywords.values())))
     numbers = {x.data.device_id for x in there}
     if len(numbers) > 1:
-        raise ValueError(f"arrays of the devices {sorted(numbers)} are not computed with together")
+        raise ValueError(f"an operation takes arrays of one device, not of {sorted(numbers)}")
     return there[0].device if numbers and here not in numbers else None
 
 

@@ -113,7 +113,7 @@ def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> T
     if op not in ("sum", "mean"):
         raise ValueError(f"all_reduce: op is 'sum', 'mean', 'max' or 'min', and not {op!r}")
     if op == "mean" and not dtype.inexact:
-        raise TypeError(f"all_reduce: the mean of {dtype.name} is none; cast x to a float")
+        raise TypeError(f"all_reduce: a mean needs a floating or complex dtype, not {dtype.name}")
     return _all_reduce(x, op=op)  # type: ignore[no-any-return]
 
 

@@ -397,7 +397,7 @@ def arange(
     given = start, step
     start, stop, step = (_number(value, "arange", int | float) for value in (start, stop, step))
     if not step:
-        raise ValueError("arange: step is not 0")
+        raise ValueError("arange: step can't be 0")
     wanted = default_dtype(0, start, stop, step) if dtype is None else as_dtype(dtype)
     if floating_tensors(*given):
         count = max(math.ceil((stop - start) / step), 0)

@@ -284,7 +284,7 @@ def one_hot(
     if not given.kind.endswith("integer"):
         raise TypeError(f"one_hot needs indices of an integer dtype, not {given.name}")
     if num_classes < 0:
-        raise ValueError(f"one_hot: num_classes is {num_classes}")
+        raise ValueError(f"one_hot: num_classes can't be negative, and is {num_classes}")
     at = as_axis(axis, ndim)
     x = wrapped(x)
     x = astype(x, "int64", copy=False)
