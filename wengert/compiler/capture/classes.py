@@ -121,7 +121,7 @@ def _class_attributes(walk: "Walk", cls: type, foreign: list[type]) -> None:
     walk.texts(cls, cls.__name__)
     for key, x in list(held.items()):
         spelled = "__annotations__" if key in _ANNOTATIONS else key
-        asked = spelled in walk.named.names or (id(cls), key) in walk.named.marks
+        asked = spelled in walk.named.names or (id(cls), spelled) in walk.named.marks
         if type(x).__name__ in ("member_descriptor", "_abc_data") or (
             key in _ABOUT_CLASSES and not asked
         ):
