@@ -72,7 +72,7 @@ def main() -> None:
         help=f"which to run: {', '.join(ROWS)}; all by default",
     )
     parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
-    parser.add_argument("--markdown", action="store_true", help="print what the README shows")
+    parser.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     parser.add_argument("--plot", metavar="PNG", help="also draw the steps of all models")
     commands = parser.add_subparsers(title="other benchmarks", metavar="COMMAND")
     for name, module, about in (

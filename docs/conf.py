@@ -37,7 +37,7 @@ extensions = [
     "myst_nb",
     "numpydoc",
 ]
-exclude_patterns = ["_build", "design", "libraries"]
+exclude_patterns = ["_build", "design", "libraries", "measured"]
 default_role = "py:obj"
 autodoc_default_options = {"members": True}
 autodoc_member_order = "groupwise"

@@ -211,6 +211,39 @@ def test_functions_as_code():
     assert function_code(square, "f") == (["f = lambda x: x * x"], "f")
 
 
+class Halved(wg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_methods_as_code():
+    """What a method needs is its class; an object's own cannot be written as code."""
+    assert function_code(Halved.apply, "f") == ([f"from {__name__} import Halved"], "Halved.apply")
+
+    class Local(Halved):
+        at = 0
+
+    assert function_code(Local.apply, "f") == (
+        ["class Local(Halved):", "    at = 0"],
+        "Local.apply",
+    )
+    lines, name = function_code(wg.nn.ReLU().forward, "f")
+    assert name == "f" and len(lines) == 1 and lines[0].startswith("f = ...  # ReLU.forward, line ")
+
+
+def test_a_function_that_is_given_by_its_apply_is_named_in_the_message():
+    with pytest.raises(
+        WrongGradientError, match=r"^Halved\.apply: the gradient is wrong"
+    ) as caught:
+        check_gradients(Halved.apply, ..., **NUMPY)
+    assert "gradcheck(Halved.apply, inputs" in str(caught.value)
+
+
 # -- misuse ----------------------------------------------------------------------------------------
 
 

@@ -214,8 +214,8 @@ class Comparison:
                 )
         error = kind(
             f"{cause}: d {problem.result_entry(row)} / d {problem.input_entry(column)}"
-            f"\n  numerical: {numerical[row, column]:.12g}"
-            f"\n  analytic:  {analytic[row, column]:.12g}"
+            f"\n  numerical: {numerical[row, column]:.12g}  (from differences of values)"
+            f"\n  analytic:  {analytic[row, column]:.12g}  (from the derivative)"
             f"\n{np.sum(wrong)} of {analytic.size} entries are wrong by more than "
             f"atol={tolerance.atol:g} + rtol={tolerance.rtol:g} * abs(numerical)"
         )
@@ -257,7 +257,8 @@ class Comparison:
                 if kind is WrongGradientError and cause:
                     raise kind(
                         f"{cause}: d {self.problem.result_entry(row)} along a random direction"
-                        f"\n  numerical: {found.value[row]:.12g}\n  analytic:  {given[row]:.12g}"
+                        f"\n  numerical: {found.value[row]:.12g}  (from differences of values)"
+                        f"\n  analytic:  {given[row]:.12g}  (from the derivative)"
                     )
 
     def _explain(self, jacobian: Reals, at: int, given: float, called: str) -> None:

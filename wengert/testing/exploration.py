@@ -91,8 +91,10 @@ class Exploration:
 
     @property
     def name(self) -> str:
-        """The function's name."""
-        return str(getattr(self.function, "__name__", type(self.function).__name__))
+        """The function's name, of a class's own method with that of the class."""
+        name = str(getattr(self.function, "__name__", type(self.function).__name__))
+        owner = getattr(self.function, "__self__", None)
+        return f"{owner.__name__}.{name}" if isinstance(owner, type) else name
 
     def example(self, drawn: tuple[Any, ...]) -> None:
         """Check what was drawn: a call, and whether its arrays are to lie apart in memory.

@@ -73,27 +73,38 @@ def function_code(function: Callable[..., Any], name: str) -> tuple[list[str], s
     own = str(getattr(function, "__name__", name))
     if getattr(ops, own, None) is function:
         return [], f"wg.{own}"
+    found = _imported(function)
+    if found:
+        return found
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, type):  # as the `apply` of a Function
+        lines, of = function_code(owner, name)
+        return lines, f"{of}.{own}"
+    called = own if own.isidentifier() else name
+    source = None if inspect.ismethod(function) else _source(function, called)
+    return (source, called) if source else (_named_only(function, name), name)
+
+
+def _imported(function: Callable[..., Any]) -> tuple[list[str], str] | None:
+    """The line that imports a function, and the expression that names it, if it can be imported."""
     module, qualified = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     home = sys.modules.get(module or "")
-    if home is not None and module not in (None, "__main__") and "<" not in qualified:
-        outermost = qualified.partition(".")[0]
-        found: Any = home
-        for part in qualified.split("."):
-            found = getattr(found, part, None)
-        if found is function or found == function:
-            return [f"from {module} import {outermost}"], qualified
-        if getattr(found, "function", None) is function:  # decorated: the name is the test's
-            return [f"from {module} import {outermost}"], f"{qualified}.function"
-    source = _source(function, own if own.isidentifier() else name)
-    return (
-        (source, own if own.isidentifier() else name)
-        if source
-        else (_named_only(function, name), name)
-    )
+    if home is None or module in (None, "__main__") or "<" in qualified:
+        return None
+    outermost = qualified.partition(".")[0]
+    found: Any = home
+    for part in qualified.split("."):
+        found = getattr(found, part, None)
+    line = [f"from {module} import {outermost}"]
+    if found is function or found == function:
+        return line, qualified
+    if getattr(found, "function", None) is function:  # decorated: the name is the test's
+        return line, f"{qualified}.function"
+    return None
 
 
 def _source(function: Callable[..., Any], name: str) -> list[str]:
-    """The definition of a function that cannot be imported, if it is found."""
+    """The definition of a function or class that cannot be imported, if it is found."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
@@ -102,7 +113,7 @@ def _source(function: Callable[..., Any], name: str) -> list[str]:
         found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
         return [f"{name} = {ast.unparse(found[0])}"] if len(found) == 1 else []
     definition = tree.body[0]
-    if not isinstance(definition, ast.FunctionDef):
+    if not isinstance(definition, ast.FunctionDef | ast.ClassDef):
         return []
     definition.decorator_list = []
     return ast.unparse(definition).splitlines()

@@ -54,7 +54,7 @@ def test_a_variable_of_an_enclosing_function() -> None:
 
         return inner, other
 
-    inner = next(c for c in outer.__code__.co_consts if hasattr(c, "co_names"))
+    inner = next(c for c in outer.__code__.co_consts if getattr(c, "co_name", "") == "inner")
     assert reads(inner).chains == {
         Chain("free", "box", ("scale",)),
         Chain("free", "other", ("scale",)),

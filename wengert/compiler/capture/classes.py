@@ -26,8 +26,12 @@ _ABOUT_CLASSES = frozenset(
         *("__dict__", "__doc__", "__firstlineno__", "__match_args__", "__module__"),
         *("__orig_bases__", "__parameters__", "__qualname__", "__slots__", "__weakref__"),
         *("__static_attributes__", "__replace__"),
+        *("__annotate_func__", "__annotations_cache__", "__classdictcell__"),
+        "__conditional_annotations__",
     }
 )
+#: Where Python 3.14 has what gives `__annotations__` when it is asked for, and what that gave.
+_ANNOTATIONS = frozenset({"__annotate_func__", "__annotations_cache__"})
 #: Methods that run when an object is made.
 _MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__", "__set_name__"})
 
@@ -116,7 +120,8 @@ def _class_attributes(walk: "Walk", cls: type, foreign: list[type]) -> None:
     walk.test("[*{}] != {}", held, [*held])
     walk.texts(cls, cls.__name__)
     for key, x in list(held.items()):
-        asked = key in walk.named.names or (id(cls), key) in walk.named.marks
+        spelled = "__annotations__" if key in _ANNOTATIONS else key
+        asked = spelled in walk.named.names or (id(cls), spelled) in walk.named.marks
         if type(x).__name__ in ("member_descriptor", "_abc_data") or (
             key in _ABOUT_CLASSES and not asked
         ):

@@ -268,8 +268,11 @@ def check_side_effects(call: Any) -> list[Any]:
         owner, key = change.owner, change.key
         if isinstance(owner, Tensor) and key in _OF_TENSORS:
             continue  # `tensor_effects` handles it
-        if change.key == "__annotations__" and change.before is Missing and change.now == {}:
-            continue  # Python 3.12 puts it on a class that is asked for it, as protocols do
+        if change.before is Missing and (
+            (change.key == "__annotations__" and change.now == {})
+            or change.key == "__annotations_cache__"
+        ):
+            continue  # Python puts it on a class that is asked for it, as protocols do
         owners = {id(owner), id(getattr(owner, "__dict__", None))}
         where = {(one, key) for one in owners}
         if not where.isdisjoint(values):

@@ -26,6 +26,9 @@ __all__ = ["ALONE", "CHANGED", "LATE", "at_once", "in_place", "writable"]
 #: The settings of `numpy.errstate` that raise no error.
 _QUIET: Final = {"ignore", "warn"}
 
+#: Where Python's own functions are that print warnings: the second since Python 3.14.
+_PRINTING: Final = {"warnings", "_py_warnings"}
+
 #: The last input of a program that writes in place: an array that has the reference count of one
 #: that nobody else refers to. `writable` stores in it whether anything is written in place.
 ALONE: Final = "alone"
@@ -83,7 +86,7 @@ def _nothing_raises() -> bool:
     return (
         _QUIET.issuperset(np.geterr().values())
         and not any(issubclass(RuntimeWarning, x[2]) for x in warnings.filters if x[0] == "error")
-        and warnings.showwarning.__module__ == warnings.formatwarning.__module__ == "warnings"
+        and {warnings.showwarning.__module__, warnings.formatwarning.__module__} <= _PRINTING
         and not getattr(sys.stderr, "closed", False)  # to which a warning can't be written
     )
 
