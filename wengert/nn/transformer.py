@@ -6,7 +6,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.nn import functional as F
-from wengert.nn.activations import Dropout
+from wengert.nn.dropout import Dropout
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.containers import ModuleList
 from wengert.nn.layers import Linear
