@@ -33,7 +33,6 @@ extensions = [
 ]
 exclude_patterns = ["_build", "design", "libraries"]
 default_role = "py:obj"
-autodoc_default_options = {"members": True}
 autodoc_member_order = "groupwise"
 autodoc_typehints = "none"
 add_module_names = False

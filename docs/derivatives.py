@@ -145,15 +145,22 @@ def backends(entry: Entry) -> str:
     return f":abbr:`all but {', '.join(entry.not_on)} ({reasons})`"
 
 
-#: The extensions' public modules, and where the primitives' names have no prefix.
-SPACES = ("wengert.linalg.", "wengert.fft.", "wengert.special.", "wengert.nn.functional.", "wengert.")
+#: The public modules whose functions have primitives, and how the conventions' table writes them.
+SPACES = {
+    "wengert.linalg": r"wg\.linalg\.",
+    "wengert.fft": r"wg\.fft\.",
+    "wengert.special": r"wg\.",
+    "wengert.nn.functional": r"F\.",
+    "wengert": r"wg\.",
+}
 
 
 def of_function(name: str) -> list[str]:
     """What is known of a public function's derivatives, as lines of text; nothing for others."""
-    public = next((space for space in SPACES if name.startswith(space)), "")
-    short = name.removeprefix(public)
-    primitive = primitive_of(public.rstrip("."), short) if public and "." not in short else None
+    public, _, short = name.rpartition(".")
+    if public not in SPACES:
+        return []
+    primitive = primitive_of(public, short)
     lines = []
     if primitive is not None and primitive.rules:
         first, higher, forward, is_complex = derivatives(
@@ -163,19 +170,12 @@ def of_function(name: str) -> list[str]:
             lines.append(f"In {', '.join(f'``{each}``' for each in primitive.rules)} alone.")
         lines.append(f"{sentence(first, higher, forward, is_complex)} {where(primitive)}".rstrip())
     for expression, point, gradient in conventions():
-        if re.search(rf"\b{SHORT.get(public, '-')}{re.escape(short)}\(", expression):
+        if re.search(rf"\b{SPACES[public]}{short}\(", expression):
             lines += ["", f"- At ``{point}`` the gradient of ``{expression}`` is ``{gradient}``."]
     known = {row.name: row.known[0] for row in KNOWN if row.known is not None}
-    if public in ("wengert.", "wengert.special.") and short in known:
+    if public in ("wengert", "wengert.special") and short in known:
         lines += ["", f"- Less exact at hard points: {known[short]}."]
     return lines
-
-
-#: How the conventions' table writes the public modules.
-SHORT = {
-    **{"wengert.": r"wg\.", "wengert.linalg.": r"wg\.linalg\."},
-    **{"wengert.special.": r"wg\.", "wengert.nn.functional.": r"F\."},
-}
 
 
 def sentence(first: str, higher: str, forward: str, is_complex: str) -> str:

@@ -1,4 +1,4 @@
-"""The reference: directives that list a family's functions, and what is added to their docstrings."""
+"""The reference: directives that list functions, and what is added to their docstrings."""
 
 import re
 from collections.abc import Iterator
@@ -16,14 +16,33 @@ from sphinx.util.docutils import SphinxDirective
 import wengert as wg
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 
-#: Methods of which users know enough by the class's own docstring, and those of an autodoc "Bases:".
+#: Methods of layers that say no more than the class's own docstring.
 QUIET = {"forward", "extra_repr"}
 #: How operators are written, by Python's names for them.
 SIGNS = {
-    **{"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%"},
-    **{"pow": "**", "matmul": "@", "and": "&", "or": "|", "xor": "^", "lshift": "<<"},
-    **{"rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="},
-    **{"neg": "-{}", "pos": "+{}", "abs": "abs({})", "invert": "~{}"},
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "matmul": "@",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lshift": "<<",
+    "rshift": ">>",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+    "neg": "-{}",
+    "pos": "+{}",
+    "abs": "abs({})",
+    "invert": "~{}",
 }
 
 
@@ -108,8 +127,8 @@ class Functions(SphinxDirective):
     def entry(self, one: Listed) -> list[str]:
         """The directive that documents a function or a class."""
         lines = [f".. auto{one.kind}:: {one.name}"]
-        if one.kind == "class" and "members" in self.options:
-            lines.append(f"   :members: {', '.join(self.options['members'])}")
+        if one.kind != "function":
+            lines.append(f"   :members: {', '.join(self.options.get('members', []))}")
         return [*lines, ""]
 
     def data(self, one: Listed) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import wengert as wg
+from wengert.backends import registry
 from wengert.nn import functional as F
 from wengert.ops.late import LATER
 from wengert.tape.families import Family
@@ -217,7 +218,8 @@ def examples() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("example", [*examples()])
-def test_examples(example: doctest.DocTest) -> None:
+def test_examples(example: doctest.DocTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "default", registry.default)  # one of them selects a backend
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     with wg.use_backend("numpy"):
         result = doctest.DocTestRunner(optionflags=flags).run(example)

@@ -18,7 +18,15 @@ TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
 
 
 class BackendError(RuntimeError):
-    """A backend is unknown, not installed or lacks a function, or arrays of two were mixed."""
+    """A backend is unknown, not installed or lacks a function, or arrays of two were mixed.
+
+    Examples
+    --------
+    >>> wg.set_backend("no_such_library")
+    Traceback (most recent call last):
+        ...
+    BackendError: set_backend('no_such_library'): there is no backend ...
+    """
 
 
 class MissingFunctionError(BackendError, AttributeError):

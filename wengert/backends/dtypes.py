@@ -28,6 +28,13 @@ class DType:
         Whether this is a complex type.
     host : str
         NumPy's dtype that holds its values: its own name, or float32 for those that NumPy lacks.
+
+    Examples
+    --------
+    >>> wg.float32.kind, wg.float32.itemsize
+    ('real floating', 4)
+    >>> wg.asarray([1.0, 2.0], dtype="float16").dtype is wg.float16
+    True
     """
 
     __slots__ = ("complex", "host", "inexact", "itemsize", "kind", "name")

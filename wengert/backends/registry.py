@@ -58,6 +58,13 @@ def get_backend(name: str | None = None) -> Backend:
     ------
     BackendError
         If no backend has that name, or its library is not installed.
+
+    Examples
+    --------
+    >>> wg.get_backend().name
+    'numpy'
+    >>> wg.get_backend("array_api_strict").name
+    'array_api_strict'
     """
     if name is None:
         return selection().backend
@@ -302,6 +309,12 @@ def set_backend(spec: str) -> None:
     BackendError
         If there is no such backend, its library is not installed, or it has no device to compute
         on. The selection stays.
+
+    Examples
+    --------
+    >>> wg.set_backend("numpy")
+    >>> wg.zeros(2).backend.name
+    'numpy'
     """
     global default
     default = _parse(spec, f"set_backend({spec!r})")
@@ -317,6 +330,13 @@ def use_backend(spec: str) -> Iterator[None]:
     ----------
     spec : str
         As for `set_backend`.
+
+    Examples
+    --------
+    >>> with wg.use_backend("array_api_strict"):
+    ...     x = wg.zeros(2)
+    >>> x.backend.name
+    'array_api_strict'
     """
     chosen = _parse(spec, f"use_backend({spec!r})")
     token = local_selection.set(chosen)

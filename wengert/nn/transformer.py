@@ -6,9 +6,9 @@ from typing import Any
 
 from wengert import ops
 from wengert.nn import functional as F
-from wengert.nn.dropout import Dropout
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.containers import ModuleList
+from wengert.nn.dropout import Dropout
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.normalisation import LayerNorm

@@ -195,7 +195,13 @@ Tensor
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array whose values are whatever was in memory."""
+    """Return an array whose values are whatever was in memory.
+
+    Examples
+    --------
+    >>> wg.empty((2, 3)).shape
+    (2, 3)
+    """
     return _filled("empty", (shape, *more), dtype, device, requires_grad)
 
 
@@ -203,7 +209,14 @@ def empty(
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones."""
+    """Return an array of ones.
+
+    Examples
+    --------
+    >>> wg.ones((2, 2))
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     return _filled("ones", (shape, *more), dtype, device, requires_grad)
 
 
@@ -211,7 +224,14 @@ def ones(
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros."""
+    """Return an array of zeros.
+
+    Examples
+    --------
+    >>> wg.zeros((2, 3), dtype=wg.int64)
+    tensor([[0, 0, 0],
+            [0, 0, 0]])
+    """
     return _filled("zeros", (shape, *more), dtype, device, requires_grad)
 
 
@@ -232,6 +252,14 @@ def full(
         The value. A Tensor of no axes gives its dtype, and the result is differentiable in it.
     dtype : dtype, optional
         By default what `asarray` gives ``fill_value``.
+
+    Examples
+    --------
+    >>> wg.full((2, 2), 7.0)
+    tensor([[7., 7.],
+            [7., 7.]])
+    >>> wg.grad(lambda value: wg.full((2, 2), value).sum())(7.0)
+    4.0
     """
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         lengths = as_lengths((shape,), "full")
@@ -306,7 +334,13 @@ def _like(
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array like ``x``, whose values are whatever was in memory."""
+    """Return an array like ``x``, whose values are whatever was in memory.
+
+    Examples
+    --------
+    >>> wg.empty_like(wg.ones((2, 3))).shape
+    (2, 3)
+    """
     return _like("empty", x, (), dtype, device, requires_grad)
 
 
@@ -314,7 +348,13 @@ def empty_like(
 def ones_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones like ``x``."""
+    """Return an array of ones like ``x``.
+
+    Examples
+    --------
+    >>> wg.ones_like(wg.asarray([3, 4]))
+    tensor([1, 1])
+    """
     return _like("ones", x, (), dtype, device, requires_grad)
 
 
@@ -322,7 +362,13 @@ def ones_like(
 def zeros_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros like ``x``."""
+    """Return an array of zeros like ``x``.
+
+    Examples
+    --------
+    >>> wg.zeros_like(wg.asarray([[1.0, 2.0]]))
+    tensor([[0., 0.]])
+    """
     return _like("zeros", x, (), dtype, device, requires_grad)
 
 
@@ -342,6 +388,11 @@ def full_like(
     ----------
     fill_value : bool, int, float, complex, or Tensor
         The value. The result is differentiable in a Tensor, which has no axes.
+
+    Examples
+    --------
+    >>> wg.full_like(wg.zeros(3), 2.5)
+    tensor([2.5000, 2.5000, 2.5000])
     """
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         x = wrapped(x)
@@ -387,6 +438,15 @@ def arange(
     dtype : dtype, optional
         By default int64 for integers, the dtype of floating Tensors, and the default floating
         dtype otherwise.
+
+    Examples
+    --------
+    >>> wg.arange(5)
+    tensor([0, 1, 2, 3, 4])
+    >>> wg.arange(1.0, 2.0, 0.25)
+    tensor([1.0000, 1.2500, 1.5000, 1.7500])
+    >>> wg.grad(lambda step: wg.arange(0, 3, step).sum())(1.0)  # of 0 + step + 2 step
+    3.0
     """
     backend, where = new_device(device)
     if stop is None:
@@ -437,6 +497,13 @@ def linspace(
         complex one of its precision.
     endpoint : bool
         Whether ``stop`` is the last number.
+
+    Examples
+    --------
+    >>> wg.linspace(0.0, 1.0, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    >>> wg.grad(lambda stop: wg.linspace(0.0, stop, 5).sum())(1.0)
+    2.5
     """
     backend, where = new_device(device)
     tensors = floating_tensors(start, stop)
@@ -481,6 +548,15 @@ def eye(
         Its shape; square by default.
     k : int
         Which diagonal: positive above the main one, negative below.
+
+    Examples
+    --------
+    >>> wg.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    >>> wg.eye(2, 3, k=1)
+    tensor([[0., 1., 0.],
+            [0., 0., 1.]])
     """
     backend, where = new_device(device)
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
@@ -535,13 +611,29 @@ Tensor
 
 @takes("x", family=_TRIANGLE(which="last"))
 def tril(x: Any, /, k: int = 0) -> Tensor:
-    """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal."""
+    """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
+
+    Examples
+    --------
+    >>> wg.tril(wg.ones((3, 3)))
+    tensor([[1., 0., 0.],
+            [1., 1., 0.],
+            [1., 1., 1.]])
+    """
     return _tril(x, k=_diagonal(x, k, "tril"))
 
 
 @takes("x", family=_TRIANGLE(which="first"))
 def triu(x: Any, /, k: int = 0) -> Tensor:
-    """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal."""
+    """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
+
+    Examples
+    --------
+    >>> wg.triu(wg.ones((3, 3)), k=1)
+    tensor([[0., 1., 1.],
+            [0., 0., 1.],
+            [0., 0., 0.]])
+    """
     return _triu(x, k=_diagonal(x, k, "triu"))
 
 
@@ -590,6 +682,16 @@ def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor
     -------
     tuple of Tensor
         One for each array, all of one shape.
+
+    Examples
+    --------
+    >>> x, y = wg.meshgrid(wg.arange(3), wg.arange(2))
+    >>> x
+    tensor([[0, 1, 2],
+            [0, 1, 2]])
+    >>> y
+    tensor([[0, 0, 0],
+            [1, 1, 1]])
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', and not {indexing!r}")

@@ -141,6 +141,22 @@ class Function:
     ``jvp``, which forward mode needs, takes a tangent for each argument, None for those that are
     not floating Tensors, and returns that of each result. Tensors inside of lists or dictionaries
     are constants.
+
+    Examples
+    --------
+    >>> class Cube(wg.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 3 * x * x * g
+    >>> wg.grad(Cube.apply)(2.0)
+    12.0
+    >>> wg.grad(wg.grad(Cube.apply))(2.0)
+    12.0
     """
 
     @staticmethod
@@ -584,6 +600,19 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     ------
     RuntimeError
         When a second derivative through the function is computed.
+
+    Examples
+    --------
+    >>> class Double(wg.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     @wg.autograd.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    >>> wg.grad(Double.apply)(1.0)
+    2.0
     """
 
     @wraps(backward)

@@ -41,6 +41,15 @@ class Node:
         The Tensor whose ``.grad`` takes this node's cotangent: a leaf, or one that retains it.
     extra : Extra
         Set on the nodes that `wengert.tape.hooks.Hooked` is the class of, and on no others.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> y = wg.exp(x)
+    >>> y.grad_fn.name()
+    'ExpBackward0'
+    >>> y.grad_fn(wg.tensor(1.0))  # one step of the chain rule
+    tensor(7.3891, grad_fn=<MulBackward0>)
     """
 
     __slots__ = (

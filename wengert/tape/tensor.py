@@ -50,6 +50,16 @@ class Tensor(Methods):
         If ``array`` is not an array.
     RuntimeError
         If it should require grad and is neither floating nor complex.
+
+    Examples
+    --------
+    >>> x = wg.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = (x**2).sum()
+    >>> y
+    tensor(5., grad_fn=<SumBackward0>)
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
     """
 
     __slots__ = ("__weakref__", "_array", "_grad", "_node", "_shown")
