@@ -110,7 +110,15 @@ _known: defaultdict[type, dict[Any, DType]] = defaultdict(dict)
 
 
 def dtype_of(raw: Any) -> DType:
-    """Return Wengert's dtype for a library's own dtype object, found by its name."""
+    """Return Wengert's dtype for a library's own dtype object, found by its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.backends import dtype_of
+    >>> dtype_of(np.dtype("float32"))
+    wengert.float32
+    """
     try:
         return _known[type(raw)][raw]
     except KeyError:
@@ -140,6 +148,13 @@ def as_dtype(spec: Any) -> DType:
     ------
     TypeError
         If ``spec`` names no data type of the standard.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.backends import as_dtype
+    >>> as_dtype("float32"), as_dtype(np.int8)
+    (wengert.float32, wengert.int8)
     """
     if isinstance(spec, DType):
         return spec

@@ -38,14 +38,28 @@ _loaded: dict[str, Backend] = {}
 
 
 def builtin_backends() -> dict[str, bool]:
-    """The built-in backends by name, and whether the library of each is installed."""
+    """The built-in backends by name, and whether the library of each is installed.
+
+    Examples
+    --------
+    >>> from wengert.backends import builtin_backends
+    >>> builtin_backends()["numpy"]  # whether it is installed
+    True
+    """
     from importlib.util import find_spec  # as for entry points, below
 
     return {name: find_spec(name) is not None for name in KNOWN if name not in PARTIAL}
 
 
 def plugin_backends() -> dict[str, Any]:
-    """Entry points of the group ``wengert.backends``, by name."""
+    """Entry points of the group ``wengert.backends``, by name.
+
+    Examples
+    --------
+    >>> from wengert.backends import plugin_backends
+    >>> "numpy" in plugin_backends()  # built in
+    False
+    """
     from importlib.metadata import entry_points  # costs milliseconds, and most never need it
 
     return {point.name: point for point in entry_points(group="wengert.backends")}
@@ -223,6 +237,13 @@ def backend_of(array: Any) -> Backend:
     ------
     TypeError
         If ``array`` is no array of a known library and does not name its namespace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.backends import backend_of
+    >>> backend_of(np.ones(2)).name
+    'numpy'
     """
     kind = type(array)
     try:
@@ -245,7 +266,14 @@ def backend_of(array: Any) -> Backend:
 
 
 class Selection(NamedTuple):
-    """Where new arrays are made."""
+    """Where new arrays are made.
+
+    Examples
+    --------
+    >>> from wengert.backends import selection
+    >>> selection().backend.name, selection().device
+    ('numpy', None)
+    """
 
     backend: Backend
     device: Any
@@ -257,6 +285,12 @@ def target_device(array: Any, device: Any) -> Any:
 
     A `Selection` names the device beside another array. An array that is with that one already
     stays as it is, however either is spread over several devices.
+
+    Examples
+    --------
+    >>> from wengert.backends import target_device
+    >>> target_device(wg.ones(2).array, "cpu")
+    'cpu'
     """
     backend = backend_of(array)
     if not isinstance(device, Selection):
@@ -271,7 +305,15 @@ local_selection: ContextVar[Selection | None] = ContextVar("wengert_backend", de
 
 
 def selection() -> Selection:
-    """Return the backend and device on which new arrays are made, and why."""
+    """Return the backend and device on which new arrays are made, and why.
+
+    Examples
+    --------
+    >>> from wengert.backends import selection
+    >>> with wg.use_backend("array_api_strict"):
+    ...     selection().backend.name
+    'array_api_strict'
+    """
     global default
     chosen = local_selection.get() or default
     if chosen is None:

@@ -188,7 +188,16 @@ class Leaf(Node):
 
 
 class AccumulateGrad(Leaf):
-    """The node of a leaf: its cotangent is added to the leaf's ``.grad``."""
+    """The node of a leaf: its cotangent is added to the leaf's ``.grad``.
+
+    Examples
+    --------
+    >>> x = wg.tensor(3.0, requires_grad=True)
+    >>> y = x * x
+    >>> leaf, _ = y.grad_fn.next_functions[0]
+    >>> leaf.name(), leaf.variable is x
+    ('AccumulateGrad', True)
+    """
 
     __slots__ = ()
 

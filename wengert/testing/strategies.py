@@ -68,6 +68,13 @@ def reals(
         at least 32 steps.
     special : sequence of float
         Values that are drawn as well, off the grid or out of bounds (``0.0``, ``math.inf``).
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> 1.0 < find(ws.reals(1.0, 3.0), lambda x: x > 1) <= 3.0
+    True
     """
     if not low <= high:
         raise ValueError(f"there is no number from {low} to {high}")
@@ -89,12 +96,28 @@ def reals(
 
 
 def complexes(real: Strategy, imaginary: Strategy | None = None) -> Strategy:
-    """Complex numbers with parts from the given strategies, the same for both by default."""
+    """Complex numbers with parts from the given strategies, the same for both by default.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.complexes(ws.reals(-1, 1)), lambda z: True)
+    0j
+    """
     return st.builds(complex, real, real if imaginary is None else imaginary)
 
 
 def integers(low: int, high: int) -> Strategy:
-    """Integers from ``low`` to ``high``, both included: elements of index arrays."""
+    """Integers from ``low`` to ``high``, both included: elements of index arrays.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.integers(2, 5), lambda n: n > 3)
+    4
+    """
     return st.integers(low, high)
 
 
@@ -109,6 +132,13 @@ def dtypes(
         Which kinds.
     backend : str, optional
         Name of a backend; the selected one by default.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.dtypes(), lambda dtype: dtype.complex)
+    wengert.complex64
     """
 
     def has(dtype: DType) -> bool:
@@ -126,7 +156,15 @@ def dtypes(
 def shapes(
     *, min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: int = 3
 ) -> Strategy:
-    """Shapes, with axes of length 0 and 1 among them."""
+    """Shapes, with axes of length 0 and 1 among them.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> len(find(ws.shapes(min_dims=2), lambda shape: True))
+    2
+    """
     return _xps.array_shapes(
         min_dims=min_dims, max_dims=max_dims, min_side=min_side, max_side=max_side
     )
@@ -160,6 +198,14 @@ def arrays(
         Kinks and poles that no value comes near to.
     special : sequence of float
         Values that come often, wherever they are.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.arrays("float64", (2, 2)), lambda x: True)  # the simplest
+    array([[0., 0.],
+           [0., 0.]])
     """
     given: dict[str, Any] = {
         "elements": elements,
@@ -210,6 +256,14 @@ def tensors(
         Name of the backend that holds them; the one selected when they are drawn by default.
     **choices
         ``elements``, ``unique``, ``domain``, ``away_from`` and ``special``, as for `arrays`.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> x = find(ws.tensors("float64", (3,), requires_grad=True), lambda x: True)
+    >>> x.shape, x.requires_grad
+    ((3,), True)
     """
     if isinstance(dtype, st.SearchStrategy):
         return dtype.flatmap(
@@ -238,7 +292,16 @@ def _tensor(
 def broadcastable(
     count: int, *, max_dims: int = 3, min_side: int = 0, max_side: int = 3
 ) -> Strategy:
-    """Tuples of ``count`` shapes that broadcast together."""
+    """Tuples of ``count`` shapes that broadcast together.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> x, y = find(ws.broadcastable(2), lambda shapes: shapes[0] != shapes[1])
+    >>> len(wg.broadcast_shapes(x, y)) <= 3
+    True
+    """
     return _xps.mutually_broadcastable_shapes(
         count, max_dims=max_dims, min_side=min_side, max_side=max_side
     ).map(lambda drawn: drawn.input_shapes)
@@ -278,6 +341,14 @@ def matrices(
         The number of rows; from 1 to 3 by default.
     stack : tuple or strategy
         Shape of the axes before the last two.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> x = find(ws.matrices("symmetric", side=2), lambda x: x[0, 1] > 0)
+    >>> bool((x == x.T).all())
+    True
     """
     if kind not in _KINDS:
         raise ValueError(f"there are no matrices of the kind {kind!r}; there are: {_KINDS}")
@@ -310,7 +381,15 @@ _KINDS: Final = (
 
 
 def axis(ndim: int) -> Strategy:
-    """An axis of an array of ``ndim`` axes, counted from either end."""
+    """An axis of an array of ``ndim`` axes, counted from either end.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.axis(3), lambda axis: axis > 1)
+    2
+    """
     return st.integers(-ndim, ndim - 1)
 
 
@@ -325,6 +404,13 @@ def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
         Whether None, for all axes, is among them.
     min_size : int
         Of the tuples.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.axes(3), lambda axes: isinstance(axes, tuple) and len(axes) == 2)
+    (0, 1)
     """
     choices = [st.none()] if none else []
     if ndim:
@@ -346,6 +432,13 @@ def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) ->
         Of the array.
     arrays_too : bool
         Whether arrays are among the keys.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.index_keys((2, 3)), lambda key: isinstance(key, tuple) and len(key) == 2)
+    (0, 0)
     """
     if not arrays_too or not shape or 0 in shape or draw(st.booleans()):
         return draw(_xps.indices(shape, allow_newaxis=True))
