@@ -2,13 +2,14 @@
 
 import re
 import sys
-from functools import cache
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from conventions import conventions
 
 from tests.ops.cases import Entry
 from tests.ops.points.several import COMPLEX_LINES, LINES
@@ -40,6 +41,7 @@ CHAPTERS = {
 #: Where else there are functions and classes with parameters that are declared.
 MORE_CHAPTERS = {
     "Creation": ("wengert", "wengert.ops.creation"),
+    "Triangles and grids": ("wengert", "wengert.ops.grids"),
     "Conversion": ("wengert", "wengert.ops.conversion"),
     "Data types": ("wengert", "wengert.ops.data_type"),
     "Limits of data types": ("wengert", "wengert.ops.limits"),
@@ -199,17 +201,6 @@ def where(primitive: Primitive) -> str:
         inputs = ", ".join(f"``{each}``" for each in name.split())
         parts.append(said if len(primitive.inputs) == 1 else f"in {inputs} {said}")
     return f"Smooth {'; '.join(parts)}." if parts else ""
-
-
-@cache
-def conventions() -> list[tuple[str, str, str]]:
-    """The rows of the page of conventions: an expression, a point, and the gradient there."""
-    page = Path(__file__).with_name("conventions.rst").read_text(encoding="utf-8")
-    table = page.partition(":name: conventions-table")[2].partition("\nA caution")[0]
-    rows = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", table)
-    if len(rows) != table.count("    * - ") - 1:  # less the heading
-        raise ValueError("a row of the table of conventions can't be read")
-    return rows
 
 
 def parameter_tables() -> list[str]:

@@ -1,16 +1,15 @@
 """The reference: directives that list functions, and what is added to their docstrings."""
 
 import re
-from collections.abc import Iterator
-from importlib import import_module
 from inspect import getdoc
-from types import ModuleType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from derivatives import of_function
 from docutils import nodes
 from docutils.statemachine import StringList
+from listing import Listed, is_function, listed, members, summary
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
 import wengert as wg
@@ -44,46 +43,6 @@ SIGNS = {
     "abs": "abs({})",
     "invert": "~{}",
 }
-
-
-class Listed(NamedTuple):
-    """A name of the reference, under which users find it, and what it is the name of."""
-
-    name: str
-    found: Any
-
-    @property
-    def kind(self) -> str:
-        """The object's type as Sphinx calls it."""
-        if isinstance(self.found, type):
-            return "exception" if issubclass(self.found, Exception) else "class"
-        return "function" if callable(self.found) else "data"
-
-
-def module(name: str) -> Any:
-    """A module by the name that users write, which may be that of an attribute."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError:
-        home, _, attribute = name.rpartition(".")
-        return getattr(module(home), attribute)
-
-
-def listed(public: str, chapter: str, options: dict[str, list[str]]) -> Iterator[Listed]:
-    """What ``.. functions::`` documents for its arguments and options."""
-    home = module(chapter)
-    for name in options.get("names") or home.__all__:
-        found = getattr(home, name)
-        if isinstance(found, ModuleType):
-            continue
-        of = getattr(found, "__module__", "").rpartition(".")[2]
-        if of in options.get("of", [of]) and name not in options.get("without", []):
-            yield Listed(f"{public}.{name}", found)
-
-
-def summary(found: Any) -> str:
-    """The first line of a docstring, which the tests hold to one sentence."""
-    return (getdoc(found) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def summaries(rows: list[tuple[str, str]]) -> list[str]:
@@ -128,7 +87,8 @@ class Functions(SphinxDirective):
         """The directive that documents a function or a class."""
         lines = [f".. auto{one.kind}:: {one.name}"]
         if one.kind != "function":
-            lines.append(f"   :members: {', '.join(self.options.get('members', []))}")
+            members = [name for name in self.options.get("members", []) if hasattr(one.found, name)]
+            lines.append(f"   :members: {', '.join(members)}")
         return [*lines, ""]
 
     def data(self, one: Listed) -> list[str]:
@@ -163,24 +123,6 @@ class Members(SphinxDirective):
         lines = StringList([*summaries(rows), *own], source="wengert.Tensor")
         self.state.nested_parse(lines, self.content_offset, section)
         return section.children
-
-
-def members(options: dict[str, list[str]]) -> list[str]:
-    """The names that ``.. members::`` lists for its options."""
-    if "names" in options:
-        return options["names"]
-    public = sorted(name for name in dir(wg.zeros(())) if name[0] != "_")
-    return [name for name in public if is_function(name) and home_of(name) in options["of"]]
-
-
-def home_of(name: str) -> str:
-    """The last part of the name of the module that defines a method."""
-    return str(getattr(wg.Tensor, name).__module__).rpartition(".")[2]
-
-
-def is_function(name: str) -> bool:
-    """Whether a method is the function of its name."""
-    return name in wg.__all__ and getattr(wg.Tensor, name) is getattr(wg, name)
 
 
 class Operators(SphinxDirective):
@@ -226,11 +168,27 @@ def add_derivatives(
         lines[at:at] = [".. rubric:: Derivatives", "", *said, ""]
 
 
+def source(app: Sphinx, name: str) -> tuple[str, dict[str, tuple[str, int, int]]] | None:
+    """A module's source and what it defines, with the other names that functions have."""
+    if not name.startswith("wengert.ops."):
+        return None
+    analyzer = ModuleAnalyzer.for_module(name)
+    analyzer.analyze()
+    tags = dict(analyzer.tags)
+    for space in (wg.special, wg.nn.functional):
+        for each in space.__all__:
+            function = getattr(space, each)
+            if getattr(function, "__module__", None) == name and function.__name__ in tags:
+                tags[each] = tags[function.__name__]
+    return analyzer.code, tags
+
+
 def setup(app: Sphinx) -> None:
     """Register them."""
     app.add_directive("functions", Functions)
     app.add_directive("members", Members)
     app.add_directive("operators", Operators)
+    app.connect("viewcode-find-source", source)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-signature", without_wrong)
     app.connect("autodoc-process-docstring", add_derivatives, priority=900)

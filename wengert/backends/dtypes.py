@@ -112,6 +112,16 @@ _known: defaultdict[type, dict[Any, DType]] = defaultdict(dict)
 def dtype_of(raw: Any) -> DType:
     """Return Wengert's dtype for a library's own dtype object, found by its name.
 
+    Parameters
+    ----------
+    raw : dtype
+        Of an array library.
+
+    Returns
+    -------
+    DType
+        The one object for that type.
+
     Examples
     --------
     >>> import numpy as np
@@ -143,6 +153,11 @@ def as_dtype(spec: Any) -> DType:
         ``wg.float32``, ``"float32"``, ``np.float32``, ``np.dtype("f4")``, ``torch.float32``, or
         Python's ``bool``, ``int``, ``float``, ``complex``. The Python types mean bool, int64,
         float64 and complex128, as in NumPy.
+
+    Returns
+    -------
+    DType
+        The one object for that type.
 
     Raises
     ------

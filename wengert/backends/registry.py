@@ -40,6 +40,11 @@ _loaded: dict[str, Backend] = {}
 def builtin_backends() -> dict[str, bool]:
     """The built-in backends by name, and whether the library of each is installed.
 
+    Returns
+    -------
+    dict of str to bool
+        The libraries are looked for, and not imported.
+
     Examples
     --------
     >>> from wengert.backends import builtin_backends
@@ -54,6 +59,11 @@ def builtin_backends() -> dict[str, bool]:
 def plugin_backends() -> dict[str, Any]:
     """Entry points of the group ``wengert.backends``, by name.
 
+    Returns
+    -------
+    dict of str to EntryPoint
+        Of the packages that are installed.
+
     Examples
     --------
     >>> from wengert.backends import plugin_backends
@@ -67,6 +77,16 @@ def plugin_backends() -> dict[str, Any]:
 
 def get_backend(name: str | None = None) -> Backend:
     """Return a backend by its name; without one, the backend that is selected now.
+
+    Parameters
+    ----------
+    name : str, optional
+        ``"numpy"``, or the module of a library's Array API namespace.
+
+    Returns
+    -------
+    Backend
+        The same object for one name.
 
     Raises
     ------
@@ -233,6 +253,16 @@ def placed_by(operands: Iterable[Any], function: Any) -> Any:
 def backend_of(array: Any) -> Backend:
     """Return the backend whose array ``array`` is.
 
+    Parameters
+    ----------
+    array : array
+        Raw: of an array library.
+
+    Returns
+    -------
+    Backend
+        That of the array's type.
+
     Raises
     ------
     TypeError
@@ -286,6 +316,18 @@ def target_device(array: Any, device: Any) -> Any:
     A `Selection` names the device beside another array. An array that is with that one already
     stays as it is, however either is spread over several devices.
 
+    Parameters
+    ----------
+    array : array
+        Raw.
+    device : device, str or Selection
+        Where it is to go.
+
+    Returns
+    -------
+    device
+        As the array's library has it.
+
     Examples
     --------
     >>> from wengert.backends import target_device
@@ -306,6 +348,11 @@ local_selection: ContextVar[Selection | None] = ContextVar("wengert_backend", de
 
 def selection() -> Selection:
     """Return the backend and device on which new arrays are made, and why.
+
+    Returns
+    -------
+    Selection
+        The backend, the device (None where the library decides) and the reason.
 
     Examples
     --------

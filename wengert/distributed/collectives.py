@@ -235,7 +235,7 @@ def broadcast(x: Any, /, root: int = 0) -> Tensor:
         x="Of the same shape and dtype on all processes; not of bool.",
         result="Of the shape and dtype of ``x``.",
         source=(
-            "MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves "
+            "MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves\n"
             "open what the other processes get."
         ),
     ),

@@ -208,6 +208,11 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     param : float, optional
         The slope :math:`s` of ``"leaky_relu"``; 0.01 by default.
 
+    Returns
+    -------
+    float
+        For the initialisers' ``gain``.
+
     Raises
     ------
     ValueError

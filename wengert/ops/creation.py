@@ -4,9 +4,8 @@ Those from data that there is already are in `wengert.ops.conversion`.
 """
 
 import math
-from collections.abc import Callable
 from operator import index
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from wengert.backends import (
     namespaces,
     selection,
 )
-from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import number, raw_array, shape_of
 from wengert.ops.data_type import (
@@ -33,7 +31,6 @@ from wengert.ops.data_type import (
 )
 from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
-from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_range, default_complex_dtype
 from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
 
@@ -45,11 +42,8 @@ __all__ = [
     "full",
     "full_like",
     "linspace",
-    "meshgrid",
     "ones",
     "ones_like",
-    "tril",
-    "triu",
     "zeros",
     "zeros_like",
 ]
@@ -98,7 +92,8 @@ def as_lengths(size: tuple[Any, ...], function: str) -> tuple[int, ...]:
     return shape
 
 
-def _whole(value: Any, function: str, name: str) -> int:
+def whole(value: Any, function: str, name: str) -> int:
+    """An option that is an integer; an error that names it if it is something else."""
     try:
         return index(value)
     except TypeError:
@@ -507,7 +502,7 @@ def linspace(
     """
     backend, where = new_device(device)
     tensors = floating_tensors(start, stop)
-    num = _whole(num, "linspace", "num")
+    num = whole(num, "linspace", "num")
     if num < 0:
         raise ValueError(f"linspace: num can't be negative, and is {num}")
     if tensors:
@@ -562,144 +557,6 @@ def eye(
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
     rows, columns = as_lengths((n_rows, n_rows if n_cols is None else n_cols), "eye")
     array = backend.namespace.eye(
-        rows, columns, k=_whole(k, "eye", "k"), dtype=backend.raw_dtype(wanted), device=where
+        rows, columns, k=whole(k, "eye", "k"), dtype=backend.raw_dtype(wanted), device=where
     )
     return leaf(array, requires_grad)
-
-
-# -- parts and grids -----------------------------------------------------------------------------
-
-
-def _triangle(name: str) -> Callable[..., Tensor]:
-    primitive = Primitive(
-        name,
-        ["x"],
-        {"x": lambda xp, g, k: getattr(xp, name)(g, k=k)},
-        kind="linear",
-        batch=as_it_is,
-    )
-    return primitive.bind
-
-
-_tril, _triu = _triangle("tril"), _triangle("triu")
-
-
-def _diagonal(x: Any, k: Any, function: str) -> int:
-    shape = tuple(shape_of(x))
-    if len(shape) < 2:
-        raise ValueError(f"{function} needs two axes at least, and the shape is {shape}")
-    return _whole(k, function, "k")
-
-
-_TRIANGLE = standard(
-    "creation functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of shape ``(..., m, n)``.
-k : int
-    Which diagonal is the $which one kept: positive above the main one, negative below.
-
-Returns
--------
-Tensor
-    Of the shape and dtype of ``x``.
-""",
-)
-
-
-@takes("x", family=_TRIANGLE(which="last"))
-def tril(x: Any, /, k: int = 0) -> Tensor:
-    """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
-
-    Examples
-    --------
-    >>> wg.tril(wg.ones((3, 3)))
-    tensor([[1., 0., 0.],
-            [1., 1., 0.],
-            [1., 1., 1.]])
-    """
-    return _tril(x, k=_diagonal(x, k, "tril"))
-
-
-@takes("x", family=_TRIANGLE(which="first"))
-def triu(x: Any, /, k: int = 0) -> Tensor:
-    """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
-
-    Examples
-    --------
-    >>> wg.triu(wg.ones((3, 3)), k=1)
-    tensor([[0., 1., 1.],
-            [0., 0., 1.],
-            [0., 0., 0.]])
-    """
-    return _triu(x, k=_diagonal(x, k, "triu"))
-
-
-def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
-    own = {0: 1, 1: 0}.get(index, index) if indexing == "xy" and len(g) > 1 else index
-    return xp.sum(g[index], axis=tuple(i for i in range(len(g)) if i != own))
-
-
-def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
-    lengths = [x.shape[-1] for x in arrays]
-    order = list(range(len(arrays)))
-    if indexing == "xy" and len(order) > 1:
-        order[:2] = 1, 0
-    shape = tuple([lengths[i] for i in order])
-    grids = []
-    for i in range(len(arrays)):
-        x = call.spread(i)
-        x = call.xp.reshape(x, (x.shape[0], *[lengths[j] if j == i else 1 for j in order]))
-        grids.append(call.xp.broadcast_to(x, (x.shape[0], *shape)))
-    return tuple(grids)
-
-
-_meshgrid = Primitive(
-    "meshgrid",
-    ["*arrays"],
-    {"arrays": _meshgrid_rule},
-    kind="structural",
-    several=True,
-    view=None,
-    batch=_meshgrid_batch,
-)
-
-
-@takes("arrays", family=standard("creation functions"))
-def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
-    """Return coordinate matrices of coordinate vectors.
-
-    Parameters
-    ----------
-    *arrays : Tensor or array
-        One-dimensional, of one dtype.
-    indexing : {"xy", "ij"}
-        Cartesian order, in which the first two axes change places, or matrix order.
-
-    Returns
-    -------
-    tuple of Tensor
-        One for each array, all of one shape.
-
-    Examples
-    --------
-    >>> x, y = wg.meshgrid(wg.arange(3), wg.arange(2))
-    >>> x
-    tensor([[0, 1, 2],
-            [0, 1, 2]])
-    >>> y
-    tensor([[0, 0, 0],
-            [1, 1, 1]])
-    """
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', and not {indexing!r}")
-    if not arrays:
-        return ()
-    for x in arrays:
-        if len(shape_of(x)) > 1:
-            raise ValueError(
-                f"meshgrid takes vectors, and was given an array of shape {tuple(x.shape)}"
-            )
-    return _meshgrid.bind(*arrays, indexing=indexing)  # type: ignore[no-any-return]

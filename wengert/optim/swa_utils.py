@@ -36,6 +36,12 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     decay : float
         From 0 to 1.
 
+    Returns
+    -------
+    callable
+        Of the average ``a``, the parameter ``p`` and how many were averaged, it gives the next
+        average.
+
     Examples
     --------
     >>> average = wg.optim.swa_utils.get_ema_avg_fn(decay=0.9)
@@ -51,6 +57,12 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 def get_swa_avg_fn() -> Average:
     """Return the function of the mean of all, ``a + (p - a) / (count + 1)``.
+
+    Returns
+    -------
+    callable
+        Of the average ``a``, the parameter ``p`` and how many were averaged, it gives the next
+        average.
 
     Examples
     --------
@@ -76,6 +88,11 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     decay : float
         From 0 to 1.
 
+    Returns
+    -------
+    callable
+        Of two lists of Tensors, and how many were averaged.
+
     Examples
     --------
     >>> average = wg.optim.swa_utils.get_ema_multi_avg_fn(decay=0.9)
@@ -89,6 +106,11 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
 
 def get_swa_multi_avg_fn() -> Averages:
     """Return `get_swa_avg_fn`'s function of lists, which changes the first.
+
+    Returns
+    -------
+    callable
+        Of two lists of Tensors, and how many were averaged.
 
     Examples
     --------
@@ -127,6 +149,11 @@ class AveragedModel(Module):
     use_buffers : bool
         Whether buffers are averaged, too. Otherwise they are copied.
 
+    Notes
+    -----
+    Izmailov et al., "Averaging weights leads to wider optima and better generalization" (2018).
+    PyTorch: ``torch.optim.swa_utils.AveragedModel``.
+
     Examples
     --------
     >>> from wengert.optim.swa_utils import AveragedModel, get_ema_avg_fn
@@ -135,11 +162,6 @@ class AveragedModel(Module):
     >>> averaged.update_parameters(model)  # after each step
     >>> int(averaged.n_averaged)
     1
-
-    Notes
-    -----
-    Izmailov et al., "Averaging weights leads to wider optima and better generalization" (2018).
-    PyTorch: ``torch.optim.swa_utils.AveragedModel``.
     """
 
     n_averaged: Tensor

@@ -596,6 +596,16 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     so that it may compute by other means than Wengert's operations. Differentiating its results
     is an error.
 
+    Parameters
+    ----------
+    backward : callable
+        ``backward(ctx, *grads)`` of a `Function`.
+
+    Returns
+    -------
+    callable
+        The same, which runs unrecorded.
+
     Raises
     ------
     RuntimeError

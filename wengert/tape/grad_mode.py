@@ -35,6 +35,11 @@ def set_modes(recorded: bool | int, inference: bool) -> None:
 def is_grad_enabled() -> bool:
     """Whether operations on Tensors that require grad are recorded now, in this thread or task.
 
+    Returns
+    -------
+    bool
+        True outside of all contexts.
+
     Examples
     --------
     >>> with wg.no_grad():
@@ -46,6 +51,11 @@ def is_grad_enabled() -> bool:
 
 def is_inference_mode_enabled() -> bool:
     """Whether `inference_mode` is on in this thread or task.
+
+    Returns
+    -------
+    bool
+        False outside of all contexts.
 
     Examples
     --------
@@ -153,6 +163,11 @@ class no_grad(_Bare):
     changed in place keeps the derivative that it had. A context (``with wg.no_grad():``) and a
     decorator, with or without parentheses. The state belongs to the running thread or task.
 
+    Parameters
+    ----------
+    function : callable, optional
+        To be decorated; without it the object is a context and a decorator.
+
     Examples
     --------
     >>> w = wg.tensor(3.0, requires_grad=True)
@@ -169,6 +184,11 @@ class no_grad(_Bare):
 
 class enable_grad(_Bare):
     """Record again inside `no_grad`. Inside `inference_mode` it changes nothing.
+
+    Parameters
+    ----------
+    function : callable, optional
+        To be decorated; without it the object is a context and a decorator.
 
     Examples
     --------

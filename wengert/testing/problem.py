@@ -91,6 +91,11 @@ def strided(inputs: Any) -> Any:
     inputs : Tensor, or container of them
         As for `gradcheck`.
 
+    Returns
+    -------
+    Tensor, or container of them
+        Like ``inputs``, with the same values.
+
     Examples
     --------
     >>> x = wg.testing.strided(wg.ones((2, 3), dtype=wg.float64))

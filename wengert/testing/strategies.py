@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, get_backend, selection
+from wengert.tape.families import Family
 from wengert.tape.tensor import Tensor
 
 try:
@@ -43,7 +44,22 @@ _xps: Any = make_strategies_namespace(np)
 
 STEP = 1 / 16
 
+_STRATEGY = Family("""
+Parameters
+----------
+min_dims, max_dims : int
+    Bounds for the number of axes.
+min_side, max_side : int
+    Bounds for the length of each axis.
 
+Returns
+-------
+SearchStrategy
+    Of Hypothesis.
+""")
+
+
+@_STRATEGY.complete
 def reals(
     low: float = -4.0,
     high: float = 4.0,
@@ -95,8 +111,14 @@ def reals(
     return st.sampled_from(grid)
 
 
+@_STRATEGY.complete
 def complexes(real: Strategy, imaginary: Strategy | None = None) -> Strategy:
     """Complex numbers with parts from the given strategies, the same for both by default.
+
+    Parameters
+    ----------
+    real, imaginary : SearchStrategy
+        Of real numbers.
 
     Examples
     --------
@@ -108,8 +130,14 @@ def complexes(real: Strategy, imaginary: Strategy | None = None) -> Strategy:
     return st.builds(complex, real, real if imaginary is None else imaginary)
 
 
+@_STRATEGY.complete
 def integers(low: int, high: int) -> Strategy:
     """Integers from ``low`` to ``high``, both included: elements of index arrays.
+
+    Parameters
+    ----------
+    low, high : int
+        Bounds, both included.
 
     Examples
     --------
@@ -121,6 +149,7 @@ def integers(low: int, high: int) -> Strategy:
     return st.integers(low, high)
 
 
+@_STRATEGY.complete
 def dtypes(
     kinds: Sequence[str] = ("real floating", "complex floating"), *, backend: str | None = None
 ) -> Strategy:
@@ -153,6 +182,7 @@ def dtypes(
     )
 
 
+@_STRATEGY.complete
 def shapes(
     *, min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: int = 3
 ) -> Strategy:
@@ -170,6 +200,7 @@ def shapes(
     )
 
 
+@_STRATEGY.complete
 def arrays(
     dtype: Any = "float64",
     shape: Any = None,
@@ -236,6 +267,7 @@ def arrays(
     return drawn
 
 
+@_STRATEGY.complete
 def tensors(
     dtype: Any = "float64",
     shape: Any = None,
@@ -289,10 +321,16 @@ def _tensor(
     return Tensor(raw, requires_grad=requires_grad)
 
 
+@_STRATEGY.complete
 def broadcastable(
     count: int, *, max_dims: int = 3, min_side: int = 0, max_side: int = 3
 ) -> Strategy:
     """Tuples of ``count`` shapes that broadcast together.
+
+    Parameters
+    ----------
+    count : int
+        How many shapes.
 
     Examples
     --------
@@ -312,6 +350,7 @@ _APART = 4.0
 
 
 @st.composite  # type: ignore[untyped-decorator]
+@_STRATEGY.complete
 def matrices(
     draw: Any,
     kind: str = "general",
@@ -380,8 +419,14 @@ _KINDS: Final = (
 )
 
 
+@_STRATEGY.complete
 def axis(ndim: int) -> Strategy:
     """An axis of an array of ``ndim`` axes, counted from either end.
+
+    Parameters
+    ----------
+    ndim : int
+        How many axes the array has.
 
     Examples
     --------
@@ -393,6 +438,7 @@ def axis(ndim: int) -> Strategy:
     return st.integers(-ndim, ndim - 1)
 
 
+@_STRATEGY.complete
 def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
     """What a reduction takes as ``axis``: None, an axis, or a tuple of different axes.
 
@@ -420,6 +466,7 @@ def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
 
 
 @st.composite  # type: ignore[untyped-decorator]
+@_STRATEGY.complete
 def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) -> Any:
     """Keys that index an array of a shape: ``x[key]``.
 

@@ -10,6 +10,16 @@ from wengert.tape.tensor import Tensor
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Return all elements of several Tensors in a row. The result is differentiable in them.
 
+    Parameters
+    ----------
+    parameters : iterable of Tensor
+        Of any shapes.
+
+    Returns
+    -------
+    Tensor
+        1-d, with the elements of each in row-major order.
+
     Examples
     --------
     >>> model = wg.nn.Linear(3, 2)
