@@ -1,16 +1,11 @@
-"""Sphinx's settings, and the directives that document functions and their derivatives."""
+"""Sphinx's settings, and the directives of the tables of derivatives."""
 
 import os
-import re
 import sys
 import tempfile
-from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
 
 from docutils import nodes
-from docutils.parsers.rst import Directive
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -36,10 +31,10 @@ extensions = [
     "sphinx_design",
     "myst_nb",
     "numpydoc",
+    "reference",
 ]
 exclude_patterns = ["_build", "design", "libraries", "measured"]
 default_role = "py:obj"
-autodoc_default_options = {"members": True}
 autodoc_member_order = "groupwise"
 autodoc_typehints = "none"
 add_module_names = False
@@ -64,41 +59,6 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
 html_title = f"Wengert {version}"
-
-
-class Functions(Directive):
-    """``.. functions:: wengert wengert.ops.set``: what a module lists, under its public name.
-
-    The first argument is the namespace that users find the functions in; the second is the module
-    whose ``__all__`` names them. ``:of:`` chooses those that modules of these names define.
-    """
-
-    required_arguments = 2
-    option_spec: ClassVar = {"of": str.split}
-
-    def run(self) -> list[nodes.Node]:
-        """Document each name."""
-        public, module = self.arguments
-        lines = StringList()
-        values = []
-        chapter = import_module(module)
-        for name in chapter.__all__:
-            found = getattr(chapter, name)
-            home = getattr(found, "__module__", "").rpartition(".")[2]
-            if home not in self.options.get("of", [home]):
-                continue
-            if callable(found):
-                kind = "class" if isinstance(found, type) else "function"
-                lines.append(f".. auto{kind}:: {public}.{name}", source=module)
-                lines.append("", source=module)
-            else:
-                values.append(f"``{name}``")
-        if values:
-            lines.append(", ".join(values), source=module)
-        section = nodes.section()
-        section.document = self.state.document
-        self.state.nested_parse(lines, self.content_offset, section)
-        return section.children
 
 
 class Derivatives(SphinxDirective):
@@ -128,25 +88,8 @@ class Points(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(points()))
 
 
-def skip(app: Sphinx, what: str, name: str, found: object, skipped: bool, options: Any) -> bool:
-    """Leave out methods that are functions of the namespace: these have their own page."""
-    return skipped or str(getattr(found, "__module__", "")).startswith("wengert.ops")
-
-
-def without_wrong(
-    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: Any, returns: Any
-) -> tuple[Any, Any] | None:
-    """A signature without the keywords that are there for their error alone."""
-    if signature is None or "**wrong" not in signature:
-        return None
-    return re.sub(r",? \*\*wrong(: [\w.~]+)?", "", signature), returns
-
-
 def setup(app: Sphinx) -> None:
     """Register them."""
-    app.add_directive("functions", Functions)
     app.add_directive("derivatives", Derivatives)
     app.add_directive("parameters", Parameters)
     app.add_directive("points", Points)
-    app.connect("autodoc-skip-member", skip)
-    app.connect("autodoc-process-signature", without_wrong)

@@ -1,5 +1,6 @@
 """The tables of derivatives, written from the primitives and their tests' rows."""
 
+import re
 import sys
 from importlib import import_module
 from inspect import signature
@@ -8,7 +9,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from conventions import conventions
+
 from tests.ops.cases import Entry
+from tests.ops.points.several import COMPLEX_LINES, LINES
+from tests.ops.points.table import COMPLEX_ROWS, ROWS
 from tests.ops.tables import TABLE
 from tests.ops.tables.derived import smooth
 from wengert.interpreters.forward import how
@@ -36,6 +41,7 @@ CHAPTERS = {
 #: Where else there are functions and classes with parameters that are declared.
 MORE_CHAPTERS = {
     "Creation": ("wengert", "wengert.ops.creation"),
+    "Triangles and grids": ("wengert", "wengert.ops.grids"),
     "Conversion": ("wengert", "wengert.ops.conversion"),
     "Data types": ("wengert", "wengert.ops.data_type"),
     "Limits of data types": ("wengert", "wengert.ops.limits"),
@@ -50,6 +56,8 @@ HEAD = [
     *("function", "kind", "first derivative", "higher", "forward", "complex"),
     *("smooth in", "backends"),
 ]
+#: What is judged at hard points.
+KNOWN = (*ROWS, *COMPLEX_ROWS, *LINES, *COMPLEX_LINES)
 #: What is said of most.
 ALL = str(EVERYWHERE)
 WIDTHS = "20 12 14 9 13 9 13 10"
@@ -137,6 +145,62 @@ def backends(entry: Entry) -> str:
         return "all"
     reasons = "; ".join(dict.fromkeys(entry.not_on.values()))
     return f":abbr:`all but {', '.join(entry.not_on)} ({reasons})`"
+
+
+#: The public modules whose functions have primitives, and how the conventions' table writes them.
+SPACES = {
+    "wengert.linalg": r"wg\.linalg\.",
+    "wengert.fft": r"wg\.fft\.",
+    "wengert.special": r"wg\.",
+    "wengert.nn.functional": r"F\.",
+    "wengert": r"wg\.",
+}
+
+
+def of_function(name: str) -> list[str]:
+    """What is known of a public function's derivatives, as lines of text; nothing for others."""
+    public, _, short = name.rpartition(".")
+    if public not in SPACES:
+        return []
+    primitive = primitive_of(public, short)
+    lines = []
+    if primitive is not None and primitive.rules:
+        first, higher, forward, is_complex = derivatives(
+            primitive, TABLE.get(primitive.name) or smooth(primitive)
+        )
+        if primitive.inputs != (*primitive.rules,):
+            lines.append(f"In {', '.join(f'``{each}``' for each in primitive.rules)} alone.")
+        lines.append(f"{sentence(first, higher, forward, is_complex)} {where(primitive)}".rstrip())
+    for expression, point, gradient in conventions():
+        if re.search(rf"\b{SPACES[public]}{short}\(", expression):
+            lines += ["", f"- At ``{point}`` the gradient of ``{expression}`` is ``{gradient}``."]
+    known = {row.name: row.known[0] for row in KNOWN if row.known is not None}
+    if public in ("wengert", "wengert.special") and short in known:
+        lines += ["", f"- Less exact at hard points: {known[short]}."]
+    return lines
+
+
+def sentence(first: str, higher: str, forward: str, is_complex: str) -> str:
+    """The first cells of a row as words."""
+    if first == "yes" and higher:
+        numbers = "real and complex numbers" if is_complex == "yes" else "real numbers"
+        return f"Of any order, in reverse and forward mode, for {numbers}."
+    said = {"zero": "Zero wherever it exists.", "undefined": "Undefined: its use is an error."}
+    return said.get(first) or f"First derivative: {first.replace('yes: ', 'there is one in ')}."
+
+
+def where(primitive: Primitive) -> str:
+    """The domain of smoothness as a sentence; nothing where the function is smooth everywhere."""
+    parts = []
+    for name, domain in primitive.domain.items():
+        said = str(domain)
+        if said == ALL:
+            continue
+        said = re.sub(r"^all but", "everywhere but at", said) if said[0] == "a" else f"in {said}"
+        said += " (k = 0, 1, 2, …)" if said.endswith(" k") else ""
+        inputs = ", ".join(f"``{each}``" for each in name.split())
+        parts.append(said if len(primitive.inputs) == 1 else f"in {inputs} {said}")
+    return f"Smooth {'; '.join(parts)}." if parts else ""
 
 
 def parameter_tables() -> list[str]:

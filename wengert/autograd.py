@@ -17,7 +17,8 @@ from wengert.tape.grad_mode import (
 if TYPE_CHECKING:
     from wengert.interpreters.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
     from wengert.tape import graph
-    from wengert.tape.function import Function, once_differentiable
+    from wengert.tape.function import Function
+    from wengert.tape.once import once_differentiable
 
 __all__ = [
     "CheckpointError",
@@ -44,7 +45,7 @@ _LATER = {
     "Function": "wengert.tape.function",
     "checkpoint": "wengert.interpreters.checkpoint",
     "checkpoint_sequential": "wengert.interpreters.checkpoint",
-    "once_differentiable": "wengert.tape.function",
+    "once_differentiable": "wengert.tape.once",
 }
 
 

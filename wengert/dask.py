@@ -81,6 +81,16 @@ def value_and_grad(
     -----
     A function that does not decompose into its chunks, such as a log-mean-exp over all rows, needs
     the whole arrays on the backend ``"dask"`` and `wengert.checkpoint` instead.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import wengert.dask
+    >>> rows = wg.asarray(da.ones((100, 3), chunks=(25, 3)))
+    >>> loss = lambda w, x: wg.sum((x @ w - 1) ** 2)
+    >>> value, grad = wengert.dask.value_and_grad(loss)(wg.zeros(3), rows)
+    >>> float(value), grad
+    (100.0, tensor([-200., -200., -200.]))
     """
     if reduce not in ("sum", "mean"):
         raise ValueError(f'reduce is "sum" or "mean", not {reduce!r}')
@@ -194,6 +204,16 @@ def persist(*objects: Any) -> None:
     -----
     Values stay in chunks, where dask computes: on a cluster, in its workers. What was recorded with
     a Tensor before can be differentiated as before. Arrays of other libraries stay as they are.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import wengert.dask
+    >>> x = wg.asarray(da.ones((100, 3), chunks=(25, 3)))
+    >>> y = (x * 2).sum()
+    >>> wengert.dask.persist(y)  # now y is a number, and no graph
+    >>> y.item()
+    600.0
     """
     dask = _dask("persist")
     backend: Any = get_backend("dask")

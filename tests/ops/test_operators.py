@@ -260,6 +260,7 @@ def test_pytorchs_in_place_methods(backend: Backend) -> None:
     x = wg.tensor([1.0, 2.0])
     assert x.add_(1) is x
     assert x.sub_(wg.tensor([1.0, 1.0]), alpha=3).tolist() == [-1.0, 0.0]
+    assert x.add_(1.0, alpha=2).sub_(1, alpha=2).tolist() == [-1.0, 0.0]
     assert x.add_(wg.tensor([1.0, 1.0]), alpha=2).mul_(3).div_(2).tolist() == [1.5, 3.0]
     assert x.fill_(4).tolist() == [4.0, 4.0]
     assert x.zero_().tolist() == [0.0, 0.0]

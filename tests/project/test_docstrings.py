@@ -1,5 +1,6 @@
 """Docstrings: public functions say all that a reader has to know, and examples are right."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -7,21 +8,25 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, get_origin
 
 import pytest
 
 import wengert as wg
-from wengert.nn import functional as F
-from wengert.ops.late import LATER
+from wengert.backends import backend, registry
 from wengert.tape.families import Family
+from wengert.tape.primitive import PRIMITIVES
+
+from .public import public_names
 
 #: numpydoc's sections, in their order.
 SECTIONS = [
     "Parameters",
     "Attributes",
     "Returns",
+    "Yields",
     "Raises",
     "See Also",
     "Notes",
@@ -36,22 +41,23 @@ SOURCES = (
     "array-api-extra",
     "Wengert's own",
 )
+#: Packages whose functions follow a standard or another library, which their notes name.
+FOLLOWING = ("wengert.ops.", "wengert.nn.functional.", "wengert.data.")
 #: Settings of Wengert's own, which come from nowhere else.
-OWN = {"get_default_dtype", "get_rng_state", "manual_seed", "set_default_dtype", "set_rng_state"}
-NAMESPACES: dict[str, tuple[Any, Iterable[str]]] = {"": (wg, [*wg.ops.__all__, *LATER])} | {
-    f"{name}.": (getattr(wg, name), getattr(wg, name).__all__)
-    for name in ("data", "fft", "func", "linalg", "optim", "random", "special")
+OWN = {"manual_seed"}
+#: Classes whose objects users are given, and do not make.
+GIVEN = {
+    *("AccumulateGrad", "DType", "Entries", "GraphBreak", "Program", "RemovableHandle", "TreeDef"),
+    *("Dataset", "IterableDataset", "Sampler"),  # users write classes like these
 }
-LOSSES = [name for name in wg.nn.__all__ if name.endswith("Loss")]
-NAMESPACES |= {"nn.functional.": (F, F.__all__), "nn.": (wg.nn, LOSSES)}
+#: What errors are about, beside parameters: packages, methods and functions that are given later.
+CAUSES = {"backward", "forward", "ml_dtypes", "mpi4py", "safetensors", "source", "torch"}
 
 
 def documented() -> Iterator[Any]:
-    for space, (home, names) in NAMESPACES.items():
-        for name in names:
-            found = getattr(home, name)
-            if inspect.isfunction(found) or (inspect.isclass(found) and home in (wg.nn, wg.optim)):
-                yield pytest.param(found, id=space + name)
+    for name, found in public_names():
+        if inspect.isfunction(found) or inspect.isclass(found):
+            yield pytest.param(found, id=name.removeprefix("wengert."))
 
 
 def sections(function: Any) -> tuple[str, dict[str, str]]:
@@ -60,6 +66,12 @@ def sections(function: Any) -> tuple[str, dict[str, str]]:
     assert text
     parts = re.split(r"\n\n([A-Z][A-Za-z ]+)\n-{4,}\n", text)
     return parts[0], dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def is_made_by_users(found: Any) -> bool:
+    """Whether its parameters are for users: not those of results and errors."""
+    result = inspect.isclass(found) and issubclass(found, tuple | Exception)
+    return not result and found.__name__ not in GIVEN
 
 
 @pytest.mark.whole
@@ -71,18 +83,42 @@ def test_docstring_is_complete(function: Any) -> None:
     head, found = sections(function)
     assert re.fullmatch(r"[A-Z`0-9][^\n]*\.", head.split("\n\n")[0])
     assert [*found] == [title for title in SECTIONS if title in found]
-    entries = re.findall(r"^(\S.*?)(?: :.*)?$", found.get("Parameters", ""), flags=re.MULTILINE)
-    described = [name.lstrip("*") for names in entries for name in names.split(", ")]
-    signature = inspect.signature(function)
-    assert described == [name for name in signature.parameters if name != "wrong"]
-    bad = set(re.findall(r"``(\w+)``", found.get("Raises", "")))
-    assert bad <= signature.parameters.keys()
+    assert ">>> " in found.get("Examples", "")
+    assert is_in_source(function)
+    if is_made_by_users(function):
+        entries = re.findall(r"^(\S.*?)(?: :.*)?$", found.get("Parameters", ""), flags=re.MULTILINE)
+        described = [[name.lstrip("*") for name in names.split(", ")] for names in entries]
+        names = [n for n in inspect.signature(function).parameters if n != "wrong"]
+        assert sorted(name for group in described for name in group) == sorted(names)
+        assert [first for first, *_ in described] == [
+            name for name in names if name in {first for first, *_ in described}
+        ]
+        bad = set(re.findall(r"``(\w+)``", found.get("Raises", "")))
+        assert bad <= {*names, *CAUSES}
     if inspect.isclass(function):
         assert "Returns" not in found
         return
-    assert ("Returns" in found) == (signature.return_annotation not in (None, "None"))
-    if function.__name__ not in OWN and not function.__module__.startswith("wengert.func"):
+    returns = inspect.signature(function).return_annotation
+    if get_origin(returns) is Iterator:  # a context, or a generator
+        assert "Returns" not in found
+    else:
+        assert ("Returns" in found) == (returns not in (None, "None"))
+    if function.__module__.startswith(FOLLOWING) and function.__name__ not in OWN:
         assert any(source in text for source in SOURCES), f"its notes name one of {SOURCES}"
+
+
+@cache
+def definitions(module: str) -> set[str]:
+    """The names of a module's functions and classes, as the reference's source links find them."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+def is_in_source(function: Any) -> bool:
+    """Whether the module that a function or a class names as its own defines it."""
+    home, name = function.__module__, function.__name__
+    return home.startswith("wengert.") and name in definitions(home)
 
 
 # -- families ------------------------------------------------------------------------------------
@@ -217,8 +253,15 @@ def examples() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("example", [*examples()])
-def test_examples(example: doctest.DocTest) -> None:
+def test_examples(example: doctest.DocTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for line in example.examples:
+        found = re.match(r"(?:import|from) (\w+)", line.source)
+        if found:
+            pytest.importorskip(found[1])
+    monkeypatch.setattr(registry, "default", registry.default)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     with wg.use_backend("numpy"):
         result = doctest.DocTestRunner(optionflags=flags).run(example)
+    for table, name in ((PRIMITIVES, "cube"), (backend._composites, "soft_abs")):
+        table.pop(name, None)  # which an example has added for the whole process
     assert result.attempted and not result.failed

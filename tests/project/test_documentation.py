@@ -1,7 +1,11 @@
 """What the README and the pages show is what happens."""
 
 import doctest
+import importlib
 import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -12,17 +16,19 @@ import pytest
 import wengert as wg
 from wengert.backends import Backend
 from wengert.nn import functional as F
-from wengert.ops.late import LATER
-from wengert.ops.special import everyday
+
+from .public import public_names
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+try:
+    import listing
+    from conventions import conventions
+finally:
+    sys.path.remove(str(ROOT / "docs"))
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]
 SHOWN = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
-
-CONVENTIONS = (ROOT / "docs" / "conventions.rst").read_text(encoding="utf-8")
-TABLE = CONVENTIONS.partition(":name: conventions-table")[2].partition("\nA caution")[0]
-ROWS = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", TABLE)
-
 
 #: Pages whose examples take long.
 LONG = {"testing"}
@@ -46,12 +52,8 @@ def test_examples_in_text(page: Path) -> None:
     assert result.failed == 0
 
 
-def test_conventions_table_is_read_whole() -> None:
-    assert len(ROWS) == TABLE.count("    * - ") - 1  # less the heading
-
-
 @pytest.mark.whole
-@pytest.mark.parametrize(("expression", "point", "gradient"), ROWS)
+@pytest.mark.parametrize(("expression", "point", "gradient"), conventions())
 def test_conventions(expression: str, point: str, gradient: str, backend: Any) -> None:
     names, _, values = point.partition(" = ")
     known = {"inf": inf, "nan": nan}
@@ -71,37 +73,56 @@ def test_conventions(expression: str, point: str, gradient: str, backend: Any) -
         np.testing.assert_allclose(gradient, right, rtol=1e-15)
 
 
-def test_every_public_function_is_in_the_reference() -> None:
-    """The chapters of the reference name all modules that the namespace is made of."""
-    text = (ROOT / "docs" / "api" / "functions.rst").read_text(encoding="utf-8")
-    chapters = re.findall(r"\.\. functions:: wengert (wengert\.ops\.[\w.]+)", text)
-    import importlib
-
-    documented = {name for chapter in chapters for name in importlib.import_module(chapter).__all__}
-    assert documented == {*wg.ops.__all__, *LATER}
-
-
-def test_every_special_function_is_in_the_reference() -> None:
-    """Each file has a chapter; the functions that are in `wengert`, too, are in `functions`."""
-    import importlib
-
-    text = (ROOT / "docs" / "api" / "special.rst").read_text(encoding="utf-8")
-    chapters = re.findall(r"\.\. functions:: wengert\.special (wengert\.ops\.[\w.]+)", text)
-    documented = {name for chapter in chapters for name in importlib.import_module(chapter).__all__}
-    missing = {*wg.special.__all__} - {*everyday.__all__} - documented
-    assert not missing, f"{sorted(missing)} are in no '.. functions::' of docs/api/special.rst"
+def directives(name: str) -> Iterator[tuple[list[str], dict[str, list[str]]]]:
+    """The arguments and options of all directives of a name in the reference."""
+    for page in sorted((ROOT / "docs" / "api").rglob("*.rst")):
+        text = page.read_text(encoding="utf-8")
+        for arguments, options in re.findall(
+            rf"^\.\. {name}::(.*)\n((?:   :.*\n)*)", text, flags=re.MULTILINE
+        ):
+            found = re.findall(r":([\w-]+): (.*)", options)
+            yield arguments.split(), {key: words.split() for key, words in found}
 
 
-@pytest.mark.parametrize("module", ["wengert.nn", "wengert.nn.functional"])
-def test_every_layer_is_in_one_group_of_the_reference(module: str) -> None:
-    import importlib
+def test_every_public_name_is_in_the_reference() -> None:
+    listed = [
+        each.found
+        for (public, chapter), options in directives("functions")
+        for each in listing.listed(public, chapter, options)
+    ]
+    shown = {id(found) for found in listed}
+    assert [name for name, found in public_names() if id(found) not in shown] == []
 
-    text = (ROOT / "docs" / "api" / "nn.rst").read_text(encoding="utf-8")
-    groups = re.findall(rf"\.\. functions:: {module} {module}\n   :of: (.+)", text)
+
+@pytest.mark.parametrize("module", ["wengert.nn", "wengert.nn.functional", "wengert.optim"])
+def test_names_are_in_one_group_of_the_reference(module: str) -> None:
+    listed = Counter(
+        each.name
+        for (public, chapter), options in directives("functions")
+        for each in listing.listed(public, chapter, options)
+        if public == module
+    )
     found = importlib.import_module(module)
-    names = [name for name in found.__all__ if callable(getattr(found, name))]
-    homes = {getattr(found, name).__module__.rpartition(".")[2] for name in names}
-    assert sorted(" ".join(groups).split()) == sorted(homes)
+    names = {name for name in found.__all__ if callable(getattr(found, name))}
+    assert listed == Counter(f"{module}.{name}" for name in names)
+
+
+def test_each_directive_of_the_reference_documents_something() -> None:
+    for (public, chapter), options in directives("functions"):
+        homes = {
+            getattr(each.found, "__module__", "").rpartition(".")[2]
+            for each in listing.listed(public, chapter, options)
+        }
+        assert homes and set(options.get("of", homes)) == homes
+
+
+def test_every_member_of_a_tensor_is_on_its_page() -> None:
+    listed = Counter(
+        name for _, options in directives("members") for name in listing.members(options)
+    )
+    members = {name for name in dir(wg.zeros(())) if name[0] != "_"}
+    assert listed == Counter(members)
+    assert [name for name in members if not listing.summary(getattr(wg.Tensor, name))] == []
 
 
 def test_the_whole_interface_of_a_backend_is_on_its_page() -> None:

@@ -18,7 +18,15 @@ TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
 
 
 class BackendError(RuntimeError):
-    """A backend is unknown, not installed or lacks a function, or arrays of two were mixed."""
+    """A backend is unknown, not installed or lacks a function, or arrays of two were mixed.
+
+    Examples
+    --------
+    >>> wg.set_backend("no_such_library")
+    Traceback (most recent call last):
+        ...
+    BackendError: set_backend('no_such_library'): there is no backend ...
+    """
 
 
 class MissingFunctionError(BackendError, AttributeError):
@@ -57,6 +65,12 @@ class Backend:
         Without any it is the namespace, as ``xp``.
     made_of_numpy : str
         How a saved program makes an array of NumPy's, for which ``{}`` stands.
+
+    Examples
+    --------
+    >>> backend = wg.get_backend("numpy")
+    >>> backend.to_numpy(wg.ones(2).array)
+    array([1., 1.], dtype=float32)
     """
 
     name: str
@@ -406,6 +420,14 @@ def add_composite(name: str, forward: Kernel) -> None:
         The function's name. A backend may have a kernel of that name, which then stands.
     forward : callable
         ``forward(xp, *arrays, **parameters)``, written against a namespace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.backends import add_composite, namespaces
+    >>> add_composite("soft_abs", lambda xp, x: xp.sqrt(xp.add(xp.square(x), 1)))
+    >>> namespaces[np.ndarray].soft_abs(np.zeros(2))
+    array([1., 1.])
     """
     if isinstance(forward, partial):  # which `composite` could not tell from the namespace's own
         raise TypeError(f"{name}: a composite is a function, not a partial one")

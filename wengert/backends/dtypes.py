@@ -28,6 +28,13 @@ class DType:
         Whether this is a complex type.
     host : str
         NumPy's dtype that holds its values: its own name, or float32 for those that NumPy lacks.
+
+    Examples
+    --------
+    >>> wg.float32.kind, wg.float32.itemsize
+    ('real floating', 4)
+    >>> wg.asarray([1.0, 2.0], dtype="float16").dtype is wg.float16
+    True
     """
 
     __slots__ = ("complex", "host", "inexact", "itemsize", "kind", "name")
@@ -103,7 +110,25 @@ _known: defaultdict[type, dict[Any, DType]] = defaultdict(dict)
 
 
 def dtype_of(raw: Any) -> DType:
-    """Return Wengert's dtype for a library's own dtype object, found by its name."""
+    """Return Wengert's dtype for a library's own dtype object, found by its name.
+
+    Parameters
+    ----------
+    raw : dtype
+        Of an array library.
+
+    Returns
+    -------
+    DType
+        The one object for that type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.backends import dtype_of
+    >>> dtype_of(np.dtype("float32"))
+    wengert.float32
+    """
     try:
         return _known[type(raw)][raw]
     except KeyError:
@@ -129,10 +154,22 @@ def as_dtype(spec: Any) -> DType:
         Python's ``bool``, ``int``, ``float``, ``complex``. The Python types mean bool, int64,
         float64 and complex128, as in NumPy.
 
+    Returns
+    -------
+    DType
+        The one object for that type.
+
     Raises
     ------
     TypeError
         If ``spec`` names no data type of the standard.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.backends import as_dtype
+    >>> as_dtype("float32"), as_dtype(np.int8)
+    (wengert.float32, wengert.int8)
     """
     if isinstance(spec, DType):
         return spec

@@ -94,6 +94,14 @@ def get_rng_state() -> dict[str, Any]:
     -------
     dict
         It can be pickled.
+
+    Examples
+    --------
+    >>> state = wg.random.get_rng_state()
+    >>> first = wg.random.rand(2)
+    >>> wg.random.set_rng_state(state)
+    >>> wg.all(wg.random.rand(2) == first)
+    tensor(True)
     """
     with lock:
         state = {"host": host().bit_generator.state, "devices": get_states()}
@@ -114,6 +122,15 @@ def set_rng_state(state: dict[str, Any]) -> None:
     ------
     KeyError, TypeError, ValueError
         If it is something else. Nothing has changed then.
+
+    Examples
+    --------
+    >>> wg.random.manual_seed(1)
+    >>> state = wg.random.get_rng_state()
+    >>> first = wg.random.randn(3)
+    >>> wg.random.set_rng_state(state)
+    >>> wg.all(wg.random.randn(3) == first)
+    tensor(True)
     """
     check_names("the random generators", state, ("host", "devices"))
     check_names("the devices' generators", state["devices"], ("seed", "streams"))

@@ -26,7 +26,18 @@ __all__ = [
 
 
 class ExchangeError(Exception):
-    """The processes of a program differ in what they exchange, or one of them has ended."""
+    """The processes of a program differ in what they exchange, or one of them has ended.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> try:
+    ...     wd.all_reduce(wg.ones(2))
+    ... except wd.ExchangeError:
+    ...     print("another process has ended")
+    tensor([1., 1.])
+    """
 
 
 class Carrier:

@@ -38,14 +38,38 @@ _loaded: dict[str, Backend] = {}
 
 
 def builtin_backends() -> dict[str, bool]:
-    """The built-in backends by name, and whether the library of each is installed."""
+    """The built-in backends by name, and whether the library of each is installed.
+
+    Returns
+    -------
+    dict of str to bool
+        The libraries are looked for, and not imported.
+
+    Examples
+    --------
+    >>> from wengert.backends import builtin_backends
+    >>> builtin_backends()["numpy"]  # whether it is installed
+    True
+    """
     from importlib.util import find_spec  # as for entry points, below
 
     return {name: find_spec(name) is not None for name in KNOWN if name not in PARTIAL}
 
 
 def plugin_backends() -> dict[str, Any]:
-    """Entry points of the group ``wengert.backends``, by name."""
+    """Entry points of the group ``wengert.backends``, by name.
+
+    Returns
+    -------
+    dict of str to EntryPoint
+        Of the packages that are installed.
+
+    Examples
+    --------
+    >>> from wengert.backends import plugin_backends
+    >>> "numpy" in plugin_backends()  # built in
+    False
+    """
     from importlib.metadata import entry_points  # costs milliseconds, and most never need it
 
     return {point.name: point for point in entry_points(group="wengert.backends")}
@@ -54,10 +78,27 @@ def plugin_backends() -> dict[str, Any]:
 def get_backend(name: str | None = None) -> Backend:
     """Return a backend by its name; without one, the backend that is selected now.
 
+    Parameters
+    ----------
+    name : str, optional
+        ``"numpy"``, or the module of a library's Array API namespace.
+
+    Returns
+    -------
+    Backend
+        The same object for one name.
+
     Raises
     ------
     BackendError
         If no backend has that name, or its library is not installed.
+
+    Examples
+    --------
+    >>> wg.get_backend().name
+    'numpy'
+    >>> wg.get_backend("array_api_strict").name
+    'array_api_strict'
     """
     if name is None:
         return selection().backend
@@ -212,10 +253,27 @@ def placed_by(operands: Iterable[Any], function: Any) -> Any:
 def backend_of(array: Any) -> Backend:
     """Return the backend whose array ``array`` is.
 
+    Parameters
+    ----------
+    array : array
+        Raw: of an array library.
+
+    Returns
+    -------
+    Backend
+        That of the array's type.
+
     Raises
     ------
     TypeError
         If ``array`` is no array of a known library and does not name its namespace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.backends import backend_of
+    >>> backend_of(np.ones(2)).name
+    'numpy'
     """
     kind = type(array)
     try:
@@ -238,7 +296,14 @@ def backend_of(array: Any) -> Backend:
 
 
 class Selection(NamedTuple):
-    """Where new arrays are made."""
+    """Where new arrays are made.
+
+    Examples
+    --------
+    >>> from wengert.backends import selection
+    >>> selection().backend.name, selection().device
+    ('numpy', None)
+    """
 
     backend: Backend
     device: Any
@@ -250,6 +315,24 @@ def target_device(array: Any, device: Any) -> Any:
 
     A `Selection` names the device beside another array. An array that is with that one already
     stays as it is, however either is spread over several devices.
+
+    Parameters
+    ----------
+    array : array
+        Raw.
+    device : device, str or Selection
+        Where it is to go.
+
+    Returns
+    -------
+    device
+        As the array's library has it.
+
+    Examples
+    --------
+    >>> from wengert.backends import target_device
+    >>> target_device(wg.ones(2).array, "cpu")
+    'cpu'
     """
     backend = backend_of(array)
     if not isinstance(device, Selection):
@@ -264,7 +347,20 @@ local_selection: ContextVar[Selection | None] = ContextVar("wengert_backend", de
 
 
 def selection() -> Selection:
-    """Return the backend and device on which new arrays are made, and why."""
+    """Return the backend and device on which new arrays are made, and why.
+
+    Returns
+    -------
+    Selection
+        The backend, the device (None where the library decides) and the reason.
+
+    Examples
+    --------
+    >>> from wengert.backends import selection
+    >>> with wg.use_backend("array_api_strict"):
+    ...     selection().backend.name
+    'array_api_strict'
+    """
     global default
     chosen = local_selection.get() or default
     if chosen is None:
@@ -302,6 +398,12 @@ def set_backend(spec: str) -> None:
     BackendError
         If there is no such backend, its library is not installed, or it has no device to compute
         on. The selection stays.
+
+    Examples
+    --------
+    >>> wg.set_backend("numpy")
+    >>> wg.zeros(2).backend.name
+    'numpy'
     """
     global default
     default = _parse(spec, f"set_backend({spec!r})")
@@ -317,6 +419,13 @@ def use_backend(spec: str) -> Iterator[None]:
     ----------
     spec : str
         As for `set_backend`.
+
+    Examples
+    --------
+    >>> with wg.use_backend("array_api_strict"):
+    ...     x = wg.zeros(2)
+    >>> x.backend.name
+    'array_api_strict'
     """
     chosen = _parse(spec, f"use_backend({spec!r})")
     token = local_selection.set(chosen)

@@ -22,15 +22,7 @@ class external:
     r"""A function of arrays that runs as it is, also in compiled functions.
 
     Decorate a function that `compile` can't record, since it reads files, asks a simulator or
-    depends on values::
-
-        @wg.compiler.external
-        def simulated(x):
-            return solver.run(x)                # arrays of NumPy, or of another library
-
-        @simulated.defvjp
-        def rule(g, x):
-            return (g * simulated_slope(x),)    # one gradient for each argument
+    depends on values, and give its derivative by `defvjp`.
 
     In a compiled function it is one line of the program, and runs once in each call, with the
     values of that call, in the order of the program. When the function runs again in the same call,
@@ -54,6 +46,17 @@ class external:
     Notes
     -----
     JAX: ``jax.experimental.io_callback``, with ``jax.custom_vjp``.
+
+    Examples
+    --------
+    >>> @wg.compiler.external
+    ... def simulated(x):
+    ...     return x**2  # NumPy's arrays, or another library's
+    >>> @simulated.defvjp
+    ... def rule(g, x):
+    ...     return (g * 2 * x,)  # one gradient for each argument
+    >>> wg.grad(simulated)(3.0)
+    6.0
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

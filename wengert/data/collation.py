@@ -63,6 +63,12 @@ def default_convert(data: Any) -> Any:
     Notes
     -----
     PyTorch: ``torch.utils.data.default_convert``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wg.data.default_convert({"x": np.ones(2), "name": "first"})
+    {'x': tensor([1., 1.], dtype=wengert.float64), 'name': 'first'}
     """
     return converted(data, None)
 

@@ -33,6 +33,17 @@ class Dataset(Protocol[T_co]):
 
     It need not be a subclass. One that has ``__getitems__(indices)`` is asked for all samples of a
     batch at once.
+
+    Examples
+    --------
+    >>> class Squares(wg.data.Dataset):
+    ...     def __getitem__(self, index):
+    ...         return float(index), float(index) ** 2
+    ...     def __len__(self):
+    ...         return 4
+    >>> x, y = next(iter(wg.data.DataLoader(Squares(), batch_size=4)))
+    >>> y
+    tensor([0., 1., 4., 9.])
     """
 
     def __getitem__(self, index: Any, /) -> T_co: ...
@@ -41,7 +52,16 @@ class Dataset(Protocol[T_co]):
 
 @runtime_checkable
 class IterableDataset(Protocol[T_co]):
-    """Samples one after another, of which there may be no end: what has ``__iter__`` alone."""
+    """Samples one after another, of which there may be no end: what has ``__iter__`` alone.
+
+    Examples
+    --------
+    >>> class Lines(wg.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         yield from (1.0, 2.0, 3.0)
+    >>> [batch.tolist() for batch in wg.data.DataLoader(Lines(), batch_size=2)]
+    [[1.0, 2.0], [3.0]]
+    """
 
     def __iter__(self) -> Iterator[T_co]: ...
 
@@ -66,6 +86,15 @@ class TensorDataset:
     Notes
     -----
     PyTorch: ``torch.utils.data.TensorDataset``.
+
+    Examples
+    --------
+    >>> data = wg.data.TensorDataset(wg.ones((4, 2)), wg.asarray([0, 1, 1, 0]))
+    >>> len(data)
+    4
+    >>> x, label = data[1]
+    >>> x.shape, int(label)
+    ((2,), 1)
     """
 
     def __init__(self, *tensors: Any) -> None:
@@ -106,6 +135,12 @@ class Subset:
         All samples.
     indices : sequence of int, or array
         Which of them, in this order.
+
+    Examples
+    --------
+    >>> data = wg.data.Subset([10, 11, 12], [2, 0])
+    >>> list(data)
+    [12, 10]
     """
 
     def __init__(self, dataset: Any, indices: Any) -> None:
@@ -132,6 +167,12 @@ class ConcatDataset:
     ----------
     datasets : iterable of Dataset
         One or more, each with a length.
+
+    Examples
+    --------
+    >>> data = wg.data.ConcatDataset([[1, 2], [3]])
+    >>> len(data), data[2]
+    (3, 3)
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:

@@ -401,6 +401,12 @@ def progress(loader: Iterable[Any], **options: Any) -> Any:
     Notes
     -----
     Wengert's own.
+
+    Examples
+    --------
+    >>> loader = wg.data.DataLoader([1.0, 2.0, 3.0], batch_size=2)
+    >>> [batch.shape for batch in wg.data.progress(loader, disable=True)]
+    [(2,), (1,)]
     """
     try:
         tqdm = import_module("tqdm.auto").tqdm

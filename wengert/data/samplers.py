@@ -17,6 +17,15 @@ class Sampler(Protocol):
 
     One whose order is random has ``state_dict`` and ``load_state_dict``, so that a loader can begin
     an epoch again where it was stopped.
+
+    Examples
+    --------
+    >>> class Backwards:
+    ...     def __iter__(self):
+    ...         return iter([2, 1, 0])
+    >>> loader = wg.data.DataLoader([10, 11, 12], batch_size=3, sampler=Backwards())
+    >>> [batch.tolist() for batch in loader]
+    [[12, 11, 10]]
     """
 
     def __iter__(self) -> Iterator[Any]: ...
@@ -38,6 +47,11 @@ class SequentialSampler:
     ----------
     data_source : sized
         The dataset.
+
+    Examples
+    --------
+    >>> list(wg.data.SequentialSampler("abc"))
+    [0, 1, 2]
     """
 
     def __init__(self, data_source: Sized) -> None:
@@ -74,6 +88,11 @@ class RandomSampler:
     ------
     ValueError
         If there is nothing to choose from, or ``num_samples`` is not positive.
+
+    Examples
+    --------
+    >>> sorted(wg.data.RandomSampler(range(5), generator=0))
+    [0, 1, 2, 3, 4]
     """
 
     def __init__(
@@ -141,6 +160,11 @@ class BatchSampler:
     ------
     ValueError
         If ``batch_size`` is no positive integer.
+
+    Examples
+    --------
+    >>> list(wg.data.BatchSampler(wg.data.SequentialSampler(range(5)), batch_size=2))
+    [[0, 1], [2, 3], [4]]
     """
 
     def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool = False) -> None:

@@ -63,6 +63,13 @@ def init(timeout: float = 60) -> None:
     Notes
     -----
     MPI standard: ``MPI_Init``. PyTorch: ``torch.distributed.init_process_group``.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()  # without a launcher, one process
+    >>> wd.rank, wd.size
+    (0, 1)
     """
     global rank, size
     if not timeout > 0:

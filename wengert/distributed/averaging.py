@@ -51,6 +51,16 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
     -----
     PyTorch: ``torch.nn.parallel.DistributedDataParallel``, which divides by the number of
     processes.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> model = wg.nn.Linear(2, 1)
+    >>> model(wg.ones((4, 2))).sum().backward()
+    >>> wd.average(model)  # each process has the mean of all processes' gradients
+    >>> model.weight.grad
+    tensor([[4., 4.]])
     """
     if isinstance(model, Module):
         named = [*model.named_parameters()]
@@ -127,6 +137,13 @@ def mean(x: Any, weight: Any = 1) -> Tensor:
     Notes
     -----
     Wengert's own.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> wd.mean(wg.asarray(0.5))  # of a loss, for the log
+    tensor(0.5000)
     """
     held = ops.asarray(x)
     if not held.dtype.inexact:

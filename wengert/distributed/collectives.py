@@ -105,6 +105,15 @@ def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> T
         If ``x`` has no such dtype.
     ValueError
         If there is no such ``op``.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> x = wg.ones(2, requires_grad=True)
+    >>> wd.all_reduce(x * x, op="mean").sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
     """
     dtype = _dtype("all_reduce", x)
     if op in ("max", "min"):
@@ -137,6 +146,13 @@ def all_gather(x: Any, /) -> Tensor:
     ------
     ValueError
         If ``x`` has no axis.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> wd.all_gather(wg.ones(2)).shape  # of all processes, here one
+    (2,)
     """
     _length("all_gather", x)
     return _all_gather(x)  # type: ignore[no-any-return]
@@ -164,6 +180,13 @@ def reduce_scatter(x: Any, /) -> Tensor:
         If ``x`` is of bool.
     ValueError
         If the first axis can't be divided by the number of processes.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> wd.reduce_scatter(wg.ones((1, 2))).shape
+    (1, 2)
     """
     size, length = messages.known("reduce_scatter").size, _length("reduce_scatter", x)
     _dtype("reduce_scatter", x)
@@ -195,6 +218,13 @@ def broadcast(x: Any, /, root: int = 0) -> Tensor:
     ------
     ValueError
         If there is no process ``root``.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> wd.broadcast(wg.asarray([1.0, 2.0]), root=0)
+    tensor([1., 2.])
     """
     return _broadcast(x, root=_root("broadcast", root))  # type: ignore[no-any-return]
 
@@ -205,7 +235,7 @@ def broadcast(x: Any, /, root: int = 0) -> Tensor:
         x="Of the same shape and dtype on all processes; not of bool.",
         result="Of the shape and dtype of ``x``.",
         source=(
-            "MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves "
+            "MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves\n"
             "open what the other processes get."
         ),
     ),
@@ -226,6 +256,13 @@ def reduce(x: Any, /, root: int = 0) -> Tensor:
         If ``x`` is of bool.
     ValueError
         If there is no process ``root``.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> wd.reduce(wg.asarray([1.0, 2.0]), root=0)
+    tensor([1., 2.])
     """
     _dtype("reduce", x)
     return _reduce(x, root=_root("reduce", root))  # type: ignore[no-any-return]

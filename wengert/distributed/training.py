@@ -49,6 +49,13 @@ def replicate(model: M, overlap: bool = False) -> M:
     Notes
     -----
     PyTorch: ``torch.nn.parallel.DistributedDataParallel``, when it is made.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> model = wd.replicate(wg.nn.Linear(2, 1))
+    >>> model(wg.ones((4, 2))).sum().backward()  # gradients are means over the processes
     """
     if not isinstance(model, Module):
         raise TypeError(f"replicate takes a Module, and not {type(model).__name__}")
@@ -103,6 +110,13 @@ def shard(batches: Iterable[T]) -> Iterator[T]:
     Notes
     -----
     PyTorch: ``torch.utils.data.DistributedSampler``, which repeats rows instead.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> wd.init()
+    >>> list(wd.shard([wg.ones((4, 2)), wg.ones((4, 2))]))[0].shape
+    (4, 2)
     """
     carrier = messages.known("shard")
     count = 0
@@ -147,6 +161,17 @@ def save(path: str | PathLike[str], /, **states: Any) -> None:
     Notes
     -----
     Wengert's own.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> from tempfile import TemporaryDirectory
+    >>> wd.init()
+    >>> model = wg.nn.Linear(2, 1)
+    >>> with TemporaryDirectory() as folder:
+    ...     wd.save(f"{folder}/run.safetensors", model=model, epoch=3)  # one process writes
+    ...     wg.load(f"{folder}/run.safetensors", model=model)
+    {'epoch': 3}
     """
     carrier = messages.known("save")
     failed: Exception | None = None

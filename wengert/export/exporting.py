@@ -41,7 +41,16 @@ _SMALL = " (the function takes this batch, which is smaller than those that it w
 
 
 class ExportError(RuntimeError):
-    """A function can't be written in the format, or the model differs from the function."""
+    """A function can't be written in the format, or the model differs from the function.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> wg.export.onnx(wg.linalg.svdvals, wg.ones((2, 2)), "model.onnx")
+    Traceback (most recent call last):
+        ...
+    ExportError: <x>, line 1: linalg.svdvals has no form in ONNX here (ndonnx ...
+    """
 
 
 def onnx(
@@ -103,6 +112,17 @@ def onnx(
     on which the function branches are constants of the model. A decision by the batch size, or a
     rounded function of it, is an error if it differs between batch sizes. The model has no checks
     of values: where eager code raises, it continues.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> from tempfile import TemporaryDirectory
+    >>> model, x = wg.nn.Linear(2, 1), wg.ones((4, 2))
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = wg.export.onnx(model, x, f"{folder}/model.onnx", constants=True)
+    ...     session = onnxruntime.InferenceSession(f"{folder}/model.onnx")
+    >>> session.run(None, {"input": x.numpy()})[0].shape
+    (4, 1)
     """
     tools = _Tools()
     compiled: Compiled[..., Any] = (

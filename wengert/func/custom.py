@@ -19,20 +19,7 @@ R = TypeVar("R")
 class custom_vjp(Generic[P, R]):
     r"""A function with a derivative of your own, in the place of that of its operations.
 
-    Decorate the function, then give its rules::
-
-        @wg.custom_vjp
-        def log1pexp(x):
-            return wg.log(1 + wg.exp(x))
-
-        def forward(x):
-            e = wg.exp(x)
-            return wg.log(1 + e), e          # the result, and what the rule needs
-
-        def backward(e, g):
-            return (g * e / (1 + e),)        # one for each argument
-
-        log1pexp.defvjp(forward, backward)
+    Decorate the function, then give its rules, as in the example.
 
     The rule takes the cotangent :math:`\bar y` of the result to :math:`\bar x = J^H \bar y`.
     Derivatives of any order go through it: when the rule is differentiated itself, ``forward`` is
@@ -62,6 +49,20 @@ class custom_vjp(Generic[P, R]):
     -----
     The form is JAX's. Tensors that the function closes over are constants to it: make arguments
     of those that are to be differentiated.
+
+    Examples
+    --------
+    >>> @wg.custom_vjp
+    ... def log1pexp(x):
+    ...     return wg.log(1 + wg.exp(x))
+    >>> def forward(x):
+    ...     e = wg.exp(x)
+    ...     return wg.log(1 + e), e  # the result, and what the rule needs
+    >>> def backward(e, g):
+    ...     return (g * e / (1 + e),)  # one for each argument
+    >>> log1pexp.defvjp(forward, backward)
+    >>> wg.grad(log1pexp)(0.0)
+    0.5
     """
 
     def __init__(self, function: Callable[P, R], nondiff_argnums: Sequence[int] = ()) -> None:

@@ -145,6 +145,16 @@ def register_node(
         If ``cls`` is no class.
     ValueError
         If objects of the class are nodes already.
+
+    Examples
+    --------
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> wg.func.register_node(Pair, lambda p: ((p.a, p.b), None), lambda _, parts: Pair(*parts))
+    >>> g = wg.grad(lambda p: p.a * p.b)(Pair(2.0, 3.0))
+    >>> g.a, g.b
+    (3.0, 2.0)
     """
     if not isinstance(cls, type):
         raise TypeError(f"register_node takes a class, not {cls!r}")
@@ -191,6 +201,12 @@ class TreeDef:
         The structures below it.
     num_leaves : int
         How many leaves there are in all.
+
+    Examples
+    --------
+    >>> leaves, tree = wg.func.tree_flatten({"a": 1.0, "b": (2.0, 3.0)})
+    >>> tree.unflatten([10.0, 20.0, 30.0])
+    {'a': 10.0, 'b': (20.0, 30.0)}
     """
 
     cls: type | None
@@ -302,6 +318,14 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]
     Tensors, arrays, numbers, strings. The leaves of a dict come in the order of its sorted keys.
     A field of a dataclass whose metadata has a true ``"static"`` belongs to the structure, as do
     fields with ``init=False``, which the constructor sets.
+
+    Examples
+    --------
+    >>> leaves, tree = wg.func.tree_flatten({"w": [1, 2], "b": 3})
+    >>> leaves
+    [3, 1, 2]
+    >>> wg.func.tree_unflatten(tree, leaves)
+    {'w': [1, 2], 'b': 3}
     """
     leaves: list[Any] = []
     return leaves, _flatten(tree, is_leaf, leaves)
@@ -326,19 +350,37 @@ def tree_unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
     ------
     ValueError
         If there are more or fewer leaves than the structure has.
+
+    Examples
+    --------
+    >>> tree = wg.func.tree_structure({"a": 0, "b": [0, 0]})
+    >>> wg.func.tree_unflatten(tree, [1, 2, 3])
+    {'a': 1, 'b': [2, 3]}
     """
     return structure.unflatten(leaves)
 
 
 @_TREE(returns="list\n    In the order of `tree_flatten`.").complete
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """Return the leaves of a tree: the first result of `tree_flatten`."""
+    """Return the leaves of a tree: the first result of `tree_flatten`.
+
+    Examples
+    --------
+    >>> wg.func.tree_leaves({"w": [1, 2], "b": (3, None)})
+    [3, 1, 2]
+    """
     return tree_flatten(tree, is_leaf)[0]
 
 
 @_TREE(returns="TreeDef\n    What `tree_unflatten` takes.").complete
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeDef:
-    """Return the structure of a tree: the second result of `tree_flatten`."""
+    """Return the structure of a tree: the second result of `tree_flatten`.
+
+    Examples
+    --------
+    >>> wg.func.tree_structure((1, 2)) == wg.func.tree_structure((3, 4))
+    True
+    """
     return tree_flatten(tree, is_leaf)[1]
 
 
@@ -357,6 +399,12 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLea
     ------
     ValueError
         If one of ``rest`` has another structure; the error names the place.
+
+    Examples
+    --------
+    >>> params, grads = {"w": 1.0, "b": [2.0]}, {"w": 5.0, "b": [10.0]}
+    >>> wg.func.tree_map(lambda p, g: p - 0.1 * g, params, grads)
+    {'w': 0.5, 'b': [1.0]}
     """
     leaves, structure = tree_flatten(tree, is_leaf)
     others = [structure.flatten_up_to(other, f"rest[{i}]") for i, other in enumerate(rest)]

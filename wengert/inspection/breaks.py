@@ -120,6 +120,14 @@ class GraphBreak:
         The names of the inputs that the Tensor was computed from.
     count : int
         How many times the line ran.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> with wg.testing.graph_breaks() as breaks:
+    ...     y = x * x.item()
+    >>> breaks[0].kind, breaks[0].operation, breaks[0].dtype
+    ('number', 'item', 'float32')
     """
 
     kind: str
@@ -182,6 +190,15 @@ class GraphBreaks(Sequence[GraphBreak]):
     notes : tuple of GraphBreak
         Comparisons, indices and other operations on tracked Tensors whose results have no
         derivative by their nature. They do not count as breaks.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> with wg.testing.graph_breaks() as breaks:
+    ...     y = x * x.item()
+    ...     larger = x > 1
+    >>> len(breaks), len(breaks.notes)
+    (1, 1)
     """
 
     def __init__(self) -> None:
@@ -225,6 +242,13 @@ class GraphBreakError(AssertionError):
     ----------
     errors, breaks
         As given.
+
+    Examples
+    --------
+    >>> wg.testing.assert_differentiable(lambda x: wg.tensor(x.item() ** 2), wg.tensor(2.0))
+    Traceback (most recent call last):
+        ...
+    GraphBreakError: <lambda> is not differentiable: the result does not depend ...
     """
 
     def __init__(

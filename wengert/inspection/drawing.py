@@ -167,6 +167,13 @@ def to_dot(
     ------
     RuntimeError, TypeError, ValueError
         As for `draw`.
+
+    Examples
+    --------
+    >>> x = wg.tensor(3.0, requires_grad=True)
+    >>> text = wg.inspection.to_dot(x * x, names={"x": x})
+    >>> text.splitlines()[0]
+    'digraph {'
     """
     if gradients not in (True, False, "local", "total"):
         raise ValueError(f"gradients should be a bool, 'local' or 'total', not {gradients!r}")

@@ -24,7 +24,20 @@ _CHECKS = ("default", "values", "none")
 
 
 class CheckpointError(RuntimeError):
-    """A checkpointed function behaved differently when it was run again."""
+    """A checkpointed function behaved differently when it was run again.
+
+    Examples
+    --------
+    >>> calls = []
+    >>> def unsteady(x):
+    ...     calls.append(1)
+    ...     return wg.exp(x) if len(calls) == 1 else wg.exp(x[:1])
+    >>> x = wg.ones(2, requires_grad=True)
+    >>> wg.checkpoint(unsteady, x).sum().backward()
+    Traceback (most recent call last):
+        ...
+    CheckpointError: checkpoint: the function 'unsteady' saved float32 (2,) on ...
+    """
 
 
 def checkpoint(
@@ -75,6 +88,14 @@ def checkpoint(
     The function is run again with the recording mode and the backend that were selected at the
     call. Python's and other libraries' random numbers are not repeated, and changes that it makes
     to other objects are made twice.
+
+    Examples
+    --------
+    >>> x = wg.ones(3, requires_grad=True)
+    >>> y = wg.checkpoint(lambda x: wg.exp(wg.sin(x)), x)  # only x is kept
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([1.2534, 1.2534, 1.2534])
     """
     if determinism_check not in _CHECKS:
         raise ValueError(f"determinism_check is one of {_CHECKS}, and not {determinism_check!r}")
@@ -145,6 +166,13 @@ def checkpoint_sequential(
     ------
     ValueError
         If there are fewer functions than segments.
+
+    Examples
+    --------
+    >>> model = wg.nn.Sequential(wg.nn.Linear(4, 8), wg.nn.ReLU(), wg.nn.Linear(8, 1))
+    >>> x = wg.ones((2, 4))
+    >>> wg.checkpoint_sequential(model, 2, x).shape
+    (2, 1)
     """
     layers = list(functions)
     if not 1 <= segments <= len(layers):

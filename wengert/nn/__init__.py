@@ -7,10 +7,6 @@ from wengert.nn.activations import (
     GELU,
     GLU,
     SELU,
-    AlphaDropout,
-    Dropout,
-    Dropout1d,
-    Dropout2d,
     Hardshrink,
     Hardsigmoid,
     Hardswish,
@@ -47,6 +43,7 @@ from wengert.nn.convolution import (
     ZeroPad1d,
     ZeroPad2d,
 )
+from wengert.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d
 from wengert.nn.embedding import Embedding
 from wengert.nn.layers import Bilinear, Flatten, Identity, Linear, Unflatten
 from wengert.nn.losses import (

@@ -21,88 +21,193 @@ class _Activation(Stored):
 
 @stores(F.relu)
 class ReLU(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.ReLU()(wg.asarray([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+
     def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.leaky_relu)
 class LeakyReLU(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.LeakyReLU(0.1)(wg.asarray([-1.0, 2.0]))
+    tensor([-0.1000,  2.0000])
+    """
+
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None: ...
 
 
 @stores(F.elu)
 class ELU(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.ELU()(wg.asarray([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None: ...
 
 
 @stores(F.gelu)
 class GELU(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.GELU()(wg.asarray([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    """
+
     def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None: ...
 
 
 @stores(F.silu)
 class SiLU(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.SiLU()(wg.asarray([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
+
     def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.sigmoid)
-class Sigmoid(_Activation): ...
+class Sigmoid(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Sigmoid()(wg.asarray([-1.0, 0.0, 2.0]))
+    tensor([0.2689, 0.5000, 0.8808])
+    """
 
 
 @stores(F.logsigmoid)
-class LogSigmoid(_Activation): ...
+class LogSigmoid(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.LogSigmoid()(wg.asarray([-1.0, 2.0]))
+    tensor([-1.3133, -0.1269])
+    """
 
 
 @stores(F.tanh)
-class Tanh(_Activation): ...
+class Tanh(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Tanh()(wg.asarray([-1.0, 2.0]))
+    tensor([-0.7616,  0.9640])
+    """
 
 
 @stores(F.softplus)
 class Softplus(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Softplus(beta=2.0)(wg.asarray([-1.0, 0.0, 2.0]))
+    tensor([0.0635, 0.3466, 2.0091])
+    """
+
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None: ...
 
 
 @stores(F.softmax)
 class Softmax(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Softmax(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
+    tensor([[0.0900, 0.2447, 0.6652]])
+    """
+
     def __init__(self, dim: int | None = None) -> None: ...
 
 
 @stores(F.log_softmax)
 class LogSoftmax(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.LogSoftmax(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
+    tensor([[-2.4076, -1.4076, -0.4076]])
+    """
+
     def __init__(self, dim: int | None = None) -> None: ...
 
 
 @stores(F.relu6)
 class ReLU6(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.ReLU6()(wg.asarray([-1.0, 2.0, 8.0]))
+    tensor([0., 2., 6.])
+    """
+
     def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.selu)
 class SELU(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.SELU()(wg.asarray([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+
     def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.celu)
 class CELU(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.CELU(alpha=2.0)(wg.asarray([-1.0, 2.0]))
+    tensor([-0.7869,  2.0000])
+    """
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None: ...
 
 
 @stores(F.mish)
 class Mish(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Mish()(wg.asarray([-1.0, 2.0]))
+    tensor([-0.3034,  1.9440])
+    """
+
     def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.hardswish, shown="")
 class Hardswish(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Hardswish()(wg.asarray([-1.5, 4.0]))
+    tensor([-0.3750,  4.0000])
+    """
+
     def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.hardsigmoid, shown="")
 class Hardsigmoid(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Hardsigmoid()(wg.asarray([-1.5, 4.0]))
+    tensor([0.2500, 1.0000])
+    """
+
     def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.hardtanh)
 class Hardtanh(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Hardtanh(0.0, 2.0)(wg.asarray([-1.0, 1.5, 4.0]))
+    tensor([0.0000, 1.5000, 2.0000])
+    """
+
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         if not (hasattr(min_val, "dtype") or hasattr(max_val, "dtype")) and max_val <= min_val:
             raise ValueError(f"max_val should be above min_val, and is {max_val}, not {min_val}")
@@ -110,20 +215,42 @@ class Hardtanh(_Activation):
 
 @stores(F.threshold)
 class Threshold(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Threshold(0.1, 20.0)(wg.asarray([0.0, 0.5]))
+    tensor([20.0000,  0.5000])
+    """
+
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None: ...
 
 
 @stores(F.glu)
 class GLU(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.GLU()(wg.ones((3, 8))).shape
+    (3, 4)
+    """
+
     def __init__(self, dim: int = -1) -> None: ...
 
 
 @stores(F.softsign)
-class Softsign(_Activation): ...
+class Softsign(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Softsign()(wg.asarray([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
 
 
 @stores(F.tanhshrink)
-class Tanhshrink(_Activation): ...
+class Tanhshrink(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Tanhshrink()(wg.asarray([-1.0, 2.0]))
+    tensor([-0.2384,  1.0360])
+    """
 
 
 class _Shrink(_Activation):
@@ -135,21 +262,46 @@ class _Shrink(_Activation):
 
 @stores(F.softshrink)
 class Softshrink(_Shrink):
+    """Examples
+    --------
+    >>> wg.nn.Softshrink()(wg.asarray([-1.0, 0.3, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
+
     def __init__(self, lambd: float = 0.5) -> None: ...
 
 
 @stores(F.hardshrink)
 class Hardshrink(_Shrink):
+    """Examples
+    --------
+    >>> wg.nn.Hardshrink(1.0)(wg.asarray([-0.8, 2.0]))
+    tensor([0., 2.])
+    """
+
     def __init__(self, lambd: float = 0.5) -> None: ...
 
 
 @stores(F.softmin)
 class Softmin(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.Softmin(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
+    tensor([[0.6652, 0.2447, 0.0900]])
+    """
+
     def __init__(self, dim: int | None = None) -> None: ...
 
 
 class Softmax2d(Softmax):
-    """`functional.softmax` over the channels of images, (C, H, W) or (N, C, H, W)."""
+    """`functional.softmax` over the channels of images, (C, H, W) or (N, C, H, W).
+
+    Examples
+    --------
+    >>> probabilities = wg.nn.Softmax2d()(wg.ones((1, 4, 2, 2)))
+    >>> probabilities[0, :, 0, 0]
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     def __init__(self) -> None:
         super().__init__(-3)
@@ -184,6 +336,13 @@ class PReLU(Module):
     ----------
     weight : Parameter
         The slopes, of shape (num_parameters,).
+
+    Examples
+    --------
+    >>> layer = wg.nn.PReLU()
+    >>> layer(wg.asarray([[-1.0], [2.0]])).sum().backward()
+    >>> layer.weight.grad
+    tensor([-1.])
     """
 
     def __init__(
@@ -208,38 +367,12 @@ class PReLU(Module):
 
 @stores(F.rrelu)
 class RReLU(_Activation):
+    """Examples
+    --------
+    >>> wg.nn.RReLU().eval()(wg.asarray([-1.0, 2.0]))  # the mean of the slopes
+    tensor([-0.2292,  2.0000])
+    """
+
     def __init__(
         self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False
     ) -> None: ...
-
-
-class _Dropout(_Activation):
-    p: float
-    inplace: bool
-
-    def _check(self) -> None:
-        if not 0.0 <= self.p <= 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
-
-
-@stores(F.dropout)
-class Dropout(_Dropout):
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
-
-
-@stores(F.dropout1d)
-class Dropout1d(_Dropout):
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
-
-
-@stores(F.dropout2d)
-class Dropout2d(_Dropout):
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
-
-
-@stores(F.alpha_dropout)
-class AlphaDropout(_Dropout):
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...

@@ -181,6 +181,15 @@ class ModuleList(_Numbered):
     ----------
     modules : iterable of Module, optional
         What it holds at first.
+
+    Examples
+    --------
+    >>> layers = wg.nn.ModuleList([wg.nn.Linear(4, 4) for _ in range(3)])
+    >>> x = wg.ones((2, 4))
+    >>> for layer in layers:
+    ...     x = wg.relu(layer(x))
+    >>> x.shape
+    (2, 4)
     """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
@@ -218,6 +227,12 @@ class ParameterList(_Numbered):
     ----------
     values : iterable of Tensor, optional
         What it holds at first. A Tensor that is no parameter becomes one.
+
+    Examples
+    --------
+    >>> params = wg.nn.ParameterList([wg.zeros(2), wg.ones((2, 3))])
+    >>> [p.shape for p in params]
+    [(2,), (2, 3)]
     """
 
     _kind = Parameter
@@ -313,6 +328,14 @@ class ModuleDict(_Named):
     ----------
     modules : mapping of str to Module, or iterable of pairs, optional
         What it holds at first.
+
+    Examples
+    --------
+    >>> heads = wg.nn.ModuleDict({"mean": wg.nn.Linear(4, 1), "scale": wg.nn.Linear(4, 1)})
+    >>> heads["mean"](wg.ones((2, 4))).shape
+    (2, 1)
+    >>> [name for name, _ in heads.named_parameters()]
+    ['mean.weight', 'mean.bias', 'scale.weight', 'scale.bias']
     """
 
     def __init__(
@@ -328,6 +351,12 @@ class ParameterDict(_Named):
     ----------
     parameters : mapping of str to Tensor, or iterable of pairs, optional
         What it holds at first. A Tensor that is no parameter becomes one.
+
+    Examples
+    --------
+    >>> params = wg.nn.ParameterDict({"shift": wg.zeros(2), "scale": wg.ones(2)})
+    >>> params["scale"].requires_grad
+    True
     """
 
     _kind = Parameter

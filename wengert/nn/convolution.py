@@ -160,14 +160,30 @@ class _Forward(_Convolution):
 
 @takes(family=_FORWARD(weight="(O, C/groups, k)"))
 class Conv1d(_Forward):
-    """`functional.conv1d` as a module with its weights."""
+    """`functional.conv1d` as a module with its weights.
+
+    Examples
+    --------
+    >>> layer = wg.nn.Conv1d(3, 8, kernel_size=5, padding="same")
+    >>> layer(wg.ones((2, 3, 20))).shape
+    (2, 8, 20)
+    """
 
     _count = 1
 
 
 @takes(family=_FORWARD(weight="(O, C/groups, h, w)"))
 class Conv2d(_Forward):
-    """`functional.conv2d` as a module with its weights."""
+    """`functional.conv2d` as a module with its weights.
+
+    Examples
+    --------
+    >>> layer = wg.nn.Conv2d(3, 8, kernel_size=3, stride=2, padding=1)
+    >>> layer(wg.ones((2, 3, 32, 32))).shape
+    (2, 8, 16, 16)
+    >>> layer.weight.shape
+    (8, 3, 3, 3)
+    """
 
     _count = 2
 
@@ -234,14 +250,26 @@ class _Transposed(_Convolution):
 
 @takes(family=_TRANSPOSED(weight="(C, O/groups, k)"))
 class ConvTranspose1d(_Transposed):
-    """`functional.conv_transpose1d` as a module with its weights."""
+    """`functional.conv_transpose1d` as a module with its weights.
+
+    Examples
+    --------
+    >>> wg.nn.ConvTranspose1d(8, 3, kernel_size=4, stride=2)(wg.ones((2, 8, 10))).shape
+    (2, 3, 22)
+    """
 
     _count = 1
 
 
 @takes(family=_TRANSPOSED(weight="(C, O/groups, h, w)"))
 class ConvTranspose2d(_Transposed):
-    """`functional.conv_transpose2d` as a module with its weights."""
+    """`functional.conv_transpose2d` as a module with its weights.
+
+    Examples
+    --------
+    >>> wg.nn.ConvTranspose2d(8, 3, kernel_size=2, stride=2)(wg.ones((2, 8, 5, 5))).shape
+    (2, 3, 10, 10)
+    """
 
     _count = 2
 
@@ -253,6 +281,12 @@ class _Windows(Stored):
 
 @stores(F.unfold)
 class Unfold(_Windows):
+    """Examples
+    --------
+    >>> wg.nn.Unfold(3)(wg.ones((1, 3, 8, 8))).shape
+    (1, 27, 36)
+    """
+
     def __init__(
         self,
         kernel_size: int | tuple[int, ...],
@@ -264,6 +298,14 @@ class Unfold(_Windows):
 
 @stores(F.fold)
 class Fold(_Windows):
+    """Examples
+    --------
+    >>> wg.nn.Fold((3, 3), 2)(wg.ones((1, 4, 4)))
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
+
     def __init__(
         self,
         output_size: int | tuple[int, ...],
@@ -303,13 +345,25 @@ class _ZeroPad(Module):
 
 @takes(family=_ZEROS(more=""))
 class ZeroPad1d(_ZeroPad):
-    """`functional.pad` with zeros as a module, for signals."""
+    """`functional.pad` with zeros as a module, for signals.
+
+    Examples
+    --------
+    >>> wg.nn.ZeroPad1d((1, 2))(wg.ones((1, 1, 2)))
+    tensor([[[0., 1., 1., 0., 0.]]])
+    """
 
     _count = 1
 
 
 @takes(family=_ZEROS(more=", and the one before it"))
 class ZeroPad2d(_ZeroPad):
-    """`functional.pad` with zeros as a module, for images."""
+    """`functional.pad` with zeros as a module, for images.
+
+    Examples
+    --------
+    >>> wg.nn.ZeroPad2d(1)(wg.ones((1, 3, 8, 8))).shape
+    (1, 3, 10, 10)
+    """
 
     _count = 2

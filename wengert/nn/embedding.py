@@ -41,7 +41,14 @@ PyTorch: ``torch.nn.$name``.
     sparse="True or False",
 )
 class Embedding(Module):
-    """`functional.embedding` with a table that is learnt."""
+    """`functional.embedding` with a table that is learnt.
+
+    Examples
+    --------
+    >>> layer = wg.nn.Embedding(10, 4)
+    >>> layer(wg.asarray([[1, 2, 2], [0, 9, 1]])).shape
+    (2, 3, 4)
+    """
 
     def __init__(
         self,

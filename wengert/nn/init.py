@@ -123,6 +123,12 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     ----------
     a, b : float
         The interval.
+
+    Examples
+    --------
+    >>> w = wg.nn.init.uniform_(wg.empty(100), -0.1, 0.1)
+    >>> bool(wg.all(wg.abs(w) <= 0.1))
+    True
     """
     a, b = number(a, "uniform_", "a"), number(b, "uniform_", "b")
     if not a <= b:
@@ -133,7 +139,14 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 @takes(constant="tensor", mean="a number", std="a number", family=_FLOATING)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill a Tensor with normal numbers; complex ones share the variance between their parts."""
+    """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
+
+    Examples
+    --------
+    >>> w = wg.nn.init.normal_(wg.empty((300, 200)), std=0.02)
+    >>> round(w.std().item(), 3)
+    0.02
+    """
     mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     if not std >= 0:
         raise ValueError(f"normal_ expects a deviation of 0 or more, and std={std}")
@@ -148,19 +161,37 @@ def constant_(tensor: Tensor, val: complex) -> Tensor:
     ----------
     val : number
         The value.
+
+    Examples
+    --------
+    >>> wg.nn.init.constant_(wg.empty(3), 0.3)
+    tensor([0.3000, 0.3000, 0.3000])
     """
     return _fill(tensor, number(val, "constant_", "val"))
 
 
 @takes(constant="tensor", family=_ANY)
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill a Tensor with ones."""
+    """Fill a Tensor with ones.
+
+    Examples
+    --------
+    >>> wg.nn.init.ones_(wg.empty(3))
+    tensor([1., 1., 1.])
+    """
     return _fill(tensor, 1)
 
 
 @takes(constant="tensor", family=_ANY)
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill a Tensor with zeros."""
+    """Fill a Tensor with zeros.
+
+    Examples
+    --------
+    >>> layer = wg.nn.Linear(3, 2)
+    >>> wg.nn.init.zeros_(layer.bias)
+    parameter([0., 0.], requires_grad=True)
+    """
     return _fill(tensor, 0)
 
 
@@ -177,10 +208,20 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     param : float, optional
         The slope :math:`s` of ``"leaky_relu"``; 0.01 by default.
 
+    Returns
+    -------
+    float
+        For the initialisers' ``gain``.
+
     Raises
     ------
     ValueError
         If the nonlinearity is another one, or the slope is no number.
+
+    Examples
+    --------
+    >>> round(wg.nn.init.calculate_gain("relu"), 4)
+    1.4142
     """
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
@@ -212,6 +253,12 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
     (2010).
+
+    Examples
+    --------
+    >>> w = wg.nn.init.xavier_uniform_(wg.empty((300, 200)))
+    >>> round(w.max().item(), 2)  # sqrt(6 / (300 + 200))
+    0.11
     """
     bound = number(gain, "xavier_uniform_", "gain") * math.sqrt(6 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
@@ -222,6 +269,12 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
     The source is that of `xavier_uniform_`.
+
+    Examples
+    --------
+    >>> w = wg.nn.init.xavier_normal_(wg.empty((300, 200)))
+    >>> round(w.std().item(), 2)  # sqrt(2 / (300 + 200))
+    0.06
     """
     gain = number(gain, "xavier_normal_", "gain")
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
@@ -250,6 +303,12 @@ def kaiming_uniform_(
     ----------
     a : float
         The slope of the leaky ReLU that follows.
+
+    Examples
+    --------
+    >>> w = wg.nn.init.kaiming_uniform_(wg.empty((300, 200)), nonlinearity="relu")
+    >>> round(w.max().item(), 2)  # sqrt(6 / 200)
+    0.17
     """
     if not tensor.size:
         return tensor
@@ -274,6 +333,12 @@ def kaiming_normal_(
     ----------
     a : float
         The slope of the leaky ReLU that follows.
+
+    Examples
+    --------
+    >>> w = wg.nn.init.kaiming_normal_(wg.empty((300, 200)), nonlinearity="relu")
+    >>> round(w.std().item(), 2)  # sqrt(2 / 200)
+    0.1
     """
     if not tensor.size:
         return tensor
@@ -283,7 +348,14 @@ def kaiming_normal_(
 
 @takes(constant="tensor", family=_FILLS(tensor="A leaf with two axes."))
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill a matrix with ones on its diagonal and zeros elsewhere."""
+    """Fill a matrix with ones on its diagonal and zeros elsewhere.
+
+    Examples
+    --------
+    >>> wg.nn.init.eye_(wg.empty((2, 3)))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     _with_axes(tensor, "eye_", 2, 2)
     return _fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
@@ -300,6 +372,14 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     ----------
     groups : int
         How many groups of outputs keep inputs, each from the first on.
+
+    Examples
+    --------
+    >>> weight = wg.nn.init.dirac_(wg.empty((2, 2, 3)))
+    >>> x = wg.asarray([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])
+    >>> wg.nn.functional.conv1d(x, weight, padding=1)  # the input again
+    tensor([[[1., 2., 3.],
+             [4., 5., 6.]]])
     """
     groups = number(groups, "dirac_", "groups")
     _with_axes(tensor, "dirac_", 3, 5)
@@ -326,6 +406,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     numbers, with columns turned so that the second has a positive diagonal. Saxe, McClelland and
     Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks"
     (2013).
+
+    Examples
+    --------
+    >>> w = wg.nn.init.orthogonal_(wg.empty((3, 3)))
+    >>> bool(wg.all(wg.abs(w @ w.mT - wg.eye(3)) < 1e-5))
+    True
     """
     gain = number(gain, "orthogonal_", "gain")
     _with_axes(tensor, "orthogonal_", 2)
@@ -357,6 +443,12 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         The share of zeros, from 0 to 1; their number is rounded up.
     std : float
         The deviation of the normal numbers.
+
+    Examples
+    --------
+    >>> w = wg.nn.init.sparse_(wg.empty((10, 4)), sparsity=0.3)
+    >>> wg.count_nonzero(w, axis=0)
+    tensor([7, 7, 7, 7])
     """
     sparsity, std = number(sparsity, "sparse_", "sparsity"), number(std, "sparse_", "std")
     _with_axes(tensor, "sparse_", 2, 2)
@@ -395,6 +487,12 @@ def trunc_normal_(
         Of the normal numbers without the condition.
     a, b : float
         The interval.
+
+    Examples
+    --------
+    >>> w = wg.nn.init.trunc_normal_(wg.empty((100, 100)), a=-1.0, b=1.0)
+    >>> bool(wg.all(wg.abs(w) <= 1))
+    True
     """
     mean, std = number(mean, "trunc_normal_", "mean"), number(std, "trunc_normal_", "std")
     a, b = number(a, "trunc_normal_", "a"), number(b, "trunc_normal_", "b")

@@ -22,6 +22,11 @@ class Identity(Module):
     ----------
     *args, **kwargs
         Anything, so that it can stand in for another layer.
+
+    Examples
+    --------
+    >>> wg.nn.Identity()(wg.asarray([1.0, 2.0]))
+    tensor([1., 2.])
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -52,6 +57,14 @@ class Linear(Module):
     bias : Parameter or None
         :math:`b`, of shape (out_features,). Both start uniform within
         :math:`\pm 1 / \sqrt{\mathrm{in\_features}}`.
+
+    Examples
+    --------
+    >>> layer = wg.nn.Linear(3, 2)
+    >>> layer(wg.ones((4, 3))).shape
+    (4, 2)
+    >>> layer.weight.shape, layer.bias.shape
+    ((2, 3), (2,))
     """
 
     def __init__(
@@ -107,6 +120,11 @@ class Bilinear(Module):
     bias : Parameter or None
         Of shape (out_features,). Both start uniform within
         :math:`\pm 1 / \sqrt{\mathrm{in1\_features}}`.
+
+    Examples
+    --------
+    >>> wg.nn.Bilinear(2, 3, 5)(wg.ones((4, 2)), wg.ones((4, 3))).shape
+    (4, 5)
     """
 
     def __init__(
@@ -153,6 +171,11 @@ class Flatten(Module):
     ----------
     start_dim, end_dim : int
         The first and the last of them.
+
+    Examples
+    --------
+    >>> wg.nn.Flatten()(wg.ones((4, 3, 8, 8))).shape
+    (4, 192)
     """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
@@ -182,6 +205,11 @@ class Unflatten(Module):
         The axis.
     unflattened_size : tuple of int
         Their lengths; one of them may be -1.
+
+    Examples
+    --------
+    >>> wg.nn.Unflatten(1, (3, 2))(wg.ones((4, 6))).shape
+    (4, 3, 2)
     """
 
     def __init__(self, dim: int, unflattened_size: tuple[int, ...]) -> None:

@@ -71,7 +71,14 @@ class _Norm(Module):
 
 @takes(bias="True or False", family=_LAYER)
 class LayerNorm(_Norm):
-    """`functional.layer_norm` with a weight and a bias."""
+    """`functional.layer_norm` with a weight and a bias.
+
+    Examples
+    --------
+    >>> wg.nn.LayerNorm(2)(wg.asarray([[1.0, 3.0], [10.0, 30.0]]))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]], grad_fn=<StandardisedBackward0>)
+    """
 
     _shown = "normalized_shape | eps elementwise_affine bias"
 
@@ -102,6 +109,11 @@ class RMSNorm(_Norm):
     ----------
     eps : float or None
         Added to the mean square; by default the rounding of the dtype that it is taken in.
+
+    Examples
+    --------
+    >>> wg.nn.RMSNorm(2)(wg.asarray([[3.0, 4.0]]))
+    tensor([[0.8485, 1.1314]], grad_fn=<StandardisedBackward0>)
     """
 
     _shown = "normalized_shape | eps elementwise_affine"
@@ -126,7 +138,13 @@ class RMSNorm(_Norm):
 
 @takes(bias="True or False", family=_LAYER)
 class GroupNorm(_Norm):
-    """`functional.group_norm` with a weight and a bias."""
+    """`functional.group_norm` with a weight and a bias.
+
+    Examples
+    --------
+    >>> wg.nn.GroupNorm(2, 6)(wg.ones((4, 6, 8, 8))).shape
+    (4, 6, 8, 8)
+    """
 
     _shown = "num_groups num_channels | eps affine bias"
 
@@ -297,28 +315,57 @@ class _InstanceNorm(_Running):
 
 @takes(bias="True or False", family=_LAYER)
 class BatchNorm1d(_BatchNorm):
-    """`functional.batch_norm` of vectors or sequences, (N, C) or (N, C, L)."""
+    """`functional.batch_norm` of vectors or sequences, (N, C) or (N, C, L).
+
+    Examples
+    --------
+    >>> layer = wg.nn.BatchNorm1d(2)
+    >>> layer(wg.asarray([[1.0, 10.0], [3.0, 30.0]]))
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]], grad_fn=<StandardisedBackward0>)
+    >>> layer.running_mean  # a tenth of the batch's means
+    tensor([0.2000, 2.0000])
+    """
 
     _shapes = "N C | N C L"
 
 
 @takes(bias="True or False", family=_LAYER)
 class BatchNorm2d(_BatchNorm):
-    """`functional.batch_norm` of images, (N, C, H, W)."""
+    """`functional.batch_norm` of images, (N, C, H, W).
+
+    Examples
+    --------
+    >>> wg.nn.BatchNorm2d(3)(wg.ones((4, 3, 8, 8))).shape
+    (4, 3, 8, 8)
+    """
 
     _shapes = "N C H W"
 
 
 @takes(bias="True or False", family=_LAYER)
 class InstanceNorm1d(_InstanceNorm):
-    """`functional.instance_norm` of sequences, (C, L) or (N, C, L)."""
+    """`functional.instance_norm` of sequences, (C, L) or (N, C, L).
+
+    Examples
+    --------
+    >>> wg.nn.InstanceNorm1d(2)(wg.asarray([[[1.0, 3.0], [10.0, 30.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
 
     _shapes = "C L | N C L"
 
 
 @takes(bias="True or False", family=_LAYER)
 class InstanceNorm2d(_InstanceNorm):
-    """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W)."""
+    """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W).
+
+    Examples
+    --------
+    >>> wg.nn.InstanceNorm2d(3)(wg.ones((4, 3, 8, 8))).shape
+    (4, 3, 8, 8)
+    """
 
     _shapes = "C H W | N C H W"
 

@@ -23,6 +23,16 @@ class Parameter(Tensor):
         If ``data`` is no array.
     RuntimeError
         If it should require grad and is neither floating nor complex.
+
+    Examples
+    --------
+    >>> class Scale(wg.nn.Module):
+    ...     def __init__(self):
+    ...         self.factor = wg.nn.Parameter(wg.tensor(2.0))
+    ...     def forward(self, x):
+    ...         return self.factor * x
+    >>> [name for name, _ in Scale().named_parameters()]
+    ['factor']
     """
 
     __slots__ = ()

@@ -34,6 +34,12 @@ _WINDOW = "kernel_size stride padding"
 
 @stores(F.max_pool1d, shown=f"{_WINDOW} dilation ceil_mode")
 class MaxPool1d(_MaxPool):
+    """Examples
+    --------
+    >>> wg.nn.MaxPool1d(3, stride=2)(wg.ones((2, 3, 11))).shape
+    (2, 3, 5)
+    """
+
     def __init__(
         self,
         kernel_size: _Size,
@@ -47,6 +53,12 @@ class MaxPool1d(_MaxPool):
 
 @stores(F.max_pool2d, shown=f"{_WINDOW} dilation ceil_mode")
 class MaxPool2d(_MaxPool):
+    """Examples
+    --------
+    >>> wg.nn.MaxPool2d(2)(wg.ones((2, 3, 8, 8))).shape
+    (2, 3, 4, 4)
+    """
+
     def __init__(
         self,
         kernel_size: _Size,
@@ -60,6 +72,12 @@ class MaxPool2d(_MaxPool):
 
 @stores(F.avg_pool1d, shown=_WINDOW)
 class AvgPool1d(_Mean):
+    """Examples
+    --------
+    >>> wg.nn.AvgPool1d(3, stride=2)(wg.ones((2, 3, 11))).shape
+    (2, 3, 5)
+    """
+
     def __init__(
         self,
         kernel_size: _Size,
@@ -79,6 +97,12 @@ class AvgPool1d(_Mean):
 
 @stores(F.avg_pool2d, shown=_WINDOW)
 class AvgPool2d(_Mean):
+    """Examples
+    --------
+    >>> wg.nn.AvgPool2d(2)(wg.ones((2, 3, 8, 8))).shape
+    (2, 3, 4, 4)
+    """
+
     def __init__(
         self,
         kernel_size: _Size,
@@ -96,19 +120,43 @@ class AvgPool2d(_Mean):
 
 @stores(F.adaptive_avg_pool1d)
 class AdaptiveAvgPool1d(_Mean):
+    """Examples
+    --------
+    >>> wg.nn.AdaptiveAvgPool1d(4)(wg.ones((2, 3, 10))).shape
+    (2, 3, 4)
+    """
+
     def __init__(self, output_size: _Adaptive) -> None: ...
 
 
 @stores(F.adaptive_avg_pool2d)
 class AdaptiveAvgPool2d(_Mean):
+    """Examples
+    --------
+    >>> wg.nn.AdaptiveAvgPool2d((1, 1))(wg.ones((2, 3, 7, 5))).shape
+    (2, 3, 1, 1)
+    """
+
     def __init__(self, output_size: _Adaptive) -> None: ...
 
 
 @stores(F.adaptive_max_pool1d, shown="output_size")
 class AdaptiveMaxPool1d(_Maximum):
+    """Examples
+    --------
+    >>> wg.nn.AdaptiveMaxPool1d(4)(wg.ones((2, 3, 10))).shape
+    (2, 3, 4)
+    """
+
     def __init__(self, output_size: _Adaptive, return_indices: bool = False) -> None: ...
 
 
 @stores(F.adaptive_max_pool2d, shown="output_size")
 class AdaptiveMaxPool2d(_Maximum):
+    """Examples
+    --------
+    >>> wg.nn.AdaptiveMaxPool2d((1, 1))(wg.ones((2, 3, 7, 5))).shape
+    (2, 3, 1, 1)
+    """
+
     def __init__(self, output_size: _Adaptive, return_indices: bool = False) -> None: ...

@@ -276,7 +276,15 @@ def _start(
 
 @takes(**_OPTIONS, family=_LAYERS)
 class RNN(_Recurrent):
-    r"""Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`."""
+    r"""Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
+
+    Examples
+    --------
+    >>> rnn = wg.nn.RNN(input_size=4, hidden_size=8, num_layers=2)
+    >>> y, h = rnn(wg.ones((10, 3, 4)))  # 10 steps, 3 sequences
+    >>> y.shape, h.shape
+    ((10, 3, 8), (2, 3, 8))
+    """
 
     def __init__(
         self,
@@ -309,6 +317,13 @@ class GRU(_Recurrent):
 
     Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical machine
     translation" (2014).
+
+    Examples
+    --------
+    >>> gru = wg.nn.GRU(input_size=4, hidden_size=8, batch_first=True, bidirectional=True)
+    >>> y, h = gru(wg.ones((3, 10, 4)))
+    >>> y.shape, h.shape
+    ((3, 10, 16), (2, 3, 8))
     """
 
     def __init__(
@@ -446,7 +461,15 @@ class _Cell(_Uniform):
 
 @takes(**_OF_CELLS, family=_CELL)
 class RNNCell(_Cell):
-    """One step of an `RNN`."""
+    """One step of an `RNN`.
+
+    Examples
+    --------
+    >>> cell = wg.nn.RNNCell(4, 8)
+    >>> h = cell(wg.ones((3, 4)))
+    >>> cell(wg.ones((3, 4)), h).shape
+    (3, 8)
+    """
 
     def __init__(
         self,
@@ -467,7 +490,15 @@ class RNNCell(_Cell):
 
 @takes(**_OF_CELLS, family=_CELL)
 class GRUCell(_Cell):
-    """One step of a `GRU`."""
+    """One step of a `GRU`.
+
+    Examples
+    --------
+    >>> cell = wg.nn.GRUCell(4, 8)
+    >>> h = cell(wg.ones((3, 4)))
+    >>> cell(wg.ones((3, 4)), h).shape
+    (3, 8)
+    """
 
     def __init__(
         self,
@@ -482,7 +513,16 @@ class GRUCell(_Cell):
 
 @takes(**_OF_CELLS, family=_CELL)
 class LSTMCell(_Cell):
-    """One step of an `LSTM`."""
+    """One step of an `LSTM`.
+
+    Examples
+    --------
+    >>> cell = wg.nn.LSTMCell(4, 8)
+    >>> h, c = cell(wg.ones((3, 4)))
+    >>> h, c = cell(wg.ones((3, 4)), (h, c))
+    >>> h.shape, c.shape
+    ((3, 8), (3, 8))
+    """
 
     def __init__(
         self,

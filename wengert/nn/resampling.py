@@ -31,7 +31,13 @@ PyTorch: ``torch.nn.$name``.
 
 @takes(align_corners="True or False", family=_TEXT)
 class Upsample(Module):
-    """`functional.interpolate` as a module."""
+    """`functional.interpolate` as a module.
+
+    Examples
+    --------
+    >>> wg.nn.Upsample(scale_factor=2.0, mode="bilinear")(wg.ones((1, 3, 4, 4))).shape
+    (1, 3, 8, 8)
+    """
 
     def __init__(
         self,
@@ -63,7 +69,13 @@ class Upsample(Module):
 
 @takes(family=_TEXT)
 class UpsamplingNearest2d(Upsample):
-    """`Upsample` of images with mode ``"nearest"``."""
+    """`Upsample` of images with mode ``"nearest"``.
+
+    Examples
+    --------
+    >>> wg.nn.UpsamplingNearest2d(scale_factor=2)(wg.ones((1, 3, 4, 4))).shape
+    (1, 3, 8, 8)
+    """
 
     def __init__(self, size: _Size = None, scale_factor: _Scale = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
@@ -71,7 +83,13 @@ class UpsamplingNearest2d(Upsample):
 
 @takes(family=_TEXT)
 class UpsamplingBilinear2d(Upsample):
-    """`Upsample` of images with mode ``"bilinear"`` and aligned corners."""
+    """`Upsample` of images with mode ``"bilinear"`` and aligned corners.
+
+    Examples
+    --------
+    >>> wg.nn.UpsamplingBilinear2d(size=(8, 6))(wg.ones((1, 3, 4, 4))).shape
+    (1, 3, 8, 6)
+    """
 
     def __init__(self, size: _Size = None, scale_factor: _Scale = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
@@ -84,9 +102,21 @@ class _Shuffle(Stored):
 
 @stores(F.pixel_shuffle)
 class PixelShuffle(_Shuffle):
+    """Examples
+    --------
+    >>> wg.nn.PixelShuffle(2)(wg.ones((1, 8, 4, 4))).shape
+    (1, 2, 8, 8)
+    """
+
     def __init__(self, upscale_factor: int) -> None: ...
 
 
 @stores(F.pixel_unshuffle)
 class PixelUnshuffle(_Shuffle):
+    """Examples
+    --------
+    >>> wg.nn.PixelUnshuffle(2)(wg.ones((1, 2, 8, 8))).shape
+    (1, 8, 4, 4)
+    """
+
     def __init__(self, downscale_factor: int) -> None: ...

@@ -6,9 +6,9 @@ from typing import Any
 
 from wengert import ops
 from wengert.nn import functional as F
-from wengert.nn.activations import Dropout
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.containers import ModuleList
+from wengert.nn.dropout import Dropout
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.normalisation import LayerNorm
@@ -239,7 +239,14 @@ _STACK_OPTIONS = {"num_layers": "an integer", "norm": "a module"}
     family=_STACK,
 )
 class TransformerEncoder(_Stack):
-    """Layers such as `TransformerEncoderLayer`, one after the other."""
+    """Layers such as `TransformerEncoderLayer`, one after the other.
+
+    Examples
+    --------
+    >>> layer = wg.nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
+    >>> wg.nn.TransformerEncoder(layer, num_layers=2)(wg.ones((3, 5, 8))).shape
+    (3, 5, 8)
+    """
 
     def __init__(
         self,
@@ -269,7 +276,16 @@ class TransformerEncoder(_Stack):
 
 @takes(**_STACK_OPTIONS, decoder_layer="a module", family=_STACK)
 class TransformerDecoder(_Stack):
-    """Layers such as `TransformerDecoderLayer`, one after the other."""
+    """Layers such as `TransformerDecoderLayer`, one after the other.
+
+    Examples
+    --------
+    >>> layer = wg.nn.TransformerDecoderLayer(d_model=8, nhead=2, batch_first=True)
+    >>> decoder = wg.nn.TransformerDecoder(layer, num_layers=2)
+    >>> targets, memory = wg.ones((3, 5, 8)), wg.ones((3, 7, 8))
+    >>> decoder(targets, memory).shape
+    (3, 5, 8)
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)

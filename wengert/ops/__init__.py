@@ -14,6 +14,7 @@ from wengert.ops import (
     creation,
     data_type,
     elementwise,
+    grids,
     indexing,
     inspection,
     linear_algebra,
@@ -28,7 +29,7 @@ from wengert.ops.late import LATER
 from wengert.tape.tensor import Tensor
 
 _CHAPTERS = (
-    *(constants, conversion, creation, data_type, elementwise, indexing, inspection),
+    *(constants, conversion, creation, data_type, elementwise, grids, indexing, inspection),
     *(linear_algebra, manipulation, random, searching, sorting, statistical, utility),
 )
 _FOUND = {name: getattr(chapter, name) for chapter in _CHAPTERS for name in chapter.__all__}

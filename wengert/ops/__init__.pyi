@@ -12,6 +12,7 @@ from wengert.ops.elementwise.exponential import *
 from wengert.ops.elementwise.extremum import *
 from wengert.ops.elementwise.rounding import *
 from wengert.ops.elementwise.trigonometric import *
+from wengert.ops.grids import *
 from wengert.ops.indexing import *
 from wengert.ops.inspection import *
 from wengert.ops.limits import *

@@ -95,6 +95,15 @@ def clone(x: Any, /) -> Tensor:
     Notes
     -----
     PyTorch: ``torch.clone``.
+
+    Examples
+    --------
+    >>> x = wg.ones(2, requires_grad=True)
+    >>> y = wg.clone(x)
+    >>> y *= 3  # x stays as it is
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([3., 3.])
     """
     return _clone.bind(x)  # type: ignore[no-any-return]
 
@@ -117,6 +126,15 @@ def asarray(
         A Tensor stays tracked, and so do those in lists and tuples, as by `stack`. NumPy arrays,
         Python numbers, sequences and buffers come to the selected backend; arrays of another
         library that is known stay in it, and sequences with Tensors in theirs.
+
+    Examples
+    --------
+    >>> wg.asarray([[1, 2], [3, 4]], dtype=wg.float64)
+    tensor([[1., 2.],
+            [3., 4.]], dtype=wengert.float64)
+    >>> import numpy as np
+    >>> wg.asarray(np.arange(3.0)).dtype  # an array keeps its dtype
+    wengert.float64
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if not isinstance(obj, Tensor):
@@ -415,6 +433,13 @@ def tensor(
     Notes
     -----
     PyTorch: ``torch.tensor``.
+
+    Examples
+    --------
+    >>> wg.tensor([1.0, 2.0])
+    tensor([1., 2.])
+    >>> wg.tensor(3.0, requires_grad=True)
+    tensor(3., requires_grad=True)
     """
     if isinstance(data, Tensor):
         check_leaving(data, "tensor")
@@ -436,6 +461,14 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     Notes
     -----
     PyTorch: ``torch.as_tensor``.
+
+    Examples
+    --------
+    >>> x = wg.ones(2)
+    >>> wg.as_tensor(x) is x
+    True
+    >>> wg.as_tensor([1, 2])
+    tensor([1, 2])
     """
     return asarray(data, dtype=dtype, device=device)
 
@@ -462,6 +495,15 @@ def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     Notes
     -----
     PyTorch: ``torch.from_numpy``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> array = np.zeros(2)
+    >>> x = wg.from_numpy(array)
+    >>> array[0] = 1.0  # the memory is shared
+    >>> x
+    tensor([1., 0.], dtype=wengert.float64)
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy takes a NumPy array, not {type(array).__name__}")
@@ -494,6 +536,12 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
         If the data cannot be exported or imported.
     ValueError
         If ``copy`` is False and a copy is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wg.from_dlpack(np.asarray([1.0, 2.0]))
+    tensor([1., 2.], dtype=wengert.float64)
     """
     if not hasattr(x, "__dlpack__"):
         raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")

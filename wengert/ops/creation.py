@@ -4,9 +4,8 @@ Those from data that there is already are in `wengert.ops.conversion`.
 """
 
 import math
-from collections.abc import Callable
 from operator import index
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from wengert.backends import (
     namespaces,
     selection,
 )
-from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import number, raw_array, shape_of
 from wengert.ops.data_type import (
@@ -33,7 +31,6 @@ from wengert.ops.data_type import (
 )
 from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
-from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_range, default_complex_dtype
 from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
 
@@ -45,11 +42,8 @@ __all__ = [
     "full",
     "full_like",
     "linspace",
-    "meshgrid",
     "ones",
     "ones_like",
-    "tril",
-    "triu",
     "zeros",
     "zeros_like",
 ]
@@ -98,7 +92,8 @@ def as_lengths(size: tuple[Any, ...], function: str) -> tuple[int, ...]:
     return shape
 
 
-def _whole(value: Any, function: str, name: str) -> int:
+def whole(value: Any, function: str, name: str) -> int:
+    """An option that is an integer; an error that names it if it is something else."""
     try:
         return index(value)
     except TypeError:
@@ -195,7 +190,13 @@ Tensor
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array whose values are whatever was in memory."""
+    """Return an array whose values are whatever was in memory.
+
+    Examples
+    --------
+    >>> wg.empty((2, 3)).shape
+    (2, 3)
+    """
     return _filled("empty", (shape, *more), dtype, device, requires_grad)
 
 
@@ -203,7 +204,14 @@ def empty(
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones."""
+    """Return an array of ones.
+
+    Examples
+    --------
+    >>> wg.ones((2, 2))
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     return _filled("ones", (shape, *more), dtype, device, requires_grad)
 
 
@@ -211,7 +219,14 @@ def ones(
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros."""
+    """Return an array of zeros.
+
+    Examples
+    --------
+    >>> wg.zeros((2, 3), dtype=wg.int64)
+    tensor([[0, 0, 0],
+            [0, 0, 0]])
+    """
     return _filled("zeros", (shape, *more), dtype, device, requires_grad)
 
 
@@ -232,6 +247,14 @@ def full(
         The value. A Tensor of no axes gives its dtype, and the result is differentiable in it.
     dtype : dtype, optional
         By default what `asarray` gives ``fill_value``.
+
+    Examples
+    --------
+    >>> wg.full((2, 2), 7.0)
+    tensor([[7., 7.],
+            [7., 7.]])
+    >>> wg.grad(lambda value: wg.full((2, 2), value).sum())(7.0)
+    4.0
     """
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         lengths = as_lengths((shape,), "full")
@@ -306,7 +329,13 @@ def _like(
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array like ``x``, whose values are whatever was in memory."""
+    """Return an array like ``x``, whose values are whatever was in memory.
+
+    Examples
+    --------
+    >>> wg.empty_like(wg.ones((2, 3))).shape
+    (2, 3)
+    """
     return _like("empty", x, (), dtype, device, requires_grad)
 
 
@@ -314,7 +343,13 @@ def empty_like(
 def ones_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones like ``x``."""
+    """Return an array of ones like ``x``.
+
+    Examples
+    --------
+    >>> wg.ones_like(wg.asarray([3, 4]))
+    tensor([1, 1])
+    """
     return _like("ones", x, (), dtype, device, requires_grad)
 
 
@@ -322,7 +357,13 @@ def ones_like(
 def zeros_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros like ``x``."""
+    """Return an array of zeros like ``x``.
+
+    Examples
+    --------
+    >>> wg.zeros_like(wg.asarray([[1.0, 2.0]]))
+    tensor([[0., 0.]])
+    """
     return _like("zeros", x, (), dtype, device, requires_grad)
 
 
@@ -342,6 +383,11 @@ def full_like(
     ----------
     fill_value : bool, int, float, complex, or Tensor
         The value. The result is differentiable in a Tensor, which has no axes.
+
+    Examples
+    --------
+    >>> wg.full_like(wg.zeros(3), 2.5)
+    tensor([2.5000, 2.5000, 2.5000])
     """
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         x = wrapped(x)
@@ -387,6 +433,15 @@ def arange(
     dtype : dtype, optional
         By default int64 for integers, the dtype of floating Tensors, and the default floating
         dtype otherwise.
+
+    Examples
+    --------
+    >>> wg.arange(5)
+    tensor([0, 1, 2, 3, 4])
+    >>> wg.arange(1.0, 2.0, 0.25)
+    tensor([1.0000, 1.2500, 1.5000, 1.7500])
+    >>> wg.grad(lambda step: wg.arange(0, 3, step).sum())(1.0)  # of 0 + step + 2 step
+    3.0
     """
     backend, where = new_device(device)
     if stop is None:
@@ -437,10 +492,17 @@ def linspace(
         complex one of its precision.
     endpoint : bool
         Whether ``stop`` is the last number.
+
+    Examples
+    --------
+    >>> wg.linspace(0.0, 1.0, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    >>> wg.grad(lambda stop: wg.linspace(0.0, stop, 5).sum())(1.0)
+    2.5
     """
     backend, where = new_device(device)
     tensors = floating_tensors(start, stop)
-    num = _whole(num, "linspace", "num")
+    num = whole(num, "linspace", "num")
     if num < 0:
         raise ValueError(f"linspace: num can't be negative, and is {num}")
     if tensors:
@@ -481,123 +543,20 @@ def eye(
         Its shape; square by default.
     k : int
         Which diagonal: positive above the main one, negative below.
+
+    Examples
+    --------
+    >>> wg.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    >>> wg.eye(2, 3, k=1)
+    tensor([[0., 1., 0.],
+            [0., 0., 1.]])
     """
     backend, where = new_device(device)
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
     rows, columns = as_lengths((n_rows, n_rows if n_cols is None else n_cols), "eye")
     array = backend.namespace.eye(
-        rows, columns, k=_whole(k, "eye", "k"), dtype=backend.raw_dtype(wanted), device=where
+        rows, columns, k=whole(k, "eye", "k"), dtype=backend.raw_dtype(wanted), device=where
     )
     return leaf(array, requires_grad)
-
-
-# -- parts and grids -----------------------------------------------------------------------------
-
-
-def _triangle(name: str) -> Callable[..., Tensor]:
-    primitive = Primitive(
-        name,
-        ["x"],
-        {"x": lambda xp, g, k: getattr(xp, name)(g, k=k)},
-        kind="linear",
-        batch=as_it_is,
-    )
-    return primitive.bind
-
-
-_tril, _triu = _triangle("tril"), _triangle("triu")
-
-
-def _diagonal(x: Any, k: Any, function: str) -> int:
-    shape = tuple(shape_of(x))
-    if len(shape) < 2:
-        raise ValueError(f"{function} needs two axes at least, and the shape is {shape}")
-    return _whole(k, function, "k")
-
-
-_TRIANGLE = standard(
-    "creation functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of shape ``(..., m, n)``.
-k : int
-    Which diagonal is the $which one kept: positive above the main one, negative below.
-
-Returns
--------
-Tensor
-    Of the shape and dtype of ``x``.
-""",
-)
-
-
-@takes("x", family=_TRIANGLE(which="last"))
-def tril(x: Any, /, k: int = 0) -> Tensor:
-    """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal."""
-    return _tril(x, k=_diagonal(x, k, "tril"))
-
-
-@takes("x", family=_TRIANGLE(which="first"))
-def triu(x: Any, /, k: int = 0) -> Tensor:
-    """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal."""
-    return _triu(x, k=_diagonal(x, k, "triu"))
-
-
-def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
-    own = {0: 1, 1: 0}.get(index, index) if indexing == "xy" and len(g) > 1 else index
-    return xp.sum(g[index], axis=tuple(i for i in range(len(g)) if i != own))
-
-
-def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
-    lengths = [x.shape[-1] for x in arrays]
-    order = list(range(len(arrays)))
-    if indexing == "xy" and len(order) > 1:
-        order[:2] = 1, 0
-    shape = tuple([lengths[i] for i in order])
-    grids = []
-    for i in range(len(arrays)):
-        x = call.spread(i)
-        x = call.xp.reshape(x, (x.shape[0], *[lengths[j] if j == i else 1 for j in order]))
-        grids.append(call.xp.broadcast_to(x, (x.shape[0], *shape)))
-    return tuple(grids)
-
-
-_meshgrid = Primitive(
-    "meshgrid",
-    ["*arrays"],
-    {"arrays": _meshgrid_rule},
-    kind="structural",
-    several=True,
-    view=None,
-    batch=_meshgrid_batch,
-)
-
-
-@takes("arrays", family=standard("creation functions"))
-def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
-    """Return coordinate matrices of coordinate vectors.
-
-    Parameters
-    ----------
-    *arrays : Tensor or array
-        One-dimensional, of one dtype.
-    indexing : {"xy", "ij"}
-        Cartesian order, in which the first two axes change places, or matrix order.
-
-    Returns
-    -------
-    tuple of Tensor
-        One for each array, all of one shape.
-    """
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', and not {indexing!r}")
-    if not arrays:
-        return ()
-    for x in arrays:
-        if len(shape_of(x)) > 1:
-            raise ValueError(
-                f"meshgrid takes vectors, and was given an array of shape {tuple(x.shape)}"
-            )
-    return _meshgrid.bind(*arrays, indexing=indexing)  # type: ignore[no-any-return]

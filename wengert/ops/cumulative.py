@@ -183,6 +183,13 @@ def cumulative_sum(
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
     Their cotangents are summed from the other end.
+
+    Examples
+    --------
+    >>> wg.cumulative_sum(wg.asarray([1.0, 2.0, 3.0]))
+    tensor([1., 3., 6.])
+    >>> wg.grad(lambda x: wg.cumulative_sum(x).sum())(wg.asarray([1.0, 2.0, 3.0]))
+    tensor([3., 2., 1.])
     """
     if wrong:
         raise unexpected(cumulative_sum, wrong)
@@ -208,6 +215,13 @@ def cumulative_prod(
 
     Derivative :math:`\partial y_k / \partial x_i` = the product of the other factors of
     :math:`y_k`: right at zeros, however many there are.
+
+    Examples
+    --------
+    >>> wg.cumulative_prod(wg.asarray([1.0, 2.0, 3.0]))
+    tensor([1., 2., 6.])
+    >>> wg.grad(lambda x: wg.cumulative_prod(x).sum())(wg.asarray([1.0, 2.0, 3.0]))
+    tensor([9., 4., 2.])
     """
     if wrong:
         raise unexpected(cumulative_prod, wrong)

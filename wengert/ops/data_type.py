@@ -124,6 +124,14 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     ------
     TypeError
         If a complex array is to become a real one: take `real` or `abs` first.
+
+    Examples
+    --------
+    >>> x = wg.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = wg.astype(x, wg.float64)
+    >>> y.sum().backward()
+    >>> x.grad.dtype
+    wengert.float32
     """
     tensor = wrapped(x)
     wanted = as_dtype(dtype)
@@ -161,6 +169,12 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     Notes
     -----
     Array API standard 2025.12, array object: ``to_device``.
+
+    Examples
+    --------
+    >>> x = wg.ones(2)
+    >>> wg.to_device(x, x.device).device
+    'cpu'
     """
     if stream is not None:
         raise ValueError("to_device: stream is not supported; pass None")
@@ -195,6 +209,16 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     Notes
     -----
     Wengert's own: the standard stays within one library.
+
+    Examples
+    --------
+    >>> x = wg.ones(2, requires_grad=True)
+    >>> y = wg.to_backend(x, "array_api_strict")
+    >>> y.backend.name
+    'array_api_strict'
+    >>> (y * y).sum().backward()
+    >>> x.grad.backend.name  # the gradient comes back
+    'numpy'
     """
     tensor = wrapped(x)
     source = backend_of(tensor._array)
@@ -246,6 +270,13 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     -------
     bool
         Whether one of them holds.
+
+    Examples
+    --------
+    >>> wg.isdtype(wg.float32, "real floating")
+    True
+    >>> wg.isdtype(wg.int8, ("integral", wg.float64))
+    True
     """
     asked = as_dtype(dtype)
     if isinstance(kind, tuple):
@@ -272,6 +303,13 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     -------
     bool
         Whether both promote to ``to``.
+
+    Examples
+    --------
+    >>> wg.can_cast(wg.float32, wg.float64)
+    True
+    >>> wg.can_cast(wg.float64, wg.float32)
+    False
     """
     start, end = dtype_in(from_), as_dtype(to)
     return start is end or promote(start, end) is end
@@ -302,6 +340,13 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         If there is no array and no dtype.
     TypeError
         If there is no common dtype, as of uint64 and int64.
+
+    Examples
+    --------
+    >>> wg.result_type(wg.float32, wg.float64)
+    wengert.float64
+    >>> wg.result_type(wg.ones(2, dtype=wg.int8), 3)
+    wengert.int8
     """
     strong = [dtype_in(x) for x in arrays_and_dtypes if number_type(x) not in SCALARS]
     if not strong:

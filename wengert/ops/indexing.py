@@ -399,6 +399,16 @@ def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Te
     ------
     ValueError
         If the axis is out of bounds (also an IndexError), or left out where there are several.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> wg.take(x, wg.asarray([1, 1]), axis=0)
+    tensor([[3., 4.],
+            [3., 4.]])
+    >>> wg.grad(lambda x: wg.take(x, wg.asarray([1, 1]), axis=0).sum())(x)  # taken twice
+    tensor([[0., 0.],
+            [2., 2.]])
     """
     if wrong:
         raise unexpected(take, wrong)

@@ -79,5 +79,12 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 -- the standard's
     Notes
     -----
     Array API standard 2025.12, inspection.
+
+    Examples
+    --------
+    >>> wg.__array_namespace_info__().default_device()
+    'cpu'
+    >>> wg.__array_namespace_info__().default_dtypes()["real floating"]
+    wengert.float32
     """
     return NamespaceInfo()

@@ -13,7 +13,14 @@ __all__ = ["FInfo", "IInfo", "finfo", "iinfo"]
 
 
 class FInfo(NamedTuple):
-    """Limits of a floating dtype: of the real and imaginary part, for a complex one."""
+    """Limits of a floating dtype: of the real and imaginary part, for a complex one.
+
+    Examples
+    --------
+    >>> info = wg.finfo(wg.float32)
+    >>> info.bits, info.max
+    (32, 3.4028234663852886e+38)
+    """
 
     bits: int
     eps: float
@@ -24,7 +31,13 @@ class FInfo(NamedTuple):
 
 
 class IInfo(NamedTuple):
-    """Limits of an integer dtype."""
+    """Limits of an integer dtype.
+
+    Examples
+    --------
+    >>> wg.iinfo(wg.int8).min, wg.iinfo(wg.int8).max
+    (-128, 127)
+    """
 
     bits: int
     max: int
@@ -58,6 +71,11 @@ def finfo(type: Any, /) -> FInfo:
     ------
     TypeError
         If the dtype is neither.
+
+    Examples
+    --------
+    >>> wg.finfo(wg.float64).eps
+    2.220446049250313e-16
     """
     dtype = dtype_in(type)
     if not dtype.inexact:
@@ -94,6 +112,11 @@ def iinfo(type: Any, /) -> IInfo:
     ------
     TypeError
         If the dtype is no integer one.
+
+    Examples
+    --------
+    >>> wg.iinfo(wg.uint8).max
+    255
     """
     dtype = dtype_in(type)
     if not dtype.kind.endswith("integer"):

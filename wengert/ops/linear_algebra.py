@@ -124,6 +124,16 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     ------
     ValueError
         If an operand is 0-d, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> wg.matmul(x, x)
+    tensor([[ 7., 10.],
+            [15., 22.]])
+    >>> wg.grad(lambda a: wg.matmul(a, x).sum())(x)
+    tensor([[3., 7.],
+            [3., 7.]])
     """
     shape1, shape2 = shape_of(x1), shape_of(x2)
     ndim1, ndim2 = len(shape1), len(shape2)
@@ -194,6 +204,12 @@ def matrix_transpose(x: Any, /) -> Tensor:
     ------
     ValueError
         If ``x`` has fewer than two axes.
+
+    Examples
+    --------
+    >>> wg.matrix_transpose(wg.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[1., 3.],
+            [2., 4.]])
     """
     if len(shape_of(x)) < 2:
         raise ValueError(
@@ -349,6 +365,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     -------
     Tensor
         Of the broadcast shape without ``axis``, and the promoted dtype.
+
+    Examples
+    --------
+    >>> wg.vecdot(wg.asarray([1.0, 2.0]), wg.asarray([3.0, 4.0]))
+    tensor(11.)
+    >>> wg.vecdot(wg.ones((5, 3)), wg.ones(3)).shape
+    (5,)
     """
     if wrong:
         raise unexpected(vecdot, wrong)

@@ -34,7 +34,13 @@ def _integers(given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @takes("x")
 def ravel(x: Tensor, /) -> Tensor:
-    """Return the elements in row-major order, along one axis."""
+    """Return the elements in row-major order, along one axis.
+
+    Examples
+    --------
+    >>> wg.asarray([[1, 2], [3, 4]]).ravel()
+    tensor([1, 2, 3, 4])
+    """
     return manipulation.reshape(x, (-1,))
 
 
@@ -46,6 +52,11 @@ def flatten(x: Tensor, /, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     ----------
     start_dim, end_dim : int
         The first and the last of the axes that are joined.
+
+    Examples
+    --------
+    >>> wg.ones((2, 3, 4)).flatten(start_dim=1).shape
+    (2, 12)
     """
     shape = tuple(x.shape) or (1,)
     first = as_axis(start_dim, len(shape), "flatten")
@@ -66,6 +77,11 @@ def view(x: Tensor, /, *shape: Any) -> Tensor:
     ------
     TypeError
         If a dtype is given: its bytes are not read as another's. Use `astype`.
+
+    Examples
+    --------
+    >>> wg.ones((2, 6)).view(3, -1).shape
+    (3, 4)
     """
     if len(shape) == 1 and not isinstance(shape[0], int | tuple | list):
         refuse()
@@ -78,7 +94,13 @@ def view(x: Tensor, /, *shape: Any) -> Tensor:
 
 @takes("x", "other")
 def view_as(x: Tensor, other: Tensor, /) -> Tensor:
-    """Give the elements the shape of another Tensor."""
+    """Give the elements the shape of another Tensor.
+
+    Examples
+    --------
+    >>> wg.ones(6).view_as(wg.ones((2, 3))).shape
+    (2, 3)
+    """
     return manipulation.reshape(x, tuple(other.shape))
 
 
@@ -90,6 +112,11 @@ def expand(x: Tensor, /, *sizes: Any) -> Tensor:
     """Repeat along axes of length 1, and along new ones in front; -1 leaves a length.
 
     As PyTorch does; `broadcast_to` takes the whole shape.
+
+    Examples
+    --------
+    >>> wg.ones((3, 1)).expand(-1, 4).shape
+    (3, 4)
     """
     shape = as_shape(_integers(sizes))
     before = len(shape) - x.ndim
@@ -103,7 +130,13 @@ def expand(x: Tensor, /, *sizes: Any) -> Tensor:
 
 @takes("x", "other")
 def expand_as(x: Tensor, other: Tensor, /) -> Tensor:
-    """Broadcast to the shape of another Tensor."""
+    """Broadcast to the shape of another Tensor.
+
+    Examples
+    --------
+    >>> wg.ones(3).expand_as(wg.ones((2, 3))).shape
+    (2, 3)
+    """
     return manipulation.broadcast_to(x, tuple(other.shape))
 
 
@@ -115,6 +148,11 @@ def repeat(
 
     PyTorch's method of this name repeats the whole: that is `tile`. So that neither is mistaken
     for the other, the axis is named.
+
+    Examples
+    --------
+    >>> wg.asarray([1, 2]).repeat(2, axis=0)
+    tensor([1, 1, 2, 2])
     """
     if wrong:
         raise unexpected(repeat, wrong)
@@ -144,6 +182,11 @@ def transpose(x: Tensor, /, *axes: Any) -> Tensor:
     ------
     ValueError
         If the two libraries differ in what they would do, or the axes are no permutation.
+
+    Examples
+    --------
+    >>> wg.ones((2, 3, 4)).transpose(0, 2).shape
+    (4, 3, 2)
     """
     if not axes or axes == (None,):
         return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1])
@@ -160,7 +203,13 @@ def transpose(x: Tensor, /, *axes: Any) -> Tensor:
 
 @takes("x")
 def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
-    """Let two axes change places."""
+    """Let two axes change places.
+
+    Examples
+    --------
+    >>> wg.ones((2, 3, 4)).swapaxes(0, 1).shape
+    (3, 2, 4)
+    """
     order = list(range(x.ndim))
     first, second = as_axis(axis1, x.ndim, "swapaxes"), as_axis(axis2, x.ndim, "swapaxes")
     order[first], order[second] = second, first
@@ -169,13 +218,25 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
 
 @takes("x")
 def permute(x: Tensor, /, *dims: Any) -> Tensor:
-    """Reorder the axes: ``x.permute(2, 0, 1)`` is ``wg.permute_dims(x, (2, 0, 1))``."""
+    """Reorder the axes: ``x.permute(2, 0, 1)`` is ``wg.permute_dims(x, (2, 0, 1))``.
+
+    Examples
+    --------
+    >>> wg.ones((2, 3, 4)).permute(2, 0, 1).shape
+    (4, 2, 3)
+    """
     return manipulation.permute_dims(x, _integers(dims))
 
 
 @takes("x")
 def t(x: Tensor, /) -> Tensor:
-    """Transpose a matrix; a vector or a number stays as it is."""
+    """Transpose a matrix; a vector or a number stays as it is.
+
+    Examples
+    --------
+    >>> wg.ones((2, 3)).t().shape
+    (3, 2)
+    """
     if x.ndim > 2:
         raise ValueError(
             f"t is for matrices, and this Tensor has {x.ndim} dimensions; use x.mT or "
@@ -186,7 +247,13 @@ def t(x: Tensor, /) -> Tensor:
 
 @takes("x")
 def unsqueeze(x: Tensor, dim: int, /) -> Tensor:
-    """Insert an axis of length 1: `expand_dims`."""
+    """Insert an axis of length 1: `expand_dims`.
+
+    Examples
+    --------
+    >>> wg.ones((2, 3)).unsqueeze(0).shape
+    (1, 2, 3)
+    """
     return manipulation.expand_dims(x, index(dim))
 
 
@@ -214,6 +281,11 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     axis1, axis2 : int
         The axes of the matrices: the first two, as in NumPy and PyTorch. (`wengert.linalg.diagonal`
         takes the last two, as the standard does.)
+
+    Examples
+    --------
+    >>> wg.asarray([[1, 2], [3, 4]]).diagonal()
+    tensor([1, 4])
     """
     first, second = as_axis(axis1, x.ndim, "diagonal"), as_axis(axis2, x.ndim, "diagonal")
     if first == second:
@@ -233,13 +305,25 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
 def trace(
     x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None
 ) -> Tensor:
-    """Sum a diagonal; parameters as for `diagonal`, and the dtype of the sum."""
+    """Sum a diagonal; parameters as for `diagonal`, and the dtype of the sum.
+
+    Examples
+    --------
+    >>> wg.asarray([[1, 2], [3, 4]]).trace()
+    tensor(5)
+    """
     return statistical.sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 @takes("x")
 def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong: Never) -> Tensor:
-    """Running sums along an axis, or as in NumPy of all elements in row-major order."""
+    """Running sums along an axis, or as in NumPy of all elements in row-major order.
+
+    Examples
+    --------
+    >>> wg.asarray([1.0, 2.0, 3.0]).cumsum(0)
+    tensor([1., 3., 6.])
+    """
     if wrong:
         raise unexpected(cumsum, wrong)
     return cumulative_sum(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
@@ -247,7 +331,13 @@ def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong:
 
 @takes("x")
 def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong: Never) -> Tensor:
-    """Running products along an axis, or as in NumPy of all elements in row-major order."""
+    """Running products along an axis, or as in NumPy of all elements in row-major order.
+
+    Examples
+    --------
+    >>> wg.asarray([1.0, 2.0, 3.0]).cumprod(0)
+    tensor([1., 2., 6.])
+    """
     if wrong:
         raise unexpected(cumprod, wrong)
     return cumulative_prod(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
@@ -258,6 +348,11 @@ def dot(x: Tensor, other: Any, /) -> Tensor:
     """Product with another array over the last axis of this and the last but one of that.
 
     Of vectors it is the inner product, of matrices the matrix product, of a number the multiple.
+
+    Examples
+    --------
+    >>> wg.asarray([1.0, 2.0]).dot(wg.asarray([3.0, 4.0]))
+    tensor(11.)
     """
     left, right = operands(x, other)
     if not left.ndim or not right.ndim:
@@ -267,7 +362,14 @@ def dot(x: Tensor, other: Any, /) -> Tensor:
 
 @takes("x value", "mask")
 def masked_fill(x: Tensor, mask: Any, value: Any, /) -> Tensor:
-    """Return ``value`` where a mask holds, and the elements elsewhere, in this Tensor's dtype."""
+    """Return ``value`` where a mask holds, and the elements elsewhere, in this Tensor's dtype.
+
+    Examples
+    --------
+    >>> x = wg.asarray([1.0, -2.0])
+    >>> x.masked_fill(x < 0, 0.0)
+    tensor([1., 0.])
+    """
     filled = searching.where(mask, value, x)
     if filled.dtype.kind != x.dtype.kind:
         raise TypeError(
@@ -282,25 +384,52 @@ def masked_fill(x: Tensor, mask: Any, value: Any, /) -> Tensor:
 
 @takes("x")
 def copy(x: Tensor, /) -> Tensor:
-    """Return a copy, which stays tracked: `clone`."""
+    """Return a copy, which stays tracked: `clone`.
+
+    Examples
+    --------
+    >>> x = wg.ones(2)
+    >>> y = x.copy()
+    >>> y += 1  # x stays as it is
+    >>> x
+    tensor([1., 1.])
+    """
     return clone(x)
 
 
 @takes("x")
 def type(x: Tensor, dtype: Any, /) -> Tensor:
-    """Convert to another dtype: `astype`, which leaves what has that dtype as it is."""
+    """Convert to another dtype: `astype`, which leaves what has that dtype as it is.
+
+    Examples
+    --------
+    >>> wg.ones(2).type(wg.float64).dtype
+    wengert.float64
+    """
     return astype(x, dtype, copy=False)
 
 
 @takes("x", "other")
 def type_as(x: Tensor, other: Tensor, /) -> Tensor:
-    """Convert to another Tensor's dtype."""
+    """Convert to another Tensor's dtype.
+
+    Examples
+    --------
+    >>> wg.ones(2).type_as(wg.asarray([1, 2])).dtype
+    wengert.int64
+    """
     return astype(x, other.dtype, copy=False)
 
 
 @takes("x")
 def cpu(x: Tensor, /) -> Tensor:
-    """Move to host memory: to the library's own device there, or to NumPy if it has none."""
+    """Move to host memory: to the library's own device there, or to NumPy if it has none.
+
+    Examples
+    --------
+    >>> wg.ones(2).cpu().device
+    'cpu'
+    """
     try:
         where = backend_of(x._array).parse_device("cpu")
     except ValueError:
@@ -316,6 +445,13 @@ def cuda(x: Tensor, device: Any = None, /) -> Tensor:
     ------
     ValueError
         If the library has no such device; ``x.to_backend("cupy")`` moves NumPy's arrays to one.
+
+    Examples
+    --------
+    >>> wg.ones(2).cuda()
+    Traceback (most recent call last):
+        ...
+    ValueError: numpy has no device 'cuda'; it has: cpu; x.to_backend("cupy") ...
     """
     where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
     try:
@@ -329,7 +465,13 @@ def cuda(x: Tensor, device: Any = None, /) -> Tensor:
 
 @takes(constant="x")
 def numel(x: Tensor, /) -> int:
-    """Return the number of elements: `size`, which is a property here."""
+    """Return the number of elements: `size`, which is a property here.
+
+    Examples
+    --------
+    >>> wg.ones((2, 3)).numel()
+    6
+    """
     return x.size
 
 
@@ -338,7 +480,13 @@ nelement = numel
 
 @takes(constant="x")
 def dim(x: Tensor, /) -> int:
-    """Return the number of axes: `ndim`."""
+    """Return the number of axes: `ndim`.
+
+    Examples
+    --------
+    >>> wg.ones((2, 3)).dim()
+    2
+    """
     return x.ndim
 
 
@@ -347,17 +495,35 @@ ndimension = dim
 
 @takes(constant="x")
 def element_size(x: Tensor, /) -> int:
-    """Return how many bytes an element has."""
+    """Return how many bytes an element has.
+
+    Examples
+    --------
+    >>> wg.ones(2, dtype=wg.float64).element_size()
+    8
+    """
     return x.dtype.itemsize
 
 
 @takes(constant="x")
 def is_floating_point(x: Tensor, /) -> bool:
-    """Whether the dtype is real floating."""
+    """Whether the dtype is real floating.
+
+    Examples
+    --------
+    >>> wg.ones(2).is_floating_point()
+    True
+    """
     return x.dtype.kind == "real floating"
 
 
 @takes(constant="x")
 def is_complex(x: Tensor, /) -> bool:
-    """Whether the dtype is complex."""
+    """Whether the dtype is complex.
+
+    Examples
+    --------
+    >>> wg.asarray([1j]).is_complex()
+    True
+    """
     return x.dtype.complex

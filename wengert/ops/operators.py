@@ -224,12 +224,12 @@ def _zero(self: Tensor) -> Tensor:
 
 def _add(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
     """Add ``alpha * other`` in place."""
-    return _IADD(self, other if alpha == 1 else multiply(other, alpha))
+    return _IADD(self, other if alpha == 1 else other * alpha)
 
 
 def _sub(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
     """Subtract ``alpha * other`` in place."""
-    return _ISUB(self, other if alpha == 1 else multiply(other, alpha))
+    return _ISUB(self, other if alpha == 1 else other * alpha)
 
 
 def _copy(self: Tensor, source: Any, /) -> Tensor:
@@ -359,6 +359,7 @@ def _attach_operators() -> None:
 
 
 def _transpose(self: Tensor) -> Tensor:
+    """The transpose of a matrix; an error for other numbers of axes, which `mT` takes."""
     if self.ndim != 2:
         raise ValueError(
             f"x.T is for matrices, and this Tensor has {self.ndim} dimensions; use x.mT or "

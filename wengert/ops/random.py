@@ -51,6 +51,14 @@ def manual_seed(seed: int) -> None:
     ----------
     seed : int
         Not negative.
+
+    Examples
+    --------
+    >>> wg.random.manual_seed(0)
+    >>> first = wg.random.rand(3)
+    >>> wg.random.manual_seed(0)
+    >>> wg.all(wg.random.rand(3) == first)
+    tensor(True)
     """
     seed = seed.__index__()
     if seed < 0:
@@ -117,7 +125,14 @@ _PYTORCH = _FAMILY(source="PyTorch: ``torch.$name``")
 
 @takes(family=_PYTORCH)
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return uniform random numbers of the half-open interval [0, 1)."""
+    """Return uniform random numbers of the half-open interval [0, 1).
+
+    Examples
+    --------
+    >>> x = wg.random.rand(2, 3)
+    >>> x.shape, bool(wg.all((x >= 0) & (x < 1)))
+    ((2, 3), True)
+    """
     wanted = _floating(dtype)
     return _placed(
         generators.uniform, (as_lengths(size, "rand"), wanted.name), wanted, device, requires_grad
@@ -129,6 +144,11 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     """Return standard normal random numbers: of mean 0 and variance 1.
 
     The real and the imaginary part of complex ones have variance 1/2 each.
+
+    Examples
+    --------
+    >>> wg.random.randn(2, 3).shape
+    (2, 3)
     """
     wanted = _floating(dtype)
     return _placed(
@@ -183,6 +203,12 @@ def uniform(
         :math:`a + (b - a) u` with a uniform :math:`u` of [0, 1).
     dtype : dtype, optional
         Real floating; of Tensors, their own, and the default floating dtype otherwise.
+
+    Examples
+    --------
+    >>> x = wg.random.uniform(-1.0, 1.0, (100,))
+    >>> bool(wg.all((x >= -1) & (x < 1)))
+    True
     """
     drawn, (low, high) = _drawn(
         generators.uniform, "uniform", {"low": low, "high": high}, size, dtype, device
@@ -212,6 +238,13 @@ def normal(
         :math:`\mu + \sigma \epsilon` with a standard normal :math:`\epsilon`.
     dtype : dtype, optional
         As for `randn`; of Tensors, their own.
+
+    Examples
+    --------
+    >>> wg.random.normal(0.0, 1.0, (2, 3)).shape
+    (2, 3)
+    >>> wg.grad(lambda mean: wg.random.normal(mean, 1.0, (4,)).sum())(0.0)  # each is shifted
+    4.0
     """
     if not hasattr(std, "shape") and std < 0:
         raise ValueError(f"normal: std can't be negative, and is {std}")
@@ -241,6 +274,12 @@ def randint(
         The shape.
     dtype : dtype, optional
         int64 by default; any real dtype that holds the numbers.
+
+    Examples
+    --------
+    >>> x = wg.random.randint(0, 6, (100,))
+    >>> bool(wg.all((x >= 0) & (x < 6)))
+    True
     """
     if isinstance(high, tuple | list):
         high, size = None, high
@@ -265,6 +304,11 @@ def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
         How many.
     dtype : dtype, optional
         int64 by default; any real dtype that holds the numbers.
+
+    Examples
+    --------
+    >>> wg.sort(wg.random.randperm(5))
+    tensor([0, 1, 2, 3, 4])
     """
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
     return _placed(generators.permutation, (n,), wanted, device, False)
@@ -315,6 +359,11 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     -------
     Tensor
         On the backend and the device of ``x``.
+
+    Examples
+    --------
+    >>> wg.random.rand_like(wg.ones((2, 3), dtype=wg.float64)).dtype
+    wengert.float64
     """
     array = x._array if isinstance(x, Tensor) else x
     own = dtype_of(array.dtype)
@@ -341,6 +390,11 @@ def bernoulli(p: Any, /) -> Tensor:
     -------
     Tensor
         Of the shape and dtype of ``p``.
+
+    Examples
+    --------
+    >>> wg.random.bernoulli(wg.asarray([0.0, 1.0]))
+    tensor([0., 1.])
     """
     probabilities = wrapped(p)
     return astype(elementwise.less(rand_like(probabilities), probabilities), probabilities.dtype)

@@ -78,7 +78,13 @@ ValueError
 
 @takes(constant="x", family=_PLACE)
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
-    """Return the index of the largest element; of the first one among equals."""
+    """Return the index of the largest element; of the first one among equals.
+
+    Examples
+    --------
+    >>> wg.argmax(wg.asarray([[1, 5, 2], [7, 0, 3]]), axis=1)
+    tensor([1, 0])
+    """
     if wrong:
         raise unexpected(argmax, wrong)
     at = _extreme_axis(x, axis, "argmax")
@@ -87,7 +93,13 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wron
 
 @takes(constant="x", family=_PLACE)
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
-    """Return the index of the smallest element; of the first one among equals."""
+    """Return the index of the smallest element; of the first one among equals.
+
+    Examples
+    --------
+    >>> wg.argmin(wg.asarray([[1, 5, 2], [7, 0, 3]]), axis=1)
+    tensor([0, 1])
+    """
     if wrong:
         raise unexpected(argmin, wrong)
     at = _extreme_axis(x, axis, "argmin")
@@ -113,7 +125,13 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
 def count_nonzero(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
 ) -> Tensor:
-    """Count the elements that are not zero (not False)."""
+    """Count the elements that are not zero (not False).
+
+    Examples
+    --------
+    >>> wg.count_nonzero(wg.asarray([[1, 0, 2], [0, 0, 3]]), axis=1)
+    tensor([2, 1])
+    """
     if wrong:
         raise unexpected(count_nonzero, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "count_nonzero")
@@ -138,6 +156,11 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     ------
     ValueError
         If ``x`` is 0-d.
+
+    Examples
+    --------
+    >>> wg.nonzero(wg.asarray([[1, 0], [0, 2]]))
+    (tensor([0, 1]), tensor([0, 1]))
     """
     if not shape_of(x):
         raise ValueError("nonzero needs an array of one axis at least")
@@ -170,6 +193,11 @@ def searchsorted(
     ------
     ValueError
         If ``x1`` does not have one axis, or ``side`` is neither name.
+
+    Examples
+    --------
+    >>> wg.searchsorted(wg.asarray([1.0, 3.0, 5.0]), wg.asarray([0.0, 3.0, 4.0]))
+    tensor([0, 1, 2])
     """
     if len(shape_of(x1)) != 1:
         raise ValueError(f"searchsorted needs a 1-d array, and the shape is {tuple(x1.shape)}")

@@ -22,7 +22,13 @@ __all__ = [
 
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns."""
+    """What `unique_all` returns.
+
+    Examples
+    --------
+    >>> wg.unique_all(wg.asarray([3, 1, 3])).indices
+    tensor([1, 0])
+    """
 
     values: Tensor
     indices: Tensor
@@ -31,14 +37,26 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns."""
+    """What `unique_counts` returns.
+
+    Examples
+    --------
+    >>> wg.unique_counts(wg.asarray([3, 1, 3])).counts
+    tensor([1, 2])
+    """
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns."""
+    """What `unique_inverse` returns.
+
+    Examples
+    --------
+    >>> wg.unique_inverse(wg.asarray([3, 1, 3])).inverse_indices
+    tensor([1, 0, 1])
+    """
 
     values: Tensor
     inverse_indices: Tensor
@@ -87,6 +105,12 @@ def unique_all(x: Any, /) -> UniqueAllResult:
         ``values``, of the dtype of ``x``, each NaN counting as distinct; ``indices`` of the first
         occurrences in the flat array; ``inverse_indices``, of the shape of ``x``, which rebuild it
         from the values; ``counts``. Differentiating through the values is an error.
+
+    Examples
+    --------
+    >>> values, indices, inverse, counts = wg.unique_all(wg.asarray([3, 1, 3]))
+    >>> values, counts
+    (tensor([1, 3]), tensor([1, 2]))
     """
     return UniqueAllResult(*_unique_all(x))
 
@@ -99,6 +123,12 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
     -------
     UniqueCountsResult
         ``values`` and ``counts``, as in `unique_all`.
+
+    Examples
+    --------
+    >>> values, counts = wg.unique_counts(wg.asarray([3, 1, 3]))
+    >>> values, counts
+    (tensor([1, 3]), tensor([1, 2]))
     """
     return UniqueCountsResult(*_unique_counts(x))
 
@@ -111,6 +141,13 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
     -------
     UniqueInverseResult
         ``values`` and ``inverse_indices``, as in `unique_all`.
+
+    Examples
+    --------
+    >>> x = wg.asarray([3.0, 1.0, 3.0])
+    >>> values, inverse = wg.unique_inverse(x)
+    >>> values[inverse]  # x again
+    tensor([3., 1., 3.])
     """
     return UniqueInverseResult(*_unique_inverse(x))
 
@@ -124,6 +161,11 @@ def unique_values(x: Any, /) -> Tensor:
     Tensor
         1-d, of the dtype of ``x``; each NaN counts as distinct. Differentiating through it is an
         error.
+
+    Examples
+    --------
+    >>> wg.unique_values(wg.asarray([3, 1, 3]))
+    tensor([1, 3])
     """
     return _unique_values(x)  # type: ignore[no-any-return]
 
@@ -143,6 +185,11 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     -------
     Tensor
         Of the shape of ``x1`` and dtype bool. It is not tracked.
+
+    Examples
+    --------
+    >>> wg.isin(wg.asarray([1, 2, 3]), wg.asarray([2, 5]))
+    tensor([False,  True, False])
     """
     # Not every library that has `isin` heeds its own ``invert``.
     found: Tensor = _isin(x1, x2)

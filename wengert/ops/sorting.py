@@ -81,7 +81,13 @@ ValueError
 def argsort(
     x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
 ) -> Tensor:
-    """Return the indices that sort an array along an axis."""
+    """Return the indices that sort an array along an axis.
+
+    Examples
+    --------
+    >>> wg.argsort(wg.asarray([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
+    """
     if wrong:
         raise unexpected(argsort, wrong)
     at = as_axis(axis, len(shape_of(x)), "argsort")
@@ -95,6 +101,14 @@ def sort(
     """Sort an array along an axis.
 
     Cotangents go back to where the elements came from; among equal ones in their order.
+
+    Examples
+    --------
+    >>> wg.sort(wg.asarray([3.0, 1.0, 2.0]), descending=True)
+    tensor([3., 2., 1.])
+    >>> weights = wg.asarray([1.0, 10.0, 100.0])
+    >>> wg.grad(lambda x: (wg.sort(x) * weights).sum())(wg.asarray([3.0, 1.0, 2.0]))
+    tensor([100.,   1.,  10.])
     """
     if wrong:
         raise unexpected(sort, wrong)

@@ -108,6 +108,13 @@ def sum(
     r"""Sum of elements, :math:`\sum_i x_i`; 0 for none.
 
     Each element's cotangent is that of the sum it is part of.
+
+    Examples
+    --------
+    >>> wg.sum(wg.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+    tensor([4., 6.])
+    >>> wg.grad(wg.sum)(wg.ones(3))
+    tensor([1., 1., 1.])
     """
     if wrong:
         raise unexpected(sum, wrong)
@@ -124,6 +131,13 @@ def mean(
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
     Each element's cotangent is the mean's, divided by ``n``.
+
+    Examples
+    --------
+    >>> wg.mean(wg.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=1)
+    tensor([1.5000, 3.5000])
+    >>> wg.grad(wg.mean)(wg.ones(4))
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
     if wrong:
         raise unexpected(mean, wrong)
@@ -279,6 +293,13 @@ def var(
     correction : int, float or Tensor
         The correction :math:`c` of the degrees of freedom: 0 for the population's variance, 1 for
         an unbiased estimate from a sample. The result is differentiable in a Tensor of no axes.
+
+    Examples
+    --------
+    >>> wg.var(wg.asarray([1.0, 2.0, 3.0]))
+    tensor(0.6667)
+    >>> wg.grad(wg.var)(wg.asarray([1.0, 2.0, 3.0]))
+    tensor([-0.6667,  0.0000,  0.6667])
     """
     if wrong:
         raise unexpected(var, wrong)
@@ -311,6 +332,13 @@ def std(
     ----------
     correction : int, float or Tensor
         Of the degrees of freedom, as in `var`.
+
+    Examples
+    --------
+    >>> wg.std(wg.asarray([1.0, 2.0, 3.0]), correction=1)
+    tensor(1.)
+    >>> wg.grad(wg.std)(wg.asarray([2.0, 2.0]))  # 0 where the deviation is 0
+    tensor([0., 0.])
     """
     if wrong:
         raise unexpected(std, wrong)
@@ -381,6 +409,13 @@ def max(
 
     The cotangent goes to the largest element, and in equal shares to all of them where several are
     equal, as PyTorch's ``amax`` does.
+
+    Examples
+    --------
+    >>> wg.max(wg.asarray([[1.0, 4.0], [3.0, 2.0]]), axis=0)
+    tensor([3., 4.])
+    >>> wg.grad(wg.max)(wg.asarray([1.0, 2.0, 2.0]))  # a tie shares
+    tensor([0.0000, 0.5000, 0.5000])
     """
     if wrong:
         raise unexpected(max, wrong)
@@ -396,6 +431,11 @@ def min(
 
     The cotangent goes to the smallest element, and in equal shares to all of them where several are
     equal, as PyTorch's ``amin`` does.
+
+    Examples
+    --------
+    >>> wg.min(wg.asarray([[1.0, 4.0], [3.0, 2.0]]), axis=0)
+    tensor([1., 2.])
     """
     if wrong:
         raise unexpected(min, wrong)
@@ -469,6 +509,13 @@ def prod(
 
     The derivative with respect to an element is the product of the others: it is right at zeros,
     however many there are.
+
+    Examples
+    --------
+    >>> wg.prod(wg.asarray([2.0, 3.0, 4.0]))
+    tensor(24.)
+    >>> wg.grad(wg.prod)(wg.asarray([0.0, 3.0, 4.0]))  # the product of the others
+    tensor([12.,  0.,  0.])
     """
     if wrong:
         raise unexpected(prod, wrong)

@@ -32,6 +32,11 @@ def all(
     """Whether all elements along some axes are true, that is, not zero.
 
     Of no elements, all are true.
+
+    Examples
+    --------
+    >>> wg.all(wg.asarray([[True, False], [True, True]]), axis=1)
+    tensor([False,  True])
     """
     if wrong:
         raise unexpected(all, wrong)
@@ -45,6 +50,11 @@ def any(
     """Whether some element along some axes is true, that is, not zero.
 
     Of no elements, none is true.
+
+    Examples
+    --------
+    >>> wg.any(wg.asarray([[True, False], [False, False]]), axis=1)
+    tensor([ True, False])
     """
     if wrong:
         raise unexpected(any, wrong)
@@ -91,6 +101,13 @@ def diff(
     ------
     ValueError
         If ``n`` is negative or there is no such axis.
+
+    Examples
+    --------
+    >>> wg.diff(wg.asarray([1.0, 4.0, 9.0]))
+    tensor([3., 5.])
+    >>> wg.diff(wg.asarray([1.0, 4.0, 9.0]), n=2)
+    tensor([2.])
     """
     if wrong:
         raise unexpected(diff, wrong)

@@ -28,6 +28,15 @@ class Adam(Optimizer):
     -----
     Kingma and Ba, "Adam: a method for stochastic optimization" (2015); Reddi et al., "On the
     convergence of Adam and beyond" (2018) for AMSGrad. Names and defaults are PyTorch's.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.Adam([w], lr=0.1)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()  # the first step is lr, whatever the gradient
+    >>> w
+    tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
     ranges = MOMENTS
@@ -87,6 +96,15 @@ class AdamW(Adam):
     Notes
     -----
     Loshchilov and Hutter, "Decoupled weight decay regularization" (2019).
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.AdamW([w], lr=0.1, weight_decay=0.5)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.8500, -1.8000], requires_grad=True)
     """
 
     def __init__(

@@ -35,6 +35,15 @@ class RMSprop(Optimizer):
     -----
     Hinton, "Neural networks for machine learning" (2012), lecture 6e; Graves, "Generating
     sequences with recurrent neural networks" (2013) for the centred form.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.RMSprop([w], lr=0.01)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
     ranges = _COMMON | {"momentum": RANGES["momentum"], "alpha": Range()}
@@ -102,6 +111,15 @@ class Adagrad(Optimizer):
     -----
     Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic
     optimization" (2011).
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.Adagrad([w], lr=0.1)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
     ranges = _COMMON | {"lr_decay": Range(), "initial_accumulator_value": Range()}
@@ -159,6 +177,15 @@ class Adadelta(Optimizer):
     Notes
     -----
     Zeiler, "ADADELTA: an adaptive learning rate method" (2012).
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.Adadelta([w])
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.9968, -1.9968], requires_grad=True)
     """
 
     ranges = _COMMON | {"rho": Range(0, 1)}
@@ -209,6 +236,15 @@ class Adamax(Optimizer):
     Notes
     -----
     Kingma and Ba, "Adam: a method for stochastic optimization" (2015), section 7.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.Adamax([w], lr=0.1)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
     ranges = MOMENTS
@@ -264,6 +300,15 @@ class NAdam(Optimizer):
     Notes
     -----
     Dozat, "Incorporating Nesterov momentum into Adam" (2016).
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.NAdam([w], lr=0.1)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.8944, -1.8944], requires_grad=True)
     """
 
     ranges = MOMENTS | {"momentum_decay": Range()}
@@ -326,6 +371,15 @@ class RAdam(Optimizer):
     Notes
     -----
     Liu et al., "On the variance of the adaptive learning rate and beyond" (2020).
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.RAdam([w], lr=0.1)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.8000, -1.6000], requires_grad=True)
     """
 
     ranges = MOMENTS

@@ -33,6 +33,15 @@ class ASGD(Optimizer):
     Notes
     -----
     Polyak and Juditsky, "Acceleration of stochastic approximation by averaging" (1992).
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.ASGD([w], lr=0.1)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.8000, -1.6000], requires_grad=True)
     """
 
     ranges = {name: RANGES[name] for name in ("lr", "weight_decay")}

@@ -79,6 +79,20 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Notes
     -----
     Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 1.0, 0.5]
     """
 
     def __init__(
@@ -169,6 +183,20 @@ class OneCycleLR(_Cycle):
     -----
     Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
     rates" (2018).
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.04, 0.8117, 0.2831, 0.0]
     """
 
     def __init__(
@@ -291,6 +319,20 @@ class CyclicLR(_Cycle):
     Notes
     -----
     Smith, "Cyclical learning rates for training neural networks" (2017).
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.1, 0.3, 0.5, 0.3]
     """
 
     def __init__(

@@ -17,6 +17,20 @@ class LambdaLR(LRScheduler):
     ----------
     lr_lambda : callable or list of callable
         :math:`f`, or one for each group. The state has what objects hold, and of functions nothing.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.3333, 0.25]
     """
 
     def __init__(
@@ -48,6 +62,20 @@ class MultiplicativeLR(LambdaLR):
     ----------
     lr_lambda : callable or list of callable
         :math:`f`, or one for each group.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
     """
 
     def __init__(
@@ -70,6 +98,20 @@ class StepLR(LRScheduler):
     ----------
     step_size : int
         :math:`s`.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.StepLR(optimizer, step_size=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 1.0, 0.1, 0.1]
     """
 
     def __init__(
@@ -94,6 +136,20 @@ class MultiStepLR(LRScheduler):
     ----------
     milestones : iterable of int
         The steps.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.1, 0.1, 0.01]
     """
 
     def __init__(
@@ -123,6 +179,20 @@ class ConstantLR(LRScheduler):
     ----------
     factor : float
         From 0 to 1.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.5, 1.0, 1.0]
     """
 
     def __init__(
@@ -156,6 +226,20 @@ class LinearLR(LRScheduler):
     ----------
     start_factor, end_factor : float
         The first, above 0 and at most 1, and the last, from 0 to 1.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.25, 0.5, 0.75, 1.0]
     """
 
     def __init__(
@@ -195,7 +279,22 @@ class LinearLR(LRScheduler):
 
 @takes(family=SCHEDULER)
 class ExponentialLR(LRScheduler):
-    r"""The rate times :math:`g` in each step: :math:`\gamma_t = \gamma_0 g^t`."""
+    r"""The rate times :math:`g` in each step: :math:`\gamma_t = \gamma_0 g^t`.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -216,6 +315,20 @@ class PolynomialLR(LRScheduler):
     ----------
     power : float
         :math:`q`.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.75, 0.5, 0.25]
     """
 
     def __init__(
@@ -252,6 +365,20 @@ class CosineAnnealingLR(LRScheduler):
     Notes
     -----
     Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.8536, 0.5, 0.1464]
     """
 
     def __init__(

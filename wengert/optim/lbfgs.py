@@ -57,6 +57,19 @@ class LBFGS(Optimizer):
     Nocedal and Wright, "Numerical optimization" (2006), algorithms 7.4, 3.5 and 3.6. The arithmetic
     branches on values: a step with it is not compiled. A step that an error ends, such as one in
     the closure, leaves parameters and state as they were.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.LBFGS([w], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((w - 3) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> loss = optimizer.step(closure)  # before the step
+    >>> wg.round(w.detach())
+    tensor([3., 3.])
     """
 
     ranges = {"lr": RANGES["lr"], "history_size": Range(1)}

@@ -75,6 +75,17 @@ class ReduceLROnPlateau(LRScheduler):
         The least rate, or one for each group.
     eps : float
         A smaller change of the rate is left out.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+    >>> rates = []
+    >>> for loss in (2.0, 1.0, 1.0, 1.0):
+    ...     schedule.step(loss)
+    ...     rates.append(schedule.get_last_lr()[0])
+    >>> rates
+    [1.0, 1.0, 1.0, 0.1]
     """
 
     def __init__(
@@ -204,6 +215,23 @@ class SequentialLR(_Several):
         Of the same optimiser.
     milestones : list of int
         The step at which each but the first begins, where its own step is 0.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedules = wg.optim.lr_scheduler
+    >>> warm = schedules.ConstantLR(optimizer, factor=0.1, total_iters=2)
+    >>> decay = schedules.ExponentialLR(optimizer, gamma=0.5)
+    >>> schedule = schedules.SequentialLR(optimizer, [warm, decay], milestones=[2])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.1, 0.1, 1.0, 0.5]
     """
 
     def __init__(
@@ -258,6 +286,22 @@ class ChainedScheduler(_Several):
     ----------
     schedulers : sequence of LRScheduler
         Of the same optimiser, which need not be given.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> warm = wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> decay = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> schedule = wg.optim.lr_scheduler.ChainedScheduler([warm, decay])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.25, 0.25, 0.125]
     """
 
     def __init__(

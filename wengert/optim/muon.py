@@ -48,6 +48,15 @@ class Muon(Optimizer):
     -----
     Jordan, "Muon: an optimizer for hidden layers in neural networks" (2024). PyTorch iterates in
     bfloat16, and this in the parameter's dtype.
+
+    Examples
+    --------
+    >>> w = wg.tensor([[1.0, 0.0], [0.0, 10.0]], requires_grad=True)
+    >>> optimizer = wg.optim.Muon([w], lr=1.0, weight_decay=0.0)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()  # about lr along each singular vector of the gradient
+    >>> bool(wg.all(w.grad >= 0) & (w[0, 0] < 1) & (w[1, 1] < 10))
+    True
     """
 
     elementwise = True

@@ -168,6 +168,20 @@ class Optimizer(Refusing):
     ValueError
         If there are no parameters, a parameter comes twice, is not a leaf, or a hyper-parameter
         is missing or invalid.
+
+    Examples
+    --------
+    >>> class SignDescent(wg.optim.Optimizer):
+    ...     def __init__(self, params, lr=0.1):
+    ...         super().__init__(params, {"lr": lr})
+    ...     def rule(self, xp, group):
+    ...         return lambda p, g, state: p - group["lr"] * xp.sign(g)
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = SignDescent([w])
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
     _refused = dict.fromkeys(

@@ -36,6 +36,15 @@ class SGD(Optimizer):
     -----
     Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013),
     differ in where :math:`\gamma` stands.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.SGD([w], lr=0.1, momentum=0.9)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.8000, -1.6000], requires_grad=True)
     """
 
     elementwise = True

@@ -36,6 +36,15 @@ class Rprop(Optimizer):
     -----
     Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning" (1993).
     It is for gradients of all data, not of batches.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.Rprop([w], lr=0.1)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
     ranges = {"lr": RANGES["lr"]}
@@ -107,6 +116,15 @@ class Lion(Optimizer):
     -----
     Chen et al., "Symbolic discovery of optimization algorithms" (2023). PyTorch has none; the real
     and imaginary part of a complex parameter have a sign each.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.Lion([w], lr=0.1)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
     ranges = {name: RANGES[name] for name in ("lr", "betas", "weight_decay")}

@@ -35,6 +35,18 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     ----------
     decay : float
         From 0 to 1.
+
+    Returns
+    -------
+    callable
+        Of the average ``a``, the parameter ``p`` and how many were averaged, it gives the next
+        average.
+
+    Examples
+    --------
+    >>> average = wg.optim.swa_utils.get_ema_avg_fn(decay=0.9)
+    >>> average(wg.asarray([1.0]), wg.asarray([2.0]), 5)
+    tensor([1.1000])
     """
     if not 0 <= decay <= 1:
         raise ValueError(
@@ -44,7 +56,20 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """Return the function of the mean of all, ``a + (p - a) / (count + 1)``."""
+    """Return the function of the mean of all, ``a + (p - a) / (count + 1)``.
+
+    Returns
+    -------
+    callable
+        Of the average ``a``, the parameter ``p`` and how many were averaged, it gives the next
+        average.
+
+    Examples
+    --------
+    >>> average = wg.optim.swa_utils.get_swa_avg_fn()
+    >>> average(wg.asarray([1.0]), wg.asarray([5.0]), 3)  # the fourth of four
+    tensor([2.])
+    """
 
     def average(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
         if isinstance(count, Tensor) and averaged.dtype.inexact:
@@ -62,12 +87,39 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     ----------
     decay : float
         From 0 to 1.
+
+    Returns
+    -------
+    callable
+        Of two lists of Tensors, and how many were averaged.
+
+    Examples
+    --------
+    >>> average = wg.optim.swa_utils.get_ema_multi_avg_fn(decay=0.9)
+    >>> averages = [wg.asarray([1.0])]
+    >>> average(averages, [wg.asarray([2.0])], 5)
+    >>> averages
+    [tensor([1.1000])]
     """
     return _of_lists(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> Averages:
-    """Return `get_swa_avg_fn`'s function of lists, which changes the first."""
+    """Return `get_swa_avg_fn`'s function of lists, which changes the first.
+
+    Returns
+    -------
+    callable
+        Of two lists of Tensors, and how many were averaged.
+
+    Examples
+    --------
+    >>> average = wg.optim.swa_utils.get_swa_multi_avg_fn()
+    >>> averages = [wg.asarray([1.0])]
+    >>> average(averages, [wg.asarray([5.0])], 3)
+    >>> averages
+    [tensor([2.])]
+    """
     return _of_lists(get_swa_avg_fn())
 
 
@@ -97,6 +149,11 @@ class AveragedModel(Module):
     use_buffers : bool
         Whether buffers are averaged, too. Otherwise they are copied.
 
+    Notes
+    -----
+    Izmailov et al., "Averaging weights leads to wider optima and better generalization" (2018).
+    PyTorch: ``torch.optim.swa_utils.AveragedModel``.
+
     Examples
     --------
     >>> from wengert.optim.swa_utils import AveragedModel, get_ema_avg_fn
@@ -105,11 +162,6 @@ class AveragedModel(Module):
     >>> averaged.update_parameters(model)  # after each step
     >>> int(averaged.n_averaged)
     1
-
-    Notes
-    -----
-    Izmailov et al., "Averaging weights leads to wider optima and better generalization" (2018).
-    PyTorch: ``torch.optim.swa_utils.AveragedModel``.
     """
 
     n_averaged: Tensor
@@ -212,6 +264,14 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         Usually an `AveragedModel`. Its mode of training stays.
     device : optional
         Where batches are moved before.
+
+    Examples
+    --------
+    >>> model = wg.nn.Sequential(wg.nn.BatchNorm1d(2))
+    >>> loader = [wg.asarray([[1.0, 2.0], [3.0, 6.0]])]
+    >>> wg.optim.swa_utils.update_bn(loader, model)
+    >>> model[0].running_mean
+    tensor([2., 4.])
     """
     layers = [layer for layer in model.modules() if isinstance(layer, BatchNorm1d | BatchNorm2d)]
     if not layers:
@@ -249,6 +309,20 @@ class SWALR(LRScheduler):
         How many steps it takes.
     anneal_strategy : {"cos", "linear"}
         The form of the way.
+
+    Examples
+    --------
+    >>> w = wg.tensor(1.0, requires_grad=True)
+    >>> (w * w).backward()
+    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> schedule = wg.optim.swa_utils.SWALR(optimizer, swa_lr=0.2, anneal_epochs=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.6, 0.2, 0.2]
     """
 
     def __init__(

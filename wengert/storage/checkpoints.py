@@ -98,8 +98,10 @@ def save(path: str | os.PathLike[str], /, *wrong: Any, **states: Any) -> None:
     Examples
     --------
     >>> model = wg.nn.Linear(2, 3)
-    >>> wg.save("run.safetensors", model=model, generator=True, epoch=3)  # doctest: +SKIP
-    >>> wg.load("run.safetensors", model=model, generator=True)  # doctest: +SKIP
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     wg.save(f"{folder}/run.safetensors", model=model, generator=True, epoch=3)
+    ...     wg.load(f"{folder}/run.safetensors", model=model, generator=True)
     {'epoch': 3}
     """
     name = _path("save", path, wrong)
@@ -149,6 +151,15 @@ def load(path: str | os.PathLike[str], /, *wrong: Any, **objects: Any) -> dict[s
     Notes
     -----
     Wengert's own.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> model = wg.nn.Linear(2, 3)
+    >>> with TemporaryDirectory() as folder:
+    ...     wg.save(f"{folder}/run.safetensors", model=model, epoch=3)
+    ...     wg.load(f"{folder}/run.safetensors", model=model)
+    {'epoch': 3}
     """
     name = _path("load", path, wrong)
     holders = {}

@@ -102,6 +102,15 @@ def load(
         other was asked for.
     ValueError
         If it is no file of the format, or is not complete.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> model = wg.nn.Linear(2, 3)
+    >>> with TemporaryDirectory() as folder:
+    ...     wg.nn.save(model.state_dict(), f"{folder}/weights.safetensors")
+    ...     model.load_state_dict(wg.nn.load(f"{folder}/weights.safetensors"))
+    IncompatibleKeys(missing_keys=[], unexpected_keys=[])
     """
     name = os.fspath(path)
     asked = None if dtype is None else as_dtype(dtype)

@@ -26,6 +26,17 @@ class ViewWarning(UserWarning):
     """An in-place change that NumPy and PyTorch would show in other Tensors of the same memory.
 
     In Wengert it never changes another Tensor. Filter it by `warnings.filterwarnings`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> x = wg.zeros((2, 2))
+    >>> row = x[0]
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     row += 1  # x keeps its zeros
+    >>> told[0].category.__name__
+    'ViewWarning'
     """
 
 

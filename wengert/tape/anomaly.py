@@ -71,6 +71,15 @@ class detect_anomaly:
     RuntimeError
         By `backward` and `grad` inside the context. No ``.grad`` has changed then, but for leaves
         with a hook that runs after accumulation.
+
+    Examples
+    --------
+    >>> x = wg.tensor(1.0, requires_grad=True)
+    >>> with wg.detect_anomaly():
+    ...     (x * wg.nan).backward()
+    Traceback (most recent call last):
+        ...
+    RuntimeError: Function 'MulBackward0' returned nan values in its 0th output. ...
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -94,6 +103,14 @@ class set_detect_anomaly(detect_anomaly):
         Whether to detect.
     check_nan : bool
         As for `detect_anomaly`.
+
+    Examples
+    --------
+    >>> x = wg.ones(2, requires_grad=True)
+    >>> with wg.autograd.set_detect_anomaly(True):
+    ...     wg.exp(x).sum().backward()  # each derivative is looked at
+    >>> x.grad
+    tensor([2.7183, 2.7183])
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:

@@ -54,6 +54,13 @@ def backward(
         If a result does not require grad; if it has several elements and no cotangent; if a
         cotangent has the wrong shape; or if the graph was swept before and not retained. No
         ``.grad`` has changed then.
+
+    Examples
+    --------
+    >>> x = wg.tensor([1.0, 2.0], requires_grad=True)
+    >>> wg.autograd.backward(wg.sum(x * x))
+    >>> x.grad
+    tensor([2., 4.])
     """
     _backward_from(
         _outputs(tensors, grad_tensors, create_graph), retain_graph, create_graph, inputs
@@ -132,6 +139,15 @@ def grad(
     ------
     RuntimeError
         As `backward`, and if an input does not require grad or was not used.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> (g,) = wg.autograd.grad(x**3, x, create_graph=True)
+    >>> g
+    tensor(12., grad_fn=<MulBackward0>)
+    >>> wg.autograd.grad(g, x)
+    (tensor(12.),)
     """
     if allow_unused is None:
         allow_unused = materialize_grads

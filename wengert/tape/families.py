@@ -62,13 +62,15 @@ class Family:
         if _INDENTED:
             method = not isinstance(function, type) and "." in function.__qualname__
             own = own.replace("\n        " if method else "\n    ", "\n")
+        own, title, examples = own.rstrip().partition("\n\nExamples\n")
         names = _parameters_of(function)
         if "\n---" in own:
             text = _joined(_sections(own), self._sections, names)
         else:  # as of most functions, at every import
             if names not in self._endings:
                 self._endings[names] = _joined({}, self._sections, names)
-            text = f"{own.rstrip()}\n\n{self._endings[names]}"
+            text = f"{own}\n\n{self._endings[names]}"
+        text += title + examples
         function.__doc__ = text.replace("$name", function.__name__)
         return function
 
@@ -85,7 +87,8 @@ def inherited(cls: type, function: Callable[..., Any], says: str, more: str) -> 
     Parameters
     ----------
     cls : type
-        Without a docstring it gets the function's summary, and ``says``.
+        Without a docstring, or with one of examples alone, it gets the function's summary, and
+        ``says``.
     function : callable
         Whose docstring has all its parameters.
     says : str
@@ -97,8 +100,9 @@ def inherited(cls: type, function: Callable[..., Any], says: str, more: str) -> 
     if text is None:
         return
     sections = _sections(text.replace("\n    ", "\n") if "\n    ---" in text else text)
-    if vars(cls).get("__doc__") is None:
-        cls.__doc__ = f"{sections[''].partition(chr(10))[0]}\n\n{says}"
+    own = vars(cls).get("__doc__") or ""
+    if not own or own.startswith("Examples\n"):
+        cls.__doc__ = f"{sections[''].partition(chr(10))[0]}\n\n{says}\n\n{own}"
     known = sections.get("Parameters", "")
     Family(f"Parameters\n----------\n{known}\n{more}").complete(cls)
 

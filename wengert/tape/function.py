@@ -1,7 +1,6 @@
 """Operations that users define: a forward and a backward function of Tensors."""
 
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -141,6 +140,22 @@ class Function:
     ``jvp``, which forward mode needs, takes a tangent for each argument, None for those that are
     not floating Tensors, and returns that of each result. Tensors inside of lists or dictionaries
     are constants.
+
+    Examples
+    --------
+    >>> class Cube(wg.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 3 * x * x * g
+    >>> wg.grad(Cube.apply)(2.0)
+    12.0
+    >>> wg.grad(wg.grad(Cube.apply))(2.0)
+    12.0
     """
 
     @staticmethod
@@ -228,7 +243,7 @@ class _Call:
             results = self._still(needs)
         else:
             results = self._pushed(top, needs)
-            self.ctx._varies = any(map(_varies, self.arrays))
+            self.ctx._varies = any(map(varies, self.arrays))
         if not record:
             return tuple(None if r is None else placed(r._array, None) for r in results)
         node = FunctionNode(self.function, self.ctx, nodes)
@@ -411,7 +426,7 @@ def _has_tangent(array: Any) -> bool:
     return array is not None
 
 
-def _varies(array: Any) -> bool:
+def varies(array: Any) -> bool:
     """Whether an array has a tangent, at any level, that is not known to be zero."""
     while array is not None and getattr(array, "tangent", None) is None:
         array = getattr(array, "inner", None)
@@ -556,60 +571,3 @@ class FunctionNode(Node):
         here = namespaces[type(like._array if isinstance(like, Tensor) else like)].backend
         if there is not here and None not in (there, here):
             raise BackendError(f"{where}: on {there.name} instead of {here.name}")
-
-
-class _Twice(Function):
-    """What stands on the tape where a gradient must not be differentiated again."""
-
-    @staticmethod
-    def backward(ctx: Any, *cotangents: Any) -> Any:
-        raise _no_derivative(ctx.name)
-
-
-def _no_derivative(name: str) -> RuntimeError:
-    return RuntimeError(
-        "trying to differentiate twice a function that was marked with @once_differentiable: "
-        f"the backward of {name} has no derivative"
-    )
-
-
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a `Function`'s backward as one that is not differentiable itself.
-
-    It goes between ``@staticmethod`` and the function. The backward then always runs unrecorded,
-    so that it may compute by other means than Wengert's operations. Differentiating its results
-    is an error.
-
-    Raises
-    ------
-    RuntimeError
-        When a second derivative through the function is computed.
-    """
-
-    @wraps(backward)
-    def call(ctx: FunctionCtx, *cotangents: Any) -> Any:
-        given = [g for g in cotangents if isinstance(g, Tensor)]
-        if ctx._varies or any(_varies(g._array) for g in given):
-            raise _no_derivative(ctx._node.operation)
-        with unrecorded():
-            answer = backward(ctx, *cotangents)
-        if not recording():
-            return answer
-        found = [*(g._node for g in given), *ctx._node.parents]
-        parents = tuple(parent for parent in found if parent is not None)
-        several = isinstance(answer, tuple | list)
-        answers = [_refusing(a, ctx, parents) for a in (answer if several else [answer])]
-        return tuple(answers) if several else answers[0]
-
-    return call
-
-
-def _refusing(answer: Any, ctx: FunctionCtx, parents: tuple[Node, ...]) -> Any:
-    """A gradient with a node at which differentiation fails."""
-    if not isinstance(answer, Tensor) or not answer.dtype.inexact:
-        return answer
-    context = FunctionCtx()
-    context.name = ctx._node.operation  # type: ignore[attr-defined]
-    node = FunctionNode(_Twice, context, parents)
-    node.shape, node.dtype = answer._array.shape, answer._array.dtype
-    return placed(answer._array, node)

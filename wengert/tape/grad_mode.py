@@ -33,12 +33,36 @@ def set_modes(recorded: bool | int, inference: bool) -> None:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations on Tensors that require grad are recorded now, in this thread or task."""
+    """Whether operations on Tensors that require grad are recorded now, in this thread or task.
+
+    Returns
+    -------
+    bool
+        True outside of all contexts.
+
+    Examples
+    --------
+    >>> with wg.no_grad():
+    ...     wg.is_grad_enabled()
+    False
+    """
     return bool(_recording.get())
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether `inference_mode` is on in this thread or task."""
+    """Whether `inference_mode` is on in this thread or task.
+
+    Returns
+    -------
+    bool
+        False outside of all contexts.
+
+    Examples
+    --------
+    >>> with wg.inference_mode():
+    ...     wg.is_inference_mode_enabled()
+    True
+    """
     return _inference.get()
 
 
@@ -138,6 +162,20 @@ class no_grad(_Bare):
     To every derivative they are constants, in forward mode as in reverse; and a Tensor that is
     changed in place keeps the derivative that it had. A context (``with wg.no_grad():``) and a
     decorator, with or without parentheses. The state belongs to the running thread or task.
+
+    Parameters
+    ----------
+    function : callable, optional
+        To be decorated; without it the object is a context and a decorator.
+
+    Examples
+    --------
+    >>> w = wg.tensor(3.0, requires_grad=True)
+    >>> (w**2).backward()
+    >>> with wg.no_grad():  # a step of gradient descent is not part of the function
+    ...     w -= 0.1 * w.grad
+    >>> w
+    tensor(2.4000, requires_grad=True)
     """
 
     def _states(self) -> tuple[bool, bool]:
@@ -145,7 +183,22 @@ class no_grad(_Bare):
 
 
 class enable_grad(_Bare):
-    """Record again inside `no_grad`. Inside `inference_mode` it changes nothing."""
+    """Record again inside `no_grad`. Inside `inference_mode` it changes nothing.
+
+    Parameters
+    ----------
+    function : callable, optional
+        To be decorated; without it the object is a context and a decorator.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> with wg.no_grad():
+    ...     with wg.enable_grad():
+    ...         y = x * x
+    >>> y.requires_grad
+    True
+    """
 
     def _states(self) -> tuple[bool, bool]:
         return not _inference.get(), _inference.get()
@@ -158,6 +211,15 @@ class set_grad_enabled(_Mode):
     ----------
     mode : bool
         Whether to record.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> training = False
+    >>> with wg.set_grad_enabled(training):
+    ...     y = x * x
+    >>> y.requires_grad
+    False
     """
 
     def __init__(self, mode: bool) -> None:
@@ -189,6 +251,14 @@ class inference_mode(_Mode):
     ----------
     mode : bool
         False leaves everything as it is, so that a flag can decide.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> with wg.inference_mode():
+    ...     y = x * x
+    >>> y.requires_grad
+    False
     """
 
     @overload

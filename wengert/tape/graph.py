@@ -41,6 +41,18 @@ class saved_tensors_hooks:
     -----
     One array may be saved by several operations, and is packed for each. Shapes, numbers and
     dtypes are saved as they are.
+
+    Examples
+    --------
+    >>> kept = []
+    >>> def pack(x):
+    ...     kept.append(x.shape)
+    ...     return wg.astype(x, wg.float16)
+    >>> x = wg.ones((2, 3), requires_grad=True)
+    >>> with wg.autograd.graph.saved_tensors_hooks(pack, lambda x: wg.astype(x, wg.float32)):
+    ...     y = wg.square(x)
+    >>> kept
+    [(2, 3)]
     """
 
     def __init__(
@@ -65,6 +77,15 @@ class save_on_cpu(saved_tensors_hooks):
 
     Inside the context, an array of another device becomes a NumPy array when it is saved. One that
     is in host memory already is kept as it is.
+
+    Examples
+    --------
+    >>> x = wg.ones(3, requires_grad=True)
+    >>> with wg.autograd.graph.save_on_cpu():
+    ...     y = wg.exp(x)  # what it saves is kept in the computer's memory
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([2.7183, 2.7183, 2.7183])
     """
 
     def __init__(self) -> None:

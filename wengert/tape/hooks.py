@@ -32,7 +32,17 @@ _next_id: Callable[[], int] = count().__next__
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove` takes the hook away. It is a context, too."""
+    """What registering a hook returns: `remove` takes the hook away. It is a context, too.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> handle = x.register_hook(lambda g: 10 * g)
+    >>> (x * x).backward()
+    >>> x.grad
+    tensor(40.)
+    >>> handle.remove()
+    """
 
     def __init__(self, hooks: "Hooks", hook: Hook) -> None:
         self._hooks = weakref.ref(hooks)

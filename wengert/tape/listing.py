@@ -17,6 +17,13 @@ class Entries:
 
         %1 = leaf()            (3,)  float32
         %2 = multiply(%1, ·)   (3,)  float32
+
+    Examples
+    --------
+    >>> x = wg.tensor([1.0, 2.0], requires_grad=True)
+    >>> entries = wg.global_tape.of((x * 3).sum())
+    >>> [node.name() for node in entries]
+    ['AccumulateGrad', 'MulBackward0', 'SumBackward0']
     """
 
     def __init__(self, nodes: list[Node]) -> None:
@@ -66,6 +73,15 @@ class GlobalTape:
     Nodes belong to the Tensors that came from them and to the nodes after them; the tape holds
     none of them alive. So ``len(wg.global_tape)`` tells what the program still holds, and it is
     the same after 10 000 training steps as after 100.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> y = wg.exp(x)
+    >>> held = len(wg.global_tape)
+    >>> del y
+    >>> len(wg.global_tape) < held
+    True
     """
 
     def __iter__(self) -> Iterator[Node]:

@@ -41,6 +41,15 @@ class Node:
         The Tensor whose ``.grad`` takes this node's cotangent: a leaf, or one that retains it.
     extra : Extra
         Set on the nodes that `wengert.tape.hooks.Hooked` is the class of, and on no others.
+
+    Examples
+    --------
+    >>> x = wg.tensor(2.0, requires_grad=True)
+    >>> y = wg.exp(x)
+    >>> y.grad_fn.name()
+    'ExpBackward0'
+    >>> y.grad_fn(wg.tensor(1.0))  # one step of the chain rule
+    tensor(7.3891, grad_fn=<MulBackward0>)
     """
 
     __slots__ = (
@@ -179,7 +188,16 @@ class Leaf(Node):
 
 
 class AccumulateGrad(Leaf):
-    """The node of a leaf: its cotangent is added to the leaf's ``.grad``."""
+    """The node of a leaf: its cotangent is added to the leaf's ``.grad``.
+
+    Examples
+    --------
+    >>> x = wg.tensor(3.0, requires_grad=True)
+    >>> y = x * x
+    >>> leaf, _ = y.grad_fn.next_functions[0]
+    >>> leaf.name(), leaf.variable is x
+    ('AccumulateGrad', True)
+    """
 
     __slots__ = ()
 

@@ -197,6 +197,21 @@ class Primitive:
     raises : iterable of str
         The inputs some values of which raise an error, such as a singular matrix or an index out
         of bounds; of an elementwise one integers alone.
+
+    Examples
+    --------
+    >>> from wengert.tape import Primitive
+    >>> cube = Primitive(
+    ...     "cube",
+    ...     ["x"],
+    ...     {"x": lambda xp, g, x: xp.multiply(g, xp.multiply(3, xp.square(x)))},
+    ...     kind="elementwise",
+    ...     forward=lambda xp, x: xp.multiply(x, xp.square(x)),
+    ... ).bind
+    >>> wg.grad(cube)(2.0)
+    12.0
+    >>> wg.grad(wg.grad(cube))(2.0)
+    12.0
     """
 
     def __init__(

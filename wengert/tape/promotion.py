@@ -48,6 +48,13 @@ def set_default_dtype(dtype: Any) -> None:
     ------
     TypeError
         If it is no real floating dtype.
+
+    Examples
+    --------
+    >>> wg.set_default_dtype(wg.float64)
+    >>> wg.zeros(2).dtype
+    wengert.float64
+    >>> wg.set_default_dtype(wg.float32)
     """
     global _default
     chosen = as_dtype(dtype)
@@ -65,6 +72,11 @@ def get_default_dtype() -> DType:
     -------
     DType
         A real floating dtype.
+
+    Examples
+    --------
+    >>> wg.get_default_dtype()
+    wengert.float32
     """
     return _local.get() or _default
 

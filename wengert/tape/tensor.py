@@ -33,14 +33,12 @@ else:
 class Tensor(Methods):
     """An array of any library, whose operations are recorded for differentiation.
 
-    A Tensor follows the Array API standard's array object: its functions are those of the
-    namespace `wengert`, its methods and operators call them.
+    It is the Array API standard's array object; methods and operators call `wengert`'s functions.
 
     Parameters
     ----------
     array : array
-        An array of any library that follows the standard. It is not copied; use `wengert.tensor`
-        or `wengert.asarray` to make a Tensor from Python numbers, lists or other libraries.
+        Of any library that follows the standard. It is not copied, as by `wengert.tensor`.
     requires_grad : bool, optional
         Whether operations on this Tensor are recorded, so that its gradient can be computed.
 
@@ -50,6 +48,13 @@ class Tensor(Methods):
         If ``array`` is not an array.
     RuntimeError
         If it should require grad and is neither floating nor complex.
+
+    Examples
+    --------
+    >>> x = wg.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x**2).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
     """
 
     __slots__ = ("__weakref__", "_array", "_grad", "_node", "_shown")
@@ -118,8 +123,7 @@ class Tensor(Methods):
         Raises
         ------
         RuntimeError
-            If the Tensor requires grad, or a transform differentiates it: the derivative would be
-            lost.
+            If the Tensor requires grad, or a transform differentiates it.
         """
         return self._host("numpy")
 
@@ -308,9 +312,8 @@ class Tensor(Methods):
     def grad(self, value: "Tensor | None") -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(
-                    f"assigned grad should be a Tensor or None, not {type(value).__name__}"
-                )
+                kind = type(value).__name__
+                raise TypeError(f"assigned grad should be a Tensor or None, not {kind}")
             if value.shape != self.shape or value.dtype is not self.dtype:
                 raise RuntimeError(
                     f"assigned grad has shape {tuple(value.shape)} and dtype {value.dtype.name}, "

@@ -43,6 +43,12 @@ class Argument:
         Draws the elements, in place of the four parameters above.
     differentiated : bool
         Whether derivatives with respect to it are checked, if it is floating or complex.
+
+    Examples
+    --------
+    >>> from wengert.testing import Argument, check_gradients
+    >>> positive = Argument(("n",), domain=(0.1, 5.0))
+    >>> check_gradients(wg.log, positive, examples=5, backends=["numpy"])
     """
 
     shape: Pattern = (...,)
@@ -128,6 +134,13 @@ class Axis:
         Whether tuples of axes are drawn, too.
     none : bool
         Whether None is drawn, too.
+
+    Examples
+    --------
+    >>> from wengert.testing import Axis, check_gradients
+    >>> def total(x, axis):
+    ...     return wg.sum(x, axis=axis)
+    >>> check_gradients(total, ("n", "m"), Axis(), examples=5, backends=["numpy"])
     """
 
     of: int = 0

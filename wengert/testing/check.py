@@ -348,6 +348,14 @@ def check_gradients(
         When the test runs and a derivative is wrong: of the subclass that says the verdict.
     TypeError, ValueError
         If arguments cannot be understood.
+
+    Examples
+    --------
+    >>> wg.testing.check_gradients(wg.hypot, ..., ..., examples=5, backends=["numpy"])
+    >>> @wg.testing.check_gradients(("n", "m"), ("m", "k"), examples=5, backends=["numpy"])
+    ... def test_product(x, y):
+    ...     return wg.tanh(x @ y)
+    >>> test_product()  # pytest finds it, too
     """
     options = locals()
     del options["arguments"]

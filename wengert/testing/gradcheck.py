@@ -114,6 +114,12 @@ def gradcheck(
     ValueError
         If no input requires grad, one is not in double precision, or neither mode is to be checked
         or not the one that another parameter needs.
+
+    Examples
+    --------
+    >>> x = wg.tensor([0.5, 1.5], dtype=wg.float64, requires_grad=True)
+    >>> wg.testing.gradcheck(wg.sin, x)
+    True
     """
     for asked, needed, what in (
         (check_batched_grad, check_backward_ad, "check_batched_grad needs check_backward_ad"),
@@ -195,6 +201,12 @@ def gradgradcheck(
     ------
     GradcheckError, ValueError
         As for `gradcheck`.
+
+    Examples
+    --------
+    >>> x = wg.tensor([0.5, 1.5], dtype=wg.float64, requires_grad=True)
+    >>> wg.testing.gradgradcheck(lambda x: x**3, x)
+    True
     """
     __tracebackhide__ = True
     problem = Problem(func, inputs)

@@ -40,11 +40,6 @@ def check_derivative(
 
     For functions of NumPy arrays; neither function sees a Tensor.
 
-    >>> import numpy as np
-    >>> from wengert.testing import check_derivative
-    >>> check_derivative(lambda x: np.sum(x**3), lambda x: 3 * x**2, ...)
-    >>> check_derivative(np.tanh, lambda x: 1 - np.tanh(x) ** 2, ..., form="elementwise")
-
     Parameters
     ----------
     function : callable
@@ -77,6 +72,13 @@ def check_derivative(
         message ends with code that shows it again.
     TypeError, ValueError
         If arguments cannot be understood, or a derivative has the wrong shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.testing import check_derivative
+    >>> check_derivative(lambda x: np.sum(x**3), lambda x: 3 * x**2, ...)
+    >>> check_derivative(np.tanh, lambda x: 1 - np.tanh(x) ** 2, ..., form="elementwise")
     """
     options = locals()
     for name in ("function", "derivatives", "arguments", "form"):

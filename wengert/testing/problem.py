@@ -90,6 +90,17 @@ def strided(inputs: Any) -> Any:
     ----------
     inputs : Tensor, or container of them
         As for `gradcheck`.
+
+    Returns
+    -------
+    Tensor, or container of them
+        Like ``inputs``, with the same values.
+
+    Examples
+    --------
+    >>> x = wg.testing.strided(wg.ones((2, 3), dtype=wg.float64))
+    >>> x.shape, x.array.flags.c_contiguous
+    ((2, 3), False)
     """
 
     def apart(x: Any) -> Any:

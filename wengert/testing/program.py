@@ -48,6 +48,13 @@ class Program:
         A point at which the program is smooth.
     steps : tuple of Step
         The calls in order; the value of the last one is the result.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> program = find(wg.testing.programs(), lambda program: len(program.steps) == 2)
+    >>> len(program.steps)
+    2
     """
 
     inputs: tuple[np.ndarray[Any, Any], ...]
@@ -167,6 +174,15 @@ def programs(
     Returns
     -------
     strategy of Program
+
+    Examples
+    --------
+    >>> from hypothesis import given, settings
+    >>> @settings(max_examples=5, database=None)
+    ... @given(wg.testing.programs())
+    ... def test_programs(program):
+    ...     assert program.inputs and program.steps
+    >>> test_programs()
     """
     count = draw(st.integers(1, max_inputs))
     shapes = draw(ws.broadcastable(count, max_dims=2, min_side=1, max_side=max_side))

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, get_backend, selection
+from wengert.tape.families import Family
 from wengert.tape.tensor import Tensor
 
 try:
@@ -43,7 +44,22 @@ _xps: Any = make_strategies_namespace(np)
 
 STEP = 1 / 16
 
+_STRATEGY = Family("""
+Parameters
+----------
+min_dims, max_dims : int
+    Bounds for the number of axes.
+min_side, max_side : int
+    Bounds for the length of each axis.
 
+Returns
+-------
+SearchStrategy
+    Of Hypothesis.
+""")
+
+
+@_STRATEGY.complete
 def reals(
     low: float = -4.0,
     high: float = 4.0,
@@ -68,6 +84,13 @@ def reals(
         at least 32 steps.
     special : sequence of float
         Values that are drawn as well, off the grid or out of bounds (``0.0``, ``math.inf``).
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> 1.0 < find(ws.reals(1.0, 3.0), lambda x: x > 1) <= 3.0
+    True
     """
     if not low <= high:
         raise ValueError(f"there is no number from {low} to {high}")
@@ -88,16 +111,45 @@ def reals(
     return st.sampled_from(grid)
 
 
+@_STRATEGY.complete
 def complexes(real: Strategy, imaginary: Strategy | None = None) -> Strategy:
-    """Complex numbers with parts from the given strategies, the same for both by default."""
+    """Complex numbers with parts from the given strategies, the same for both by default.
+
+    Parameters
+    ----------
+    real, imaginary : SearchStrategy
+        Of real numbers.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.complexes(ws.reals(-1, 1)), lambda z: True)
+    0j
+    """
     return st.builds(complex, real, real if imaginary is None else imaginary)
 
 
+@_STRATEGY.complete
 def integers(low: int, high: int) -> Strategy:
-    """Integers from ``low`` to ``high``, both included: elements of index arrays."""
+    """Integers from ``low`` to ``high``, both included: elements of index arrays.
+
+    Parameters
+    ----------
+    low, high : int
+        Bounds, both included.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.integers(2, 5), lambda n: n > 3)
+    4
+    """
     return st.integers(low, high)
 
 
+@_STRATEGY.complete
 def dtypes(
     kinds: Sequence[str] = ("real floating", "complex floating"), *, backend: str | None = None
 ) -> Strategy:
@@ -109,6 +161,13 @@ def dtypes(
         Which kinds.
     backend : str, optional
         Name of a backend; the selected one by default.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.dtypes(), lambda dtype: dtype.complex)
+    wengert.complex64
     """
 
     def has(dtype: DType) -> bool:
@@ -123,15 +182,25 @@ def dtypes(
     )
 
 
+@_STRATEGY.complete
 def shapes(
     *, min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: int = 3
 ) -> Strategy:
-    """Shapes, with axes of length 0 and 1 among them."""
+    """Shapes, with axes of length 0 and 1 among them.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> len(find(ws.shapes(min_dims=2), lambda shape: True))
+    2
+    """
     return _xps.array_shapes(
         min_dims=min_dims, max_dims=max_dims, min_side=min_side, max_side=max_side
     )
 
 
+@_STRATEGY.complete
 def arrays(
     dtype: Any = "float64",
     shape: Any = None,
@@ -160,6 +229,14 @@ def arrays(
         Kinks and poles that no value comes near to.
     special : sequence of float
         Values that come often, wherever they are.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.arrays("float64", (2, 2)), lambda x: True)  # the simplest
+    array([[0., 0.],
+           [0., 0.]])
     """
     given: dict[str, Any] = {
         "elements": elements,
@@ -190,6 +267,7 @@ def arrays(
     return drawn
 
 
+@_STRATEGY.complete
 def tensors(
     dtype: Any = "float64",
     shape: Any = None,
@@ -210,6 +288,14 @@ def tensors(
         Name of the backend that holds them; the one selected when they are drawn by default.
     **choices
         ``elements``, ``unique``, ``domain``, ``away_from`` and ``special``, as for `arrays`.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> x = find(ws.tensors("float64", (3,), requires_grad=True), lambda x: True)
+    >>> x.shape, x.requires_grad
+    ((3,), True)
     """
     if isinstance(dtype, st.SearchStrategy):
         return dtype.flatmap(
@@ -235,10 +321,25 @@ def _tensor(
     return Tensor(raw, requires_grad=requires_grad)
 
 
+@_STRATEGY.complete
 def broadcastable(
     count: int, *, max_dims: int = 3, min_side: int = 0, max_side: int = 3
 ) -> Strategy:
-    """Tuples of ``count`` shapes that broadcast together."""
+    """Tuples of ``count`` shapes that broadcast together.
+
+    Parameters
+    ----------
+    count : int
+        How many shapes.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> x, y = find(ws.broadcastable(2), lambda shapes: shapes[0] != shapes[1])
+    >>> len(wg.broadcast_shapes(x, y)) <= 3
+    True
+    """
     return _xps.mutually_broadcastable_shapes(
         count, max_dims=max_dims, min_side=min_side, max_side=max_side
     ).map(lambda drawn: drawn.input_shapes)
@@ -249,6 +350,7 @@ _APART = 4.0
 
 
 @st.composite  # type: ignore[untyped-decorator]
+@_STRATEGY.complete
 def matrices(
     draw: Any,
     kind: str = "general",
@@ -278,6 +380,14 @@ def matrices(
         The number of rows; from 1 to 3 by default.
     stack : tuple or strategy
         Shape of the axes before the last two.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> x = find(ws.matrices("symmetric", side=2), lambda x: x[0, 1] > 0)
+    >>> bool((x == x.T).all())
+    True
     """
     if kind not in _KINDS:
         raise ValueError(f"there are no matrices of the kind {kind!r}; there are: {_KINDS}")
@@ -309,11 +419,26 @@ _KINDS: Final = (
 )
 
 
+@_STRATEGY.complete
 def axis(ndim: int) -> Strategy:
-    """An axis of an array of ``ndim`` axes, counted from either end."""
+    """An axis of an array of ``ndim`` axes, counted from either end.
+
+    Parameters
+    ----------
+    ndim : int
+        How many axes the array has.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.axis(3), lambda axis: axis > 1)
+    2
+    """
     return st.integers(-ndim, ndim - 1)
 
 
+@_STRATEGY.complete
 def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
     """What a reduction takes as ``axis``: None, an axis, or a tuple of different axes.
 
@@ -325,6 +450,13 @@ def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
         Whether None, for all axes, is among them.
     min_size : int
         Of the tuples.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.axes(3), lambda axes: isinstance(axes, tuple) and len(axes) == 2)
+    (0, 1)
     """
     choices = [st.none()] if none else []
     if ndim:
@@ -334,6 +466,7 @@ def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
 
 
 @st.composite  # type: ignore[untyped-decorator]
+@_STRATEGY.complete
 def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) -> Any:
     """Keys that index an array of a shape: ``x[key]``.
 
@@ -346,6 +479,13 @@ def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) ->
         Of the array.
     arrays_too : bool
         Whether arrays are among the keys.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from wengert.testing import strategies as ws
+    >>> find(ws.index_keys((2, 3)), lambda key: isinstance(key, tuple) and len(key) == 2)
+    (0, 0)
     """
     if not arrays_too or not shape or 0 in shape or draw(st.booleans()):
         return draw(_xps.indices(shape, allow_newaxis=True))

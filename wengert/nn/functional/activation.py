@@ -86,6 +86,13 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     alpha : float or Tensor
         :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
         broadcasts with ``input``.
+
+    Examples
+    --------
+    >>> wg.nn.functional.elu(wg.asarray([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
+    >>> wg.grad(wg.nn.functional.elu)(0.0)
+    1.0
     """
     if type(alpha) is not float:
         x = wrapped(input)
@@ -111,6 +118,11 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     threshold : float or Tensor
         Where :math:`\beta x` is larger, the result is :math:`x` itself. The derivative with
         respect to a Tensor is 0.
+
+    Examples
+    --------
+    >>> wg.nn.functional.softplus(wg.asarray([-1.0, 0.0, 100.0]), beta=2.0)
+    tensor([6.3464e-02, 3.4657e-01, 1.0000e+02])
     """
     x = wrapped(input)
     if type(beta) is not float:
@@ -144,6 +156,11 @@ def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Probabilities proportional to exponentials, :math:`e^{x_i} / \sum_j e^{x_j}`.
 
     Cotangent :math:`s (g - \sum_j g_j s_j)` with the result :math:`s`.
+
+    Examples
+    --------
+    >>> wg.nn.functional.softmax(wg.asarray([[1.0, 2.0, 3.0]]), dim=1)
+    tensor([[0.0900, 0.2447, 0.6652]])
     """
     return _along(everyday.softmax, input, dim, dtype)
 
@@ -153,6 +170,11 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     r"""Logarithm of `softmax`, :math:`x_i - \log \sum_j e^{x_j}`, accurate where that is 0.
 
     Cotangent :math:`g - e^y \sum_j g_j` with the result :math:`y`.
+
+    Examples
+    --------
+    >>> wg.nn.functional.log_softmax(wg.asarray([[0.0, 1000.0]]), dim=1)
+    tensor([[-1000.,     0.]])
     """
     return _along(everyday.log_softmax, input, dim, dtype)
 
@@ -172,6 +194,11 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     ------
     ValueError
         If ``min_val`` is larger than ``max_val``.
+
+    Examples
+    --------
+    >>> wg.nn.functional.hardtanh(wg.asarray([-2.0, 0.5, 2.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
     """
     x = real_floating("hardtanh", input)
     low, high = (
@@ -189,6 +216,11 @@ def relu6(input: Any) -> Tensor:
 
     Derivative 1 between 0 and 6, 0 elsewhere. Krizhevsky, "Convolutional deep belief networks on
     CIFAR-10" (2010).
+
+    Examples
+    --------
+    >>> wg.nn.functional.relu6(wg.asarray([-1.0, 3.0, 8.0]))
+    tensor([0., 3., 6.])
     """
     return hardtanh(real_floating("relu6", input), 0.0, 6.0)
 
@@ -198,6 +230,11 @@ def hardsigmoid(input: Any) -> Tensor:
     r"""Sigmoid in three straight pieces, :math:`\min(\max(x, -3), 3) / 6 + 1/2`.
 
     Derivative 1/6 between -3 and 3, 0 elsewhere. Howard et al., "Searching for MobileNetV3" (2019).
+
+    Examples
+    --------
+    >>> wg.nn.functional.hardsigmoid(wg.asarray([-4.0, 0.0, 1.5, 4.0]))
+    tensor([0.0000, 0.5000, 0.7500, 1.0000])
     """
     x = real_floating("hardsigmoid", input)
     return ops.add(ops.multiply(hardtanh(x, -3.0, 3.0), 1 / 6), 0.5)
@@ -209,6 +246,11 @@ def hardswish(input: Any) -> Tensor:
 
     Derivative :math:`x / 3 + 1/2` between -3 and 3. Howard et al., "Searching for MobileNetV3"
     (2019).
+
+    Examples
+    --------
+    >>> wg.nn.functional.hardswish(wg.asarray([-4.0, 0.0, 1.5, 4.0]))
+    tensor([0.0000, 0.0000, 1.1250, 4.0000])
     """
     x = real_floating("hardswish", input)
     low, high = ops.less_equal(x, -3), ops.greater_equal(x, 3)
@@ -222,6 +264,11 @@ def mish(input: Any) -> Tensor:
     r"""Smooth rectifier :math:`x \tanh(\log(1 + e^x))`.
 
     Misra, "Mish: a self regularized non-monotonic activation function" (2019).
+
+    Examples
+    --------
+    >>> wg.nn.functional.mish(wg.asarray([-1.0, 0.0, 1.0]))
+    tensor([-0.3034,  0.0000,  0.8651])
     """
     x = real_floating("mish", input)
     return ops.multiply(x, ops.tanh(everyday.softplus(x)))
@@ -244,6 +291,11 @@ def celu(input: Any, alpha: float = 1.0) -> Tensor:
     ------
     ValueError
         If ``alpha`` is 0.
+
+    Examples
+    --------
+    >>> wg.nn.functional.celu(wg.asarray([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
     """
     x = real_floating("celu", input)
     unit = operand(alpha, x, "celu", "alpha")
@@ -264,6 +316,11 @@ def selu(input: Any) -> Tensor:
 
     :math:`\lambda = 1.0507...`, and the unit's :math:`\alpha = 1.6732...`. Klambauer et al.,
     "Self-normalizing neural networks" (2017).
+
+    Examples
+    --------
+    >>> wg.nn.functional.selu(wg.asarray([-1.0, 0.0, 1.0]))
+    tensor([-1.1113,  0.0000,  1.0507])
     """
     return ops.multiply(_elu(real_floating("selu", input), alpha=_SELU_ALPHA), _SELU_SCALE)
 
@@ -280,6 +337,11 @@ def threshold(input: Any, threshold: float, value: float) -> Tensor:
         The threshold. The derivative with respect to a Tensor is 0.
     value : float or Tensor
         What stands for the others. The result is differentiable in a Tensor.
+
+    Examples
+    --------
+    >>> wg.nn.functional.threshold(wg.asarray([0.5, 2.0]), 1.0, -10.0)
+    tensor([-10.,   2.])
     """
     x = real_floating("threshold", input)
     limit = operand(threshold, x, "threshold", "threshold")
@@ -307,6 +369,11 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     ------
     RuntimeError
         If the length is odd.
+
+    Examples
+    --------
+    >>> wg.nn.functional.glu(wg.asarray([1.0, 2.0, 0.0, 100.0]))  # halves: values and gates
+    tensor([0.5000, 2.0000])
     """
     x = wrapped(input)
     axis = as_axis(dim, x.ndim, "glu")
@@ -324,6 +391,11 @@ def softsign(input: Any) -> Tensor:
     r"""Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
 
     Derivative :math:`1 / (1 + |x|)^2`.
+
+    Examples
+    --------
+    >>> wg.nn.functional.softsign(wg.asarray([-1.0, 0.0, 3.0]))
+    tensor([-0.5000,  0.0000,  0.7500])
     """
     x = real_floating("softsign", input)
     return ops.divide(x, ops.add(ops.abs(x), 1))
@@ -334,6 +406,11 @@ def tanhshrink(input: Any) -> Tensor:
     r"""What the hyperbolic tangent takes away, :math:`x - \tanh x`.
 
     Derivative :math:`\tanh^2 x`.
+
+    Examples
+    --------
+    >>> wg.nn.functional.tanhshrink(wg.asarray([-1.0, 0.0, 1.0]))
+    tensor([-0.2384,  0.0000,  0.2384])
     """
     x = real_floating("tanhshrink", input)
     return ops.subtract(x, ops.tanh(x))
@@ -354,6 +431,11 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     ------
     ValueError
         If ``lambd`` is negative.
+
+    Examples
+    --------
+    >>> wg.nn.functional.softshrink(wg.asarray([-1.0, 0.3, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
     """
     x = real_floating("softshrink", input)
     step = operand(lambd, x, "softshrink", "lambd")
@@ -373,6 +455,11 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     ----------
     lambd : float or Tensor
         :math:`\lambda`. The derivative with respect to a Tensor is 0.
+
+    Examples
+    --------
+    >>> wg.nn.functional.hardshrink(wg.asarray([-1.0, 0.3, 2.0]))
+    tensor([-1.,  0.,  2.])
     """
     x = real_floating("hardshrink", input)
     limit = operand(lambd, x, "hardshrink", "lambd")
@@ -381,7 +468,13 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
 
 @takes("input", family=_SHARES)
 def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    r"""Probabilities that fall with the input: `softmax` of :math:`-x`."""
+    r"""Probabilities that fall with the input: `softmax` of :math:`-x`.
+
+    Examples
+    --------
+    >>> wg.nn.functional.softmin(wg.asarray([[1.0, 2.0, 3.0]]), dim=1)
+    tensor([[0.6652, 0.2447, 0.0900]])
+    """
     return softmax(ops.negative(wrapped(input)), dim, dtype=dtype)
 
 
@@ -401,6 +494,15 @@ def prelu(input: Any, weight: Any) -> Tensor:
     ------
     RuntimeError
         If there are neither one nor C.
+
+    Examples
+    --------
+    >>> slope = wg.asarray([0.25])
+    >>> wg.nn.functional.prelu(wg.asarray([[-1.0], [2.0]]), slope)
+    tensor([[-0.2500],
+            [ 2.0000]])
+    >>> wg.grad(lambda a: wg.nn.functional.prelu(wg.asarray([[-1.0], [2.0]]), a).sum())(slope)
+    tensor([-1.])
     """
     x, w = real_floating("prelu", input), wrapped(weight)
     channels = x.shape[1] if x.ndim > 1 else 1
@@ -437,6 +539,11 @@ def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool
     ------
     ValueError
         If ``lower`` is larger than ``upper``.
+
+    Examples
+    --------
+    >>> wg.nn.functional.rrelu(wg.asarray([-1.0, 2.0]))  # in evaluation, the mean slope
+    tensor([-0.2292,  2.0000])
     """
     x = real_floating("rrelu", input)
     low, high = number(lower, "rrelu", "lower"), number(upper, "rrelu", "upper")

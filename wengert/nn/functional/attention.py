@@ -69,6 +69,12 @@ def scaled_dot_product_attention(
     Vaswani et al., "Attention is all you need" (2017).
 
     PyTorch: ``torch.nn.functional.scaled_dot_product_attention``.
+
+    Examples
+    --------
+    >>> query, key, value = wg.ones((2, 4, 8)), wg.ones((2, 6, 8)), wg.ones((2, 6, 3))
+    >>> wg.nn.functional.scaled_dot_product_attention(query, key, value).shape
+    (2, 4, 3)
     """
     q, k, v = wrapped(query), wrapped(key), wrapped(value)
     _check(q, k, v)
@@ -259,6 +265,17 @@ def multi_head_attention_forward(
     Notes
     -----
     PyTorch: ``torch.nn.functional.multi_head_attention_forward``.
+
+    Examples
+    --------
+    >>> layer = wg.nn.MultiheadAttention(8, 2)
+    >>> x = wg.ones((5, 1, 8))
+    >>> y, weights = wg.nn.functional.multi_head_attention_forward(
+    ...     x, x, x, 8, 2, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0,
+    ...     layer.out_proj.weight, layer.out_proj.bias,
+    ... )
+    >>> y.shape, weights.shape
+    ((5, 1, 8), (1, 5, 5))
     """
     weights = (
         (q_proj_weight, k_proj_weight, v_proj_weight)

@@ -67,6 +67,13 @@ def binary_cross_entropy_with_logits(
         Logits :math:`x` of any shape, real floating.
     target : Tensor
         Probabilities :math:`y` of the same shape, floating.
+
+    Examples
+    --------
+    >>> cross_entropy = wg.nn.functional.binary_cross_entropy_with_logits
+    >>> logits, target = wg.asarray([2.0, -1.0]), wg.asarray([1.0, 0.0])
+    >>> wg.grad(lambda x: cross_entropy(x, target, reduction="sum"))(logits)  # p less targets
+    tensor([-0.1192,  0.2689])
     """
     x, y = _pair("binary_cross_entropy_with_logits", input, target, reduction)
     if pos_weight is None:
@@ -153,6 +160,12 @@ def binary_cross_entropy(
     ValueError
         If the shapes differ, or an input is no probability (checked where `cross_entropy` checks
         class indices; elsewhere its loss is nan).
+
+    Examples
+    --------
+    >>> p, target = wg.asarray([0.9, 0.2]), wg.asarray([1.0, 0.0])
+    >>> wg.nn.functional.binary_cross_entropy(p, target)
+    tensor(0.1643)
     """
     x, y = _pair("binary_cross_entropy", input, target, reduction)
     losses = _bce(x, y)

@@ -212,6 +212,14 @@ def cross_entropy(
         not computed yet, the loss is nan instead, because a check would have to wait for them.
     ValueError, RuntimeError
         If shapes or options do not fit.
+
+    Examples
+    --------
+    >>> logits, target = wg.asarray([[2.0, 0.0, 0.0]]), wg.asarray([0])
+    >>> wg.nn.functional.cross_entropy(logits, target)
+    tensor(0.2395)
+    >>> wg.grad(wg.nn.functional.cross_entropy)(logits, target)  # p less the one-hot target
+    tensor([[-0.2130,  0.1065,  0.1065]])
     """
     logits = input if isinstance(input, Tensor) else Tensor(input)
     labels = target if isinstance(target, Tensor) else Tensor(target)
@@ -287,6 +295,12 @@ def nll_loss(
     ------
     IndexError, ValueError, RuntimeError
         As `cross_entropy`.
+
+    Examples
+    --------
+    >>> log_p = wg.log(wg.asarray([[0.5, 0.25, 0.25]]))
+    >>> wg.nn.functional.nll_loss(log_p, wg.asarray([1]))
+    tensor(1.3863)
     """
     x, labels = wrapped(input), wrapped(target)
     check_reduction(reduction)
@@ -329,6 +343,12 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     Notes
     -----
     PyTorch: ``torch.nn.functional.one_hot``.
+
+    Examples
+    --------
+    >>> wg.nn.functional.one_hot(wg.asarray([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
     """
     x = wrapped(tensor)
     if not x.dtype.kind.endswith("integer"):

@@ -211,6 +211,12 @@ def conv1d(
 
     It is one product of the weights with the windows of the input, for each group. The cotangent
     of the input is `conv_transpose1d` of the result's with the conjugated weights.
+
+    Examples
+    --------
+    >>> x, weight = wg.asarray([[[1.0, 2.0, 4.0, 8.0]]]), wg.asarray([[[-1.0, 1.0]]])
+    >>> wg.nn.functional.conv1d(x, weight)  # differences
+    tensor([[[1., 2., 4.]]])
     """
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
@@ -262,6 +268,12 @@ def conv_transpose1d(
     """The adjoint of `conv1d` with the same weights, plus a bias: windows of them, added up.
 
     The result is :math:`(L - 1) s - 2 p + d (k - 1) + 1` long, plus ``output_padding``.
+
+    Examples
+    --------
+    >>> x, weight = wg.asarray([[[1.0, 2.0]]]), wg.asarray([[[1.0, 10.0]]])
+    >>> wg.nn.functional.conv_transpose1d(x, weight)
+    tensor([[[ 1., 12., 20.]]])
     """
     return _transposed(
         *("conv_transpose1d", 1, input, weight, bias),
@@ -289,6 +301,12 @@ def conv_transpose2d(
 
     The result has :math:`(H - 1) s - 2 p + d (h - 1) + 1` rows, plus ``output_padding``, and as
     many columns as follow from W.
+
+    Examples
+    --------
+    >>> x, weight = wg.ones((1, 8, 5, 5)), wg.ones((8, 3, 2, 2))
+    >>> wg.nn.functional.conv_transpose2d(x, weight, stride=2).shape
+    (1, 3, 10, 10)
     """
     return _transposed(
         *("conv_transpose2d", 2, input, weight, bias),
@@ -346,6 +364,11 @@ def unfold(
     ----------
     input : Tensor
         Of shape (N, C, H, W), or (C, H, W) for one example.
+
+    Examples
+    --------
+    >>> wg.nn.functional.unfold(wg.ones((1, 3, 8, 8)), 3).shape  # 27 elements, 36 patches
+    (1, 27, 36)
     """
     x, batched = examples(input, 2, "unfold")
     size = sizes(kernel_size, 2, "unfold", "kernel_size", 1)
@@ -375,6 +398,14 @@ def fold(
     ----------
     input : Tensor
         Of shape (N, C h w, places), or (C h w, places) for one example.
+
+    Examples
+    --------
+    >>> columns = wg.nn.functional.unfold(wg.ones((1, 1, 3, 3)), 2)
+    >>> wg.nn.functional.fold(columns, (3, 3), 2)  # in how many patches each element is
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
     """
     x, batched = examples(input, 1, "fold")
     lengths = sizes(output_size, 2, "fold", "output_size", 1)

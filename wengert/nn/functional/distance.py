@@ -56,6 +56,11 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     ----------
     dim : int
         The axis that vectors lie along, of the shape to which both broadcast.
+
+    Examples
+    --------
+    >>> wg.nn.functional.cosine_similarity(wg.asarray([[1.0, 0.0]]), wg.asarray([[1.0, 1.0]]))
+    tensor([0.7071])
     """
     small = number(eps, "cosine_similarity", "eps")
     vectors = tuple(real_floating("cosine_similarity", x) for x in (x1, x2))
@@ -86,6 +91,11 @@ def pairwise_distance(
         The order of the norm.
     keepdim : bool
         Whether the last axis stays, with length 1.
+
+    Examples
+    --------
+    >>> wg.nn.functional.pairwise_distance(wg.asarray([[0.0, 0.0]]), wg.asarray([[3.0, 4.0]]))
+    tensor([5.0000])
     """
     small, order = number(eps, "pairwise_distance", "eps"), number(p, "pairwise_distance", "p")
     difference = ops.add(ops.subtract(wrapped(x1), wrapped(x2)), small)
@@ -116,6 +126,12 @@ def cosine_embedding_loss(
     ------
     ValueError
         If shapes do not fit.
+
+    Examples
+    --------
+    >>> x1, x2 = wg.asarray([[1.0, 0.0], [1.0, 0.0]]), wg.asarray([[0.0, 1.0], [1.0, 1.0]])
+    >>> wg.nn.functional.cosine_embedding_loss(x1, x2, wg.asarray([1, -1]), reduction="none")
+    tensor([1.0000, 0.7071])
     """
     check_reduction(reduction)
     x, y, t = real_floating("cosine_embedding_loss", input1), wrapped(input2), wrapped(target)
@@ -189,6 +205,12 @@ def triplet_margin_loss(
     ----------
     p, eps : float
         As for `pairwise_distance`, which is :math:`d`.
+
+    Examples
+    --------
+    >>> anchor, positive, negative = wg.zeros((1, 2)), wg.ones((1, 2)), wg.full((1, 2), 2.0)
+    >>> wg.nn.functional.triplet_margin_loss(anchor, positive, negative, margin=2.0)
+    tensor(0.5858)
     """
     return _of_triplets(
         "triplet_margin_loss",
@@ -218,6 +240,15 @@ def triplet_margin_with_distance_loss(
     ----------
     distance_function : callable, optional
         :math:`d`, of two Tensors; `pairwise_distance` by default.
+
+    Examples
+    --------
+    >>> manhattan = lambda x, y: wg.sum(wg.abs(x - y), axis=-1)
+    >>> anchor, positive, negative = wg.zeros((1, 2)), wg.ones((1, 2)), wg.full((1, 2), 2.0)
+    >>> wg.nn.functional.triplet_margin_with_distance_loss(
+    ...     anchor, positive, negative, distance_function=manhattan, margin=3.0
+    ... )
+    tensor(1.)
     """
     return _of_triplets(
         "triplet_margin_with_distance_loss",
@@ -261,6 +292,12 @@ def margin_ranking_loss(
         should, of one shape.
     margin : float or Tensor
         :math:`m`, by how much.
+
+    Examples
+    --------
+    >>> x1, x2, target = wg.asarray([2.0, 1.0]), wg.asarray([1.0, 3.0]), wg.asarray([1.0, 1.0])
+    >>> wg.nn.functional.margin_ranking_loss(x1, x2, target, margin=0.5, reduction="none")
+    tensor([0.0000, 2.5000])
     """
     name = "margin_ranking_loss"
     x1, x2 = pair(name, real_floating(name, input1), input2, reduction)
@@ -283,6 +320,12 @@ def hinge_embedding_loss(
         1 for what is alike, -1 for what is not, of the same shape.
     margin : float or Tensor
         :math:`m`, from which on the distance of what is not alike costs nothing.
+
+    Examples
+    --------
+    >>> distance, target = wg.asarray([0.5, 0.25]), wg.asarray([1, -1])
+    >>> wg.nn.functional.hinge_embedding_loss(distance, target, reduction="none")
+    tensor([0.5000, 0.7500])
     """
     name = "hinge_embedding_loss"
     x, y = pair(name, real_floating(name, input), target, reduction)
@@ -319,6 +362,11 @@ def multi_margin_loss(
     ValueError, IndexError
         If shapes or options do not fit, or a class index is out of range (checked where
         `cross_entropy` checks).
+
+    Examples
+    --------
+    >>> wg.nn.functional.multi_margin_loss(wg.asarray([[0.5, 1.0, 0.2]]), wg.asarray([1]))
+    tensor(0.2333)
     """
     check_reduction(reduction)
     name = "multi_margin_loss"
@@ -370,6 +418,12 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     ValueError, IndexError
         If the shapes differ, or a class index is out of range (checked where `cross_entropy`
         checks).
+
+    Examples
+    --------
+    >>> scores, labels = wg.asarray([[0.1, 0.2, 0.4, 0.8]]), wg.asarray([[3, 0, -1, 1]])
+    >>> wg.nn.functional.multilabel_margin_loss(scores, labels)
+    tensor(0.8500)
     """
     name = "multilabel_margin_loss"
     check_reduction(reduction)
@@ -413,6 +467,12 @@ def multilabel_soft_margin_loss(
         Logits :math:`x` of shape (..., C), real floating.
     target : Tensor
         0 or 1 for each class, of the same shape. The mean is taken over C.
+
+    Examples
+    --------
+    >>> logits, labels = wg.asarray([[2.0, -1.0]]), wg.asarray([[1.0, 0.0]])
+    >>> wg.nn.functional.multilabel_soft_margin_loss(logits, labels)
+    tensor(0.2201)
     """
     name = "multilabel_soft_margin_loss"
     x, y = pair(name, real_floating(name, input), target, reduction)
@@ -432,6 +492,11 @@ def soft_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") 
         Scores :math:`x`, real floating.
     target : Tensor
         1 or -1, of the same shape.
+
+    Examples
+    --------
+    >>> wg.nn.functional.soft_margin_loss(wg.asarray([2.0, -1.0]), wg.asarray([1.0, -1.0]))
+    tensor(0.2201)
     """
     name = "soft_margin_loss"
     x, y = pair(name, real_floating(name, input), target, reduction)

@@ -63,6 +63,12 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
 
     PyTorch: ``torch.nn.functional.dropout``.
+
+    Examples
+    --------
+    >>> x = wg.nn.functional.dropout(wg.ones(1000), p=0.25)
+    >>> wg.unique_values(x)  # what is left is larger: the mean stays
+    tensor([0.0000, 1.3333])
     """
     return _dropped("dropout", input, p, training)
 
@@ -110,6 +116,12 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     ----------
     input : Tensor
         Of shape (C, L) or (N, C, L).
+
+    Examples
+    --------
+    >>> x = wg.nn.functional.dropout1d(wg.ones((4, 8, 3)), p=0.5)
+    >>> bool(wg.all(x[:, :, 0] == x[:, :, 2]))  # a channel is kept or zero as a whole
+    True
     """
     return _channels("dropout1d", input, p, training, "L")
 
@@ -127,6 +139,12 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     -----
     Tompson et al., "Efficient object localization using convolutional networks" (2015). PyTorch
     warns of three axes, and takes the first for N.
+
+    Examples
+    --------
+    >>> x = wg.nn.functional.dropout2d(wg.ones((4, 8, 3, 3)), p=0.5)
+    >>> bool(wg.all(x[:, :, 0, 0] == x[:, :, 2, 2]))  # a channel is kept or zero as a whole
+    True
     """
     return _channels("dropout2d", input, p, training, "H, W")
 
@@ -147,6 +165,11 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
         Real floating.
     p : float
         Probability of the lowest value, from 0 to 1. With 1, all is zero.
+
+    Examples
+    --------
+    >>> wg.nn.functional.alpha_dropout(wg.ones(3), p=0.5, training=False)
+    tensor([1., 1., 1.])
     """
     p = _probability("alpha_dropout", p)
     x = real_floating("alpha_dropout", input)

@@ -93,6 +93,18 @@ def embedding(
     Notes
     -----
     PyTorch: ``torch.nn.functional.embedding``.
+
+    Examples
+    --------
+    >>> table = wg.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> wg.nn.functional.embedding(wg.asarray([2, 0, 2]), table)
+    tensor([[5., 6.],
+            [1., 2.],
+            [5., 6.]])
+    >>> wg.grad(lambda t: wg.nn.functional.embedding(wg.asarray([2, 0, 2]), t).sum())(table)
+    tensor([[1., 1.],
+            [0., 0.],
+            [2., 2.]])
     """
     no_sparse(sparse)
     indices, table = wrapped(input), wrapped(weight)

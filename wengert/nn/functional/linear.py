@@ -81,6 +81,12 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
     Cotangents: :math:`g \bar W` of the input, :math:`g^T \bar x` of the weight and the sum of
     :math:`g` over all but the last axis of the bias.
+
+    Examples
+    --------
+    >>> weight, bias = wg.asarray([[1.0, 2.0], [3.0, 4.0]]), wg.asarray([0.5, 0.0])
+    >>> wg.nn.functional.linear(wg.asarray([1.0, 1.0]), weight, bias)
+    tensor([3.5000, 7.0000])
     """
     try:
         x, w, b = input._array, weight._array, bias._array
@@ -160,6 +166,12 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     Notes
     -----
     PyTorch: ``torch.nn.functional.bilinear``.
+
+    Examples
+    --------
+    >>> weight = wg.ones((5, 2, 3))
+    >>> wg.nn.functional.bilinear(wg.ones((4, 2)), wg.ones((4, 3)), weight).shape
+    (4, 5)
     """
     x, z, w = wrapped(input1), wrapped(input2), wrapped(weight)
     if w.ndim != 3 or (*x.shape[-1:], *z.shape[-1:]) != w.shape[1:] or x.shape[:-1] != z.shape[:-1]:

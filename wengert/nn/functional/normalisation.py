@@ -138,6 +138,12 @@ def layer_norm(
     The variance :math:`\sigma^2` is the mean square. With the result :math:`y` before the weights,
     the cotangent is :math:`(g - \bar g - y \overline{g y}) / \sqrt{\sigma^2 + \epsilon}`. Ba, Kiros
     and Hinton, "Layer normalization" (2016).
+
+    Examples
+    --------
+    >>> wg.nn.functional.layer_norm(wg.asarray([[1.0, 3.0], [10.0, 30.0]]), 2)
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
     """
     x = real_floating("layer_norm", input)
     shape, axes = _last_axes("layer_norm", x, normalized_shape)
@@ -163,6 +169,11 @@ def rms_norm(
     eps : float, optional
         :math:`\epsilon`, added to the mean square; by default the rounding of the dtype in which
         that is taken, which is float32 for those of half precision.
+
+    Examples
+    --------
+    >>> wg.nn.functional.rms_norm(wg.asarray([[3.0, 4.0]]), 2)
+    tensor([[0.8485, 1.1314]])
     """
     x = real_floating("rms_norm", input)
     shape, axes = _last_axes("rms_norm", x, normalized_shape)
@@ -189,6 +200,11 @@ def group_norm(
     ------
     ValueError
         If there is a single number in a group, and a single member.
+
+    Examples
+    --------
+    >>> wg.nn.functional.group_norm(wg.asarray([[1.0, 3.0, 10.0, 30.0]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     x = real_floating("group_norm", input)
     shape = tuple(x.shape)
@@ -282,6 +298,13 @@ def batch_norm(
     ------
     ValueError
         If a channel has a single number in training.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[1.0, 10.0], [3.0, 30.0]])
+    >>> wg.nn.functional.batch_norm(x, None, None, training=True)
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
     """
     x = real_floating("batch_norm", input)
     running = running_mean, running_var
@@ -339,6 +362,12 @@ def instance_norm(
     ------
     ValueError
         If a channel of a member has a single number, and its statistics are used.
+
+    Examples
+    --------
+    >>> wg.nn.functional.instance_norm(wg.asarray([[[1.0, 3.0], [10.0, 30.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
     """
     x = real_floating("instance_norm", input)
     running = running_mean, running_var
@@ -383,6 +412,12 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
         The axis, or several that are taken as one.
     eps : float
         The smallest divisor :math:`\epsilon`.
+
+    Examples
+    --------
+    >>> wg.nn.functional.normalize(wg.asarray([[3.0, 4.0], [0.0, 2.0]]))
+    tensor([[0.6000, 0.8000],
+            [0.0000, 1.0000]])
     """
     x = wrapped(input)
     order, smallest = number(p, "normalize", "p"), number(eps, "normalize", "eps")

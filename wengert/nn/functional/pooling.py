@@ -275,6 +275,11 @@ def avg_pool1d(
     """Means of a signal's windows.
 
     The cotangent of an element is the sum of those of its windows, each divided as the mean is.
+
+    Examples
+    --------
+    >>> wg.nn.functional.avg_pool1d(wg.asarray([[[1.0, 2.0, 3.0, 4.0]]]), 2)
+    tensor([[[1.5000, 3.5000]]])
     """
     return _mean(
         *("avg_pool1d", 1, input, kernel_size, stride, padding),
@@ -295,6 +300,11 @@ def avg_pool2d(
     """Means of an image's windows.
 
     The cotangent of an element is the sum of those of its windows, each divided as the mean is.
+
+    Examples
+    --------
+    >>> wg.nn.functional.avg_pool2d(wg.ones((1, 3, 8, 8)), 2, stride=1).shape
+    (1, 3, 7, 7)
     """
     return _mean(
         *("avg_pool2d", 2, input, kernel_size, stride, padding),
@@ -315,6 +325,14 @@ def max_pool1d(
     """Maxima of a signal's windows.
 
     A cotangent goes to the first of equal maxima. A window with a nan gives nan.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[[1.0, 5.0, 3.0, 4.0]]])
+    >>> wg.nn.functional.max_pool1d(x, 2)
+    tensor([[[5., 4.]]])
+    >>> wg.grad(lambda x: wg.nn.functional.max_pool1d(x, 2).sum())(x)
+    tensor([[[0., 1., 0., 1.]]])
     """
     found = _maximum("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
@@ -333,6 +351,13 @@ def max_pool2d(
     """Maxima of an image's windows.
 
     A cotangent goes to the first of equal maxima, row by row. A window with a nan gives nan.
+
+    Examples
+    --------
+    >>> pool = wg.nn.functional.max_pool2d
+    >>> values, indices = pool(wg.ones((1, 3, 8, 8)), 2, return_indices=True)
+    >>> values.shape, indices.shape
+    ((1, 3, 4, 4), (1, 3, 4, 4))
     """
     found = _maximum("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
@@ -343,6 +368,11 @@ def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     """Means of as many windows of a signal as are asked for.
 
     Window i of n is from floor(i L / n) to before ceil((i + 1) L / n).
+
+    Examples
+    --------
+    >>> wg.nn.functional.adaptive_avg_pool1d(wg.asarray([[[1.0, 2.0, 3.0, 4.0]]]), 2)
+    tensor([[[1.5000, 3.5000]]])
     """
     return _adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
@@ -352,6 +382,11 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
     """Means of as many windows of an image as are asked for.
 
     Along H, window i of n is from floor(i H / n) to before ceil((i + 1) H / n).
+
+    Examples
+    --------
+    >>> wg.nn.functional.adaptive_avg_pool2d(wg.ones((1, 3, 7, 5)), 2).shape
+    (1, 3, 2, 2)
     """
     return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
@@ -361,6 +396,11 @@ def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = F
     """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
 
     A cotangent goes to the first of equal maxima. A window with a nan gives nan.
+
+    Examples
+    --------
+    >>> wg.nn.functional.adaptive_max_pool1d(wg.asarray([[[1.0, 2.0, 3.0, 4.0]]]), 2)
+    tensor([[[2., 4.]]])
     """
     found = _adaptive_maximum("adaptive_max_pool1d", 1, input, output_size)
     return found if return_indices else found[0]
@@ -373,6 +413,11 @@ def adaptive_max_pool2d(
     """Maxima of as many windows of an image as are asked for; see `adaptive_avg_pool2d`.
 
     A cotangent goes to the first of equal maxima, row by row. A window with a nan gives nan.
+
+    Examples
+    --------
+    >>> wg.nn.functional.adaptive_max_pool2d(wg.ones((1, 3, 7, 5)), (2, None)).shape
+    (1, 3, 2, 5)
     """
     found = _adaptive_maximum("adaptive_max_pool2d", 2, input, output_size)
     return found if return_indices else found[0]

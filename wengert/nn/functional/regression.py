@@ -34,6 +34,14 @@ def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tenso
     ------
     ValueError
         If the shapes differ. PyTorch warns and broadcasts, which is seldom what was meant.
+
+    Examples
+    --------
+    >>> x, y = wg.asarray([1.0, 5.0]), wg.asarray([2.0, 2.0])
+    >>> wg.nn.functional.mse_loss(x, y)
+    tensor(5.)
+    >>> wg.grad(wg.nn.functional.mse_loss)(x, y)
+    tensor([-1.,  3.])
     """
     return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
 
@@ -46,6 +54,11 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     ----------
     input, target : Tensor
         Floating or complex, of one shape; both are differentiated.
+
+    Examples
+    --------
+    >>> wg.nn.functional.l1_loss(wg.asarray([1.0, 5.0]), wg.asarray([2.0, 2.0]))
+    tensor(2.)
     """
     return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
@@ -60,6 +73,12 @@ def huber_loss(
     ------
     ValueError
         If the shapes differ, or ``delta`` is not positive.
+
+    Examples
+    --------
+    >>> x, y = wg.asarray([0.5, 3.0]), wg.asarray([0.0, 0.0])
+    >>> wg.nn.functional.huber_loss(x, y, reduction="none")  # a square, then a line
+    tensor([0.1250, 2.5000])
     """
     difference = _difference("huber_loss", input, target, reduction)
     delta = operand(delta, difference, "huber_loss", "delta")
@@ -85,6 +104,12 @@ def smooth_l1_loss(
     ------
     ValueError
         If the shapes differ, or ``beta`` is negative.
+
+    Examples
+    --------
+    >>> x, y = wg.asarray([0.5, 3.0]), wg.asarray([0.0, 0.0])
+    >>> wg.nn.functional.smooth_l1_loss(x, y, reduction="none")  # a square, then a line
+    tensor([0.1250, 2.5000])
     """
     difference = _difference("smooth_l1_loss", input, target, reduction)
     beta = operand(beta, difference, "smooth_l1_loss", "beta")
@@ -124,6 +149,12 @@ def kl_div(
         axis, which is the divergence of a member of the batch, the sum, or each element's.
     log_target : bool
         Whether ``target`` holds logarithms.
+
+    Examples
+    --------
+    >>> log_p, q = wg.log(wg.asarray([0.5, 0.5])), wg.asarray([0.25, 0.75])
+    >>> wg.nn.functional.kl_div(log_p, q, reduction="sum")
+    tensor(0.1308)
     """
     of_members = reduction == "batchmean"
     x, y = pair("kl_div", input, target, "sum" if of_members else reduction)
@@ -174,6 +205,12 @@ def gaussian_nll_loss(
     ValueError
         If shapes do not fit, or a variance is negative (checked where `cross_entropy` checks class
         indices).
+
+    Examples
+    --------
+    >>> mean, target, var = wg.asarray([1.0]), wg.asarray([3.0]), wg.asarray([4.0])
+    >>> wg.nn.functional.gaussian_nll_loss(mean, target, var)
+    tensor(1.1931)
     """
     x, y = pair("gaussian_nll_loss", input, target, reduction)
     least = number(eps, "gaussian_nll_loss", "eps")
@@ -225,6 +262,11 @@ def poisson_nll_loss(
         :math:`y \log y - y + \log(2 \pi y) / 2`.
     eps : float
         :math:`\epsilon`, so that no logarithm is of 0.
+
+    Examples
+    --------
+    >>> wg.nn.functional.poisson_nll_loss(wg.asarray([0.0, 1.0]), wg.asarray([1.0, 3.0]))
+    tensor(0.3591)
     """
     x, y = pair("poisson_nll_loss", real_floating("poisson_nll_loss", input), target, reduction)
     small = number(eps, "poisson_nll_loss", "eps")

@@ -213,6 +213,11 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     Notes
     -----
     PyTorch: ``torch.nn.functional.pixel_shuffle``.
+
+    Examples
+    --------
+    >>> wg.nn.functional.pixel_shuffle(wg.ones((1, 8, 4, 4)), 2).shape
+    (1, 2, 8, 8)
     """
     x = wrapped(input)
     (r,) = sizes(upscale_factor, 1, "pixel_shuffle", "upscale_factor", 1)
@@ -253,6 +258,11 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     Notes
     -----
     PyTorch: ``torch.nn.functional.pixel_unshuffle``.
+
+    Examples
+    --------
+    >>> wg.nn.functional.pixel_unshuffle(wg.ones((1, 2, 8, 8)), 2).shape
+    (1, 8, 4, 4)
     """
     x = wrapped(input)
     (r,) = sizes(downscale_factor, 1, "pixel_unshuffle", "downscale_factor", 1)

@@ -43,6 +43,11 @@ def get_total_norm(
     ------
     RuntimeError
         If the norm is not finite and this should be an error.
+
+    Examples
+    --------
+    >>> wg.nn.utils.get_total_norm([wg.asarray([3.0]), wg.asarray([[4.0]])])
+    tensor(5.)
     """
     norm_type = as_number(norm_type, "norm_type")
     held = listed("get_total_norm", tensors)
@@ -91,6 +96,15 @@ def clip_grad_norm_(
     ------
     RuntimeError
         As `get_total_norm`; no gradient has changed then.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, 1.0], requires_grad=True)
+    >>> (w * wg.asarray([3.0, 4.0])).sum().backward()
+    >>> wg.nn.utils.clip_grad_norm_([w], max_norm=1.0)  # the norm before
+    tensor(5.)
+    >>> w.grad
+    tensor([0.6000, 0.8000])
     """
     gradients = _gradients("clip_grad_norm_", parameters)
     max_norm = as_number(max_norm, "max_norm")
@@ -111,6 +125,14 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
         Those without a gradient are passed over.
     clip_value : float
         The bound.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, 1.0], requires_grad=True)
+    >>> (w * wg.asarray([3.0, -0.5])).sum().backward()
+    >>> wg.nn.utils.clip_grad_value_([w], 1.0)
+    >>> w.grad
+    tensor([ 1.0000, -0.5000])
     """
     clip_value = as_number(clip_value, "clip_value")
     for grad in _gradients("clip_grad_value_", parameters):

@@ -8,7 +8,24 @@ from wengert.tape.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return all elements of several Tensors in a row. The result is differentiable in them."""
+    """Return all elements of several Tensors in a row. The result is differentiable in them.
+
+    Parameters
+    ----------
+    parameters : iterable of Tensor
+        Of any shapes.
+
+    Returns
+    -------
+    Tensor
+        1-d, with the elements of each in row-major order.
+
+    Examples
+    --------
+    >>> model = wg.nn.Linear(3, 2)
+    >>> wg.nn.utils.parameters_to_vector(model.parameters()).shape
+    (8,)
+    """
     held = listed("parameters_to_vector", parameters)
     return ops.concat([ops.reshape(tensor, (tensor.size,)) for tensor in held])
 
@@ -29,6 +46,13 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         If ``vec`` is no Tensor.
     ValueError
         If the number of elements is another. Nothing has changed then.
+
+    Examples
+    --------
+    >>> model = wg.nn.Linear(2, 1)
+    >>> wg.nn.utils.vector_to_parameters(wg.asarray([1.0, 2.0, 3.0]), model.parameters())
+    >>> model.bias
+    parameter([3.], requires_grad=True)
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected a Tensor, but got {type(vec).__name__}")

@@ -64,6 +64,12 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     ------
     ValueError
         If there is no such parameter, or no such axis.
+
+    Examples
+    --------
+    >>> layer = wg.nn.utils.parametrizations.weight_norm(wg.nn.Linear(4, 2))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'parametrizations.weight.original0', 'parametrizations.weight.original1']
     """
     weight = _tensor(module, name)
     if dim is not None and not -1 <= dim < weight.ndim:
@@ -158,6 +164,13 @@ def spectral_norm(
         If there is no such parameter, or there are no steps.
     IndexError
         If there is no such axis.
+
+    Examples
+    --------
+    >>> from wengert.nn.utils.parametrizations import spectral_norm
+    >>> layer = spectral_norm(wg.nn.Linear(4, 4), n_power_iterations=20)
+    >>> round(wg.linalg.svdvals(layer.weight)[0].item(), 1)
+    1.0
     """
     weight = _tensor(module, name)
     if dim is None:

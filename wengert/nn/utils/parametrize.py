@@ -36,6 +36,12 @@ class ParametrizationList(ModuleList):
         have a ``right_inverse``.
     unsafe : bool
         Whether the shape and dtype may change.
+
+    Examples
+    --------
+    >>> layer = wg.nn.utils.parametrizations.weight_norm(wg.nn.Linear(2, 1))
+    >>> type(layer.parametrizations.weight).__name__
+    'ParametrizationList'
     """
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
@@ -189,6 +195,12 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> layer = wg.nn.Linear(2, 2)
+    >>> wg.nn.utils.parametrize.is_parametrized(layer)
+    False
     """
     held = module.__dict__.get("parametrizations")
     if not isinstance(module, Parametrized) or not isinstance(held, ModuleDict) or not len(held):
@@ -227,6 +239,16 @@ def register_parametrization(
     ValueError
         If there is no such Tensor, or the parametrisation gives no Tensor, or one of another shape
         or dtype. Nothing has changed then.
+
+    Examples
+    --------
+    >>> class Symmetric(wg.nn.Module):
+    ...     def forward(self, x):
+    ...         return wg.triu(x) + wg.triu(x, k=1).mT
+    >>> layer = wg.nn.Linear(3, 3)
+    >>> _ = wg.nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+    >>> bool(wg.all(layer.weight == layer.weight.mT))
+    True
     """
     if is_parametrized(module, tensor_name):
         held = _lists(module)[tensor_name]
@@ -291,6 +313,13 @@ def remove_parametrizations(
     ------
     ValueError
         If the Tensor is not parametrised, or should be left as several originals are.
+
+    Examples
+    --------
+    >>> layer = wg.nn.utils.parametrizations.weight_norm(wg.nn.Linear(2, 2))
+    >>> _ = wg.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    >>> wg.nn.utils.parametrize.is_parametrized(layer)
+    False
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -322,6 +351,13 @@ def cached() -> Iterator[None]:
     """Compute each parametrised Tensor once within the ``with`` block.
 
     Changes of the originals are seen. Derivatives flow to the originals as without it.
+
+    Examples
+    --------
+    >>> layer = wg.nn.utils.parametrizations.weight_norm(wg.nn.Linear(2, 2))
+    >>> with wg.nn.utils.parametrize.cached():
+    ...     layer.weight is layer.weight
+    True
     """
     outer = _cache[0]
     if outer is None:

@@ -188,6 +188,14 @@ def quantile(
     Notes
     -----
     NumPy: ``quantile``; PyTorch: ``quantile``, which calls the method ``interpolation``.
+
+    Examples
+    --------
+    >>> x = wg.asarray([1.0, 3.0, 7.0])
+    >>> wg.quantile(x, 0.25)
+    tensor(2.)
+    >>> wg.grad(lambda q: wg.quantile(x, q))(0.25)
+    4.0
     """
     if wrong:
         raise unexpected(quantile, wrong)
@@ -238,6 +246,13 @@ def median(
     Notes
     -----
     NumPy: ``median``. (PyTorch's gives the lower one of two.)
+
+    Examples
+    --------
+    >>> wg.median(wg.asarray([5.0, 1.0, 2.0]))
+    tensor(2.)
+    >>> wg.grad(wg.median)(wg.asarray([5.0, 1.0, 2.0, 4.0]))  # the mean of the middle two
+    tensor([0.0000, 0.0000, 0.5000, 0.5000])
     """
     if wrong:
         raise unexpected(median, wrong)
@@ -276,6 +291,12 @@ def one_hot(
     Notes
     -----
     After array-api-extra's ``one_hot`` and JAX's.
+
+    Examples
+    --------
+    >>> wg.one_hot(wg.asarray([0, 2]), 3)
+    tensor([[1., 0., 0.],
+            [0., 0., 1.]])
     """
     if wrong:
         raise unexpected(one_hot, wrong)

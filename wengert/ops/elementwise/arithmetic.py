@@ -46,6 +46,13 @@ def add(x1: Any, x2: Any, /) -> Tensor:
     """Sum, :math:`x_1 + x_2`.
 
     Derivative 1 with respect to both.
+
+    Examples
+    --------
+    >>> wg.add(wg.asarray([1.0, 2.0]), 10.0)
+    tensor([11., 12.])
+    >>> wg.grad(wg.add, argnums=(0, 1))(1.0, 2.0)
+    (1.0, 1.0)
     """
 
 
@@ -63,6 +70,13 @@ def subtract(x1: Any, x2: Any, /) -> Tensor:
     """Difference, :math:`x_1 - x_2`.
 
     Derivatives 1 and -1.
+
+    Examples
+    --------
+    >>> wg.subtract(wg.asarray([1.0, 2.0]), 0.5)
+    tensor([0.5000, 1.5000])
+    >>> wg.grad(wg.subtract, argnums=(0, 1))(1.0, 2.0)
+    (1.0, -1.0)
     """
 
 
@@ -81,6 +95,13 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
 
     Derivatives :math:`x_2` and :math:`x_1`; the cotangents are :math:`\bar y \, x_2^*` and
     :math:`\bar y \, x_1^*`.
+
+    Examples
+    --------
+    >>> wg.multiply(wg.asarray([1.0, 2.0]), 3.0)
+    tensor([3., 6.])
+    >>> wg.grad(wg.multiply, argnums=(0, 1))(2.0, 5.0)
+    (5.0, 2.0)
     """
 
 
@@ -98,6 +119,13 @@ def divide(x1: Any, x2: Any, /) -> Tensor:
 
     Derivatives :math:`1 / x_2` and :math:`-x_1 / x_2^2`. Of two integers the quotient has the
     default dtype.
+
+    Examples
+    --------
+    >>> wg.divide(wg.asarray([1.0, 3.0]), 2.0)
+    tensor([0.5000, 1.5000])
+    >>> wg.grad(wg.divide, argnums=(0, 1))(1.0, 2.0)
+    (0.5, -0.25)
     """
 
 
@@ -120,6 +148,11 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
 
     Derivatives 0.
+
+    Examples
+    --------
+    >>> wg.floor_divide(wg.asarray([7, -7]), 2)
+    tensor([ 3, -4])
     """
 
 
@@ -135,6 +168,13 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
     r"""Remainder with the sign of the divisor, :math:`x_1 - \lfloor x_1 / x_2 \rfloor x_2`.
 
     Derivatives 1 and :math:`-\lfloor x_1 / x_2 \rfloor`.
+
+    Examples
+    --------
+    >>> wg.remainder(wg.asarray([7.0, -7.0]), 3.0)
+    tensor([1., 2.])
+    >>> wg.grad(wg.remainder, argnums=(0, 1))(7.0, 3.0)
+    (1.0, -2.0)
     """
 
 
@@ -151,6 +191,13 @@ def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
 
     Derivative 1.
+
+    Examples
+    --------
+    >>> wg.positive(wg.asarray([1.0, -2.0]))
+    tensor([ 1., -2.])
+    >>> wg.grad(wg.positive)(1.0)
+    1.0
     """
 
 
@@ -167,6 +214,13 @@ def negative(x: Any, /) -> Tensor:
     """Opposite values, :math:`-x`.
 
     Derivative -1.
+
+    Examples
+    --------
+    >>> wg.negative(wg.asarray([1.0, -2.0]))
+    tensor([-1.,  2.])
+    >>> wg.grad(wg.negative)(1.0)
+    -1.0
     """
 
 
@@ -177,6 +231,13 @@ def reciprocal(x: Any, /) -> Tensor:
     """Reciprocal, :math:`1 / x`.
 
     Derivative :math:`-1 / x^2`.
+
+    Examples
+    --------
+    >>> wg.reciprocal(wg.asarray([1.0, 4.0]))
+    tensor([1.0000, 0.2500])
+    >>> wg.grad(wg.reciprocal)(2.0)
+    -0.25
     """
 
 
@@ -190,6 +251,13 @@ def square(x: Any, /) -> Tensor:
     """Square, :math:`x^2`.
 
     Derivative :math:`2 x`.
+
+    Examples
+    --------
+    >>> wg.square(wg.asarray([-3.0, 2.0]))
+    tensor([9., 4.])
+    >>> wg.grad(wg.square)(3.0)
+    6.0
     """
 
 
@@ -198,6 +266,13 @@ def sqrt(x: Any, /) -> Tensor:
     r"""Principal square root, :math:`\sqrt x`.
 
     A negative real value gives nan. Derivative :math:`1 / (2 \sqrt x)`, which is inf at 0.
+
+    Examples
+    --------
+    >>> wg.sqrt(wg.asarray([1.0, 4.0]))
+    tensor([1., 2.])
+    >>> wg.grad(wg.sqrt)(4.0)
+    0.25
     """
 
 
@@ -338,6 +413,13 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
     ------
     ValueError, RuntimeError, TypeError
         From the array library, if an integer is raised to a negative integer.
+
+    Examples
+    --------
+    >>> wg.pow(wg.asarray([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    >>> wg.grad(wg.pow, argnums=(0, 1))(1.0, 3.0)
+    (3.0, 0.0)
     """
     if type(x2) is int and x2 == 2:
         return square(x1)

@@ -31,87 +31,191 @@ __all__ = [
 
 @elementwise(dtypes="any", result="dtype bool", weak=True, compares=True, symbol="==")
 def equal(x1: Any, x2: Any, /) -> Tensor:
-    """Whether :math:`x_1 = x_2`. A nan equals nothing."""
+    """Whether :math:`x_1 = x_2`. A nan equals nothing.
+
+    Examples
+    --------
+    >>> wg.equal(wg.asarray([1.0, 2.0]), 2.0)
+    tensor([False,  True])
+    """
 
 
 @elementwise(dtypes="any", result="dtype bool", weak=True, compares=True, symbol="!=")
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
-    r"""Whether :math:`x_1 \ne x_2`."""
+    r"""Whether :math:`x_1 \ne x_2`.
+
+    Examples
+    --------
+    >>> wg.not_equal(wg.asarray([1.0, wg.nan]), wg.asarray([1.0, wg.nan]))
+    tensor([False,  True])
+    """
 
 
 @elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol="<")
 def less(x1: Any, x2: Any, /) -> Tensor:
-    """Whether :math:`x_1 < x_2`."""
+    """Whether :math:`x_1 < x_2`.
+
+    Examples
+    --------
+    >>> wg.less(wg.asarray([1.0, 2.0, 3.0]), 2.0)
+    tensor([ True, False, False])
+    """
 
 
 @elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol="<=")
 def less_equal(x1: Any, x2: Any, /) -> Tensor:
-    r"""Whether :math:`x_1 \le x_2`."""
+    r"""Whether :math:`x_1 \le x_2`.
+
+    Examples
+    --------
+    >>> wg.less_equal(wg.asarray([1.0, 2.0, 3.0]), 2.0)
+    tensor([ True,  True, False])
+    """
 
 
 @elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol=">")
 def greater(x1: Any, x2: Any, /) -> Tensor:
-    """Whether :math:`x_1 > x_2`."""
+    """Whether :math:`x_1 > x_2`.
+
+    Examples
+    --------
+    >>> wg.greater(wg.asarray([1.0, 2.0, 3.0]), 2.0)
+    tensor([False, False,  True])
+    """
 
 
 @elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol=">=")
 def greater_equal(x1: Any, x2: Any, /) -> Tensor:
-    r"""Whether :math:`x_1 \ge x_2`."""
+    r"""Whether :math:`x_1 \ge x_2`.
+
+    Examples
+    --------
+    >>> wg.greater_equal(wg.asarray([1.0, 2.0, 3.0]), 2.0)
+    tensor([False,  True,  True])
+    """
 
 
 @elementwise(dtypes="numeric", result="dtype bool")
 def isfinite(x: Any, /) -> Tensor:
-    """Whether neither infinite nor nan."""
+    """Whether neither infinite nor nan.
+
+    Examples
+    --------
+    >>> wg.isfinite(wg.asarray([1.0, wg.inf, wg.nan]))
+    tensor([ True, False, False])
+    """
 
 
 @elementwise(dtypes="numeric", result="dtype bool")
 def isinf(x: Any, /) -> Tensor:
-    """Whether infinite; for a complex number, whether one of its parts is."""
+    """Whether infinite; for a complex number, whether one of its parts is.
+
+    Examples
+    --------
+    >>> wg.isinf(wg.asarray([1.0, -wg.inf, wg.nan]))
+    tensor([False,  True, False])
+    """
 
 
 @elementwise(dtypes="numeric", result="dtype bool")
 def isnan(x: Any, /) -> Tensor:
-    """Whether nan; for a complex number, whether one of its parts is."""
+    """Whether nan; for a complex number, whether one of its parts is.
+
+    Examples
+    --------
+    >>> wg.isnan(wg.asarray([1.0, wg.inf, wg.nan]))
+    tensor([False, False,  True])
+    """
 
 
 @elementwise(dtypes="boolean", result="dtype bool", weak=True)
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
-    """Whether both are true."""
+    """Whether both are true.
+
+    Examples
+    --------
+    >>> x = wg.asarray([-1.0, 0.5, 2.0])
+    >>> wg.logical_and(x > 0, x < 1)
+    tensor([False,  True, False])
+    """
 
 
 @elementwise(dtypes="boolean", result="dtype bool", weak=True)
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
-    """Whether one or both are true."""
+    """Whether one or both are true.
+
+    Examples
+    --------
+    >>> x = wg.asarray([-1.0, 0.5, 2.0])
+    >>> wg.logical_or(x < 0, x > 1)
+    tensor([ True, False,  True])
+    """
 
 
 @elementwise(dtypes="boolean", result="dtype bool", weak=True)
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
-    """Whether exactly one is true."""
+    """Whether exactly one is true.
+
+    Examples
+    --------
+    >>> wg.logical_xor(wg.asarray([True, True]), wg.asarray([True, False]))
+    tensor([False,  True])
+    """
 
 
 @elementwise(dtypes="boolean", result="dtype bool", identity=involution)
 def logical_not(x: Any, /) -> Tensor:
-    """Whether false."""
+    """Whether false.
+
+    Examples
+    --------
+    >>> wg.logical_not(wg.asarray([True, False]))
+    tensor([False,  True])
+    """
 
 
 @elementwise(dtypes="integer or boolean", weak=True, symbol="&")
 def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
-    """Bits that are set in both."""
+    """Bits that are set in both.
+
+    Examples
+    --------
+    >>> wg.bitwise_and(wg.asarray([12, 10]), 6)
+    tensor([4, 2])
+    """
 
 
 @elementwise(dtypes="integer or boolean", weak=True, symbol="|")
 def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
-    """Bits that are set in one or both."""
+    """Bits that are set in one or both.
+
+    Examples
+    --------
+    >>> wg.bitwise_or(wg.asarray([12, 10]), 6)
+    tensor([14, 14])
+    """
 
 
 @elementwise(dtypes="integer or boolean", weak=True, symbol="^")
 def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
-    """Bits that are set in exactly one."""
+    """Bits that are set in exactly one.
+
+    Examples
+    --------
+    >>> wg.bitwise_xor(wg.asarray([12, 10]), 6)
+    tensor([10, 12])
+    """
 
 
 @elementwise(dtypes="integer or boolean", identity=involution, symbol="~")
 def bitwise_invert(x: Any, /) -> Tensor:
-    """Bits that are not set."""
+    """Bits that are not set.
+
+    Examples
+    --------
+    >>> wg.bitwise_invert(wg.asarray([0, 1, 5]))
+    tensor([-1, -2, -6])
+    """
 
 
 @elementwise(dtypes="integer", weak=True, symbol="<<")
@@ -119,6 +223,11 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved up by ``x2`` places, :math:`x_1 2^{x_2}`.
 
     ``x2`` is not negative.
+
+    Examples
+    --------
+    >>> wg.bitwise_left_shift(wg.asarray([1, 3]), 2)
+    tensor([ 4, 12])
     """
 
 
@@ -127,4 +236,9 @@ def bitwise_right_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved down by ``x2`` places, keeping the sign.
 
     ``x2`` is not negative.
+
+    Examples
+    --------
+    >>> wg.bitwise_right_shift(wg.asarray([4, 13]), 2)
+    tensor([1, 3])
     """

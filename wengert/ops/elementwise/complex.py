@@ -38,6 +38,11 @@ def conj(x: Any, /) -> Tensor:
     ----------
     x : Tensor, array or Python number
         Of any dtype but bool. A number gives a number, because operands in rules may be numbers.
+
+    Examples
+    --------
+    >>> wg.conj(wg.asarray([1 + 2j, 3.0]))
+    tensor([1.-2.j, 3.-0.j])
     """
     if type(x) in SCALARS or hasattr(x, "regularise"):  # a number that a trace follows
         return x.conjugate()  # type: ignore[no-any-return]
@@ -57,6 +62,13 @@ def real(x: Any, /) -> Tensor:
 
     A real array gives equal values where the array library takes it. The cotangent is
     :math:`\bar y`, which is real.
+
+    Examples
+    --------
+    >>> wg.real(wg.asarray([1 + 2j, 3.0]))
+    tensor([1., 3.])
+    >>> wg.grad(lambda z: wg.real(z * z))(1 + 2j)
+    (2-4j)
     """
 
 
@@ -71,6 +83,13 @@ def imag(x: Any, /) -> Tensor:
     r"""Imaginary part, :math:`\operatorname{Im} x`.
 
     The cotangent is :math:`i \bar y`, which is imaginary.
+
+    Examples
+    --------
+    >>> wg.imag(wg.asarray([1 + 2j, 3.0]))
+    tensor([2., 0.])
+    >>> wg.grad(wg.imag)(1 + 2j)
+    1j
     """
 
 
@@ -85,6 +104,13 @@ def abs(x: Any, /) -> Tensor:
 
     Derivative :math:`\operatorname{sign} x`, which is 0 at 0; the cotangent of a complex ``x`` is
     :math:`\bar y \, x / |x|`.
+
+    Examples
+    --------
+    >>> wg.abs(wg.asarray([-2.0, 3.0]))
+    tensor([2., 3.])
+    >>> wg.grad(wg.abs)(3 + 4j)
+    (0.6+0.8j)
     """
 
 
@@ -106,4 +132,11 @@ def sign(x: Any, /) -> Tensor:
 
     Derivative 0 for real ``x``. For complex ``x``, with :math:`s = x / |x|`, the cotangent is
     :math:`(\bar y - s \operatorname{Re}(s^* \bar y)) / |x|`, and 0 at 0.
+
+    Examples
+    --------
+    >>> wg.sign(wg.asarray([-2.0, 0.0, 3.0]))
+    tensor([-1.,  0.,  1.])
+    >>> wg.sign(wg.asarray([3 + 4j]))
+    tensor([0.6000+0.8000j])
     """

@@ -18,6 +18,13 @@ def exp(x: Any, /) -> Tensor:
     """Exponential, :math:`e^x`.
 
     Derivative :math:`e^x`.
+
+    Examples
+    --------
+    >>> wg.exp(wg.asarray([0.0, 1.0]))
+    tensor([1.0000, 2.7183])
+    >>> wg.grad(wg.exp)(0.0)
+    1.0
     """
 
 
@@ -27,6 +34,13 @@ def expm1(x: Any, /) -> Tensor:
     """Exponential less one, :math:`e^x - 1`, accurate for small ``x``.
 
     Derivative :math:`e^x`.
+
+    Examples
+    --------
+    >>> wg.expm1(wg.asarray([0.0, 1.0]))
+    tensor([0.0000, 1.7183])
+    >>> wg.expm1(wg.asarray(1e-10, dtype=wg.float64)).item()  # exp(x) - 1 has 8 digits here
+    1.00000000005e-10
     """
 
 
@@ -35,6 +49,13 @@ def log(x: Any, /) -> Tensor:
     r"""Natural logarithm, :math:`\log x`; the principal branch for complex ``x``.
 
     Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / x`.
+
+    Examples
+    --------
+    >>> wg.log(wg.asarray([1.0, 10.0]))
+    tensor([0.0000, 2.3026])
+    >>> wg.grad(wg.log)(2.0)
+    0.5
     """
 
 
@@ -45,6 +66,13 @@ def log1p(x: Any, /) -> Tensor:
     r"""Logarithm of one more, :math:`\log(1 + x)`, accurate for small ``x``.
 
     Real values below -1 give nan, and -1 gives -inf. Derivative :math:`1 / (1 + x)`.
+
+    Examples
+    --------
+    >>> wg.log1p(wg.asarray([0.0, 1.0]))
+    tensor([0.0000, 0.6931])
+    >>> wg.grad(wg.log1p)(1.0)
+    0.5
     """
 
 
@@ -53,6 +81,13 @@ def log2(x: Any, /) -> Tensor:
     r"""Logarithm to base 2, :math:`\log_2 x`.
 
     Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / (x \log 2)`.
+
+    Examples
+    --------
+    >>> wg.log2(wg.asarray([1.0, 8.0]))
+    tensor([0., 3.])
+    >>> round(wg.grad(wg.log2)(1.0), 4)
+    1.4427
     """
 
 
@@ -61,6 +96,13 @@ def log10(x: Any, /) -> Tensor:
     r"""Logarithm to base 10, :math:`\log_{10} x`.
 
     Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / (x \log 10)`.
+
+    Examples
+    --------
+    >>> wg.log10(wg.asarray([1.0, 100.0]))
+    tensor([0., 2.])
+    >>> round(wg.grad(wg.log10)(1.0), 4)
+    0.4343
     """
 
 
@@ -85,4 +127,11 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
 
     Derivatives :math:`1 / (1 + e^{x_2 - x_1})` and :math:`1 / (1 + e^{x_1 - x_2})`, each 1/2 where
     both operands are the same infinity.
+
+    Examples
+    --------
+    >>> wg.logaddexp(wg.asarray([0.0, 1000.0]), wg.asarray([0.0, 1000.0]))  # log(e^x + e^y)
+    tensor([6.9315e-01, 1.0007e+03])
+    >>> wg.grad(wg.logaddexp, argnums=(0, 1))(0.0, 0.0)
+    (0.5, 0.5)
     """

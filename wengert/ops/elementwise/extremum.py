@@ -34,6 +34,13 @@ def maximum(x1: Any, x2: Any, /) -> Tensor:
     """Larger of two values; nan if one is nan.
 
     Derivative 1 with respect to the larger, 0 to the smaller, and 1/2 to both where they are equal.
+
+    Examples
+    --------
+    >>> wg.maximum(wg.asarray([1.0, 5.0]), 3.0)
+    tensor([3., 5.])
+    >>> wg.grad(wg.maximum, argnums=(0, 1))(3.0, 3.0)  # a tie
+    (0.5, 0.5)
     """
 
 
@@ -49,6 +56,13 @@ def minimum(x1: Any, x2: Any, /) -> Tensor:
     """Smaller of two values; nan if one is nan.
 
     Derivative 1 with respect to the smaller, 0 to the larger, and 1/2 to both where they are equal.
+
+    Examples
+    --------
+    >>> wg.minimum(wg.asarray([1.0, 5.0]), 3.0)
+    tensor([1., 3.])
+    >>> wg.grad(wg.minimum, argnums=(0, 1))(1.0, 3.0)
+    (1.0, 0.0)
     """
 
 
@@ -107,6 +121,13 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     Tensor
         Of the broadcast shape and the dtype of ``x``; of the floating dtype if ``x`` is an integer
         array and a bound is floating.
+
+    Examples
+    --------
+    >>> wg.clip(wg.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
+    tensor([0.0000, 0.5000, 1.0000])
+    >>> wg.grad(lambda x: wg.clip(x, 0.0, 1.0).sum())(wg.asarray([-1.0, 0.5, 2.0]))
+    tensor([0., 1., 0.])
     """
     array = x._array if isinstance(x, Tensor) else x
     live = hasattr(min, "pinned") or hasattr(max, "pinned")

@@ -25,6 +25,11 @@ def ceil(x: Any, /) -> Tensor:
     r"""Nearest integer that is not less, :math:`\lceil x \rceil`.
 
     Derivative 0.
+
+    Examples
+    --------
+    >>> wg.ceil(wg.asarray([-1.5, 1.2]))
+    tensor([-1.,  2.])
     """
 
 
@@ -39,6 +44,11 @@ def floor(x: Any, /) -> Tensor:
     r"""Nearest integer that is not greater, :math:`\lfloor x \rfloor`.
 
     Derivative 0.
+
+    Examples
+    --------
+    >>> wg.floor(wg.asarray([-1.5, 1.2]))
+    tensor([-2.,  1.])
     """
 
 
@@ -53,6 +63,11 @@ def round(x: Any, /) -> Tensor:
     """Nearest integer, the even one of two that are equally near.
 
     Of a complex number both parts are rounded. Derivative 0.
+
+    Examples
+    --------
+    >>> wg.round(wg.asarray([0.5, 1.5, 2.4]))
+    tensor([0., 2., 2.])
     """
 
 
@@ -67,12 +82,23 @@ def trunc(x: Any, /) -> Tensor:
     """Nearest integer that is not farther from 0.
 
     Derivative 0.
+
+    Examples
+    --------
+    >>> wg.trunc(wg.asarray([-1.5, 1.2]))
+    tensor([-1.,  1.])
     """
 
 
 @elementwise(dtypes="real floating", result="dtype bool")
 def signbit(x: Any, /) -> Tensor:
-    """Whether the sign bit is set, as in -0.0 and in negative numbers."""
+    """Whether the sign bit is set, as in -0.0 and in negative numbers.
+
+    Examples
+    --------
+    >>> wg.signbit(wg.asarray([-1.0, -0.0, 0.0]))
+    tensor([ True,  True, False])
+    """
 
 
 @elementwise(
@@ -86,6 +112,13 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
     """Magnitude of ``x1`` with the sign of ``x2``.
 
     Derivatives 1 or -1, as the sign was kept or turned, and 0; at :math:`x_1 = 0` both are 0.
+
+    Examples
+    --------
+    >>> wg.copysign(wg.asarray([1.0, -2.0]), wg.asarray([-0.0, 3.0]))
+    tensor([-1.,  2.])
+    >>> wg.grad(wg.copysign)(1.0, -3.0)
+    -1.0
     """
 
 
@@ -94,4 +127,9 @@ def nextafter(x1: Any, x2: Any, /) -> Tensor:
     """Next representable number after ``x1`` towards ``x2``, which have one dtype.
 
     There is no derivative: `backward` through it is an error.
+
+    Examples
+    --------
+    >>> wg.nextafter(wg.asarray(1.0, dtype=wg.float64), 2.0).item()
+    1.0000000000000002
     """

@@ -55,4 +55,11 @@ def expit(x: Any, /) -> Tensor:
     r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
 
     Derivative :math:`\sigma (1 - \sigma)`. The inverse of `logit`.
+
+    Examples
+    --------
+    >>> wg.expit(wg.asarray([-2.0, 0.0, 2.0]))
+    tensor([0.1192, 0.5000, 0.8808])
+    >>> wg.grad(wg.expit)(0.0)
+    0.25
     """

@@ -73,6 +73,13 @@ def sin(x: Any, /) -> Tensor:
     r"""Sine of an angle in radians, :math:`\sin x`.
 
     Derivative :math:`\cos x`.
+
+    Examples
+    --------
+    >>> wg.sin(wg.asarray([0.0, wg.pi / 2]))
+    tensor([0., 1.])
+    >>> wg.grad(wg.sin)(0.0)
+    1.0
     """
 
 
@@ -81,6 +88,13 @@ def cos(x: Any, /) -> Tensor:
     r"""Cosine of an angle in radians, :math:`\cos x`.
 
     Derivative :math:`-\sin x`.
+
+    Examples
+    --------
+    >>> wg.cos(wg.asarray([0.0, wg.pi]))
+    tensor([ 1., -1.])
+    >>> wg.grad(wg.grad(wg.cos))(0.0)
+    -1.0
     """
 
 
@@ -92,6 +106,13 @@ def tan(x: Any, /) -> Tensor:
     r"""Tangent of an angle in radians, :math:`\tan x`.
 
     Derivative :math:`1 + \tan^2 x`.
+
+    Examples
+    --------
+    >>> wg.tan(wg.asarray([0.0, 1.0]))
+    tensor([0.0000, 1.5574])
+    >>> wg.grad(wg.tan)(0.0)
+    1.0
     """
 
 
@@ -103,6 +124,13 @@ def asin(x: Any, /) -> Tensor:
 
     Real values outside :math:`[-1, 1]` give nan. Derivative :math:`1 / \sqrt{1 - x^2}`, which is
     inf at -1 and 1.
+
+    Examples
+    --------
+    >>> wg.asin(wg.asarray([0.0, 1.0]))
+    tensor([0.0000, 1.5708])
+    >>> wg.grad(wg.asin)(0.6)
+    1.25
     """
 
 
@@ -115,6 +143,13 @@ def acos(x: Any, /) -> Tensor:
 
     Real values outside :math:`[-1, 1]` give nan. Derivative :math:`-1 / \sqrt{1 - x^2}`, which is
     -inf at -1 and 1.
+
+    Examples
+    --------
+    >>> wg.acos(wg.asarray([1.0, 0.0]))
+    tensor([0.0000, 1.5708])
+    >>> wg.grad(wg.acos)(0.0)
+    -1.0
     """
 
 
@@ -129,6 +164,13 @@ def atan(x: Any, /) -> Tensor:
     r"""Inverse tangent, :math:`\arctan x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
     Derivative :math:`1 / (1 + x^2)`.
+
+    Examples
+    --------
+    >>> wg.atan(wg.asarray([0.0, 1.0, wg.inf]))
+    tensor([0.0000, 0.7854, 1.5708])
+    >>> wg.grad(wg.atan)(0.0)
+    1.0
     """
 
 
@@ -144,6 +186,13 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
 
     ``x1`` is the ordinate. Derivatives :math:`x_2 / (x_1^2 + x_2^2)` and
     :math:`-x_1 / (x_1^2 + x_2^2)`, both 0 at the origin.
+
+    Examples
+    --------
+    >>> wg.atan2(wg.asarray([1.0, 1.0]), wg.asarray([1.0, -1.0]))
+    tensor([0.7854, 2.3562])
+    >>> wg.grad(wg.atan2, argnums=(0, 1))(3.0, 4.0)
+    (0.16, -0.12)
     """
 
 
@@ -158,6 +207,13 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
     r"""Distance from the origin, :math:`\sqrt{x_1^2 + x_2^2}`, without overflow.
 
     Derivatives :math:`x_1 / y` and :math:`x_2 / y` of the result :math:`y`, both 0 at the origin.
+
+    Examples
+    --------
+    >>> wg.hypot(wg.asarray([3.0, 5.0]), wg.asarray([4.0, 12.0]))
+    tensor([ 5., 13.])
+    >>> wg.grad(wg.hypot, argnums=(0, 1))(3.0, 4.0)
+    (0.6, 0.8)
     """
 
 
@@ -166,6 +222,13 @@ def sinh(x: Any, /) -> Tensor:
     r"""Hyperbolic sine, :math:`\sinh x`.
 
     Derivative :math:`\cosh x`.
+
+    Examples
+    --------
+    >>> wg.sinh(wg.asarray([0.0, 1.0]))
+    tensor([0.0000, 1.1752])
+    >>> wg.grad(wg.sinh)(0.0)
+    1.0
     """
 
 
@@ -174,6 +237,13 @@ def cosh(x: Any, /) -> Tensor:
     r"""Hyperbolic cosine, :math:`\cosh x`.
 
     Derivative :math:`\sinh x`.
+
+    Examples
+    --------
+    >>> wg.cosh(wg.asarray([0.0, 1.0]))
+    tensor([1.0000, 1.5431])
+    >>> wg.grad(wg.cosh)(0.0)
+    0.0
     """
 
 
@@ -182,6 +252,13 @@ def tanh(x: Any, /) -> Tensor:
     r"""Hyperbolic tangent, :math:`\tanh x`.
 
     Derivative :math:`1 - \tanh^2 x`.
+
+    Examples
+    --------
+    >>> wg.tanh(wg.asarray([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    >>> wg.grad(wg.tanh)(0.0)
+    1.0
     """
 
 
@@ -200,6 +277,13 @@ def asinh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic sine, :math:`\operatorname{arsinh} x`.
 
     Derivative :math:`1 / \sqrt{1 + x^2}`.
+
+    Examples
+    --------
+    >>> wg.asinh(wg.asarray([0.0, 1.0]))
+    tensor([0.0000, 0.8814])
+    >>> wg.grad(wg.asinh)(0.0)
+    1.0
     """
 
 
@@ -215,6 +299,13 @@ def acosh(x: Any, /) -> Tensor:
 
     Real values below 1 give nan. Derivative :math:`1 / (\sqrt{x - 1} \sqrt{x + 1})`, which is inf
     at 1.
+
+    Examples
+    --------
+    >>> wg.acosh(wg.asarray([1.0, 2.0]))
+    tensor([0.0000, 1.3170])
+    >>> round(wg.grad(wg.acosh)(2.0), 4)
+    0.5774
     """
 
 
@@ -224,4 +315,11 @@ def atanh(x: Any, /) -> Tensor:
 
     Real values outside :math:`[-1, 1]` give nan. Derivative :math:`1 / (1 - x^2)`, which is inf at
     -1 and 1.
+
+    Examples
+    --------
+    >>> wg.atanh(wg.asarray([0.0, 0.5]))
+    tensor([0.0000, 0.5493])
+    >>> wg.grad(wg.atanh)(0.0)
+    1.0
     """

@@ -64,6 +64,11 @@ def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -
     -------
     Tensor
         :math:`(0, 1, \dots, \lceil n/2 \rceil - 1, -\lfloor n/2 \rfloor, \dots, -1) / (n d)`.
+
+    Examples
+    --------
+    >>> wg.fft.fftfreq(4, d=0.5)
+    tensor([ 0.0000,  0.5000, -1.0000, -0.5000])
     """
     n = index(n)
     check_length(n, "fftfreq")
@@ -79,6 +84,11 @@ def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) 
     -------
     Tensor
         :math:`(0, 1, \dots, \lfloor n/2 \rfloor) / (n d)`.
+
+    Examples
+    --------
+    >>> wg.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
     """
     n = index(n)
     check_length(n, "rfftfreq")
@@ -110,7 +120,13 @@ ValueError
 
 @takes("x", family=_SHIFT)
 def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
-    """Bring the frequency 0 from the beginning to the middle."""
+    """Bring the frequency 0 from the beginning to the middle.
+
+    Examples
+    --------
+    >>> wg.fft.fftshift(wg.fft.fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
     if wrong:
         raise unexpected(fftshift, wrong)
     shape = shape_of(x)
@@ -123,6 +139,12 @@ def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never
     """Bring the frequency 0 back to the beginning: the inverse of `fftshift`.
 
     The two differ where a length is odd.
+
+    Examples
+    --------
+    >>> x = wg.arange(5)
+    >>> wg.fft.ifftshift(wg.fft.fftshift(x))
+    tensor([0, 1, 2, 3, 4])
     """
     if wrong:
         raise unexpected(ifftshift, wrong)

@@ -31,6 +31,13 @@ def rfft(
     It is :math:`y_0, \dots, y_{\lfloor n/2 \rfloor}` of `fft`. Its adjoint is the real part of the
     inverse transform of the cotangent, filled with zeros: `irfft` after the numbers that stand for
     two are halved.
+
+    Examples
+    --------
+    >>> wg.fft.rfft(wg.asarray([1.0, 0.0, 0.0, 0.0]))
+    tensor([1.+0.j, 1.+0.j, 1.+0.j])
+    >>> wg.grad(lambda x: wg.sum(wg.abs(wg.fft.rfft(x)) ** 2))(wg.asarray([1.0, 0.0]))
+    tensor([4., 0.])
     """
     if wrong:
         raise unexpected(rfft, wrong)
@@ -57,6 +64,12 @@ def irfft(
     -------
     Tensor
         Real, of the precision of ``x``.
+
+    Examples
+    --------
+    >>> x = wg.asarray([1.0, 2.0, 3.0])
+    >>> wg.round(wg.fft.irfft(wg.fft.rfft(x), n=3))  # the spectrum does not tell 3 from 2
+    tensor([1., 2., 3.])
     """
     if wrong:
         raise unexpected(irfft, wrong)
@@ -76,6 +89,11 @@ def rfftn(
     """Discrete Fourier transform of real numbers over several axes, of which there is one at least.
 
     It is `rfft` along the last of the axes, then `fft` along the others.
+
+    Examples
+    --------
+    >>> wg.fft.rfftn(wg.ones((4, 6))).shape
+    (4, 4)
     """
     if wrong:
         raise unexpected(rfftn, wrong)
@@ -105,6 +123,13 @@ def irfftn(
     -------
     Tensor
         Real, of the precision of ``x``.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> wg.fft.irfftn(wg.fft.rfftn(x))
+    tensor([[1., 2.],
+            [3., 4.]])
     """
     if wrong:
         raise unexpected(irfftn, wrong)
@@ -129,6 +154,11 @@ def hfft(
     -------
     Tensor
         Real, of the precision of ``x``.
+
+    Examples
+    --------
+    >>> wg.fft.hfft(wg.asarray([1.0, 2.0, 3.0]))
+    tensor([ 8., -2.,  0., -2.])
     """
     if wrong:
         raise unexpected(hfft, wrong)
@@ -144,6 +174,11 @@ def ihfft(
     """Inverse of `hfft`: the first half of a Hermitian signal from its real spectrum.
 
     It has ``n // 2 + 1`` numbers along ``axis``.
+
+    Examples
+    --------
+    >>> wg.fft.hfft(wg.fft.ihfft(wg.asarray([1.0, 2.0, 3.0, 4.0])))
+    tensor([1., 2., 3., 4.])
     """
     if wrong:
         raise unexpected(ihfft, wrong)

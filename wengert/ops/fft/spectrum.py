@@ -26,6 +26,13 @@ def fft(
 
     Its adjoint is the inverse transform without the factor: ``n`` times `ifft`, under the norm
     "backward".
+
+    Examples
+    --------
+    >>> wg.fft.fft(wg.asarray([1.0, 1.0, 1.0, 1.0]))
+    tensor([4.+0.j, 0.+0.j, 0.+0.j, 0.+0.j])
+    >>> wg.grad(lambda x: wg.sum(wg.abs(wg.fft.fft(x)) ** 2))(wg.asarray([1.0, 2.0]))  # 2 n x
+    tensor([4., 8.])
     """
     if wrong:
         raise unexpected(fft, wrong)
@@ -40,6 +47,11 @@ def ifft(
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
     Its adjoint is `fft` with the factor :math:`1/n`.
+
+    Examples
+    --------
+    >>> wg.real(wg.fft.ifft(wg.fft.fft(wg.asarray([1.0, 2.0, 3.0, 4.0]))))
+    tensor([1., 2., 3., 4.])
     """
     if wrong:
         raise unexpected(ifft, wrong)
@@ -56,7 +68,14 @@ def fftn(
     norm: Norm = "backward",
     **wrong: Never,
 ) -> Tensor:
-    """Discrete Fourier transform over several axes: `fft` along each of them."""
+    """Discrete Fourier transform over several axes: `fft` along each of them.
+
+    Examples
+    --------
+    >>> wg.fft.fftn(wg.ones((2, 2)))
+    tensor([[4.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]])
+    """
     if wrong:
         raise unexpected(fftn, wrong)
     return transform(forward, "fftn", x, s, axes, norm, real=False)
@@ -71,7 +90,14 @@ def ifftn(
     norm: Norm = "backward",
     **wrong: Never,
 ) -> Tensor:
-    """Inverse discrete Fourier transform over several axes: `ifft` along each of them."""
+    """Inverse discrete Fourier transform over several axes: `ifft` along each of them.
+
+    Examples
+    --------
+    >>> wg.real(wg.fft.ifftn(wg.fft.fftn(wg.asarray([[1.0, 2.0], [3.0, 4.0]]))))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
     if wrong:
         raise unexpected(ifftn, wrong)
     return transform(inverse, "ifftn", x, s, axes, norm, real=False)

@@ -129,6 +129,15 @@ def det(x: Any, /) -> Tensor:
     -------
     Tensor
         Of the batch's shape and the dtype of ``x``.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[4.0, 2.0], [1.0, 3.0]])
+    >>> wg.round(wg.linalg.det(x))
+    tensor(10.)
+    >>> wg.round(wg.grad(wg.linalg.det)(x))  # the cofactors
+    tensor([[ 3., -1.],
+            [-2.,  4.]])
     """
     matrices("det", x, square=True)
     return _det(x)  # type: ignore[no-any-return]
@@ -138,7 +147,13 @@ def det(x: Any, /) -> Tensor:
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """What `slogdet` returns.
+
+    Examples
+    --------
+    >>> wg.linalg.slogdet(wg.asarray([[1.0, 2.0], [3.0, 4.0]])).sign
+    tensor(-1.)
+    """
 
     sign: Tensor
     logabsdet: Tensor
@@ -191,6 +206,12 @@ def slogdet(x: Any, /) -> SlogdetResult:
         Of the batch's shape and the dtype of ``x``: :math:`\det X / |\det X|`, or 0.
     logabsdet : Tensor
         Of the batch's shape, real: :math:`\ln |\det X|`, or -inf.
+
+    Examples
+    --------
+    >>> sign, logabsdet = wg.linalg.slogdet(wg.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    >>> sign, logabsdet  # of the determinant -2
+    (tensor(-1.), tensor(0.6931))
     """
     matrices("slogdet", x, square=True)
     return SlogdetResult(*_slogdet(x))

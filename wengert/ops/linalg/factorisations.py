@@ -82,6 +82,17 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     References
     ----------
     I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[4.0, 2.0], [2.0, 5.0]])
+    >>> factor = wg.linalg.cholesky(x)
+    >>> factor
+    tensor([[2., 0.],
+            [1., 2.]])
+    >>> factor @ factor.mT
+    tensor([[4., 2.],
+            [2., 5.]])
     """
     matrices("cholesky", x, square=True)
     lower: Tensor = _cholesky(x)
@@ -92,7 +103,13 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns."""
+    """What `qr` returns.
+
+    Examples
+    --------
+    >>> wg.linalg.qr(wg.ones((3, 2))).R.shape
+    (2, 2)
+    """
 
     Q: Tensor
     R: Tensor
@@ -182,6 +199,14 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
     ----------
     S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions with
     application in optimum experimental design, arXiv:1001.1654.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[3.0, 1.0], [4.0, 2.0]])
+    >>> q, r = wg.linalg.qr(x)
+    >>> wg.round(q @ r)
+    tensor([[3., 1.],
+            [4., 2.]])
     """
     m, n = matrices("qr", x)[-2:]
     if mode not in ("reduced", "complete"):

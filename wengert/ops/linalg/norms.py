@@ -98,6 +98,16 @@ def vector_norm(
     ------
     TypeError
         If ``x`` is neither floating nor complex, or ``ord`` is no number.
+
+    Examples
+    --------
+    >>> x = wg.asarray([3.0, -4.0])
+    >>> wg.linalg.vector_norm(x)
+    tensor(5.)
+    >>> wg.linalg.vector_norm(x, ord=1)
+    tensor(7.)
+    >>> wg.grad(wg.linalg.vector_norm)(x)
+    tensor([ 0.6000, -0.8000])
     """
     if wrong:
         raise unexpected(vector_norm, wrong)
@@ -212,6 +222,14 @@ def matrix_norm(
     -------
     Tensor
         Of the batch's shape, real.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[1.0, 2.0], [2.0, 4.0]])
+    >>> wg.linalg.matrix_norm(x)  # the root of the sum of squares
+    tensor(5.)
+    >>> wg.round(wg.linalg.matrix_norm(x, ord="nuc"))  # the sum of singular values
+    tensor(5.)
     """
     if wrong:
         raise unexpected(matrix_norm, wrong)
@@ -248,6 +266,11 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     -------
     Tensor
         Of the batch's shape and an integer dtype. It is not tracked.
+
+    Examples
+    --------
+    >>> wg.linalg.matrix_rank(wg.asarray([[1.0, 2.0], [2.0, 4.0]]))
+    tensor(1)
     """
     m, n = matrices("matrix_rank", x)[-2:]
     values = svdvals(untracked(raw_array(x)))

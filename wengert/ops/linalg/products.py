@@ -60,6 +60,11 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
     The cotangents are :math:`\bar x_2 \times g` and :math:`g \times \bar x_1`.
+
+    Examples
+    --------
+    >>> wg.linalg.cross(wg.asarray([1.0, 0.0, 0.0]), wg.asarray([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
     """
     if wrong:
         raise unexpected(cross, wrong)
@@ -92,6 +97,12 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     ------
     ValueError
         If an operand has not one axis.
+
+    Examples
+    --------
+    >>> wg.linalg.outer(wg.asarray([1.0, 2.0]), wg.asarray([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
     """
     shape1, shape2 = shape_of(x1), shape_of(x2)
     if len(shape1) != 1 or len(shape2) != 1:
@@ -107,6 +118,11 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     -------
     Tensor
         The batch's axes, then the diagonal's.
+
+    Examples
+    --------
+    >>> wg.linalg.diagonal(wg.asarray([[1, 2], [3, 4]]))
+    tensor([1, 4])
     """
     shape = _two_axes("diagonal", x)
     m, n = shape[-2:]
@@ -136,6 +152,14 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     -------
     Tensor
         Of the batch's shape.
+
+    Examples
+    --------
+    >>> wg.linalg.trace(wg.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(5.)
+    >>> wg.grad(wg.linalg.trace)(wg.ones((2, 2)))
+    tensor([[1., 0.],
+            [0., 1.]])
     """
     _two_axes("trace", x)
     return statistical.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
@@ -161,6 +185,12 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     -------
     Tensor
         Of the shape and dtype of ``x``.
+
+    Examples
+    --------
+    >>> wg.linalg.matrix_power(wg.asarray([[1.0, 1.0], [1.0, 0.0]]), 10)  # Fibonacci numbers
+    tensor([[89., 55.],
+            [55., 34.]])
     """
     shape = matrices("matrix_power", x, square=True)
     n = index(n)

@@ -25,7 +25,13 @@ __all__ = ["SVDResult", "svd", "svdvals"]
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns."""
+    """What `svd` returns.
+
+    Examples
+    --------
+    >>> wg.linalg.svd(wg.ones((3, 2)), full_matrices=False).U.shape
+    (3, 2)
+    """
 
     U: Tensor
     S: Tensor
@@ -159,6 +165,15 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
         Of shape (..., K), real: the singular values, descending.
     Vh : Tensor
         Of shape (..., N, N) or (..., K, N): the right singular vectors, conjugate, in rows.
+
+    Examples
+    --------
+    >>> u, s, vh = wg.linalg.svd(wg.asarray([[3.0, 0.0], [0.0, -2.0]]))
+    >>> s
+    tensor([3., 2.])
+    >>> wg.abs(u)
+    tensor([[1., 0.],
+            [0., 1.]])
     """
     matrices("svd", x)
     return SVDResult(*_svd(x, full_matrices=bool(full_matrices)))
@@ -199,6 +214,11 @@ def svdvals(x: Any, /) -> Tensor:
     -------
     Tensor
         Of shape (..., min(M, N)), real, descending.
+
+    Examples
+    --------
+    >>> wg.linalg.svdvals(wg.asarray([[3.0, 0.0], [0.0, -2.0]]))
+    tensor([3., 2.])
     """
     matrices("svdvals", x)
     return _svdvals(x)  # type: ignore[no-any-return]

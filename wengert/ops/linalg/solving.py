@@ -96,6 +96,14 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     -------
     Tensor
         Of shape (..., M) or (..., M, K).
+
+    Examples
+    --------
+    >>> a, b = wg.asarray([[2.0, 0.0], [0.0, 4.0]]), wg.asarray([2.0, 2.0])
+    >>> wg.linalg.solve(a, b)
+    tensor([1.0000, 0.5000])
+    >>> wg.grad(lambda b: wg.linalg.solve(a, b).sum())(b)
+    tensor([0.5000, 0.2500])
     """
     shape1, shape2 = matrices("solve", x1, square=True), inexact("solve", x2)
     vector = len(shape2) == 1
@@ -136,6 +144,16 @@ def inv(x: Any, /) -> Tensor:
     -------
     Tensor
         Of the shape and dtype of ``x``.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[2.0, 0.0], [0.0, 4.0]])
+    >>> wg.linalg.inv(x)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    >>> wg.grad(lambda x: wg.linalg.inv(x).sum())(x)
+    tensor([[-0.2500, -0.1250],
+            [-0.1250, -0.0625]])
     """
     matrices("inv", x, square=True)
     return _inv(x)  # type: ignore[no-any-return]
@@ -227,6 +245,13 @@ def solve_triangular(
     -------
     Tensor
         Of the shape of ``x2``, with the broadcast stack.
+
+    Examples
+    --------
+    >>> lower, b = wg.asarray([[2.0, 0.0], [1.0, 4.0]]), wg.asarray([[2.0], [9.0]])
+    >>> wg.linalg.solve_triangular(lower, b, upper=False)
+    tensor([[1.],
+            [2.]])
     """
     _check_system("solve_triangular", x1, x2, left=left)
     if not left:
@@ -256,6 +281,13 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
     -------
     Tensor
         Of the shape of ``x``, with the broadcast stack.
+
+    Examples
+    --------
+    >>> x, b = wg.asarray([[4.0, 2.0], [2.0, 5.0]]), wg.asarray([[6.0], [7.0]])
+    >>> wg.round(wg.linalg.cholesky_solve(b, wg.linalg.cholesky(x)))  # x @ [1, 1] is b
+    tensor([[1.],
+            [1.]])
     """
     _check_system("cholesky_solve", factor, x)
     first, last = wrapped(factor), conj(matrix_transpose(factor))
@@ -321,6 +353,11 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     ----------
     G. H. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares
     problems whose variables separate, SIAM Journal on Numerical Analysis 10 (1973) 413-432.
+
+    Examples
+    --------
+    >>> wg.linalg.pinv(wg.ones((2, 1)))
+    tensor([[0.5000, 0.5000]])
     """
     shape = matrices("pinv", x)
     if rtol is None:

@@ -22,14 +22,26 @@ __all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """What `eigh` returns.
+
+    Examples
+    --------
+    >>> wg.linalg.eigh(wg.asarray([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+    tensor([2., 3.])
+    """
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class EigResult(NamedTuple):
-    """What `eig` returns."""
+    """What `eig` returns.
+
+    Examples
+    --------
+    >>> wg.linalg.eig(wg.asarray([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+    tensor([2.+0.j, 3.+0.j])
+    """
 
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -100,6 +112,16 @@ def eigh(x: Any, /) -> EighResult:
         Of shape (..., M), real, ascending.
     eigenvectors : Tensor
         Of shape (..., M, M), in columns of norm 1.
+
+    Examples
+    --------
+    >>> x = wg.asarray([[2.0, 1.0], [1.0, 2.0]])
+    >>> values, vectors = wg.linalg.eigh(x)
+    >>> wg.round(values)
+    tensor([1., 3.])
+    >>> wg.grad(lambda x: wg.linalg.eigh(x).eigenvalues[1])(x)  # v v^H of its eigenvector
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
     """
     matrices("eigh", x, square=True)
     return EighResult(*_eigh(x))
@@ -138,6 +160,11 @@ def eigvalsh(x: Any, /) -> Tensor:
     -------
     Tensor
         Of shape (..., M), real, ascending.
+
+    Examples
+    --------
+    >>> wg.linalg.eigvalsh(wg.asarray([[3.0, 0.0], [0.0, 2.0]]))
+    tensor([2., 3.])
     """
     matrices("eigvalsh", x, square=True)
     return _eigvalsh(x)  # type: ignore[no-any-return]
@@ -204,6 +231,12 @@ def eig(x: Any, /) -> EigResult:
     C. Boeddeker, P. Hanebrink, L. Drude, J. Heymann and R. Haeb-Umbach, On the computation of
     complex-valued gradients with application to statistically optimum beamforming,
     arXiv:1701.00392.
+
+    Examples
+    --------
+    >>> values, vectors = wg.linalg.eig(wg.asarray([[0.0, 1.0], [-1.0, 0.0]]))
+    >>> wg.sort(wg.round(wg.imag(values)))  # a quarter turn has the eigenvalues i and -i
+    tensor([-1.,  1.])
     """
     matrices("eig", x, square=True)
     return EigResult(*_eig(x))
@@ -221,6 +254,11 @@ def eigvals(x: Any, /) -> Tensor:
     -------
     Tensor
         Of shape (..., M), complex, in the order of `eig`.
+
+    Examples
+    --------
+    >>> wg.sort(wg.real(wg.linalg.eigvals(wg.asarray([[2.0, 1.0], [0.0, 3.0]]))))
+    tensor([2., 3.])
     """
     matrices("eigvals", x, square=True)
     return eig(x).eigenvalues

@@ -119,6 +119,11 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tenso
     ----------
     axis : int or tuple of int
         Where the new axes are in the result; negative numbers count from its end.
+
+    Examples
+    --------
+    >>> wg.expand_dims(wg.ones((2, 3)), axis=1).shape
+    (2, 1, 3)
     """
     if wrong:
         raise unexpected(expand_dims, wrong)
@@ -145,6 +150,11 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never
     ------
     ValueError
         If an axis is out of bounds (also an IndexError), or longer than 1.
+
+    Examples
+    --------
+    >>> wg.squeeze(wg.ones((1, 3, 1)), axis=0).shape
+    (3, 1)
     """
     if wrong:
         raise unexpected(squeeze, wrong)
@@ -176,6 +186,11 @@ def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     ------
     ValueError
         If ``axes`` is no permutation.
+
+    Examples
+    --------
+    >>> wg.permute_dims(wg.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
     """
     if wrong:
         raise unexpected(permute_dims, wrong)
@@ -201,6 +216,11 @@ def moveaxis(
     ------
     ValueError
         If an axis is out of bounds (also an IndexError) or comes twice, or if the numbers differ.
+
+    Examples
+    --------
+    >>> wg.moveaxis(wg.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
     """
     ndim = len(shape_of(x))
     sources, destinations = (
@@ -223,6 +243,11 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -
     ----------
     axis : int or tuple of int, optional
         Along which axes; all by default.
+
+    Examples
+    --------
+    >>> wg.flip(wg.asarray([1, 2, 3]))
+    tensor([3, 2, 1])
     """
     if wrong:
         raise unexpected(flip, wrong)
@@ -255,6 +280,11 @@ def roll(
     ------
     ValueError
         If an axis is out of bounds (also an IndexError), or the numbers of shifts and axes differ.
+
+    Examples
+    --------
+    >>> wg.roll(wg.asarray([1, 2, 3, 4]), 1)
+    tensor([4, 1, 2, 3])
     """
     if wrong:
         raise unexpected(roll, wrong)
@@ -322,6 +352,12 @@ def reshape(
     ------
     ValueError
         If the number of elements differs.
+
+    Examples
+    --------
+    >>> wg.reshape(wg.arange(6), (2, -1))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
     """
     wanted = as_shape((shape, *lengths) if lengths else shape)
     if copy is not None:

@@ -63,6 +63,15 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     ------
     ValueError
         If ``x`` does not broadcast to ``shape``.
+
+    Examples
+    --------
+    >>> wg.broadcast_to(wg.asarray([1.0, 2.0]), (3, 2))
+    tensor([[1., 2.],
+            [1., 2.],
+            [1., 2.]])
+    >>> wg.grad(lambda x: wg.broadcast_to(x, (3, 2)).sum())(wg.ones(2))
+    tensor([3., 3.])
     """
     target = as_shape(shape)
     given = shape_of(x)
@@ -92,6 +101,11 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     ------
     ValueError
         If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> wg.broadcast_shapes((3, 1), (2,))
+    (3, 2)
     """
     given = [as_shape(shape) for shape in shapes]
     if any(n < 0 for shape in given for n in shape):
@@ -132,6 +146,12 @@ def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     ------
     ValueError
         If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> x, y = wg.broadcast_arrays(wg.ones((3, 1)), wg.ones(2))
+    >>> x.shape, y.shape
+    ((3, 2), (3, 2))
     """
     shape = _common_shape(*[shape_of(x) for x in arrays])
     return tuple([_broadcast_to(x, shape=shape) for x in arrays])
@@ -198,6 +218,13 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
         If a count is negative, the counts do not fit the axis, or the axis is out of bounds.
     TypeError
         If ``repeats`` is not of an integer dtype.
+
+    Examples
+    --------
+    >>> wg.repeat(wg.asarray([1, 2]), 3)
+    tensor([1, 1, 1, 2, 2, 2])
+    >>> wg.repeat(wg.asarray([1, 2]), wg.asarray([1, 2]))
+    tensor([1, 2, 2])
     """
     if wrong:
         raise unexpected(repeat, wrong)
@@ -288,6 +315,12 @@ def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     ------
     ValueError
         If a repetition is negative.
+
+    Examples
+    --------
+    >>> wg.tile(wg.asarray([1, 2]), (2, 2))
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
     """
     times = as_shape(repetitions)
     if min(times, default=0) < 0:

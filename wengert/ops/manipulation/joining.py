@@ -105,6 +105,11 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
     ------
     ValueError
         If there are no arrays, the shapes do not fit, or the axis is out of bounds.
+
+    Examples
+    --------
+    >>> wg.concat([wg.ones((2, 3)), wg.zeros((1, 3))], axis=0).shape
+    (3, 3)
     """
     if wrong:
         raise unexpected(concat, wrong)
@@ -142,6 +147,12 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never)
     ------
     ValueError
         If there are no arrays, their shapes differ, or the axis is out of bounds.
+
+    Examples
+    --------
+    >>> wg.stack([wg.asarray([1, 2]), wg.asarray([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
     """
     if wrong:
         raise unexpected(stack, wrong)
@@ -197,6 +208,12 @@ def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
     ------
     ValueError
         If the axis is out of bounds (also an IndexError), as it is for a 0-d array.
+
+    Examples
+    --------
+    >>> first, second = wg.unstack(wg.asarray([[1, 2], [3, 4]]))
+    >>> second
+    tensor([3, 4])
     """
     if wrong:
         raise unexpected(unstack, wrong)

@@ -8,6 +8,7 @@ from wengert.ops import (
     conversion,
     creation,
     data_type,
+    grids,
     indexing,
     linalg,
     linear_algebra,
@@ -110,8 +111,8 @@ TABLE: dict[str, Callable[..., Any]] = {
     "ones_like": shapes.like(creation.ones_like),
     "shape": lambda a: tuple(a.shape),
     "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
-    "tril": translated(creation.tril, "m / k"),
-    "triu": translated(creation.triu, "m / k"),
+    "tril": translated(grids.tril, "m / k"),
+    "triu": translated(grids.triu, "m / k"),
     "zeros_like": shapes.like(creation.zeros_like),
     # reductions
     "all": reductions.all_of,

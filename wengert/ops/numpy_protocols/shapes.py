@@ -10,8 +10,9 @@ import numpy as np
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
 from wengert.ops.axes import as_axis, at_axis, bent
-from wengert.ops.creation import full_like, meshgrid, zeros_like
+from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype
+from wengert.ops.grids import meshgrid
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.ops.numpy_protocols.translation import cast, operands, refuse

@@ -37,6 +37,13 @@ def relu(x: Any, /) -> Tensor:
     r"""Rectifier, :math:`\max(x, 0)`.
 
     Derivative 1 for positive ``x`` and 0 elsewhere, also at 0.
+
+    Examples
+    --------
+    >>> wg.relu(wg.asarray([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    >>> wg.grad(lambda x: wg.relu(x).sum())(wg.asarray([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 1.])
     """
 
 
@@ -74,6 +81,13 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     negative_slope : float or Tensor
         The factor of negative values. The result is differentiable in a Tensor, which may also be
         an array that broadcasts with ``x``.
+
+    Examples
+    --------
+    >>> wg.leaky_relu(wg.asarray([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    >>> wg.grad(wg.leaky_relu)(-1.0)
+    0.01
     """
     if type(negative_slope) is not float:
         x = wrapped(x)
@@ -102,6 +116,13 @@ def silu(x: Any, /) -> Tensor:
 
     Derivative :math:`\sigma(x) (1 + x (1 - \sigma(x)))`. D. Hendrycks and K. Gimpel, "Gaussian
     error linear units", arXiv:1606.08415.
+
+    Examples
+    --------
+    >>> wg.silu(wg.asarray([-1.0, 0.0, 1.0]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    >>> wg.grad(wg.silu)(0.0)
+    0.5
     """
 
 
@@ -163,6 +184,13 @@ def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     ------
     ValueError
         If ``approximate`` is neither.
+
+    Examples
+    --------
+    >>> wg.gelu(wg.asarray([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    >>> wg.grad(wg.gelu)(0.0)
+    0.5
     """
     if approximate not in ("none", "tanh"):
         raise ValueError(f"gelu's approximate is 'none' or 'tanh', and not {approximate!r}")

@@ -158,6 +158,13 @@ def i0(x: Any, /) -> Tensor:
 
     Derivative `i1`. Source: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions",
     sections 9.6 and 9.7.
+
+    Examples
+    --------
+    >>> wg.special.i0(wg.asarray([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    >>> wg.grad(wg.special.i0)(0.0)
+    0.0
     """
 
 
@@ -170,6 +177,13 @@ def i1(x: Any, /) -> Tensor:
     """Modified Bessel function of order 1, :math:`I_1(x) = I_0'(x)`.
 
     Derivative :math:`I_0(x) - I_1(x) / x`, which is 1/2 at 0. Source: as `i0`.
+
+    Examples
+    --------
+    >>> wg.special.i1(wg.asarray([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    >>> wg.grad(wg.special.i1)(0.0)
+    0.5
     """
 
 
@@ -179,6 +193,11 @@ def i0e(x: Any, /) -> Tensor:
 
     Derivative :math:`e^{-|x|} (I_1(x) - \operatorname{sign}(x) I_0(x))`, which at the kink at 0 is
     0, as in PyTorch. Source: as `i0`.
+
+    Examples
+    --------
+    >>> wg.special.i0e(wg.asarray([0.0, 1.0, 1000.0]))
+    tensor([1.0000, 0.4658, 0.0126])
     """
 
 
@@ -188,4 +207,9 @@ def i1e(x: Any, /) -> Tensor:
 
     Derivative :math:`e^{-|x|} (I_0(x) - I_1(x) (1/x + \operatorname{sign}(x)))`, which is 1/2 at 0.
     Source: as `i0`.
+
+    Examples
+    --------
+    >>> wg.special.i1e(wg.asarray([0.0, 1.0, 1000.0]))
+    tensor([0.0000, 0.2079, 0.0126])
     """

@@ -68,4 +68,11 @@ def sinc(x: Any, /) -> Tensor:
 
     Derivative :math:`(\cos(\pi x) - \operatorname{sinc} x) / x`. At 0 the derivatives of all orders
     are the function's own: 0, :math:`-\pi^2/3`, ...
+
+    Examples
+    --------
+    >>> wg.special.sinc(wg.asarray([0.0, 0.5, 1.5]))
+    tensor([ 1.0000,  0.6366, -0.2122])
+    >>> round(wg.grad(wg.grad(wg.special.sinc))(0.0), 4)  # -pi^2 / 3
+    -3.2899
     """

@@ -37,6 +37,11 @@ def xlog1py(x: Any, y: Any, /) -> Tensor:
 
     Derivatives :math:`\log(1 + y)` and :math:`x / (1 + y)`. At :math:`x = 0` the first is 0 for
     real :math:`y \le -1` (complex: :math:`y = -1`), and the second is 0 for :math:`y = -1`.
+
+    Examples
+    --------
+    >>> wg.special.xlog1py(wg.asarray([0.0, 2.0]), wg.asarray([-1.0, 1.0]))
+    tensor([0.0000, 1.3863])
     """
 
 
@@ -58,6 +63,13 @@ def entr(x: Any, /) -> Tensor:
 
     The value is 0 at 0, and -inf below. Derivative :math:`-1 - \log x`: inf at 0 and nan below, as
     in PyTorch.
+
+    Examples
+    --------
+    >>> wg.special.entr(wg.asarray([0.0, 0.5, 0.9]))
+    tensor([0.0000, 0.3466, 0.0948])
+    >>> wg.grad(wg.special.entr)(1.0)
+    -1.0
     """
 
 
@@ -119,6 +131,12 @@ def rel_entr(x: Any, y: Any, /) -> Tensor:
     The value is 0 for ``x = 0`` and ``y >= 0``, and inf where ``x`` or ``y`` is negative, or ``y``
     alone is 0. Derivatives :math:`\log(x / y) + 1`, which is -inf for :math:`x = 0 < y`, and
     :math:`-x / y`; both 0 where both arguments are, and nan outside the domain.
+
+    Examples
+    --------
+    >>> p, q = wg.asarray([0.5, 0.5]), wg.asarray([0.25, 0.75])
+    >>> wg.special.rel_entr(p, q).sum()  # the Kullback–Leibler divergence
+    tensor(0.1438)
     """
 
 
@@ -153,4 +171,9 @@ def kl_div(x: Any, y: Any, /) -> Tensor:
     The value is ``y`` for ``x = 0`` and ``y >= 0``, and inf where ``x`` or ``y`` is negative, or
     ``y`` alone is 0. Derivatives :math:`\log(x / y)`, which is -inf for :math:`x = 0 < y`, and
     :math:`1 - x / y`; 0 and 1 where both arguments are 0, and nan outside the domain.
+
+    Examples
+    --------
+    >>> wg.special.kl_div(wg.asarray([0.5, 0.0]), wg.asarray([0.25, 1.0]))
+    tensor([0.0966, 1.0000])
     """

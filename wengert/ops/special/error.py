@@ -107,6 +107,13 @@ def erf(x: Any, /) -> Tensor:
     Complex numbers are taken where the array library has them (NumPy with SciPy). Derivative
     :math:`2 e^{-x^2} / \sqrt\pi`. Array libraries without an error function use W. J. Cody,
     "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969).
+
+    Examples
+    --------
+    >>> wg.erf(wg.asarray([-1.0, 0.0, 1.0]))
+    tensor([-0.8427,  0.0000,  0.8427])
+    >>> round(wg.grad(wg.erf)(0.0), 4)  # 2 / sqrt(pi)
+    1.1284
     """
 
 
@@ -118,4 +125,11 @@ def erfc(x: Any, /) -> Tensor:
 
     Complex numbers are taken where the array library has them (NumPy with SciPy). Derivative
     :math:`-2 e^{-x^2} / \sqrt\pi`. Source: as `erf`.
+
+    Examples
+    --------
+    >>> wg.erfc(wg.asarray([0.0, 5.0]))
+    tensor([1.0000e+00, 1.5375e-12])
+    >>> round(wg.grad(wg.erfc)(0.0), 4)
+    -1.1284
     """

@@ -101,6 +101,13 @@ def gammaln(x: Any, /) -> Tensor:
 
     At the poles 0, -1, -2, ... the value is inf. Derivative `digamma`. Source: M. Abramowitz and
     I. A. Stegun, "Handbook of Mathematical Functions", section 6.1.
+
+    Examples
+    --------
+    >>> wg.special.gammaln(wg.asarray([1.0, 5.0, 1000.0]))
+    tensor([0.0000e+00, 3.1781e+00, 5.9052e+03])
+    >>> round(wg.grad(wg.special.gammaln)(1.0), 4)
+    -0.5772
     """
 
 
@@ -141,6 +148,13 @@ def digamma(x: Any, /) -> Tensor:
 
     At 0.0 the value is -inf, at -0.0 inf, at the other poles nan. Derivative :math:`\psi^{(1)}`,
     `polygamma` of order 1. SciPy also calls it ``psi``. Source: as `gammaln`, section 6.3.
+
+    Examples
+    --------
+    >>> wg.special.digamma(wg.asarray([1.0, 2.0]))
+    tensor([-0.5772,  0.4228])
+    >>> round(wg.grad(wg.special.digamma)(1.0), 4)  # pi^2 / 6
+    1.6449
     """
 
 
@@ -186,6 +200,13 @@ def gamma(x: Any, /) -> Tensor:
 
     At 0.0 the value is inf, at -0.0 -inf, at the other poles nan; beyond 171.6 it is inf in double
     precision. Derivative :math:`\Gamma(x) \psi(x)` with `digamma`. Source: as `gammaln`.
+
+    Examples
+    --------
+    >>> wg.special.gamma(wg.asarray([1.0, 0.5, 5.0]))
+    tensor([ 1.0000,  1.7725, 24.0000])
+    >>> round(wg.grad(wg.special.gamma)(1.0), 4)  # Euler's constant, negative
+    -0.5772
     """
 
 
@@ -211,6 +232,11 @@ def gammasgn(x: Any, /) -> Tensor:
     """Sign of the gamma function, 1 or -1; nan at the poles -1, -2, ....
 
     Derivative 0.
+
+    Examples
+    --------
+    >>> wg.special.gammasgn(wg.asarray([1.5, -0.5, -1.5]))
+    tensor([ 1., -1.,  1.])
     """
 
 
@@ -321,6 +347,11 @@ def betaln(a: Any, b: Any, /) -> Tensor:
     r"""Logarithm of the absolute value of the beta function, :math:`\log |B(a, b)|`.
 
     Derivatives :math:`\psi(a) - \psi(a + b)` and :math:`\psi(b) - \psi(a + b)` with `digamma`.
+
+    Examples
+    --------
+    >>> wg.special.betaln(wg.asarray([1.0, 1000.0]), 1000.0)
+    tensor([   -6.9078, -1388.4825])
     """
 
 
@@ -344,6 +375,11 @@ def beta(a: Any, b: Any, /) -> Tensor:
     r"""Beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.
 
     The derivatives are the value times those of `betaln`.
+
+    Examples
+    --------
+    >>> wg.special.beta(wg.asarray([1.0, 2.0]), 3.0)
+    tensor([0.3333, 0.0833])
     """
 
 
@@ -364,6 +400,11 @@ def multigammaln(a: Any, d: int) -> Tensor:
     ------
     ValueError
         If ``d`` is no positive integer.
+
+    Examples
+    --------
+    >>> wg.special.multigammaln(wg.asarray([2.0, 5.0]), 2)
+    tensor([0.4516, 6.2042])
     """
     if int(d) != d or d < 1:
         raise ValueError(f"multigammaln takes a positive integer d, and not {d!r}")

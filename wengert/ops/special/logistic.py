@@ -40,6 +40,13 @@ def logit(x: Any, /) -> Tensor:
 
     Real values outside :math:`[0, 1]` give nan, 0 gives -inf, and 1 gives inf. Derivative
     :math:`1 / (x (1 - x))`.
+
+    Examples
+    --------
+    >>> wg.logit(wg.asarray([0.1, 0.5, 0.9]))
+    tensor([-2.1972,  0.0000,  2.1972])
+    >>> wg.grad(wg.logit)(0.5)
+    4.0
     """
 
 
@@ -86,6 +93,13 @@ def log_expit(x: Any, /) -> Tensor:
 
     It is accurate also where :math:`\sigma` is rounded to 0 or 1, and the principal value of a
     complex logarithm. Derivative :math:`\sigma(-x)`.
+
+    Examples
+    --------
+    >>> wg.log_expit(wg.asarray([-1000.0, 0.0, 1000.0]))
+    tensor([-1.0000e+03, -6.9315e-01,  0.0000e+00])
+    >>> wg.grad(wg.log_expit)(0.0)
+    0.5
     """
 
 
@@ -98,6 +112,13 @@ def softplus(x: Any, /) -> Tensor:
 
     It is the principal value of a complex logarithm. Derivative :math:`\sigma(x)`, the logistic
     sigmoid.
+
+    Examples
+    --------
+    >>> wg.softplus(wg.asarray([-1.0, 0.0, 100.0]))
+    tensor([  0.3133,   0.6931, 100.0000])
+    >>> wg.grad(wg.softplus)(0.0)
+    0.5
     """
 
 
@@ -123,4 +144,11 @@ def xlogy(x: Any, y: Any, /) -> Tensor:
 
     Derivatives :math:`\log y` and :math:`x / y`. At :math:`x = 0` the first is 0 for real
     :math:`y \le 0` (complex: :math:`y = 0`), and the second is 0 for :math:`y = 0`.
+
+    Examples
+    --------
+    >>> wg.xlogy(wg.asarray([0.0, 2.0]), wg.asarray([0.0, 3.0]))
+    tensor([0.0000, 2.1972])
+    >>> wg.grad(wg.xlogy, argnums=(0, 1))(2.0, 1.0)
+    (0.0, 2.0)
     """

@@ -98,6 +98,13 @@ def erfinv(x: Any, /) -> Tensor:
     -1 gives -inf, 1 gives inf, and values outside :math:`[-1, 1]` give nan. Derivative
     :math:`\frac{\sqrt\pi}{2} e^{y^2}` with the result :math:`y`. Source: M. J. Wichura, "Algorithm
     AS 241: The percentage points of the normal distribution", Applied Statistics 37 (1988).
+
+    Examples
+    --------
+    >>> wg.special.erfinv(wg.asarray([0.0, 0.5]))
+    tensor([0.0000, 0.4769])
+    >>> round(wg.grad(wg.special.erfinv)(0.0), 4)  # sqrt(pi) / 2
+    0.8862
     """
 
 
@@ -118,6 +125,11 @@ def erfcinv(x: Any, /) -> Tensor:
 
     0 gives inf, 2 gives -inf, and values outside :math:`[0, 2]` give nan. Derivative
     :math:`-\frac{\sqrt\pi}{2} e^{y^2}` with the result :math:`y`. Source: as `erfinv`.
+
+    Examples
+    --------
+    >>> wg.special.erfcinv(wg.asarray([0.5, 1.5]))
+    tensor([ 0.4769, -0.4769])
     """
 
 
@@ -144,6 +156,11 @@ def erfcx(x: Any, /) -> Tensor:
     For large ``x`` it is about :math:`1 / (x \sqrt\pi)`. Derivative
     :math:`2 x \operatorname{erfcx} x - 2 / \sqrt\pi`, computed as an integral or a continued
     fraction where that difference has no digits. Source: as `erf`.
+
+    Examples
+    --------
+    >>> wg.special.erfcx(wg.asarray([0.0, 1.0, 1000.0]))
+    tensor([1.0000e+00, 4.2758e-01, 5.6419e-04])
     """
 
 
@@ -164,6 +181,13 @@ def ndtr(x: Any, /) -> Tensor:
     r"""Normal distribution function, :math:`\Phi(x)`, accurate in its left tail.
 
     Derivative :math:`\phi(x) = e^{-x^2/2} / \sqrt{2 \pi}`.
+
+    Examples
+    --------
+    >>> wg.special.ndtr(wg.asarray([-1.96, 0.0, 1.96]))
+    tensor([0.0250, 0.5000, 0.9750])
+    >>> round(wg.grad(wg.special.ndtr)(0.0), 4)  # the density at 0
+    0.3989
     """
 
 
@@ -189,6 +213,11 @@ def log_ndtr(x: Any, /) -> Tensor:
 
     Derivative :math:`\phi(x) / \Phi(x)`. It and the higher ones are cumulants of a truncated normal
     distribution for negative ``x``, where nothing cancels, over- or underflows.
+
+    Examples
+    --------
+    >>> wg.special.log_ndtr(wg.asarray([0.0, -40.0]))
+    tensor([-6.9315e-01, -8.0461e+02])
     """
 
 
@@ -209,4 +238,9 @@ def ndtri(x: Any, /) -> Tensor:
 
     0 gives -inf, 1 gives inf, and values outside :math:`[0, 1]` give nan. Derivative
     :math:`\sqrt{2 \pi} e^{y^2/2}` with the result :math:`y`. Source: as `erfinv`.
+
+    Examples
+    --------
+    >>> wg.special.ndtri(wg.asarray([0.5, 0.975]))
+    tensor([0.0000, 1.9600])
     """

@@ -98,6 +98,11 @@ def polygamma(n: Any, x: Any) -> Tensor:
     ------
     ValueError
         If an order is negative or no integer.
+
+    Examples
+    --------
+    >>> wg.special.polygamma(1, wg.asarray([1.0, 2.0]))
+    tensor([1.6449, 0.6449])
     """
     if isinstance(n, int | float):
         return _polygamma(x, n=_order(n))  # type: ignore[no-any-return]
@@ -187,5 +192,12 @@ def zeta(x: Any, q: Any = None) -> Tensor:
         Exponent, real floating.
     q : Tensor, array or Python number, optional
         Real floating and positive; 1 by default, which is Riemann's function.
+
+    Examples
+    --------
+    >>> wg.special.zeta(wg.asarray([2.0, 4.0]), 1.0)  # pi^2 / 6, pi^4 / 90
+    tensor([1.6449, 1.0823])
+    >>> round(wg.grad(wg.special.zeta, argnums=1)(2.0, 1.0), 4)
+    -2.4041
     """
     return _zeta(x, 1.0 if q is None else q)  # type: ignore[no-any-return]

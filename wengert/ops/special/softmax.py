@@ -221,6 +221,14 @@ def softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> 
     ----------
     axis : int or sequence of int, optional
         Axes along which the result sums to 1; all by default.
+
+    Examples
+    --------
+    >>> wg.softmax(wg.asarray([1.0, 2.0, 3.0]))
+    tensor([0.0900, 0.2447, 0.6652])
+    >>> wg.jacobian(wg.softmax)(wg.zeros(2))
+    tensor([[ 0.2500, -0.2500],
+            [-0.2500,  0.2500]])
     """
     if wrong:
         raise unexpected(softmax, wrong)
@@ -265,6 +273,11 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never)
     ----------
     axis : int or sequence of int, optional
         Axes along which the exponentials of the result sum to 1; all by default.
+
+    Examples
+    --------
+    >>> wg.log_softmax(wg.asarray([0.0, 1000.0]))
+    tensor([-1000.,     0.])
     """
     if wrong:
         raise unexpected(log_softmax, wrong)

@@ -1,0 +1,16 @@
+"""The table of conventions, as it is read from its page."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def conventions() -> list[tuple[str, str, str]]:
+    """The rows of the page of conventions: an expression, a point, and the gradient there."""
+    page = Path(__file__).with_name("conventions.rst").read_text(encoding="utf-8")
+    table = page.partition(":name: conventions-table")[2].partition("\nA caution")[0]
+    rows = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", table)
+    if len(rows) != table.count("    * - ") - 1:  # less the heading
+        raise ValueError("a row of the table of conventions can't be read")
+    return rows

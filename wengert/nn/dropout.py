@@ -1,0 +1,70 @@
+"""Dropout as layers; each is the function of its name, which has the formula."""
+
+from typing import Any
+
+from wengert.nn import functional as F
+from wengert.nn.define import Stored, stores
+from wengert.tape.tensor import Tensor
+
+
+class _Dropout(Stored):
+    p: float
+    inplace: bool
+
+    def forward(self, input: Any) -> Tensor:
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        if not 0.0 <= self.p <= 1.0:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+@stores(F.dropout)
+class Dropout(_Dropout):
+    """Examples
+    --------
+    >>> layer = wg.nn.Dropout(0.5)
+    >>> wg.unique_values(layer(wg.ones(1000)))
+    tensor([0., 2.])
+    >>> layer.eval()(wg.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
+
+
+@stores(F.dropout1d)
+class Dropout1d(_Dropout):
+    """Examples
+    --------
+    >>> wg.nn.Dropout1d(0.5)(wg.ones((4, 8, 10))).shape
+    (4, 8, 10)
+    """
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
+
+
+@stores(F.dropout2d)
+class Dropout2d(_Dropout):
+    """Examples
+    --------
+    >>> wg.nn.Dropout2d(0.5)(wg.ones((4, 8, 5, 5))).shape
+    (4, 8, 5, 5)
+    """
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
+
+
+@stores(F.alpha_dropout)
+class AlphaDropout(_Dropout):
+    """Examples
+    --------
+    >>> layer = wg.nn.AlphaDropout(0.5)
+    >>> layer.eval()(wg.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...

@@ -1,0 +1,149 @@
+"""Creation functions of the standard that take arrays: triangles of matrices, and grids."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from wengert.interpreters.batching import as_it_is
+from wengert.ops.axes import shape_of
+from wengert.ops.creation import whole
+from wengert.ops.families import standard
+from wengert.tape.parameters import takes
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
+
+__all__ = ["meshgrid", "tril", "triu"]
+
+
+def _triangle(name: str) -> Callable[..., Tensor]:
+    primitive = Primitive(
+        name,
+        ["x"],
+        {"x": lambda xp, g, k: getattr(xp, name)(g, k=k)},
+        kind="linear",
+        batch=as_it_is,
+    )
+    return primitive.bind
+
+
+_tril, _triu = _triangle("tril"), _triangle("triu")
+
+
+def _diagonal(x: Any, k: Any, function: str) -> int:
+    shape = tuple(shape_of(x))
+    if len(shape) < 2:
+        raise ValueError(f"{function} needs two axes at least, and the shape is {shape}")
+    return whole(k, function, "k")
+
+
+_TRIANGLE = standard(
+    "creation functions",
+    """
+Parameters
+----------
+x : Tensor or array
+    Of shape ``(..., m, n)``.
+k : int
+    Which diagonal is the $which one kept: positive above the main one, negative below.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of ``x``.
+""",
+)
+
+
+@takes("x", family=_TRIANGLE(which="last"))
+def tril(x: Any, /, k: int = 0) -> Tensor:
+    """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
+
+    Examples
+    --------
+    >>> wg.tril(wg.ones((3, 3)))
+    tensor([[1., 0., 0.],
+            [1., 1., 0.],
+            [1., 1., 1.]])
+    """
+    return _tril(x, k=_diagonal(x, k, "tril"))
+
+
+@takes("x", family=_TRIANGLE(which="first"))
+def triu(x: Any, /, k: int = 0) -> Tensor:
+    """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
+
+    Examples
+    --------
+    >>> wg.triu(wg.ones((3, 3)), k=1)
+    tensor([[0., 1., 1.],
+            [0., 0., 1.],
+            [0., 0., 0.]])
+    """
+    return _triu(x, k=_diagonal(x, k, "triu"))
+
+
+def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
+    own = {0: 1, 1: 0}.get(index, index) if indexing == "xy" and len(g) > 1 else index
+    return xp.sum(g[index], axis=tuple(i for i in range(len(g)) if i != own))
+
+
+def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
+    lengths = [x.shape[-1] for x in arrays]
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = 1, 0
+    shape = tuple([lengths[i] for i in order])
+    grids = []
+    for i in range(len(arrays)):
+        x = call.spread(i)
+        x = call.xp.reshape(x, (x.shape[0], *[lengths[j] if j == i else 1 for j in order]))
+        grids.append(call.xp.broadcast_to(x, (x.shape[0], *shape)))
+    return tuple(grids)
+
+
+_meshgrid = Primitive(
+    "meshgrid",
+    ["*arrays"],
+    {"arrays": _meshgrid_rule},
+    kind="structural",
+    several=True,
+    view=None,
+    batch=_meshgrid_batch,
+)
+
+
+@takes("arrays", family=standard("creation functions"))
+def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
+    """Return coordinate matrices of coordinate vectors.
+
+    Parameters
+    ----------
+    *arrays : Tensor or array
+        One-dimensional, of one dtype.
+    indexing : {"xy", "ij"}
+        Cartesian order, in which the first two axes change places, or matrix order.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each array, all of one shape.
+
+    Examples
+    --------
+    >>> x, y = wg.meshgrid(wg.arange(3), wg.arange(2))
+    >>> x
+    tensor([[0, 1, 2],
+            [0, 1, 2]])
+    >>> y
+    tensor([[0, 0, 0],
+            [1, 1, 1]])
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', and not {indexing!r}")
+    if not arrays:
+        return ()
+    for x in arrays:
+        if len(shape_of(x)) > 1:
+            raise ValueError(
+                f"meshgrid takes vectors, and was given an array of shape {tuple(x.shape)}"
+            )
+    return _meshgrid.bind(*arrays, indexing=indexing)  # type: ignore[no-any-return]
