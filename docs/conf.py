@@ -17,6 +17,7 @@ import wengert as wg
 sys.path.insert(0, str(Path(__file__).parent))
 
 from derivatives import parameter_tables, tables
+from gallery import Example, Gallery
 from points import points
 
 project = "Wengert"
@@ -141,5 +142,7 @@ def setup(app: Sphinx) -> None:
     app.add_directive("derivatives", Derivatives)
     app.add_directive("parameters", Parameters)
     app.add_directive("points", Points)
+    app.add_directive("example", Example)
+    app.add_directive("gallery", Gallery)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-signature", without_wrong)
