@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]
 SHOWN = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
 
-CONVENTIONS = (ROOT / "docs" / "conventions.rst").read_text(encoding="utf-8")
-TABLE = CONVENTIONS.partition(":name: conventions-table")[2].partition("\nA caution")[0]
+SINGULAR = (ROOT / "docs" / "explanation" / "singular_points.rst").read_text(encoding="utf-8")
+TABLE = SINGULAR.partition(":name: conventions-table")[2].partition("\nA caution")[0]
 ROWS = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", TABLE)
 
 
