@@ -1,7 +1,9 @@
 """What the README and the pages show is what happens."""
 
+import ast
 import doctest
 import re
+from collections.abc import Iterator
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,43 @@ def test_conventions(expression: str, point: str, gradient: str, backend: Any) -
         gradients = [tensor.grad.numpy() for tensor in tensors.values()]  # dask computes here
     for gradient, right in zip(gradients, expected, strict=True):
         np.testing.assert_allclose(gradient, right, rtol=1e-15)
+
+
+def messages() -> Iterator[str]:
+    """All that the package's code says in one string, with … for what is put in; and its classes."""
+    for path in (ROOT / "wengert").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.JoinedStr(values=parts):
+                    yield "".join(p.value if isinstance(p, ast.Constant) else "…" for p in parts)
+                case ast.Constant(value=str(text)) | ast.ClassDef(name=text):
+                    yield text
+
+
+@pytest.mark.slow
+def test_messages_of_troubleshooting_are_the_package_s() -> None:
+    """A message that is worded anew is worded anew there, too."""
+    text = (ROOT / "docs" / "troubleshooting.rst").read_text(encoding="utf-8")
+    shown = re.findall(r"^    \* - ``([^`]+)``$", text, re.MULTILINE)
+    assert len(shown) > 50
+    said = "\n\0".join(messages())
+    unknown = [
+        each
+        for each in shown
+        if not re.search("[^\0]*".join(map(re.escape, re.split(" ?… ?", each))), said)
+    ]
+    assert unknown == []
+
+
+def test_every_example_is_in_the_gallery() -> None:
+    folder = ROOT / "docs" / "gallery"
+    index = (folder / "index.rst").read_text(encoding="utf-8")
+    cards = " ".join(re.findall(r"\.\. gallery::\n\n +(.+)", index)).split()
+    examples = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+    assert sorted(cards) == examples
+    for name in examples:
+        page = (folder / f"{name}.rst").read_text(encoding="utf-8")
+        assert re.findall(r"\.\. example:: (\w+)", page) == [name]
 
 
 def test_every_public_function_is_in_the_reference() -> None:
