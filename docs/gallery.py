@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES, PAGES, PICTURES = ROOT / "examples", ROOT / "docs" / "gallery", ROOT / "docs" / "pictures"
 #: Options that make a program short enough for a build; the others run as they are.
 OPTIONS = {
-    "autoencoder": "--compile",
-    "convolution": "--compile",
+    "autoencoder": "--epochs 40 --compile",
+    "convolution": "--epochs 10 --compile",
     "search": "--trials 8 --epochs 5 --jobs 1",
     "transformer": "--epochs 3 --compile",
     "uncertainty": "--compile",
