@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from itertools import chain
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from textwrap import wrap
 from typing import ClassVar
@@ -29,8 +31,8 @@ OPTIONS = {
     "uncertainty": "--compile",
 }
 #: Programs that need what a build may lack (Graphviz's dot, onnxruntime). What they draw is kept in
-#: docs/pictures, by `python examples/drawn_graph.py --output docs/pictures`, and for one that prints
-#: `python docs/gallery.py onnx_training`.
+#: docs/pictures, by `python examples/drawn_graph.py --output docs/pictures`, and, for one that
+#: prints, by `python docs/gallery.py onnx_training`.
 KEPT = {
     "drawn_graph": ["gradients.svg", "local.svg", "modules.svg"],
     "onnx_training": ["onnx_training.svg"],
@@ -58,13 +60,14 @@ def kept(name: str) -> Run:
 @cache
 def run(name: str, folder: Path) -> Run:
     """Run a program in a folder of its own."""
-    folder.mkdir(parents=True, exist_ok=True)
+    rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     script = [sys.executable, str(EXAMPLES / f"{name}.py"), *OPTIONS.get(name, "").split()]
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         script,
         cwd=folder,
-        env={**os.environ, "TQDM_DISABLE": "1", "PYTHONPATH": paths, "PYTHONWARNINGS": "error"},
+        env={**os.environ, "TQDM_DISABLE": "1", "PYTHONPATH": paths},
         capture_output=True,
         text=True,
         check=False,
@@ -81,8 +84,9 @@ def run(name: str, folder: Path) -> Run:
 
 def text_as_picture(printed: str, columns: int = 60, rows: int = 22) -> Iterator[str]:
     """An SVG of the first lines that a program prints: a picture for one that draws none."""
-    lines = [part for line in printed.splitlines() for part in wrap(
-        line, columns, drop_whitespace=False, replace_whitespace=False) or [""]][:rows]
+    keeps = {"drop_whitespace": False, "replace_whitespace": False}
+    parts = [wrap(line, columns, **keeps) or [""] for line in printed.splitlines()]
+    lines = list(chain.from_iterable(parts))[:rows]
     yield '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 500 375">'
     yield '<rect width="500" height="375" fill="#1f2430"/>'
     yield '<g font-family="monospace" font-size="13" fill="#e6e6e6" xml:space="preserve">'
@@ -96,7 +100,11 @@ class _Gallery(SphinxDirective):
         """Run a program at most once in a build."""
         for path in (EXAMPLES / f"{name}.py", Path(__file__)):
             self.env.note_dependency(str(path))
-        return kept(name) if name in KEPT else run(name, Path(self.env.app.doctreedir).resolve() / "gallery" / name)
+        return (
+            kept(name)
+            if name in KEPT
+            else run(name, Path(self.env.app.doctreedir).resolve() / "gallery" / name)
+        )
 
     def place(self, picture: Path) -> str:
         """The address of a picture, as from the root of the pages."""
@@ -117,7 +125,11 @@ class Example(_Gallery):
         lines = [docstring(name), ""]
         for picture in ran.pictures:
             if picture.name != "printed.svg":
-                lines += [f".. image:: {self.place(picture)}", f"   :alt: {self.options['alt']}", ""]
+                lines += [
+                    f".. image:: {self.place(picture)}",
+                    f"   :alt: {self.options['alt']}",
+                    "",
+                ]
         if name not in KEPT:
             lines += [f"``{command(name)}`` prints:", "", ".. code-block:: text", ""]
             lines += [f"   {line}" for line in ran.printed.splitlines()]

@@ -1,8 +1,8 @@
 """Links from names of other projects to their documentation, without a network.
 
-``python docs/others.py`` writes docs/inventories: for each project the names that this documentation
-mentions and that the installed library has, with the address of their page there, in the first, plain
-format of Sphinx's inventories. Sphinx's own extension `intersphinx` reads them.
+``python docs/others.py`` writes docs/inventories: for each project the names that the pages
+mention and that the installed library has, with the address of their page there, in the first and
+plain format of Sphinx's inventories. Sphinx's own extension `intersphinx` reads them.
 """
 
 import re
@@ -95,11 +95,9 @@ def mentioned() -> set[str]:
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.[rm][sd]*")]
     texts += [path.read_text(encoding="utf-8") for path in (ROOT / "wengert").rglob("*.py")]
     modules = [wg, wg.linalg, wg.fft, wg.special, wg.random, wg.nn.functional]
-    docs = [
-        str(getattr(module, name).__doc__) for module in modules for name in dir(module)
-    ]
-    names = {re.sub(r"^np\.", "numpy.", name) for text in texts + docs for name in NAMED.findall(text)}
-    return names | {
+    docs = [str(getattr(module, name).__doc__) for module in modules for name in dir(module)]
+    named = {name for text in texts + docs for name in NAMED.findall(text)}
+    return {re.sub(r"^np\.", "numpy.", name) for name in named} | {
         f"{SOURCES[word]}.{name}" for text in docs for word, name in SOURCED.findall(text)
     }
 

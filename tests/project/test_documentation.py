@@ -74,7 +74,7 @@ def test_conventions(expression: str, point: str, gradient: str, backend: Any) -
 
 
 def messages() -> Iterator[str]:
-    """All that the package's code says in one string, with … for what is put in; and its classes."""
+    """The strings in the package's code, with … for what is put in, and its classes' names."""
     for path in (ROOT / "wengert").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
