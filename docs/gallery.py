@@ -82,16 +82,17 @@ def run(name: str, folder: Path) -> Run:
     return Run(printed, drawn)
 
 
-def text_as_picture(printed: str, columns: int = 60, rows: int = 22) -> Iterator[str]:
+def text_as_picture(printed: str, columns: int = 46, rows: int = 17) -> Iterator[str]:
     """An SVG of the first lines that a program prints: a picture for one that draws none."""
     keeps = {"drop_whitespace": False, "replace_whitespace": False}
     parts = [wrap(line, columns, **keeps) or [""] for line in printed.splitlines()]
     lines = list(chain.from_iterable(parts))[:rows]
     yield '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 500 375">'
     yield '<rect width="500" height="375" fill="#1f2430"/>'
-    yield '<g font-family="monospace" font-size="13" fill="#e6e6e6" xml:space="preserve">'
+    yield '<g font-family="monospace" font-size="17" fill="#e6e6e6">'
     for number, line in enumerate(lines):
-        yield f'<text x="14" y="{26 + 16 * number}">{escape(line)}</text>'
+        spaced = escape(line).replace(" ", "\N{NO-BREAK SPACE}")
+        yield f'<text x="14" y="{28 + 21 * number}">{spaced}</text>'
     yield "</g></svg>\n"
 
 
