@@ -13,7 +13,9 @@ import wengert as wg
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import others
 from derivatives import parameter_tables, tables
+from gallery import Example, Gallery
 from points import points
 
 project = "Wengert"
@@ -39,8 +41,8 @@ autodoc_member_order = "groupwise"
 autodoc_typehints = "none"
 add_module_names = False
 numpydoc_show_class_members = False
-# The pages build without a network: links to other projects' pages are plain text then.
-intersphinx_mapping: dict[str, tuple[str, None]] = {}
+# The pages build without a network: what others' inventories say of the names used here is kept.
+intersphinx_mapping = others.mapping()
 
 # The pages of learn/ are notebooks, which run whenever the documentation is built.
 nb_execution_mode = "force"
@@ -59,6 +61,10 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
 html_title = f"Wengert {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/favicon.svg"
 
 
 class Derivatives(SphinxDirective):
@@ -93,3 +99,6 @@ def setup(app: Sphinx) -> None:
     app.add_directive("derivatives", Derivatives)
     app.add_directive("parameters", Parameters)
     app.add_directive("points", Points)
+    app.add_transform(others.Names)
+    app.add_directive("example", Example)
+    app.add_directive("gallery", Gallery)

@@ -109,6 +109,9 @@ def test_devices_of_one_library() -> None:
         np.testing.assert_array_equal(x.grad.numpy(), [6.0, 16.0])
         with pytest.raises(wg.BackendError, match=r"on two devices.*CPU_DEVICE.*device1"):
             x + y
+        layer = wg.nn.Linear(2, 1).to(device="device1")
+        with pytest.raises(wg.BackendError, match=r"linear was given arrays on two devices"):
+            layer(wg.ones((3, 2)))
         assert wg.zeros_like(y).device == y.device
         with pytest.raises(ValueError, match="stream"):
             y.to_device(x.device, stream=1)

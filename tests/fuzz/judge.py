@@ -143,7 +143,7 @@ def by_pytorch(program: Program, inputs: list[np.ndarray[Any, Any]] | None = Non
 # -- comparison ----------------------------------------------------------------------------------
 
 #: Functions with points at which PyTorch's own derivative is nan and Wengert's is not: there what
-#: PyTorch says is not looked at, in programs that call them. (docs/conventions.rst)
+#: PyTorch says is not looked at, in programs that call them. (docs/explanation/singular_points.rst)
 NAN_IN_PYTORCH = {
     "hypot": "the gradient at (0, 0) is 0 here, as of the norm",
     "vector_norm": "the second derivative of the norm at 0 is 0 here, as the first",

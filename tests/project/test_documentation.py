@@ -1,5 +1,6 @@
 """What the README and the pages show is what happens."""
 
+import ast
 import doctest
 import importlib
 import re
@@ -30,6 +31,11 @@ finally:
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]
 SHOWN = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
 
+SINGULAR = (ROOT / "docs" / "explanation" / "singular_points.rst").read_text(encoding="utf-8")
+TABLE = SINGULAR.partition(":name: conventions-table")[2].partition("\nA caution")[0]
+ROWS = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", TABLE)
+
+
 #: Pages whose examples take long.
 LONG = {"testing"}
 
@@ -46,7 +52,7 @@ def test_examples_in_text(page: Path) -> None:
         | doctest.ELLIPSIS
         | doctest.IGNORE_EXCEPTION_DETAIL
     )
-    with wg.use_backend("numpy"), np.errstate(invalid="ignore"):  # one page shows a nan
+    with wg.use_backend("numpy"), np.errstate(invalid="ignore", divide="ignore"):  # nans are shown
         result = runner.run(examples)
     assert result.attempted > 0
     assert result.failed == 0
@@ -71,6 +77,43 @@ def test_conventions(expression: str, point: str, gradient: str, backend: Any) -
         gradients = [tensor.grad.numpy() for tensor in tensors.values()]  # dask computes here
     for gradient, right in zip(gradients, expected, strict=True):
         np.testing.assert_allclose(gradient, right, rtol=1e-15)
+
+
+def messages() -> Iterator[str]:
+    """The strings in the package's code, with … for what is put in, and its classes' names."""
+    for path in (ROOT / "wengert").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.JoinedStr(values=parts):
+                    yield "".join(p.value if isinstance(p, ast.Constant) else "…" for p in parts)
+                case ast.Constant(value=str(text)) | ast.ClassDef(name=text):
+                    yield text
+
+
+@pytest.mark.slow
+def test_messages_of_troubleshooting_are_the_package_s() -> None:
+    """A message that is worded anew is worded anew there, too."""
+    text = (ROOT / "docs" / "troubleshooting.rst").read_text(encoding="utf-8")
+    shown = re.findall(r"^    \* - ``([^`]+)``$", text, re.MULTILINE)
+    assert len(shown) > 50
+    said = "\n\0".join(messages())
+    unknown = [
+        each
+        for each in shown
+        if not re.search("[^\0]*".join(map(re.escape, re.split(" ?… ?", each))), said)
+    ]
+    assert unknown == []
+
+
+def test_every_example_is_in_the_gallery() -> None:
+    folder = ROOT / "docs" / "gallery"
+    index = (folder / "index.rst").read_text(encoding="utf-8")
+    cards = " ".join(re.findall(r"\.\. gallery::\n\n +(.+)", index)).split()
+    examples = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+    assert sorted(cards) == examples
+    for name in examples:
+        page = (folder / f"{name}.rst").read_text(encoding="utf-8")
+        assert re.findall(r"\.\. example:: (\w+)", page) == [name]
 
 
 def directives(name: str) -> Iterator[tuple[list[str], dict[str, list[str]]]]:

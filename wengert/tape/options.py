@@ -116,7 +116,7 @@ def _check_sizes(value: Any) -> None:
     if isinstance(value, list | tuple):
         for each in value:
             _check_sizes(each)
-    array = getattr(value, "_array", None)
+    array = None if isinstance(value, type) else getattr(value, "_array", None)  # not a slot
     if array is not None and any(isinstance(n, float) for n in array.shape):
         backend_of(array).adopt(getattr(array, "bottom", array))
 
