@@ -81,7 +81,7 @@ class Functions(SphinxDirective):
         public, chapter = self.arguments
         found = [*listed(public, chapter, self.options)]
         shown = [one for one in found if one.kind != "data"]
-        lines = []
+        lines = [f".. py:currentmodule:: {public}", ""]
         if len(shown) > 1:
             rows = [(f":py:obj:`~{one.name}`", summary(one.found)) for one in shown]
             lines += summaries(rows)
@@ -121,6 +121,7 @@ class Members(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Write a table of all, and document those that have no entry elsewhere."""
         rows, own = [], []
+        self.env.ref_context["py:module"] = "wengert"
         for name in members(self.options):
             found = getattr(wg.Tensor, name)
             if is_function(name):
