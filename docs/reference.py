@@ -1,7 +1,7 @@
 """The reference: directives that list functions, and what is added to their docstrings."""
 
+import inspect
 import re
-from inspect import getdoc
 from typing import Any, ClassVar
 
 from derivatives import of_function
@@ -12,6 +12,7 @@ from listing import Listed, is_function, listed, members, summary
 from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.inspect import stringify_signature
 
 import wengert as wg
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
@@ -155,19 +156,25 @@ class Operators(SphinxDirective):
 def skip(app: Sphinx, what: str, name: str, found: object, skipped: bool, options: Any) -> bool:
     """Leave out methods that have their own page, or that repeat what their class says."""
     home = str(getattr(found, "__module__", ""))
-    is_field = (getdoc(found) or "").startswith("Alias for field number")  # of a result
+    text = inspect.getdoc(found) or ""
+    is_field = text.startswith("Alias for field number")  # of a result
     if skipped or is_field or name in INTERNAL or home.startswith("wengert.ops"):
         return True
     is_layer = home.startswith(("wengert.nn", "wengert.optim"))
     of_module = getattr(found, "__qualname__", "").startswith("Module.")
-    return is_layer and not of_module and name in QUIET and "---" not in (getdoc(found) or "")
+    return is_layer and not of_module and name in QUIET and "---" not in text
 
 
-def without_wrong(
+def signature_of(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: Any, returns: Any
 ) -> tuple[Any, Any] | None:
-    """A signature without the keywords that are there for their error alone."""
-    if signature is None or "**wrong" not in signature:
+    """A signature without the keywords that are there for their error alone.
+
+    For a class whose type has a ``__call__`` autodoc has found the signature of that.
+    """
+    if what == "class" and signature == "(*args, **kwargs)":
+        signature = stringify_signature(inspect.signature(obj), show_annotation=False)
+    if signature is None:
         return None
     return re.sub(r",? \*\*wrong(: [\w.~]+)?", "", signature), returns
 
@@ -214,5 +221,5 @@ def setup(app: Sphinx) -> None:
     app.connect("viewcode-find-source", source)
     app.connect("viewcode-follow-imported", home)
     app.connect("autodoc-skip-member", skip)
-    app.connect("autodoc-process-signature", without_wrong)
+    app.connect("autodoc-process-signature", signature_of)
     app.connect("autodoc-process-docstring", add_derivatives, priority=900)
