@@ -39,6 +39,7 @@ exclude_patterns = ["_build", "design", "libraries", "measured"]
 default_role = "py:obj"
 autodoc_member_order = "groupwise"
 autodoc_typehints = "none"
+autodoc_inherit_docstrings = False
 add_module_names = False
 numpydoc_show_class_members = False
 # The pages build without a network: what others' inventories say of the names used here is kept.
