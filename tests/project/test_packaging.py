@@ -43,3 +43,20 @@ def test_readme_has_the_test_command_that_ci_runs() -> None:
     commands = re.findall(r"^python3 .*pytest.*$", readme, flags=re.MULTILINE)
     assert len(commands) == 1
     assert '".[test]"' in commands[0]
+
+
+def test_every_python_that_is_claimed_is_tested() -> None:
+    """The workflow runs on each, and lets only those fail that are not claimed."""
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"^ +python: \[(.+)\]$", workflow, flags=re.MULTILINE)
+    (may_fail,) = re.findall(r"continue-on-error: \$\{\{ matrix\.python == '(.+)' \}\}", workflow)
+    prefix = "Programming Language :: Python :: "
+    claimed = {c.removeprefix(prefix) for c in PROJECT["classifiers"] if c.startswith(prefix)}
+    assert set(re.findall(r'"(.+?)"', listed)) - {may_fail} == claimed - {"3 :: Only"}
+
+
+def test_the_addresses_are_the_same_everywhere() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f'repository-code: "{PROJECT["urls"]["Repository"]}"' in citation
+    assert f'url: "{PROJECT["urls"]["Documentation"]}"' in citation
+    assert set(PROJECT["urls"]) >= {"Changelog", "Documentation", "Issues", "Repository"}
