@@ -7,9 +7,10 @@ from pathlib import Path
 
 @cache
 def conventions() -> list[tuple[str, str, str]]:
-    """The rows of the page of conventions: an expression, a point, and the gradient there."""
-    page = Path(__file__).with_name("conventions.rst").read_text(encoding="utf-8")
-    table = page.partition(":name: conventions-table")[2].partition("\nA caution")[0]
+    """The rows of the page of singular points: an expression, a point, the gradient there."""
+    page = Path(__file__).parent / "explanation" / "singular_points.rst"
+    text = page.read_text(encoding="utf-8")
+    table = text.partition(":name: conventions-table")[2].partition("\nA caution")[0]
     rows = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", table)
     if len(rows) != table.count("    * - ") - 1:  # less the heading
         raise ValueError("a row of the table of conventions can't be read")

@@ -31,11 +31,6 @@ finally:
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.rst"))]
 SHOWN = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
 
-SINGULAR = (ROOT / "docs" / "explanation" / "singular_points.rst").read_text(encoding="utf-8")
-TABLE = SINGULAR.partition(":name: conventions-table")[2].partition("\nA caution")[0]
-ROWS = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", TABLE)
-
-
 #: Pages whose examples take long.
 LONG = {"testing"}
 
