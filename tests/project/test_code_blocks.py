@@ -54,9 +54,9 @@ BEFORE = {
     ),
     "from einops": "images = wg.ones((2, 4, 4, 3))",
     "@pytest.mark.parametrize": "mylibrary = SimpleNamespace(transform=wg.exp, distance=wg.sin)",
-    "import onnxruntime": (
+    "import numpy as np\nimport onnxruntime": (
         "pytest.importorskip('onnxruntime')\n"
-        "batches, schedule = [(x.numpy(), y.numpy())], lambda: np.float32(1e-3)"
+        "batches, schedule = [(x.numpy(), y.numpy())], lambda: 1e-3"
     ),
     "import wengert as wg\nfrom wengert.testing import Argument": (
         "entropy = lambda x, axis: -wg.sum(x * wg.log(x), axis=axis)"
