@@ -43,6 +43,13 @@ SOURCES = (
 )
 #: Packages whose functions follow a standard or another library, which their notes name.
 FOLLOWING = ("wengert.ops.", "wengert.nn.functional.", "wengert.data.")
+#: Words that tell the shapes of arguments and results.
+SHAPES = re.compile(
+    r"[Ss]hape|\b(axes|axis|elements?|batch|matri(x|ces)|vectors?|dimensions?)\b|\d-d\b"
+    r"|\((\.\.\.|N|C|M)\b"
+)
+#: The text of parameters without a type, which another function has as well.
+SHARED = re.compile(r"\n    (As|Further) ")
 #: Settings of Wengert's own, which come from nowhere else.
 OWN = {"manual_seed"}
 #: Classes whose objects users are given, and do not make.
@@ -95,6 +102,8 @@ def test_docstring_is_complete(function: Any) -> None:
         ]
         bad = set(re.findall(r"``(\w+)``", found.get("Raises", "")))
         assert bad <= {*names, *CAUSES}
+        for entry in found.get("Parameters", "").split("\n"):
+            assert entry[:1] in "* " or " : " in entry or SHARED.search(found["Parameters"])
     if inspect.isclass(function):
         assert "Returns" not in found
         return
@@ -103,6 +112,9 @@ def test_docstring_is_complete(function: Any) -> None:
         assert "Returns" not in found
     else:
         assert ("Returns" in found) == (returns not in (None, "None"))
+    text_of_values = found.get("Parameters", "") + found.get("Returns", "")
+    if function.__module__.startswith(FOLLOWING) and "\nTensor" in text_of_values:
+        assert SHAPES.search(text_of_values)
     if function.__module__.startswith(FOLLOWING) and function.__name__ not in OWN:
         assert any(source in text for source in SOURCES), f"its notes name one of {SOURCES}"
 

@@ -62,7 +62,7 @@ requires_grad : bool
 Returns
 -------
 Tensor
-    A Tensor of the same values.
+    With the shape and the values of the array, or of the nested sequence.
 
 Raises
 ------

@@ -161,7 +161,8 @@ requires_grad : bool
 Returns
 -------
 Tensor
-    On the selected backend, or on that of the Tensors that it is made of.
+    Of the shape that is asked for, or 1-d for a range; on the selected backend, or on that of the
+    Tensors that it is made of.
 """,
 )
 _LIKE = standard(

@@ -358,7 +358,7 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     Returns
     -------
     Tensor
-        On the backend and the device of ``x``.
+        Of the shape of ``x``, on its backend and its device.
 
     Examples
     --------

@@ -41,7 +41,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     Parameters
     ----------
     input : Tensor
-        Floating or complex.
+        Floating or complex, of any shape.
     p : float
         Probability of zero, from 0 to 1.
     training : bool

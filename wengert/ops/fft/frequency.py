@@ -63,7 +63,7 @@ def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -
     Returns
     -------
     Tensor
-        :math:`(0, 1, \dots, \lceil n/2 \rceil - 1, -\lfloor n/2 \rfloor, \dots, -1) / (n d)`.
+        1-d, :math:`(0, 1, \dots, \lceil n/2 \rceil - 1, -\lfloor n/2 \rfloor, \dots, -1) / (n d)`.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) 
     Returns
     -------
     Tensor
-        :math:`(0, 1, \dots, \lfloor n/2 \rfloor) / (n d)`.
+        1-d, :math:`(0, 1, \dots, \lfloor n/2 \rfloor) / (n d)`.
 
     Examples
     --------
