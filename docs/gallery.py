@@ -123,7 +123,7 @@ class Example(_Gallery):
         (name,) = self.arguments
         ran = self.ran(name)
         source = f"/../examples/{name}.py"
-        lines = [docstring(name), ""]
+        lines = ["\n\n".join(paragraphs(name)), ""]
         for picture in ran.pictures:
             if picture.name != "printed.svg":
                 lines += [
@@ -135,7 +135,8 @@ class Example(_Gallery):
             lines += [f"``{command(name)}`` prints:", "", ".. code-block:: text", ""]
             lines += [f"   {line}" for line in ran.printed.splitlines()]
         lines += ["", f"The program, ``examples/{name}.py``:", ""]
-        lines += [f".. literalinclude:: {source}", "   :language: python", ""]
+        lines += [f".. literalinclude:: {source}", "   :language: python"]
+        lines += [f"   :lines: {docstring(name).end_lineno + 2}-", ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -155,17 +156,28 @@ class Gallery(_Gallery):
                 f"        :link: {name}",
                 "        :link-type: doc",
                 "",
-                f"        {docstring(name).partition(chr(10))[0]}",
+                f"        {paragraphs(name)[0]}",
                 "",
             ]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
-def docstring(name: str) -> str:
-    """What a program says of itself, with its indented blocks as code, without running it."""
-    found = ast.get_docstring(ast.parse((EXAMPLES / f"{name}.py").read_text(encoding="utf-8")))
-    assert found, f"examples/{name}.py says nothing of itself"
-    return re.sub(r"\n\n(?=    )", "\n\n::\n\n", found)
+def docstring(name: str) -> ast.Constant:
+    """What a program says of itself, without running it."""
+    first = ast.parse((EXAMPLES / f"{name}.py").read_text(encoding="utf-8")).body[0]
+    assert isinstance(first, ast.Expr)
+    assert isinstance(first.value, ast.Constant)
+    return first.value
+
+
+def paragraphs(name: str) -> list[str]:
+    """The same as reStructuredText: indented blocks are code, and so are options."""
+    return [
+        f"::\n\n{each}"
+        if each.startswith("    ")
+        else re.sub(r"(?<!\S)--[\w-]+", r"``\g<0>``", each)
+        for each in docstring(name).value.strip().split("\n\n")
+    ]
 
 
 if __name__ == "__main__":

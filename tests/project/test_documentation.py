@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from math import inf, nan
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,15 @@ def messages() -> Iterator[str]:
                     yield "".join(p.value if isinstance(p, ast.Constant) else "…" for p in parts)
                 case ast.Constant(value=str(text)) | ast.ClassDef(name=text):
                     yield text
+
+
+def test_the_inventory_of_numpy_names_what_is_there() -> None:
+    text = (ROOT / "docs" / "inventories" / "numpy.txt").read_text(encoding="utf-8")
+    links = re.findall(r"^numpy\.(\S+) function (\S+)$", text, re.MULTILINE)
+    assert len(links) == text.count("\n") - 3  # less the heading
+    for name, address in links:
+        assert callable(attrgetter(name)(np))
+        assert address.endswith(f"generated/numpy.{name}.html")
 
 
 @pytest.mark.slow
