@@ -178,3 +178,31 @@ def test_the_whole_interface_of_a_backend_is_on_its_page() -> None:
     made = {"xp", "namespace", "public", "spelled", "unknown_device"}  # by Backend itself
     members = {name for name in vars(Backend) if name[0] != "_"} | {*Backend.__annotations__}
     assert {name for name in members - made if f"``{name}" not in text} == set()
+
+
+#: Shown because there is no such function.
+ABSENT = {"wg.cat"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_names_in_text_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    unknown = set()
+    for found in re.finditer(r"(?<![\w./:-])(?:wg|wengert)((?:\.[A-Za-z_]\w*)+)", text):
+        home: Any = wg
+        path = "wengert"
+        for name in found[1][1:].split("."):
+            path = f"{path}.{name}"
+            try:
+                home = getattr(home, name)
+            except AttributeError:
+                try:
+                    home = importlib.import_module(path)
+                except ImportError:
+                    unknown.add(found[0])
+                    break
+    assert unknown <= ABSENT
