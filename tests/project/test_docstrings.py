@@ -112,7 +112,7 @@ def test_docstring_is_complete(function: Any) -> None:
         assert "Returns" not in found
     else:
         assert ("Returns" in found) == (returns not in (None, "None"))
-    text_of_values = found.get("Parameters", "") + found.get("Returns", "")
+    text_of_values = f"{found.get('Parameters')}\n{found.get('Returns')}"
     if function.__module__.startswith(FOLLOWING) and "\nTensor" in text_of_values:
         assert SHAPES.search(text_of_values)
     if function.__module__.startswith(FOLLOWING) and function.__name__ not in OWN:

@@ -301,7 +301,7 @@ def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     Parameters
     ----------
     n : int
-        How many.
+        How many: the length of the 1-d result.
     dtype : dtype, optional
         int64 by default; any real dtype that holds the numbers.
 
