@@ -1,5 +1,6 @@
 """The reference: directives that list functions, and what is added to their docstrings."""
 
+import builtins
 import inspect
 import re
 from typing import Any, ClassVar
@@ -104,9 +105,14 @@ class Functions(SphinxDirective):
         return [*lines, ""]
 
     def data(self, one: Listed) -> list[str]:
-        """The directive that documents a constant."""
-        value = repr(one.found)
-        lines = [f".. py:data:: {one.name}"]
+        """The directive that documents a constant.
+
+        One with the name of a Python type, ``bool``, is no target, or all parameters of that type
+        would link to it.
+        """
+        value, name = repr(one.found), one.name.rpartition(".")[2]
+        lines = [f".. py:data:: {name}"]
+        lines += ["   :no-index:"] * hasattr(builtins, name)
         return [*lines, *([f"   :value: {value}"] if len(value) < 40 else []), ""]
 
 
