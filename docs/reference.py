@@ -22,8 +22,12 @@ from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 SPACES = (wg.special, wg.nn.functional)
 #: Methods of layers that say no more than the class's own docstring.
 QUIET = {"forward", "extra_repr"}
-#: What classes of optimisers tell their base, and nobody else.
-INTERNAL = {"componentwise", "elementwise", "ranges"}
+#: What classes tell each other, and nobody else: optimisers, arguments of tests, samplers.
+INTERNAL = {
+    *("componentwise", "elementwise", "ranges"),
+    *("around", "arrays", "generic", "specials"),
+    *("batches", "order"),
+}
 #: How operators are written, by Python's names for them.
 SIGNS = {
     "add": "+",
