@@ -1,5 +1,6 @@
 """The reference: directives that list functions, and what is added to their docstrings."""
 
+import builtins
 import inspect
 import re
 from typing import Any, ClassVar
@@ -21,8 +22,12 @@ from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 SPACES = (wg.special, wg.nn.functional)
 #: Methods of layers that say no more than the class's own docstring.
 QUIET = {"forward", "extra_repr"}
-#: What classes of optimisers tell their base, and nobody else.
-INTERNAL = {"componentwise", "elementwise", "ranges"}
+#: What classes tell each other, and nobody else: optimisers, arguments of tests, samplers.
+INTERNAL = {
+    *("componentwise", "elementwise", "ranges"),
+    *("around", "arrays", "generic", "specials"),
+    *("batches", "order"),
+}
 #: How operators are written, by Python's names for them.
 SIGNS = {
     "add": "+",
@@ -104,9 +109,14 @@ class Functions(SphinxDirective):
         return [*lines, ""]
 
     def data(self, one: Listed) -> list[str]:
-        """The directive that documents a constant."""
-        value = repr(one.found)
-        lines = [f".. py:data:: {one.name}"]
+        """The directive that documents a constant.
+
+        One with the name of a Python type, ``bool``, is no target, or all parameters of that type
+        would link to it.
+        """
+        value, name = repr(one.found), one.name.rpartition(".")[2]
+        lines = [f".. py:data:: {name}"]
+        lines += ["   :no-index:"] * hasattr(builtins, name)
         return [*lines, *([f"   :value: {value}"] if len(value) < 40 else []), ""]
 
 

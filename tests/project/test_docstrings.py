@@ -63,7 +63,7 @@ CAUSES = {"backward", "forward", "ml_dtypes", "mpi4py", "safetensors", "source",
 
 def documented() -> Iterator[Any]:
     for name, found in public_names():
-        if inspect.isfunction(found) or inspect.isclass(found):
+        if callable(found):
             yield pytest.param(found, id=name.removeprefix("wengert."))
 
 
@@ -117,6 +117,19 @@ def test_docstring_is_complete(function: Any) -> None:
         assert SHAPES.search(text_of_values)
     if function.__module__.startswith(FOLLOWING) and function.__name__ not in OWN:
         assert any(source in text for source in SOURCES), f"its notes name one of {SOURCES}"
+
+
+def test_methods_have_docstrings() -> None:
+    """Those without are left out of the reference."""
+    bare = [
+        f"{name}.{key}"
+        for name, found in public_names()
+        if inspect.isclass(found)
+        for key, member in vars(found).items()
+        if key[0] != "_" and (inspect.isroutine(member) or isinstance(member, property))
+        if not inspect.getdoc(getattr(found, key, found))  # a name of NumPy's is an error
+    ]
+    assert bare == []
 
 
 @cache

@@ -85,7 +85,7 @@ def hvp(
     Parameters
     ----------
     function : callable
-        A function of Tensors that returns a real Tensor of no axes.
+        A function of Tensors that returns a real Tensor of one element.
 
     Returns
     -------

@@ -207,6 +207,7 @@ class GraphBreaks(Sequence[GraphBreak]):
 
     @property
     def notes(self) -> tuple[GraphBreak, ...]:
+        """What has no derivative by its nature."""
         return tuple(self._notes)
 
     def __len__(self) -> int:

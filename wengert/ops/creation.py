@@ -435,6 +435,11 @@ def arange(
         By default int64 for integers, the dtype of floating Tensors, and the default floating
         dtype otherwise.
 
+    Raises
+    ------
+    ValueError
+        If ``step`` is 0.
+
     Examples
     --------
     >>> wg.arange(5)

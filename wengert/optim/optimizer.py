@@ -23,8 +23,7 @@ from wengert.tape.grad_mode import enable_grad
 from wengert.tape.parameters import Refusing
 from wengert.tape.tensor import Tensor, untracked
 
-#: What the docstrings of optimisers have in common.
-OPTIMIZER: Final = Family(r"""
+_OPTIMIZER: Final = r"""
 Parameters
 ----------
 params : iterable of Tensor or of dict
@@ -50,11 +49,10 @@ Raises
 ------
 ValueError
     For a hyper-parameter outside its range.
-
-Notes
------
-PyTorch: ``torch.optim.$name``.
-""")
+"""
+#: What the docstrings of optimisers have in common: of PyTorch's, and of one that it lacks.
+OPTIMIZER: Final = Family(f"{_OPTIMIZER}\nNotes\n-----\nPyTorch: ``torch.optim.$name``.\n")
+OPTIMIZER_OF_OURS: Final = Family(_OPTIMIZER)
 
 
 class Range(NamedTuple):

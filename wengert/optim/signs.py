@@ -5,7 +5,7 @@ from typing import Any
 
 from wengert.optim.adapters import Rule, State
 from wengert.optim.kernels import slope
-from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, given
+from wengert.optim.optimizer import OPTIMIZER, OPTIMIZER_OF_OURS, RANGES, Group, Optimizer, given
 from wengert.tape.parameters import takes
 
 
@@ -98,7 +98,7 @@ class Rprop(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
+@takes(constant="params", family=OPTIMIZER_OF_OURS)
 class Lion(Optimizer):
     r"""Lion: steps of one size, along the sign of a momentum.
 

@@ -43,7 +43,7 @@ Parameters
 input : Tensor
     Floating or complex.
 dim : int
-    Dimension whose elements, or exponentials, sum to 1.
+    Dimension whose elements, or exponentials, sum to 1. It has to be given.
 dtype : dtype, optional
     Taken before the operation.
 

@@ -122,6 +122,11 @@ def cosine_embedding_loss(
     margin : float or Tensor
         :math:`m`, below which the cosine of others costs nothing.
 
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``target`` for ``"none"``.
+
     Raises
     ------
     ValueError
@@ -293,6 +298,11 @@ def margin_ranking_loss(
     margin : float or Tensor
         :math:`m`, by how much.
 
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``input1`` for ``"none"``.
+
     Examples
     --------
     >>> x1, x2, target = wg.asarray([2.0, 1.0]), wg.asarray([1.0, 3.0]), wg.asarray([1.0, 1.0])
@@ -413,6 +423,11 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     target : Tensor
         Indices of the classes :math:`Y`, of the same shape and integer: those before the first -1.
 
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``input`` without C for ``"none"``.
+
     Raises
     ------
     ValueError, IndexError
@@ -467,6 +482,11 @@ def multilabel_soft_margin_loss(
         Logits :math:`x` of shape (..., C), real floating.
     target : Tensor
         0 or 1 for each class, of the same shape. The mean is taken over C.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of ``input`` without C for ``"none"``.
 
     Examples
     --------

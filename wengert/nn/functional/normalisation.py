@@ -398,7 +398,7 @@ def instance_norm(
     return out
 
 
-@takes("input", p="a number", eps="a number", family=_OF_LAST)
+@takes("input", p="a number", eps="a number")
 def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
     r"""Divide by the norm along an axis, :math:`x / \max(\|x\|_p, \epsilon)`.
 
@@ -412,6 +412,20 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
         The axis, or several that are taken as one.
     eps : float
         The smallest divisor :math:`\epsilon`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of ``input``.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of bounds (also an IndexError).
+
+    Notes
+    -----
+    PyTorch: ``torch.nn.functional.normalize``.
 
     Examples
     --------

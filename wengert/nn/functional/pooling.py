@@ -52,7 +52,7 @@ input : Tensor
 Returns
 -------
 Tensor$pair
-    Of shape (N, C, places)$indices.
+    Of shape (N, C, $places)$indices.
 
 Raises
 ------
@@ -71,7 +71,7 @@ _MAXIMUM = _POOLING(
     dtypes="Real",
     padding="less than any other",
     pair=" or tuple of Tensor",
-    indices=". With ``return_indices`` a pair, with int64 indices into a channel",
+    indices=".\n    With ``return_indices`` a pair, with int64 indices into a channel",
 )
 
 
@@ -263,7 +263,7 @@ def _chosen(x: Tensor, counts: Sizes, options: Options, batched: bool) -> tuple[
 # -- the functions --------------------------------------------------------------------------------
 
 
-@takes("input", family=_MEAN(axes="L"))
+@takes("input", family=_MEAN(axes="L", places="places"))
 def avg_pool1d(
     input: Any,
     kernel_size: _Size,
@@ -287,7 +287,7 @@ def avg_pool1d(
     )
 
 
-@takes("input", family=_MEAN(axes="H, W"))
+@takes("input", family=_MEAN(axes="H, W", places="rows, columns"))
 def avg_pool2d(
     input: Any,
     kernel_size: _Size,
@@ -312,7 +312,7 @@ def avg_pool2d(
     )
 
 
-@takes("input", family=_MAXIMUM(axes="L"))
+@takes("input", family=_MAXIMUM(axes="L", places="places"))
 def max_pool1d(
     input: Any,
     kernel_size: _Size,
@@ -338,7 +338,7 @@ def max_pool1d(
     return found if return_indices else found[0]
 
 
-@takes("input", family=_MAXIMUM(axes="H, W"))
+@takes("input", family=_MAXIMUM(axes="H, W", places="rows, columns"))
 def max_pool2d(
     input: Any,
     kernel_size: _Size,
@@ -363,7 +363,7 @@ def max_pool2d(
     return found if return_indices else found[0]
 
 
-@takes("input", family=_MEAN(axes="L"))
+@takes("input", family=_MEAN(axes="L", places="places"))
 def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     """Means of as many windows of a signal as are asked for.
 
@@ -377,7 +377,7 @@ def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     return _adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@takes("input", family=_MEAN(axes="H, W"))
+@takes("input", family=_MEAN(axes="H, W", places="rows, columns"))
 def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] | None) -> Tensor:
     """Means of as many windows of an image as are asked for.
 
@@ -391,7 +391,7 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
     return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@takes("input", family=_MAXIMUM(axes="L"))
+@takes("input", family=_MAXIMUM(axes="L", places="places"))
 def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = False) -> Any:
     """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
 
@@ -406,7 +406,7 @@ def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = F
     return found if return_indices else found[0]
 
 
-@takes("input", family=_MAXIMUM(axes="H, W"))
+@takes("input", family=_MAXIMUM(axes="H, W", places="rows, columns"))
 def adaptive_max_pool2d(
     input: Any, output_size: _Size | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Any:

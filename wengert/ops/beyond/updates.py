@@ -295,6 +295,7 @@ def at(x: Any, key: Any = _NOWHERE, /) -> At:
         From the methods, if an index is out of bounds or of a wrong kind.
     TypeError
         From the methods, if the value is of a higher kind than ``x`` (floating for integers).
+        Setting cuts it to an integer instead, as ``x[key] = value`` does.
     ValueError
         From the methods, if the value does not broadcast, or no key was given, or two.
 

@@ -29,8 +29,8 @@ def rfft(
     r"""Discrete Fourier transform of real numbers: the first half of the spectrum.
 
     It is :math:`y_0, \dots, y_{\lfloor n/2 \rfloor}` of `fft`. Its adjoint is the real part of the
-    inverse transform of the cotangent, filled with zeros: `irfft` after the numbers that stand for
-    two are halved.
+    inverse transform, without its factor, of the cotangent filled with zeros: ``n`` times `irfft`,
+    after the numbers that stand for two are halved.
 
     Examples
     --------
@@ -52,7 +52,8 @@ def irfft(
     """Inverse of `rfft`: real numbers from the first half of their spectrum.
 
     Imaginary parts that a real number's spectrum has not, at 0 and in the middle of an even length,
-    are ignored. Its adjoint is `rfft`, in which the numbers that stand for two count twice.
+    are ignored. Its adjoint is `rfft` with the factor :math:`1/n`, in which
+    the numbers that stand for two count twice.
 
     Parameters
     ----------
