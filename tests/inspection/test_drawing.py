@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.scripts import load
 from wengert.inspection.drawing import SIGNS, draw, to_dot
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
@@ -450,16 +451,9 @@ def test_graphviz_reads_it(tmp_path: Path) -> None:
     assert "1: Tanh" in done.stdout
 
 
-def load(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"examples_{name}", ROOT / f"examples/{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_example_and_the_pictures_of_the_documentation(tmp_path: Path, capsys: Any) -> None:
     pytest.importorskip("graphviz")
-    example = load("drawn_graph")
+    example = load("examples", "drawn_graph")
     with wg.use_backend("numpy"):
         files = example.main(["--output", str(tmp_path)])
         texts = {

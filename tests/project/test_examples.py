@@ -1,6 +1,5 @@
 """The examples run, and do what they say."""
 
-import importlib.util
 import math
 import os
 import subprocess
@@ -16,23 +15,16 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.scripts import load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"examples_{name}", EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
 def digits() -> ModuleType:
     for library in ("sklearn", "tqdm", "matplotlib", "safetensors"):
         pytest.importorskip(library)
-    return load("digits")
+    return load("examples", "digits")
 
 
 @pytest.mark.slow
@@ -48,7 +40,7 @@ def test_digits_learns(digits: ModuleType, tmp_path: Path, capsys: Any) -> None:
 def test_onnxruntime_alone_learns_as_eager_code_does(tmp_path: Path) -> None:
     for library in ("sklearn", "ndonnx", "onnxruntime"):
         pytest.importorskip(library)
-    in_onnxruntime, eager = load("onnx_training").main(["--output", str(tmp_path)])
+    in_onnxruntime, eager = load("examples", "onnx_training").main(["--output", str(tmp_path)])
     assert in_onnxruntime >= 0.97 and abs(in_onnxruntime - eager) < 0.01
 
 
@@ -127,7 +119,7 @@ def test_digits_refuses_nonsense(digits: ModuleType, arguments: list[str], capsy
 
 
 def test_computation_graph(capsys: Any) -> None:
-    load("computation_graph").main()
+    load("examples", "computation_graph").main()
     out = capsys.readouterr().out
     assert "The grad_fn of a, which nobody computed: None" in out
     assert out.count("AccumulateGrad") == 6  # a twice, w1, w2, w3 and w4
@@ -139,7 +131,7 @@ def test_computation_graph(capsys: Any) -> None:
 @pytest.mark.slow
 def test_property_test_finds_the_wrong_derivative(capsys: Any) -> None:
     pytest.importorskip("hypothesis")
-    load("property_test").main()
+    load("examples", "property_test").main()
     first, second, wrong = capsys.readouterr().out.splitlines()[:3]
     assert first == "first derivative: right"
     assert second == "second derivative: right"
@@ -162,7 +154,7 @@ def test_curve_fitting_finds_what_is_certified(
 ) -> None:
     for library in ("scipy", "matplotlib"):
         pytest.importorskip(library)
-    fits = load("curve_fitting").main(["--output", str(tmp_path), *options])
+    fits = load("examples", "curve_fitting").main(["--output", str(tmp_path), *options])
     for fit in fits:
         assert fit.digits > 6
         np.testing.assert_allclose(fit.deviations, fit.problem.deviations, rtol=1e-4)
@@ -179,7 +171,9 @@ def test_inverse_problem_finds_the_conductivity(
 ) -> None:
     for library in ("scipy", "matplotlib"):
         pytest.importorskip(library)
-    measured, estimate = load("inverse_problem").main(["--output", str(tmp_path), *options])
+    measured, estimate = load("examples", "inverse_problem").main(
+        ["--output", str(tmp_path), *options]
+    )
     assert 0.9 < estimate.misfit < 1.1  # as the noise, and no better
     error = np.log(estimate.conductivity / measured.conductivity)
     assert np.sqrt(np.mean(error**2)) < 0.1
@@ -195,7 +189,7 @@ TRAINING = ["tabular", "convolution", "transformer", "uncertainty", "autoencoder
 def loaded(name: str) -> ModuleType:
     for library in ("sklearn", "tqdm", "matplotlib", "safetensors"):
         pytest.importorskip(library)
-    return load(name)
+    return load("examples", name)
 
 
 def on_few(name: str, patch: pytest.MonkeyPatch) -> tuple[Callable[..., Any], list[str]]:

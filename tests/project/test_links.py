@@ -1,22 +1,15 @@
 """Links within the project lead somewhere, and those to elsewhere can be listed."""
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.scripts import load
 
 ROOT = Path(__file__).parents[2]
 
 
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tools_links", ROOT / "tools" / "links.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-LINKS = load()
+LINKS = load("tools", "links")
 TEXTS = [page for page in LINKS.pages() if page.suffix != ".py"]
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from wengert import ops
 from wengert.nn import functional as F
-from wengert.nn.define import Stored, stores
+from wengert.nn.define import Single, stores
 from wengert.nn.init import constant_
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
@@ -14,13 +14,8 @@ from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 
-class _Activation(Stored):
-    def forward(self, input: Any) -> Tensor:
-        raise NotImplementedError
-
-
 @stores(F.relu)
-class ReLU(_Activation):
+class ReLU(Single):
     """Examples
     --------
     >>> wg.nn.ReLU()(wg.asarray([-1.0, 2.0]))
@@ -31,7 +26,7 @@ class ReLU(_Activation):
 
 
 @stores(F.leaky_relu)
-class LeakyReLU(_Activation):
+class LeakyReLU(Single):
     """Examples
     --------
     >>> wg.nn.LeakyReLU(0.1)(wg.asarray([-1.0, 2.0]))
@@ -42,7 +37,7 @@ class LeakyReLU(_Activation):
 
 
 @stores(F.elu)
-class ELU(_Activation):
+class ELU(Single):
     """Examples
     --------
     >>> wg.nn.ELU()(wg.asarray([-1.0, 2.0]))
@@ -53,7 +48,7 @@ class ELU(_Activation):
 
 
 @stores(F.gelu)
-class GELU(_Activation):
+class GELU(Single):
     """Examples
     --------
     >>> wg.nn.GELU()(wg.asarray([-1.0, 2.0]))
@@ -64,7 +59,7 @@ class GELU(_Activation):
 
 
 @stores(F.silu)
-class SiLU(_Activation):
+class SiLU(Single):
     """Examples
     --------
     >>> wg.nn.SiLU()(wg.asarray([-1.0, 2.0]))
@@ -75,7 +70,7 @@ class SiLU(_Activation):
 
 
 @stores(F.sigmoid)
-class Sigmoid(_Activation):
+class Sigmoid(Single):
     """Examples
     --------
     >>> wg.nn.Sigmoid()(wg.asarray([-1.0, 0.0, 2.0]))
@@ -84,7 +79,7 @@ class Sigmoid(_Activation):
 
 
 @stores(F.logsigmoid)
-class LogSigmoid(_Activation):
+class LogSigmoid(Single):
     """Examples
     --------
     >>> wg.nn.LogSigmoid()(wg.asarray([-1.0, 2.0]))
@@ -93,7 +88,7 @@ class LogSigmoid(_Activation):
 
 
 @stores(F.tanh)
-class Tanh(_Activation):
+class Tanh(Single):
     """Examples
     --------
     >>> wg.nn.Tanh()(wg.asarray([-1.0, 2.0]))
@@ -102,7 +97,7 @@ class Tanh(_Activation):
 
 
 @stores(F.softplus)
-class Softplus(_Activation):
+class Softplus(Single):
     """Examples
     --------
     >>> wg.nn.Softplus(beta=2.0)(wg.asarray([-1.0, 0.0, 2.0]))
@@ -113,7 +108,7 @@ class Softplus(_Activation):
 
 
 @stores(F.softmax)
-class Softmax(_Activation):
+class Softmax(Single):
     """Examples
     --------
     >>> wg.nn.Softmax(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
@@ -124,7 +119,7 @@ class Softmax(_Activation):
 
 
 @stores(F.log_softmax)
-class LogSoftmax(_Activation):
+class LogSoftmax(Single):
     """Examples
     --------
     >>> wg.nn.LogSoftmax(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
@@ -135,7 +130,7 @@ class LogSoftmax(_Activation):
 
 
 @stores(F.relu6)
-class ReLU6(_Activation):
+class ReLU6(Single):
     """Examples
     --------
     >>> wg.nn.ReLU6()(wg.asarray([-1.0, 2.0, 8.0]))
@@ -146,7 +141,7 @@ class ReLU6(_Activation):
 
 
 @stores(F.selu)
-class SELU(_Activation):
+class SELU(Single):
     """Examples
     --------
     >>> wg.nn.SELU()(wg.asarray([-1.0, 2.0]))
@@ -157,7 +152,7 @@ class SELU(_Activation):
 
 
 @stores(F.celu)
-class CELU(_Activation):
+class CELU(Single):
     """Examples
     --------
     >>> wg.nn.CELU(alpha=2.0)(wg.asarray([-1.0, 2.0]))
@@ -168,7 +163,7 @@ class CELU(_Activation):
 
 
 @stores(F.mish)
-class Mish(_Activation):
+class Mish(Single):
     """Examples
     --------
     >>> wg.nn.Mish()(wg.asarray([-1.0, 2.0]))
@@ -179,7 +174,7 @@ class Mish(_Activation):
 
 
 @stores(F.hardswish, shown="")
-class Hardswish(_Activation):
+class Hardswish(Single):
     """Examples
     --------
     >>> wg.nn.Hardswish()(wg.asarray([-1.5, 4.0]))
@@ -190,7 +185,7 @@ class Hardswish(_Activation):
 
 
 @stores(F.hardsigmoid, shown="")
-class Hardsigmoid(_Activation):
+class Hardsigmoid(Single):
     """Examples
     --------
     >>> wg.nn.Hardsigmoid()(wg.asarray([-1.5, 4.0]))
@@ -201,7 +196,7 @@ class Hardsigmoid(_Activation):
 
 
 @stores(F.hardtanh)
-class Hardtanh(_Activation):
+class Hardtanh(Single):
     """Examples
     --------
     >>> wg.nn.Hardtanh(0.0, 2.0)(wg.asarray([-1.0, 1.5, 4.0]))
@@ -214,7 +209,7 @@ class Hardtanh(_Activation):
 
 
 @stores(F.threshold)
-class Threshold(_Activation):
+class Threshold(Single):
     """Examples
     --------
     >>> wg.nn.Threshold(0.1, 20.0)(wg.asarray([0.0, 0.5]))
@@ -225,7 +220,7 @@ class Threshold(_Activation):
 
 
 @stores(F.glu)
-class GLU(_Activation):
+class GLU(Single):
     """Examples
     --------
     >>> wg.nn.GLU()(wg.ones((3, 8))).shape
@@ -236,7 +231,7 @@ class GLU(_Activation):
 
 
 @stores(F.softsign)
-class Softsign(_Activation):
+class Softsign(Single):
     """Examples
     --------
     >>> wg.nn.Softsign()(wg.asarray([-1.0, 3.0]))
@@ -245,7 +240,7 @@ class Softsign(_Activation):
 
 
 @stores(F.tanhshrink)
-class Tanhshrink(_Activation):
+class Tanhshrink(Single):
     """Examples
     --------
     >>> wg.nn.Tanhshrink()(wg.asarray([-1.0, 2.0]))
@@ -253,7 +248,7 @@ class Tanhshrink(_Activation):
     """
 
 
-class _Shrink(_Activation):
+class _Shrink(Single):
     lambd: float
 
     def extra_repr(self) -> str:
@@ -283,7 +278,7 @@ class Hardshrink(_Shrink):
 
 
 @stores(F.softmin)
-class Softmin(_Activation):
+class Softmin(Single):
     """Examples
     --------
     >>> wg.nn.Softmin(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
@@ -366,7 +361,7 @@ class PReLU(Module):
 
 
 @stores(F.rrelu)
-class RReLU(_Activation):
+class RReLU(Single):
     """Examples
     --------
     >>> wg.nn.RReLU().eval()(wg.asarray([-1.0, 2.0]))  # the mean of the slopes

@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 from wengert import ops
 from wengert.nn import functional as F
 from wengert.nn import init
-from wengert.nn.define import Stored, stores
+from wengert.nn.define import Single, stores
 from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.module import Module
@@ -274,13 +274,8 @@ class ConvTranspose2d(_Transposed):
     _count = 2
 
 
-class _Windows(Stored):
-    def forward(self, input: Any) -> Tensor:
-        raise NotImplementedError
-
-
 @stores(F.unfold)
-class Unfold(_Windows):
+class Unfold(Single):
     """Examples
     --------
     >>> wg.nn.Unfold(3)(wg.ones((1, 3, 8, 8))).shape
@@ -297,7 +292,7 @@ class Unfold(_Windows):
 
 
 @stores(F.fold)
-class Fold(_Windows):
+class Fold(Single):
     """Examples
     --------
     >>> wg.nn.Fold((3, 3), 2)(wg.ones((1, 4, 4)))

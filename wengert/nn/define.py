@@ -43,6 +43,13 @@ class Stored(Module):
         return ", ".join(f"{name}={value!r}" for name, value in given.items())
 
 
+class Single(Stored):
+    """One of a single input."""
+
+    def forward(self, input: Any) -> Tensor:
+        raise NotImplementedError
+
+
 def stores(
     function: Callable[..., Any], *, shown: str | None = None
 ) -> Callable[[type[M]], type[M]]:

@@ -1,18 +1,12 @@
 """Dropout as layers; each is the function of its name, which has the formula."""
 
-from typing import Any
-
 from wengert.nn import functional as F
-from wengert.nn.define import Stored, stores
-from wengert.tape.tensor import Tensor
+from wengert.nn.define import Single, stores
 
 
-class _Dropout(Stored):
+class _Dropout(Single):
     p: float
     inplace: bool
-
-    def forward(self, input: Any) -> Tensor:
-        raise NotImplementedError
 
     def _check(self) -> None:
         if not 0.0 <= self.p <= 1.0:

@@ -3,9 +3,8 @@
 from typing import Any
 
 from wengert.nn import functional as F
-from wengert.nn.define import Stored, stores
+from wengert.nn.define import Single, Stored, stores
 from wengert.nn.functional.spatial import sizes
-from wengert.tape.tensor import Tensor
 
 _Size = int | tuple[int, ...]
 _Adaptive = Any
@@ -13,11 +12,6 @@ _Adaptive = Any
 
 class _Maximum(Stored):
     def forward(self, input: Any) -> Any:
-        raise NotImplementedError
-
-
-class _Mean(Stored):
-    def forward(self, input: Any) -> Tensor:
         raise NotImplementedError
 
 
@@ -71,7 +65,7 @@ class MaxPool2d(_MaxPool):
 
 
 @stores(F.avg_pool1d, shown=_WINDOW)
-class AvgPool1d(_Mean):
+class AvgPool1d(Single):
     """Examples
     --------
     >>> wg.nn.AvgPool1d(3, stride=2)(wg.ones((2, 3, 11))).shape
@@ -96,7 +90,7 @@ class AvgPool1d(_Mean):
 
 
 @stores(F.avg_pool2d, shown=_WINDOW)
-class AvgPool2d(_Mean):
+class AvgPool2d(Single):
     """Examples
     --------
     >>> wg.nn.AvgPool2d(2)(wg.ones((2, 3, 8, 8))).shape
@@ -119,7 +113,7 @@ class AvgPool2d(_Mean):
 
 
 @stores(F.adaptive_avg_pool1d)
-class AdaptiveAvgPool1d(_Mean):
+class AdaptiveAvgPool1d(Single):
     """Examples
     --------
     >>> wg.nn.AdaptiveAvgPool1d(4)(wg.ones((2, 3, 10))).shape
@@ -130,7 +124,7 @@ class AdaptiveAvgPool1d(_Mean):
 
 
 @stores(F.adaptive_avg_pool2d)
-class AdaptiveAvgPool2d(_Mean):
+class AdaptiveAvgPool2d(Single):
     """Examples
     --------
     >>> wg.nn.AdaptiveAvgPool2d((1, 1))(wg.ones((2, 3, 7, 5))).shape

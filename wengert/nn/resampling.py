@@ -3,7 +3,7 @@
 from typing import Any
 
 from wengert.nn import functional as F
-from wengert.nn.define import Stored, stores
+from wengert.nn.define import Single, stores
 from wengert.nn.functional.resampling import Interpolation
 from wengert.nn.module import Module
 from wengert.tape.families import Family
@@ -95,13 +95,8 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
-class _Shuffle(Stored):
-    def forward(self, input: Any) -> Tensor:
-        raise NotImplementedError
-
-
 @stores(F.pixel_shuffle)
-class PixelShuffle(_Shuffle):
+class PixelShuffle(Single):
     """Examples
     --------
     >>> wg.nn.PixelShuffle(2)(wg.ones((1, 8, 4, 4))).shape
@@ -112,7 +107,7 @@ class PixelShuffle(_Shuffle):
 
 
 @stores(F.pixel_unshuffle)
-class PixelUnshuffle(_Shuffle):
+class PixelUnshuffle(Single):
     """Examples
     --------
     >>> wg.nn.PixelUnshuffle(2)(wg.ones((1, 2, 8, 8))).shape

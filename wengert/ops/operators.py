@@ -222,14 +222,22 @@ def _zero(self: Tensor) -> Tensor:
     return _fill(self, 0)
 
 
+def _scaled(other: Any, alpha: Any) -> Any:
+    """A product, also of two numbers, of which `multiply` takes none."""
+    if alpha == 1:
+        return other
+    arrays = hasattr(other, "shape") or hasattr(alpha, "shape")
+    return multiply(other, alpha) if arrays else other * alpha
+
+
 def _add(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
     """Add ``alpha * other`` in place."""
-    return _IADD(self, other if alpha == 1 else other * alpha)
+    return _IADD(self, _scaled(other, alpha))
 
 
 def _sub(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
     """Subtract ``alpha * other`` in place."""
-    return _ISUB(self, other if alpha == 1 else other * alpha)
+    return _ISUB(self, _scaled(other, alpha))
 
 
 def _copy(self: Tensor, source: Any, /) -> Tensor:
