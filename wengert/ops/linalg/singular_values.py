@@ -148,9 +148,14 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     Singular vectors are unique only up to a common sign (phase) of each pair, and up to a rotation
     where singular values are equal. Derivatives make sense for functions of them that do not depend
     on that choice. Where only ``S`` is used, they are finite whatever the singular values are. The
-    cotangent is :math:`U (\operatorname{skew}(U^H \bar U)/E\, S + S \operatorname{skew}(V^H \bar
-    V)/E + \operatorname{diag}(\bar S)) V^H + (I - U U^H) \bar U S^{-1} V^H + U S^{-1} \bar V^H (I -
-    V V^H)` with :math:`E_{ij} = S_j^2 - S_i^2`.
+    cotangent is
+
+    .. math::
+        & U (\operatorname{skew}(U^H \bar U)/E\, S + S \operatorname{skew}(V^H \bar V)/E
+        + \operatorname{diag}(\bar S)) V^H \\
+        & + (I - U U^H) \bar U S^{-1} V^H + U S^{-1} \bar V^H (I - V V^H)
+
+    with :math:`E_{ij} = S_j^2 - S_i^2` and :math:`\operatorname{skew}(A) = A - A^H`.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def eigh(x: Any, /) -> EighResult:
     Derivatives make sense for functions of them that do not depend on that choice. Where only the
     eigenvalues are used, they are finite whatever the eigenvalues are. The cotangent is
     :math:`V (\operatorname{diag}(\bar\lambda) + \operatorname{skew}(V^H \bar V) / 2 E) V^H` with
-    :math:`E_{ij} = \lambda_j - \lambda_i`.
+    :math:`E_{ij} = \lambda_j - \lambda_i` and :math:`\operatorname{skew}(A) = A - A^H`.
 
     Returns
     -------
