@@ -82,8 +82,10 @@ def gloo(ranks: int, *arguments: Any, limit: float = 60, path: Path = PROGRAMS) 
             if all(each.poll() == 0 for each in started) or time.monotonic() > begin + limit:
                 break
             time.sleep(0.05)
-        else:  # as torchrun does where one has failed
-            time.sleep(2)
+        else:  # as torchrun does where one has failed, and later, for a busy machine
+            end = time.monotonic() + 5
+            while None in [each.poll() for each in started] and time.monotonic() < end:
+                time.sleep(0.05)
     finally:
         for each in started:
             each.kill()

@@ -1,5 +1,7 @@
 """Collectives and training on processes of torch.distributed's."""
 
+import re
+
 import pytest
 
 from tests.distributed.launching import gloo
@@ -20,13 +22,14 @@ def test_derivatives() -> None:
     assert ended.out.count("derivatives") == 2
 
 
-#: What each failure says, within the two seconds in which `gloo` then ends all.
+#: What each failure says, within the seconds after which `gloo` then ends all.
 FAILURES = {
     "raises": ["rank 1 of 2 ends all", "ArithmeticError: of the second rank"],
-    "batch_fewer": ["rank 0 in all_reduce(x: float64", "rank 1 in the end of the program"],
-    "hangs": ["collective 2, all_reduce(x: float32 of shape (2,)", "rank 1 did not come"],
-    "killed": ["on rank 0: rank 1 has ended without an error", "on rank 2: rank 1 has ended"],
-    "killed_first": ["on rank 1: rank 0 has ended without an error", "on rank 2: rank 0"],
+    "batch_fewer": [r"rank 0 in all_reduce\(x: float64", "rank 1 in the end of the program"],
+    "hangs": [re.escape("collective 2, all_reduce(x: float32 of shape (2,)"), "rank 1 did not come"],
+    # Of several that are gone it is not known who was the first, where rank 0 is one of them.
+    "killed": ["on rank 0: rank 1 ended without an error", "on rank 2: (rank|ranks 0,) 1 ended"],
+    "killed_first": ["on rank 1: ranks? 0", "on rank 2: ranks? 0", "unless it was killed"],
 }
 
 
@@ -35,4 +38,4 @@ def test_failures(program: str) -> None:
     ended = gloo(3 if "killed" in program else 2, program)
     assert ended.code != 0
     for text in FAILURES[program]:
-        assert text in ended.err, ended.err[-3000:]
+        assert re.search(text, ended.err), ended.err[-3000:]

@@ -68,14 +68,14 @@ class _Gloo(Connected):
             time.sleep(SOON)
         try:
             told = [rank for rank in gone if self._check(f"ended/{rank}")]
-        except RuntimeError:  # the store ends with the process that keeps it
-            gone, told = [0], []
-        silent = [rank for rank in gone if rank not in told]
-        if silent:
-            who = f"{ranks_of(silent)} has ended without an error of its own: it was killed"
+        except RuntimeError:  # the store has ended with rank 0, and what they told is not known
+            told, why = gone, "the output of each says why, unless it was killed"
         else:
-            who = ranks_of(told) if told else "another process"
-            who += " has ended. Its own output says why"
+            why = "the output of each says why"
+        if silent := [rank for rank in gone if rank not in told]:
+            who = f"{ranks_of(silent)} ended without an error: each was killed"
+        else:
+            who = f"{ranks_of(told) if told else 'another process'} ended: {why}"
         return ExchangeError(
             f"collective {self.number}, {self._what}, on rank {self.rank}: {who} "
             f"({str(error).splitlines()[0]})"
@@ -114,6 +114,10 @@ class _Gloo(Connected):
                 self._store.set(f"ended/{self.rank}", "1")
         sys.stdout.flush()
         sys.stderr.flush()
+        end = time.monotonic() + 2 * GRACE
+        # The others read in the store, which ends with rank 0, who has ended.
+        while self.rank == 0 and len(self._gone()) < self.size - 1 and time.monotonic() < end:
+            time.sleep(SOON)
         os._exit(1)  # the group's threads would wait for the others
 
 
