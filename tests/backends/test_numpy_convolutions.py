@@ -158,7 +158,7 @@ def test_no_examples(case: str) -> None:
         assert not found.any()
 
 
-@pytest.mark.whole
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
 @pytest.mark.parametrize("case", OPTIONS)

@@ -149,7 +149,7 @@ def of_layers() -> set[str]:
     return {name.removesuffix(end) for name in names for end in ("", "loss", "1d")}
 
 
-@pytest.mark.whole
+@pytest.mark.slow  # reads the text of all tests
 @pytest.mark.parametrize(("space", "name"), NAMES)
 def test_a_public_name_is_compared_with_pytorch(space: ModuleType, name: str) -> None:
     found = name in everything() or any(fnmatch(name, pattern) for pattern in patterns())
