@@ -41,9 +41,9 @@ def examples(count: float) -> int:
 def check_examples(
     count: float, check: Callable[..., None], *strategies: st.SearchStrategy[Any]
 ) -> None:
-    """Run a check on the profile's share of so many examples; quick ones differ by test."""
+    """Run a check on the profile's share of so many examples, which differ by test."""
     test = settings(max_examples=examples(count))(given(*strategies)(check))
-    if settings.get_current_profile_name() == "quick":
+    if settings.get_current_profile_name() != "wide":
         test = seed(crc32(os.environ["PYTEST_CURRENT_TEST"].encode()))(test)
     test()
 

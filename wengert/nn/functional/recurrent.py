@@ -58,6 +58,11 @@ def _times(xp: Any, x: Any, weight: Any) -> Any:
     return xp.matmul(x, xp.matrix_transpose(weight))
 
 
+def _times_all(xp: Any, x: Any, weight: Any) -> Any:
+    """``x @ weight.T`` of all steps, by one product."""
+    return xp.tensordot(x, weight, axes=((2,), (1,)))
+
+
 def _by_weight(xp: Any, g: Any, x: Any) -> Any:
     """The cotangent of a weight from those of its products, at all steps."""
     g, x = (xp.reshape(a, (-1, a.shape[-1])) for a in (g, x))
@@ -176,14 +181,14 @@ def _lstm_by_projection(xp: Any, g: Any, c: Any, out: Any) -> Any:
 def _lstm_of_weight(
     xp: Any, t: Any, weight: Any, h: Any, c: Any, projection: Any, out: Any
 ) -> tuple[Any, ...]:
-    z = _times(xp, _before(xp, h, out[0]), t)
+    z = _times_all(xp, _before(xp, h, out[0]), t)
     return _lstm_tangents(xp, weight, c, projection, out, z=z)
 
 
 def _lstm_of_projection(
     xp: Any, t: Any, weight: Any, c: Any, projection: Any, out: Any
 ) -> tuple[Any, ...]:
-    of_out = _times(xp, _lstm_slopes(xp, c, *out[1:])[4], t)
+    of_out = _times_all(xp, _lstm_slopes(xp, c, *out[1:])[4], t)
     return _lstm_tangents(xp, weight, c, projection, out, of_out=of_out)
 
 
@@ -324,7 +329,7 @@ def _gru_tangents(
 
 
 def _gru_of_weight(xp: Any, t: Any, weight: Any, h: Any, out: Any) -> tuple[Any, ...]:
-    of_own = _times(xp, _before(xp, h, out[0]), t)
+    of_own = _times_all(xp, _before(xp, h, out[0]), t)
     return _gru_tangents(xp, weight, h, out, of_own=of_own)
 
 
