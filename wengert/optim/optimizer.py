@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
+from weakref import WeakSet
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.interpreters.differentiable import differentiable
@@ -97,6 +98,10 @@ SCHEDULED: Final = frozenset(
     ["initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum", "max_momentum", "master_weights"]
     + ["name"]
 )
+
+#: Optimisers whose steps have found no gradient. An attribute would be a change that compiled
+#: steps do not make.
+IDLE: Final[WeakSet["Optimizer"]] = WeakSet()
 
 
 def given(names: Mapping[str, Any]) -> dict[str, Any]:
@@ -344,6 +349,8 @@ class Optimizer(Refusing):
                 if type(array) is not kind:
                     _check_backends(param, state)
                 param._array = array
+        if not states:
+            IDLE.add(self)
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
