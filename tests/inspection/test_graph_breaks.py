@@ -66,6 +66,7 @@ def to_numpy_array(x: Tensor) -> None:
     np.zeros(3)[0] = x
 
 
+PERCENT = "%.3f"
 FROM_DLPACK = "from_dlpack in wg.from_dlpack"
 
 # One line each, which the report has to name.
@@ -117,7 +118,7 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "divmod": (lambda: divmod(leaf(1.0), 2), "zero", "floor_divide"),
     "divmod from the right": (lambda: divmod(2, leaf(1.0)), "zero", "floor_divide"),
     "in": (lambda: 1.0 in leaf(1.0), "branch", "bool"),
-    "percent": (lambda: "%.3f" % number(), "number", "float"),
+    "percent": (lambda: PERCENT % number(), "number", "float"),
     "wg.from_dlpack": (lambda: swallow(wg.from_dlpack, leaf(1.0)), "array", FROM_DLPACK),
     "iteration": (lambda: [float(one) for one in leaf(1.0)], "number", "float"),
     "nextafter": (lambda: wg.nextafter(leaf(1.0), leaf(2.0)), "undefined", "nextafter"),

@@ -35,7 +35,9 @@ WAYS = {
 #: Primitives whose derivative is zero for real numbers alone, so that their rules do not say it.
 ZERO_IF_REAL = frozenset({"sign"})
 #: The functions that run first where an operation is called by its name or by its operator.
-DIRECTLY = frozenset({"_divmod", "_rdivmod", "_to", "as_tensor", "asarray", "bind", "call", "method"})
+DIRECTLY = frozenset(
+    {"_divmod", "_rdivmod", "_to", "as_tensor", "asarray", "bind", "call", "method"}
+)
 _STATED: dict[Any, str] = {ZERO: "zero", UNDEFINED: "undefined", NOT_IMPLEMENTED: "not implemented"}
 
 
