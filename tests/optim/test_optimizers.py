@@ -353,7 +353,7 @@ def test_state_on_another_backend_is_an_error() -> None:
     module = nn.Module()
     module.p = p
     module.to("array_api_strict")
-    with pytest.raises(wg.BackendError, match=r"on the backend array_api_strict.*on numpy"):
+    with pytest.raises(wg.BackendError, match=r"is on array_api_strict, .* on numpy"):
         optimiser.step()
     optimiser.load_state_dict(optimiser.state_dict())
     optimiser.step()
@@ -383,7 +383,7 @@ def test_a_result_on_another_backend_is_an_error() -> None:
     module.p = p
     module.to("array_api_strict")
     before = p._array
-    with pytest.raises(wg.BackendError, match=r"on the backend array_api_strict.*on numpy"):
+    with pytest.raises(wg.BackendError, match=r"is on array_api_strict, .* on numpy"):
         optimiser.step()
     assert p._array is before
 
