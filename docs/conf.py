@@ -51,7 +51,8 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
 # An error is shown by its message, and no traceback.
-settings = Path(tempfile.mkdtemp(), "profile_default", "ipython_kernel_config.py")
+folder = tempfile.TemporaryDirectory()  # which goes when Python ends
+settings = Path(folder.name, "profile_default", "ipython_kernel_config.py")
 settings.parent.mkdir()
 settings.write_text('get_config().InteractiveShell.xmode = "Minimal"', encoding="utf-8")
 os.environ["IPYTHONDIR"] = str(settings.parents[1])

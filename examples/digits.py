@@ -6,7 +6,8 @@
 
 The variable is the whole switch: nothing below knows which library computes. On several processes
 each has a part of every batch, and all have the same weights. The weights and a picture of the
-learning curves are written to the output folder.
+learning curves are written to the output folder. A run that was stopped goes on with --resume from
+its last epoch, and ends with the same bits.
 """
 
 import argparse
@@ -89,7 +90,11 @@ def train(
     """Train with Adam and the learning rate falling to zero, and report as it goes."""
     criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
     optimiser = optim.Adam(model.parameters(), lr=options.lr)
-    history = History()
+    history, step = History(), 0
+    last, states = options.output / "last.safetensors", {"model": model, "optimiser": optimiser}
+    if options.resume:
+        found = wg.load(last, generator=True, **states)
+        history, step = History(**found["history"]), found["step"]
     per_epoch = -(-len(train_split) // options.batch_size)
     total = options.epochs * per_epoch
     if options.steps is not None:
@@ -106,8 +111,7 @@ def train(
 
     if options.compile:  # the same, recorded once for each size of a batch
         update = wg.compile(update)
-    step = 0
-    with tqdm(total=total, unit="step", disable=not writes(options)) as bar:
+    with tqdm(total=total, initial=step, unit="step", disable=not writes(options)) as bar:
         while step < total:
             batches = train_split.batches(options.batch_size)
             for images, digits in wd.shard(batches) if options.distributed else batches:
@@ -122,6 +126,8 @@ def train(
                 loss, accuracy = evaluate(model, part)
                 getattr(history, f"{name}_loss").append(loss)
                 getattr(history, f"{name}_accuracy").append(accuracy)
+            if writes(options):
+                wg.save(last, generator=True, history=vars(history), step=step, **states)
             bar.set_postfix(
                 loss=f"{history.train_loss[-1]:.3f}", held_out=f"{history.test_accuracy[-1]:.1%}"
             )
@@ -169,6 +175,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--hidden", type=int, nargs="*", default=[256], help="widths")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--compile", action="store_true", help="record a step once and replay it")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
     parser.add_argument("--distributed", action="store_true", help="one process of several")
     parser.add_argument("--output", type=Path, default=Path("build/digits"), help="folder")
     options = parser.parse_args(arguments)
@@ -200,13 +207,13 @@ def main(arguments: Sequence[str] | None = None) -> float:
         )
         print(model)
 
+    options.output.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     history = train(model, train_split, test_split, options)
     seconds = time.perf_counter() - start
 
     if not writes(options):
         return history.test_accuracy[-1]
-    options.output.mkdir(parents=True, exist_ok=True)
     weights, picture = options.output / "weights.safetensors", options.output / "curves.png"
     nn.save(model.state_dict(), weights)
     draw(history, picture)

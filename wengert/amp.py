@@ -9,7 +9,7 @@ from wengert import ops
 from wengert.nn.conversion import as_number
 from wengert.optim import LBFGS
 from wengert.optim.adapters import is_half
-from wengert.optim.optimizer import Optimizer
+from wengert.optim.optimizer import IDLE, Optimizer
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor, untracked
 
@@ -256,7 +256,11 @@ class GradScaler:
         finite = self._finite[optimizer]
         if not isinstance(finite, bool):
             self._finite[optimizer] = finite = all(bool(one) for one in _gathered(finite))
-        result = optimizer.step() if finite else None
+        result = None
+        if finite:
+            result = optimizer.step()
+        else:
+            IDLE.add(optimizer)  # a scheduler's step may follow
         self._stepped[optimizer] = True
         return result
 

@@ -56,8 +56,15 @@ def test_derivatives() -> None:
     np.testing.assert_allclose(cube(x).detach().numpy(), X[0] ** 3)
     assert gradcheck(cube, (x,))
     assert gradgradcheck(cube, (x,))
-    with pytest.raises(NotImplementedError, match="jvp"):
-        wg.jvp(cube, (x.detach(),), (wg.ones_like(x.detach()),))
+    found = x.detach()
+    for forward in (
+        lambda: wg.jvp(cube, (found,), (wg.ones_like(found),)),
+        lambda: wg.func.jacfwd(cube)(found),
+        lambda: wg.func.linearize(cube, found),
+        lambda: wg.compile(lambda x: wg.jvp(cube, (x,), (wg.ones_like(x),)))(found),
+    ):
+        with pytest.raises(NotImplementedError, match="cube is an external function"):
+            forward()
 
 
 def test_once_a_call() -> None:

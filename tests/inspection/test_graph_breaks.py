@@ -66,6 +66,9 @@ def to_numpy_array(x: Tensor) -> None:
     np.zeros(3)[0] = x
 
 
+PERCENT = "%.3f"
+FROM_DLPACK = "from_dlpack in wg.from_dlpack"
+
 # One line each, which the report has to name.
 CASES: dict[str, tuple[Any, str, str]] = {
     "float": (lambda: float(number()), "number", "float"),
@@ -104,6 +107,20 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "sign": (lambda: wg.sign(leaf(1.0)), "zero", "sign"),
     "floor_divide": (lambda: leaf(1.0) // 2, "zero", "floor_divide"),
     "np.floor": (lambda: np.floor(leaf(1.0)), "zero", "floor"),
+    "np.round": (lambda: np.round(leaf(1.0)), "zero", "round"),
+    "np.around": (lambda: np.around(leaf(1.0), 2), "zero", "round"),
+    "np.rint": (lambda: np.rint(leaf(1.0)), "zero", "round"),
+    "np.fix": (lambda: np.fix(leaf(1.0)), "zero", "trunc"),
+    "np.sign": (lambda: np.sign(leaf(1.0)), "zero", "sign"),
+    "np.heaviside": (lambda: np.heaviside(leaf(1.0), 0.5), "zero", "sign"),
+    "np.astype": (lambda: np.astype(leaf(1.0), np.int32), "cast", "astype"),
+    "np.divmod": (lambda: np.divmod(leaf(1.0), 2), "zero", "floor_divide"),
+    "divmod": (lambda: divmod(leaf(1.0), 2), "zero", "floor_divide"),
+    "divmod from the right": (lambda: divmod(2, leaf(1.0)), "zero", "floor_divide"),
+    "in": (lambda: 1.0 in leaf(1.0), "branch", "bool"),
+    "percent": (lambda: PERCENT % number(), "number", "float"),
+    "wg.from_dlpack": (lambda: swallow(wg.from_dlpack, leaf(1.0)), "array", FROM_DLPACK),
+    "iteration": (lambda: [float(one) for one in leaf(1.0)], "number", "float"),
     "nextafter": (lambda: wg.nextafter(leaf(1.0), leaf(2.0)), "undefined", "nextafter"),
     "unique_values": (lambda: wg.unique_values(leaf(1.0)), "undefined", "unique_values"),
     "NumPy's function": (lambda: swallow(np.polyfit, leaf(1.0), [1], 1), "numpy", "np.polyfit"),
@@ -191,6 +208,15 @@ def test_what_shows_values_is_no_break(backend: Any) -> None:
     assert repr(breaks) == "no graph breaks"
     assert {one.operation for one in breaks.notes} == {"greater", "argmax", "argmin"}
     assert {one.kind for one in breaks.notes} == {"condition"}
+
+
+def test_what_is_right_within_a_function_of_numpys_is_no_break() -> None:
+    x = leaf(1.0, 2.0)
+    with graph_breaks() as breaks:
+        np.cbrt(x), np.fmod(x, 0.7), np.quantile(x, 0.3), np.unique(x), np.interp(x, [0, 3], [1, 5])
+        np.any(x), np.extract(x, x), np.nan_to_num(x), x.bool()
+    assert not breaks
+    assert {one.kind for one in breaks.notes} <= {"condition", "zero"}
 
 
 def test_what_does_not_require_grad_is_not_looked_at(backend: Any) -> None:

@@ -455,3 +455,23 @@ def test_a_long_chain_of_checkpoints(backend):
     assert 0 < x.grad.item() < 1
     del y
     assert len(wg.global_tape.of(x)) == 1
+
+
+@pytest.mark.parametrize("use_reentrant", [None, False])
+def test_pytorchs_keyword_is_not_the_functions(use_reentrant: bool | None) -> None:
+    x = wg.tensor([0.5, 1.0], requires_grad=True)
+    given = {"use_reentrant": use_reentrant, "preserve_rng_state": False}
+    wg.sum(wg.checkpoint(lambda x, /: wg.exp(x), x, **given)).backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.exp([0.5, 1.0]), rtol=1e-6)
+    layers = [wg.sin, wg.exp]
+    assert wg.checkpoint_sequential(layers, 2, x, **given).shape == (2,)
+
+
+def test_the_reentrant_way_is_refused() -> None:
+    x = wg.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match=r"^checkpoint has no use_reentrant=True"):
+        wg.checkpoint(wg.exp, x, use_reentrant=True)
+    with pytest.raises(ValueError, match=r"^checkpoint_sequential has no use_reentrant=True"):
+        wg.checkpoint_sequential([wg.exp], 1, x, use_reentrant=True)
+    with pytest.raises(TypeError, match="early_stop"):
+        wg.checkpoint(wg.exp, x, early_stop=True)

@@ -360,6 +360,69 @@ def test_the_order_of_steps() -> None:
         scheduler.get_lr()
 
 
+def of_ones(kind: str) -> tuple[wg.nn.Parameter, Any]:
+    w = wg.nn.Parameter(wg.ones(3))
+    return w, getattr(wg.optim, kind)([w], lr=0.1)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "LBFGS"])
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o: lr_scheduler.StepLR(o, 2),
+        lambda o: lr_scheduler.ChainedScheduler(
+            [lr_scheduler.ExponentialLR(o, 0.9), lr_scheduler.StepLR(o, 2)]
+        ),
+        lambda o: lr_scheduler.SequentialLR(
+            o, [lr_scheduler.ConstantLR(o), lr_scheduler.ExponentialLR(o, 0.9)], milestones=[3]
+        ),
+    ],
+    ids=["StepLR", "ChainedScheduler", "SequentialLR"],
+)
+def test_a_step_counts_though_no_parameter_has_a_gradient(
+    make: Any, loaded: bool, kind: str
+) -> None:
+    """As in PyTorch, which counts the calls."""
+    w, optimiser = of_ones(kind)
+    scheduler = make(optimiser)
+    optimiser.step(*[lambda: wg.sum(w)] if kind == "LBFGS" else [])
+    scheduler.step()
+    if loaded:
+        states = optimiser.state_dict(), scheduler.state_dict()
+        w, optimiser = of_ones(kind)
+        scheduler = make(optimiser)
+        for one, state in zip((optimiser, scheduler), states, strict=True):
+            one.load_state_dict(state)
+    scheduler.step()
+    assert optimiser.param_groups[0]["lr"] == scheduler.get_last_lr()[0] != 0.1
+
+
+def test_a_step_that_a_grad_scaler_leaves_out_counts() -> None:
+    w, optimiser = of_ones("SGD")
+    scaler, scheduler = wg.amp.GradScaler(), lr_scheduler.StepLR(optimiser, 2)
+    scaler.scale(wg.sum(w * math.inf)).backward()
+    scaler.step(optimiser)
+    scaler.update()
+    scheduler.step()
+    assert scheduler.last_epoch == 1
+
+
+def test_a_compiled_step_counts() -> None:
+    w, optimiser = of_ones("SGD")
+    frozen = w.requires_grad_(False)
+    scheduler = lr_scheduler.StepLR(optimiser, 2)
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        optimiser.step()
+        return wg.sum(frozen * x)
+
+    step(wg.ones(3))
+    scheduler.step()
+    assert scheduler.last_epoch == 1
+
+
 def test_a_scheduler_of_ones_own() -> None:
     class Halved(lr_scheduler.LRScheduler):
         def get_lr(self) -> list[float]:

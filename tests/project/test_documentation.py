@@ -3,7 +3,9 @@
 import ast
 import doctest
 import importlib
+import os
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -211,3 +213,16 @@ def test_names_in_text_exist(page: Path) -> None:
                     unknown.add(found[0])
                     break
     assert unknown <= ABSENT
+
+
+@pytest.mark.slow
+def test_a_build_leaves_no_folder_behind(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
+    program = "import runpy, sys; sys.path[:0] = ['docs', '.']; runpy.run_path('docs/conf.py')"
+    subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        check=True,
+    )
+    assert [*tmp_path.iterdir()] == []

@@ -182,7 +182,7 @@ def test_inverse_problem_finds_the_conductivity(
     assert (tmp_path / "conductivity.png").read_bytes().startswith(b"\x89PNG")
 
 
-#: Examples that train with --compile and --resume.
+#: Examples that train with --compile and --resume, beside the digits.
 TRAINING = ["tabular", "convolution", "transformer", "uncertainty", "autoencoder"]
 
 
@@ -199,6 +199,8 @@ def on_few(name: str, patch: pytest.MonkeyPatch) -> tuple[Callable[..., Any], li
         kinds, codes, held_out = module.load()
         patch.setattr(module, "load", lambda: (kinds, codes[:3000], held_out[:500]))
         return module.main, ["--epochs", "3", "--steps", "2", "--characters", "3"]
+    if name == "digits":
+        return module.main, ["--epochs", "3", "--hidden", "16", "--batch-size", "200"]
     parts = [wg.data.TensorDataset(*(each[:96] for each in part.tensors)) for part in module.load()]
     patch.setattr(module, "load", lambda: parts)
     return module.main, ["--epochs", "3"]
@@ -219,7 +221,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TRAINING)
+@pytest.mark.parametrize("name", [*TRAINING, "digits"])
 def test_a_stopped_run_ends_with_the_same_bits(
     name: str, tmp_path: Path, monkeypatch: Any, compiled: list[Any]
 ) -> None:

@@ -2,11 +2,13 @@
 
 import json
 import math
+import pickle
 import random
 import struct
 from collections import Counter, OrderedDict
 from copy import deepcopy
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -542,3 +544,39 @@ def test_a_compiled_step_goes_on_from_what_was_loaded(backend, path):
     wg.load(path, model=model, optimizer=optimizer, generator=True)
     assert bits(model.state_dict()) == kept
     assert losses() == first
+
+
+@pytest.mark.parametrize("read", [wg.load, wg.nn.load])
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_a_pickle_is_named(tmp_path: Path, read: Any, protocol: int) -> None:
+    path = tmp_path / "model.pkl"
+    path.write_bytes(pickle.dumps({"weight": np.ones(3)}, protocol))
+    with pytest.raises(ValueError, match=r"model.pkl is a pickle, .*safetensors.numpy.save_file"):
+        read(path)
+
+
+@pytest.mark.parametrize("read", [wg.load, wg.nn.load])
+def test_numpys_files_are_named(tmp_path: Path, read: Any) -> None:
+    np.save(tmp_path / "x.npy", np.ones(3))
+    np.savez(tmp_path / "x.npz", np.ones(3))
+    for name, match in (("x.npy", r"is NumPy's \.npy file"), ("x.npz", r"is NumPy's \.npz file")):
+        with pytest.raises(ValueError, match=match):
+            read(tmp_path / name)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_file_of_pytorchs_is_named(tmp_path: Path, zipped: bool) -> None:
+    torch = pytest.importorskip("torch")
+    state = torch.nn.Linear(2, 3).state_dict()
+    torch.save(state, tmp_path / "m.pt", _use_new_zipfile_serialization=zipped)
+    with pytest.raises(ValueError, match=r"m\.pt is a file of torch.save, .*torch.save_file"):
+        wg.load(tmp_path / "m.pt", model=wg.nn.Linear(2, 3))
+
+
+def test_a_checkpoint_that_is_cut_off_is_no_pickle(tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    for length in (0x280, 0x380, 0x480):
+        path.write_bytes(length.to_bytes(8, "little") + b"{")
+        with pytest.raises(ValueError, match="is no safetensors file, or is not complete"):
+            wg.load(path)

@@ -576,6 +576,7 @@ class Compiled(Generic[P, R]):
     def _why(self, signature: dict[str, Any]) -> str:
         """How a call differs from the one before."""
         if not self._replays:
-            return "the first call"
+            first = not self.report.recordings
+            return "the first call" if first else "a call after those whose programs were not kept"
         before = max(self._replays, key=lambda replay: replay.used).signature
         return difference(before, signature)

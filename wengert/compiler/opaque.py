@@ -30,7 +30,7 @@ class external:
     function nor what it reads is guarded, and what it does besides is not undone when a call fails,
     unless it changes state of the compiled function, such as a model: that it must not. Its
     results' shapes and dtypes have to be those of the call that was recorded; otherwise the call
-    runs eagerly.
+    runs eagerly. It has no derivative in forward mode.
 
     Parameters
     ----------
@@ -130,6 +130,14 @@ class External(Function):
                 f"each argument, and returned {type(answer).__name__}"
             )
         return None, *answer
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        name = ctx.call.owner.__name__
+        raise NotImplementedError(
+            f"{name} is an external function, which has no derivative in forward mode, as jvp and "
+            f"jacfwd need it: use grad, vjp or jacrev, which take that of {name}.defvjp"
+        )
 
 
 class Call:

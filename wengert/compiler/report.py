@@ -2,10 +2,12 @@
 
 import traceback
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wengert.compiler.capture.places import Fact
+from wengert.backends import DType, dtype_of
+from wengert.compiler.capture.places import Exact, Fact, Identity
 
 __all__ = ["Report", "difference", "summary"]
 
@@ -76,18 +78,86 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     """The first difference of two signatures."""
     for what, value in now.items():
         if what in before and before[what] != value:
-            return f"{what} was {_shown(before[what], value)}"
+            return _told(what, before, now)
     return "a number that decides the program has changed"
 
 
-def _shown(before: Any, now: Any) -> str:
-    """The difference of one entry of two signatures."""
-    if isinstance(before, tuple) and isinstance(now, tuple):
-        pairs = [(a, b) for a, b in zip(before, now, strict=False) if a != b]
-        if pairs:
-            before, now = pairs[0]
-    if isinstance(before, Fact) and isinstance(now, Fact):
-        if before.name != now.name:
-            return f"{before.name} was there, and {now.name} is now"
-        return f"{before.name} was {before.what!r} and is {now.what!r} now"
-    return f"{before!r} and is {now!r} now"
+def _told(what: str, before: dict[str, Any], now: dict[str, Any]) -> str:
+    """The difference of one entry of two signatures, as a sentence."""
+    old, new = before[what], now[what]
+    if what == _ARGUMENTS:
+        if (names := _listed(old.names)) != _listed(new.names):
+            return f"the arguments were {names} and are {_listed(new.names)} now"
+        return "the arguments are in containers of other kinds than before"
+    if what in _ALIKE:
+        return f"{what} has changed"
+    if what == "the recording mode":
+        return f"{what} was {_mode(*old)} and is {_mode(*new)} now"
+    if what == "the state":
+        return _of_state(old, new)
+    pairs = [(i, a, b) for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b]
+    if not pairs:
+        return f"there were {len(old)} of: {what}, and there are {len(new)} now"
+    at, old, new = pairs[0]
+    if what == "an argument" and at < len(names := now[_ARGUMENTS].names):
+        what = f"the argument {names[at]}"
+    return _change(what, old, new)
+
+
+_ARGUMENTS = "the structure of the arguments"
+#: Entries whose values say nothing to users.
+_ALIKE = ("which arguments are the same Tensor or array", "which gradients there are")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _mode(recording: bool, inference: bool) -> str:
+    return "inference_mode" if inference else "enable_grad" if recording else "no_grad"
+
+
+def _of_state(before: Sequence[Fact], now: Sequence[Fact]) -> str:
+    """How what a function reads has changed."""
+    old, new = ({fact.name: fact.what for fact in facts} for facts in (before, now))
+    changed = [name for name in new if name in old and old[name] != new[name]]
+    for name in sorted(changed, key=lambda name: not _described(new[name])):
+        return _change(name, old[name], new[name])
+    for name in new:
+        if name not in old:
+            return f"{name} was not there before"
+    for name in old:
+        if name not in new:
+            return f"{name} is not there any more"
+    return "what the function reads comes in another order"
+
+
+def _change(what: str, before: Any, now: Any) -> str:
+    old, new = _described(before), _described(now)
+    if old == new or not (old and new):
+        return f"{what} has changed"
+    return f"{what} was {old} and is {new} now"
+
+
+def _described(value: Any) -> str:
+    """A fact or a kind in words; "" if it would say nothing to users."""
+    match value:
+        case type():
+            return f"{'an' if value.__name__[0] in 'aeiou' else 'a'} {value.__name__}"
+        case str():
+            return value
+        case bool() | None | DType():
+            return repr(value)
+        case int():
+            return f"of length {value}"
+        case Exact():
+            return f"a {value.kind.__name__}" if value.kind.__module__ == "numpy" else repr(value)
+        case Identity():
+            return repr(value) if hasattr(value.x, "__name__") else ""
+        case (type(), tuple() as shape, dtype, str() as device, _, *tracked):
+            flag = {None: " without requires_grad", True: " that is a leaf"}
+            told = flag.get(tracked[0], " with a grad_fn") if tracked else ""
+            return f"{dtype_of(dtype).name} of shape {shape} on {device}{told}"
+        case (type(), dtype):
+            return f"of {dtype_of(dtype).name}"
+    return ""

@@ -291,13 +291,14 @@ class CallSite(NamedTuple):
 _BETWEEN = frozenset(
     {
         __name__,
-        "wengert.ops.numpy_protocols",
         "wengert.inspection.lineage",
         "wengert.tape.observers",
         "wengert.tape.record",
         "wengert.tape.tensor",
     }
 )
+#: Where NumPy's names are: an operation that is called from there has one name more.
+_NAMES = "wengert.ops.numpy_protocols"
 
 
 def call_site() -> CallSite | None:
@@ -308,8 +309,9 @@ def call_site() -> CallSite | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_own(frame):
-            if site is None and frame.f_globals["__name__"] not in _BETWEEN:
-                entry = frame
+            module = frame.f_globals["__name__"]
+            if site is None and module != _NAMES and module not in _BETWEEN:
+                entry = (entry if module.startswith(_NAMES) else None) or frame
         else:
             site = site or frame
             if user is None and not in_library(frame.f_code.co_filename):

@@ -35,7 +35,9 @@ WAYS = {
 #: Primitives whose derivative is zero for real numbers alone, so that their rules do not say it.
 ZERO_IF_REAL = frozenset({"sign"})
 #: The functions that run first where an operation is called by its name or by its operator.
-DIRECTLY = frozenset({"_to", "as_tensor", "asarray", "bind", "call", "method"})
+DIRECTLY = frozenset(
+    {"_divmod", "_rdivmod", "_to", "as_tensor", "asarray", "bind", "call", "method"}
+)
 _STATED: dict[Any, str] = {ZERO: "zero", UNDEFINED: "undefined", NOT_IMPLEMENTED: "not implemented"}
 
 
@@ -291,7 +293,9 @@ def _losses(
     if primitive is not None and not primitive.rules:
         return [("condition", True)]
     if not any(result.dtype.inexact for result in results):
-        return [("cast", False) if name == "astype" else ("condition", True)]
+        # A cast to booleans compares with zero.
+        cast = name == "astype" and results[0].dtype.name != "bool"
+        return [("cast", False) if cast else ("condition", True)]
     if not any(map(moving, results)):
         if not recording() and any(tensor._node is not None for tensor in inputs):
             return [("no_grad", False)]

@@ -46,6 +46,7 @@ def checkpoint(
     preserve_rng_state: bool = True,
     determinism_check: str = "default",
     context_fn: Callable[[], Contexts] | None = None,
+    use_reentrant: bool | None = None,
     **kwargs: Any,
 ) -> R:
     """Call a function, and keep only its arguments for the backward pass.
@@ -72,6 +73,8 @@ def checkpoint(
         all; ``"none"``, nothing but their number.
     context_fn : callable, optional
         It returns two contexts: one for the call, one for the call that computes again.
+    use_reentrant : bool, optional
+        PyTorch's choice between two ways. This is the one of ``False``; the other is refused.
 
     Returns
     -------
@@ -80,6 +83,8 @@ def checkpoint(
 
     Raises
     ------
+    ValueError
+        For another ``determinism_check``, and for ``use_reentrant=True``.
     CheckpointError
         In the backward pass, if the function behaved differently.
 
@@ -99,6 +104,7 @@ def checkpoint(
     """
     if determinism_check not in _CHECKS:
         raise ValueError(f"determinism_check is one of {_CHECKS}, and not {determinism_check!r}")
+    _check_reentrant("checkpoint", use_reentrant)
     if not callable(function):
         raise TypeError(f"checkpoint calls a function, not {type(function).__name__}")
     first, _ = context_fn() if context_fn else (nullcontext(), None)
@@ -112,6 +118,14 @@ def checkpoint(
         finally:
             frame.close()
     return _parted(result, (args, kwargs))  # type: ignore[no-any-return]
+
+
+def _check_reentrant(name: str, use_reentrant: Any) -> None:
+    if use_reentrant:
+        raise ValueError(
+            f"{name} has no use_reentrant=True, with which derivatives of higher order and of "
+            "Tensors that the function closes over would be lost: leave it out, or say False"
+        )
 
 
 def _parted(result: Any, given: Any) -> Any:
@@ -142,6 +156,7 @@ def checkpoint_sequential(
     input: Any,
     *,
     preserve_rng_state: bool = True,
+    use_reentrant: bool | None = None,
 ) -> Any:
     """Call functions one after the other, in segments that are checkpoints.
 
@@ -154,7 +169,7 @@ def checkpoint_sequential(
         for the backward pass begins with it.
     input : object
         The argument of the first.
-    preserve_rng_state : bool
+    preserve_rng_state, use_reentrant : bool
         As for `checkpoint`.
 
     Returns
@@ -165,7 +180,7 @@ def checkpoint_sequential(
     Raises
     ------
     ValueError
-        If there are fewer functions than segments.
+        If there are fewer functions than segments; for ``use_reentrant=True``.
 
     Examples
     --------
@@ -174,6 +189,7 @@ def checkpoint_sequential(
     >>> wg.checkpoint_sequential(model, 2, x).shape
     (2, 1)
     """
+    _check_reentrant("checkpoint_sequential", use_reentrant)
     layers = list(functions)
     if not 1 <= segments <= len(layers):
         raise ValueError(f"{len(layers)} functions cannot be divided into {segments} segments")

@@ -136,6 +136,12 @@ class LBFGS(Optimizer):
             return loss, float(figure), _flat_gradient(xp, params)
 
         first, loss, g = evaluate()
+        kept = state.get("prev_flat_grad", g)
+        if type(kept) is not type(g) or (kept.dtype, xp.device(kept)) != (g.dtype, xp.device(g)):
+            raise BackendError(
+                "the parameters of the optimizer are elsewhere, or of another precision, than the "
+                "state that LBFGS has of them: make the optimizer after moving the model"
+            )
         evals, n = 1, 0
         state["func_evals"] = state.get("func_evals", 0) + 1
         state.setdefault("n_iter", 0)

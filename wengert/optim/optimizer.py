@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
+from weakref import WeakSet
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.interpreters.differentiable import differentiable
@@ -97,6 +98,10 @@ SCHEDULED: Final = frozenset(
     ["initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum", "max_momentum", "master_weights"]
     + ["name"]
 )
+
+#: Optimisers whose steps have found no gradient. An attribute would be a change that compiled
+#: steps do not make.
+IDLE: Final[WeakSet["Optimizer"]] = WeakSet()
 
 
 def given(names: Mapping[str, Any]) -> dict[str, Any]:
@@ -310,6 +315,11 @@ class Optimizer(Refusing):
         -------
         object
             What the closure returned, or None.
+
+        Raises
+        ------
+        BackendError
+            If a parameter was moved, or cast, after a step that has made its state.
         """
         loss = None
         if closure is not None:
@@ -329,6 +339,12 @@ class Optimizer(Refusing):
                     update = self.rule(xp, group)
                     init: Callable[[Any, Any], State] = self.init
                     numbers = dtype_of(dtype)
+                    for x in states.get(param, {}).values():
+                        if hasattr(x, "dtype") and (
+                            namespaces.get(type(x), xp) is not xp
+                            or dtype_of(x.dtype) is not numbers
+                        ):
+                            self._check_moved(param, states[param])
                     if self.componentwise and numbers.complex:
                         update, init = update_in_parts(xp, update), init_in_parts(init)
                     elif group.get("master_weights") and is_half(numbers):
@@ -339,11 +355,13 @@ class Optimizer(Refusing):
                 try:
                     array = update(array, grad._array, state)
                 except Exception:
-                    _check_backends(param, state)
+                    self._check_moved(param, state)
                     raise
                 if type(array) is not kind:
-                    _check_backends(param, state)
+                    self._check_moved(param, state)
                 param._array = array
+        if not states:
+            IDLE.add(self)
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -464,6 +482,28 @@ class Optimizer(Refusing):
         dtype = DTYPES["float32"] if master else _precision(array, param)
         return convert(array, param.backend, dtype, where)
 
+    def _check_moved(self, param: Tensor, state: State) -> None:
+        """Raise if a parameter's state is elsewhere, or of another precision, than it is."""
+        place = next(i for i, p in enumerate(self._params()) if p is param)
+        shown = f"parameter {place} of the optimizer, of shape {tuple(param.shape)}"
+        for name, value in state.items():
+            if not hasattr(value, "dtype"):
+                continue
+            held, alike = untracked(value), tuple(value.shape) == tuple(param.shape)
+            for what, now, before in (
+                ("on", param.backend.name, held.backend.name),
+                ("on", param.device, held.device if alike else param.device),
+                ("of", param.dtype.name, held.dtype.name),
+            ):
+                # The state of a master is of its precision.
+                fits = "residual" in state or _precision(value, param) is held.dtype
+                if now != before and not (what == "of" and fits):
+                    raise BackendError(
+                        f"{shown}, is {what} {now}, and the optimizer's {name} for it {what} "
+                        f"{before}: make the optimizer after moving the model, or take its state "
+                        "along by optimizer.load_state_dict(optimizer.state_dict())"
+                    )
+
     def _params(self) -> list[Tensor]:
         return [param for group in self.param_groups for param in group["params"]]
 
@@ -473,19 +513,6 @@ class Optimizer(Refusing):
             lines.append(f"Parameter Group {number}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
-
-
-def _check_backends(param: Tensor, state: State) -> None:
-    """Raise if a parameter's state is on another backend than the parameter."""
-    arrays = {name: value for name, value in state.items() if hasattr(value, "dtype")}
-    for name, array in arrays.items():
-        if backend_of(array) is not param.backend:
-            raise BackendError(
-                f"a parameter of shape {tuple(param.shape)} is on the backend "
-                f"{param.backend.name}, and the optimizer's {name} for it on "
-                f"{backend_of(array).name}; make the optimizer after moving the model, or load its "
-                "own state_dict again"
-            )
 
 
 def _shown(value: Any) -> Any:

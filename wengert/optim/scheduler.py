@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, ClassVar, Final
 
 from wengert.backends.states import check_names
-from wengert.optim.optimizer import Optimizer
+from wengert.optim.optimizer import IDLE, Optimizer
 from wengert.tape.families import Family
 
 #: What the docstrings of schedulers have in common.
@@ -154,7 +154,8 @@ class LRScheduler:
         epoch : int, optional
             PyTorch has deprecated it.
         """
-        if self._step_count == 1 and not self.optimizer.state:
+        optimizer = self.optimizer
+        if self._step_count == 1 and not optimizer.state and optimizer not in IDLE:
             warnings.warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
                 "of the learning rate schedule is skipped. Call `optimizer.step()` first.",

@@ -27,6 +27,10 @@ STORED = {
 }
 #: Bytes; longer ones are not read.
 LONGEST_HEADER = 100_000_000
+#: How pickles of protocols 2 to 5 begin.
+_PROTOCOLS = tuple(bytes([0x80, version]) for version in range(2, 6))
+#: The number with which files of torch.save began before version 1.6, as a pickle has it.
+_OLD_PYTORCHS = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")
 
 
 def library(name: str) -> Any:
@@ -65,7 +69,12 @@ def read_file(
     try:
         found = sorted(package.deserialize(content), key=itemgetter(0))
     except package.SafetensorError as error:
-        raise ValueError(f"{path} is no safetensors file, or is not complete: {error}") from error
+        told = _other_format(content)
+        raise ValueError(
+            f"{path} is {told}"
+            if told
+            else f"{path} is no safetensors file, or is not complete: {error}"
+        ) from error
     arrays = {}
     for name, item in found:
         if item["dtype"] not in STORED:
@@ -77,6 +86,30 @@ def read_file(
         array = raw != 0 if dtype.name == "bool" else raw.astype(dtype.host)
         arrays[name] = array.reshape(item["shape"]), dtype
     return content, arrays
+
+
+def _other_format(content: bytes) -> str:
+    """What a file is that others write, and what to do about it; "" if that is unknown."""
+    if content[:6] == b"\x93NUMPY":
+        return "NumPy's .npy file, and no safetensors file: read it with wg.asarray(np.load(path))"
+    if content[:4] == b"PK\x03\x04":
+        names = content[:65536]
+        if b"data.pkl" not in names:
+            kind = "NumPy's .npz file" if b".npy" in names else "a zip archive"
+            return f"{kind}, and no safetensors file: np.load reads arrays from one of NumPy's"
+        kind = "a file of torch.save, which is a pickle"
+    elif content[:2] in _PROTOCOLS and content[8:9] != b"{":  # as of a header's length
+        old = _OLD_PYTORCHS in content[:32]
+        kind = "a file of torch.save, which is a pickle" if old else "a pickle"
+    else:
+        return ""
+    return (
+        f"{kind}, and no safetensors file; pickles run code when they are read, so Wengert reads "
+        "none. Where you trust it, read it with what wrote it and save its arrays by "
+        "safetensors: safetensors.torch.save_file(torch.load(path), other) for a state_dict of "
+        "PyTorch's, safetensors.numpy.save_file(pickle.load(file), other) for a dict of NumPy's "
+        "arrays"
+    )
 
 
 def hosted(tensor: Tensor) -> np.ndarray[Any, Any]:

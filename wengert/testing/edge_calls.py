@@ -12,9 +12,20 @@ _REAL = np.array(
     [nan, inf, -inf, 0.0, -0.0, 1e-18, -3e-19, 2e-9, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -7.5, 40.0]
 )
 _SINGLE = _REAL.astype("float32")
+_FAR = np.array([1e3, -1e3, 3e5, -2e5, 7e9, -7e9, 1e200, -1e200, 1e-200, 130.0, -650.0])
+_FAR_SINGLE = np.array([1e3, -1e3, 3e5, -2e5, 7e9, 80.0, -80.0, 1e30, -1e30], dtype="float32")
 _SCALAR = np.asarray(0.7)
 _MANY = np.linspace(-2.0, 3.0, 1003)  # more than a library handles at once, and a rest
 _COMPLEX = np.array([0.3 + 0.4j, -1.5 + 2j, 2 - 0.7j, -0.2 - 0.1j])
+#: On the axes, where branch cuts are, on both sides of them.
+_CUTS = np.array(
+    [
+        complex(*pair)
+        for at in (-2.0, -0.5, 0.5, 2.0)
+        for zero in (0.0, -0.0)
+        for pair in ((at, zero), (zero, at))
+    ]
+)
 _SIGNED = np.array([-100, -7, -1, 0, 1, 2, 5, 7, 100])
 _BYTES = _SIGNED.astype("int8")
 _LARGE = np.array([2**53 + 1, -(2**53) - 3, 2**62 + 1, 7])  # which no float holds
@@ -30,6 +41,8 @@ _DEFINITE = _SQUARE @ _SQUARE.T
 _WHOLE = np.array([[3, -1, 2], [0, 100, 5]])
 _TIES = np.array([[2.0, 1.0, 2.0, 0.0, 1.0], [1.0, 1.0, 3.0, -inf, inf]])
 _HOLES = np.array([[1.0, nan, 0.5], [inf, -2.0, 3.0]])
+_ODD = np.where(abs(_CUBE) > 2.5, 7e9 * _CUBE, _CUBE)
+_ODD.reshape(-1)[[1, 5, 8, 14, 19]] = nan, inf, -inf, -0.0, 0.0
 _GAPS = np.array([[0.0, nan, 0.0], [0.0, nan, nan], [0.0, -0.0, 0.0]])
 _TURNED = _CUBE.T  # whose elements are in another order in memory
 _EMPTY = np.zeros((0, 3, 2))
@@ -49,7 +62,7 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
             "isnan log log10 log1p log2 negative positive reciprocal round sign signbit sin sinh "
             "sqrt square tan tanh trunc"
         ),
-        {"x": [_REAL, _SINGLE, _SCALAR, _MANY, _EMPTY]},
+        {"x": [_REAL, _SINGLE, _FAR, _FAR_SINGLE, _SCALAR, _MANY, _EMPTY]},
     ),
     (
         (
@@ -57,7 +70,7 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
             "isnan log log10 log1p log2 negative positive real reciprocal round sign sin sinh "
             "sqrt square tan tanh"
         ),
-        {"x": [_COMPLEX, _COMPLEX.astype("complex64")]},
+        {"x": [_COMPLEX, _COMPLEX.astype("complex64"), _CUTS, 20 * _COMPLEX, _COMPLEX[:0]]},
     ),
     ("abs negative", {"x": [_SIGNED, _BYTES]}),
     ("ceil floor trunc round positive", {"x": [_SIGNED, _BYTES, _NATURAL]}),
@@ -91,6 +104,21 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
                 (_COMPLEX, _COMPLEX[:, None]),
             ]
         },
+    ),
+    (
+        (
+            "add atan2 copysign divide equal floor_divide greater greater_equal hypot less "
+            "less_equal logaddexp maximum minimum multiply nextafter not_equal pow remainder "
+            "subtract"
+        ),
+        {"x1,x2": [(_SCALAR, np.asarray(2.1)), (_EMPTY, _EMPTY), (_EMPTY, _SCALAR)]},
+    ),
+    (
+        (
+            "add atan2 copysign divide equal greater greater_equal less less_equal logaddexp "
+            "maximum minimum multiply not_equal subtract"
+        ),
+        {"x1,x2": [(_FAR, _FAR[:, None]), (_FAR_SINGLE, _FAR_SINGLE[:, None])]},
     ),
     (
         "equal not_equal less less_equal greater greater_equal",
@@ -166,7 +194,10 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
         "where",
         {
             "condition": [np.array([[True], [False]])],
-            "x1,x2": [(_REAL, -_REAL), (_BYTES, _SIGNED), (_SINGLE, 0.5), (2, _SIGNED)],
+            "x1,x2": [
+                *((_REAL, -_REAL), (_BYTES, _SIGNED), (_SINGLE, 0.5), (2, _SIGNED)),
+                *((_FAR, -_FAR), (_SCALAR, np.asarray(2.1)), (_EMPTY[..., None, :0], _SCALAR)),
+            ],
         },
     ),
     (
@@ -212,6 +243,17 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     ("sum prod max min mean", {"x": [_SCALAR, _MANY]}),
+    (
+        "all any argmax argmin argsort count_nonzero max min nonzero sort unique_values",
+        {"x": [_FAR[:6], _FAR_SINGLE[:5]]},
+    ),
+    ("cumulative_sum mean std sum var", {"x": [abs(_FAR[:6]), -abs(_FAR_SINGLE[:5])]}),
+    ("all any max min std sum var", {"x": [_SCALAR]}),
+    ("atan2 copysign hypot logaddexp nextafter", {"x1,x2": [(_HOLES, _HOLES[::-1])]}),
+    (
+        "floor_divide pow remainder",
+        {"x1,x2": [(abs(_FAR[:6]), np.array([3.0, 7.5, -1.5])[:, None])]},
+    ),
     ("sum max min argmax argmin sort argsort cumulative_sum unique_values", {"x": [_LARGE]}),
     ("abs negative positive sign square floor round", {"x": [_LARGE[:2] // 2**23, _LARGE]}),
     ("add subtract multiply maximum minimum", {"x1,x2": [(_LARGE, 1), (_LARGE, _LARGE[:, None])]}),
@@ -231,7 +273,7 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
     (
         "sort argsort",
         {
-            "x": [_TIES, *_INTEGERS[:3]],
+            "x": [_TIES, *_INTEGERS[:3], _ODD, _EMPTY],
             "axis": [-1, 0],
             "descending": [False, True],
             "stable": [True],
@@ -270,7 +312,7 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
     (
         "diff",
         {
-            "x": [_CUBE, _WHOLE, _WHOLE.astype("int8")],
+            "x": [_CUBE, _WHOLE, _WHOLE.astype("int8"), _ODD],
             "axis": [-1, 0],
             "n": [1, 0, 2],
             "prepend": [None],
@@ -278,30 +320,54 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
     ),
     ("nonzero unique_values unique_counts unique_inverse", {"x": [_TIES, _WHOLE, _GAPS, _EMPTY]}),
     ("unique_all", {"x": [_TIES[0], _WHOLE]}),
-    ("tril triu", {"x": [_CUBE, _WHOLE], "k": [0, 1, -1, 5]}),
-    ("roll", {"x": [_CUBE], "shift,axis": [(1, None), (-2, 1), (5, 0), ((1, -2), (0, 2))]}),
-    ("repeat", {"x": [_MATRIX], "repeats,axis": [(2, None), (2, 0), (np.array([1, 0, 2]), 0)]}),
-    ("take", {"x": [_CUBE], "indices,axis": [(np.array([1, 0, 0]), 0), (np.array([2, -1]), -1)]}),
+    ("tril triu", {"x": [_CUBE, _WHOLE, _ODD, _EMPTY], "k": [0, 1, -1, 5]}),
+    ("roll", {"x": [_CUBE, _ODD], "shift,axis": [(1, None), (-2, 1), (5, 0), ((1, -2), (0, 2))]}),
+    (
+        "repeat",
+        {"x": [_MATRIX, _ODD[1]], "repeats,axis": [(2, None), (2, 0), (np.array([1, 0, 2]), 0)]},
+    ),
+    (
+        "take",
+        {"x": [_CUBE, _ODD], "indices,axis": [(np.array([1, 0, 0]), 0), (np.array([2, -1]), -1)]},
+    ),
     (
         "take_along_axis",
-        {"x": [_CUBE], "indices": [np.array([[[1, 0]]])], "axis": [-1]},
+        {"x": [_CUBE, _ODD], "indices": [np.array([[[1, 0]]])], "axis": [-1]},
     ),
     ("take_along_axis", {"x": [_CUBE], "indices": [np.array([[[1]], [[0]]])], "axis": [0]}),
     ("take_along_axis", {"x": [_SQUARE], "indices": [np.argsort(_SQUARE, 0)], "axis": [0]}),
-    ("flip", {"x": [_CUBE], "axis": [None, 0, -1, (0, 2)]}),
-    ("concat", {"arrays": [_ARRAYS, [_WHOLE.astype("int8"), _WHOLE]], "axis": [0, 1, -1, None]}),
-    ("stack", {"arrays": [_ARRAYS, [_BYTES, _SIGNED]], "axis": [0, 1, -1]}),
-    ("unstack", {"x": [_CUBE], "axis": [0, 1, -1]}),
-    ("expand_dims", {"x": [_CUBE], "axis": [0, 2, -1]}),
-    ("squeeze", {"x": [_CUBE[:1, :, :1]], "axis": [0, -1, (0, 2)]}),
-    ("moveaxis", {"x": [_CUBE], "source,destination": [(0, 2), (-1, 0), ((0, 1), (2, 0))]}),
-    ("permute_dims", {"x": [_CUBE], "axes": [(2, 0, 1), (1, 0, 2)]}),
-    ("reshape", {"x": [_CUBE, _TURNED], "shape": [(4, 6), (-1, 3), (24,)]}),
+    ("flip", {"x": [_CUBE, _ODD, _EMPTY], "axis": [None, 0, -1, (0, 2)]}),
+    (
+        "concat",
+        {
+            "arrays": [_ARRAYS, [_ODD[0], _MATRIX], [_WHOLE.astype("int8"), _WHOLE]],
+            "axis": [0, 1, -1, None],
+        },
+    ),
+    (
+        "stack",
+        {
+            "arrays": [_ARRAYS, [_ODD, _CUBE], [_EMPTY, _EMPTY], [_BYTES, _SIGNED]],
+            "axis": [0, 1, -1],
+        },
+    ),
+    ("unstack", {"x": [_CUBE, _ODD], "axis": [0, 1, -1]}),
+    ("expand_dims", {"x": [_CUBE, _ODD, _EMPTY], "axis": [0, 2, -1]}),
+    ("squeeze", {"x": [_CUBE[:1, :, :1], _ODD[:1, :, 1:2]], "axis": [0, -1, (0, 2)]}),
+    (
+        "moveaxis",
+        {"x": [_CUBE, _ODD, _EMPTY], "source,destination": [(0, 2), (-1, 0), ((0, 1), (2, 0))]},
+    ),
+    ("permute_dims", {"x": [_CUBE, _ODD, _EMPTY], "axes": [(2, 0, 1), (1, 0, 2)]}),
+    ("reshape", {"x": [_CUBE, _TURNED, _ODD], "shape": [(4, 6), (-1, 3), (24,)]}),
     ("concat", {"arrays": [[_EMPTY[:, 0], _SQUARE[:, :2]]]}),
-    ("tile", {"x": [_MATRIX], "repetitions": [(2, 1), (2,), (2, 1, 3)]}),
-    ("broadcast_to", {"x": [_MATRIX[:, :1]], "shape": [(3, 4), (2, 3, 2)]}),
-    ("matrix_transpose", {"x": [_CUBE, _WHOLE]}),
-    ("meshgrid", {"arrays": [[_TIES[0], _DIVISORS]], "indexing": ["xy", "ij"]}),
+    ("tile", {"x": [_MATRIX, _ODD[0], _EMPTY[:, 0]], "repetitions": [(2, 1), (2,), (2, 1, 3)]}),
+    ("broadcast_to", {"x": [_MATRIX[:, :1], _ODD[1, :, 2:3]], "shape": [(3, 4), (2, 3, 2)]}),
+    ("matrix_transpose", {"x": [_CUBE, _WHOLE, _ODD, _EMPTY]}),
+    (
+        "meshgrid",
+        {"arrays": [[_TIES[0], _DIVISORS], [_ODD[0, 0], _ODD[1, 0]]], "indexing": ["xy", "ij"]},
+    ),
     (
         "matmul",
         {
@@ -310,6 +376,7 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
                 (_MATRIX[0], _MATRIX[1]),
                 (_CUBE, _MATRIX[1]),
                 (_WHOLE, _WHOLE.T),
+                (7e9 * _CUBE, _MATRIX.T),
                 (_MATRIX + 1j, _MATRIX.T - 2j),
                 (_EMPTY[:, 0].T, _EMPTY[:, 0]),
                 (_MATRIX[:, 0], _CUBE),
@@ -337,18 +404,23 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
             "dtype": ["int32", "int8", "bool", "float32", "complex128"],
         },
     ),
-    ("linalg.cholesky", {"x": [_DEFINITE, _SQUARES[1:]], "upper": [False, True]}),
+    ("linalg.cholesky", {"x": [_DEFINITE, _SQUARES[1:], 2e4 * _DEFINITE], "upper": [False, True]}),
     (
         "linalg.cross",
         {"x1,x2": [(_SQUARE, _SQUARE.T), (_SQUARE + 1j, _SQUARE.T)], "axis": [-1, -2]},
     ),
-    ("linalg.diagonal linalg.trace", {"x": [_CUBE, _WHOLE], "offset": [0, 1, -1]}),
+    ("linalg.diagonal linalg.trace", {"x": [_CUBE, _WHOLE, _ODD], "offset": [0, 1, -1]}),
     ("linalg.trace", {"x": _INTEGERS, "dtype": [None, "float32"]}),
     (
         "linalg.det linalg.slogdet linalg.inv",
-        {"x": [_SQUARE, -_SQUARE, _SQUARE + 1j * _DEFINITE, _SQUARES, _EMPTY[:, :2]]},
+        {
+            "x": [
+                *(_SQUARE, -_SQUARE, _SQUARE + 1j * _DEFINITE, _SQUARES, _EMPTY[:, :2]),
+                2e4 * _SQUARE,
+            ]
+        },
     ),
-    ("linalg.matrix_power", {"x": [_SQUARE, _SQUARES], "n": [0, 1, 3, -2]}),
+    ("linalg.matrix_power", {"x": [_SQUARE, _SQUARES, -2e4 * _SQUARE], "n": [0, 1, 3, -2]}),
     (
         "linalg.matrix_norm",
         {"x": [_CUBE], "ord": ["fro", "nuc", 1, -1, 2, -2, inf, -inf], "keepdims": [False, True]},
@@ -366,8 +438,14 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
         "linalg.matrix_rank",
         {"x": [_SQUARE, _SQUARE[:2], 0 * _SQUARE, _SQUARES], "rtol": [None, 0.3]},
     ),
-    ("linalg.pinv", {"x": [_MATRIX, _MATRIX.T, _CUBE], "rtol": [None, 0.3]}),
-    ("linalg.outer", {"x1,x2": [(_COMPLEX, _COMPLEX), (_BYTES[1:-1], _BYTES[1:-1])]}),
+    ("linalg.pinv", {"x": [_MATRIX, _MATRIX.T, _CUBE, 2e4 * _MATRIX], "rtol": [None, 0.3]}),
+    (
+        "linalg.outer",
+        {"x1,x2": [(_FAR, _REAL), (_COMPLEX, _COMPLEX), (_BYTES[1:-1], _BYTES[1:-1])]},
+    ),
+    ("linalg.qr linalg.svd", {"x": [_MATRIX.T, -2e4 * _MATRIX.T, _CUBE]}),
+    ("linalg.eig linalg.eigh", {"x": [_DEFINITE, -2e4 * _DEFINITE, _SQUARES[1:]]}),
+    ("linalg.eigvals", {"x": [_SQUARE + 1j * _DEFINITE]}),
     ("linalg.qr", {"x": [_MATRIX.T], "mode": ["reduced"]}),
     (
         "linalg.solve",
@@ -383,12 +461,12 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
     ),
     (
         "linalg.svdvals linalg.eigvalsh",
-        {"x": [_DEFINITE, _DEFINITE.astype("float32"), _SQUARES[1:]]},
+        {"x": [_DEFINITE, -2e4 * _DEFINITE, _DEFINITE.astype("float32"), _SQUARES[1:]]},
     ),
     (
         "fft.fft fft.ifft fft.irfft fft.hfft",
         {
-            "x": [_CUBE + 1j],
+            "x": [_CUBE + 1j, 2e4 * _CUBE - 1j],
             "n": [None, 3, 6],
             "axis": [-1, 0],
             "norm": ["backward", "ortho", "forward"],
@@ -397,14 +475,17 @@ STANDARD: list[tuple[str, dict[str, Any]]] = [
     (
         "fft.rfft fft.ihfft",
         {
-            "x": [_CUBE],
+            "x": [_CUBE, -2e4 * _CUBE],
             "n": [None, 3, 6],
             "axis": [-1, 0],
             "norm": ["backward", "ortho", "forward"],
         },
     ),
-    ("fft.fftn fft.ifftn", {"x": [_CUBE + 1j], "axes": [None, (0, 2)], "norm": ["ortho"]}),
-    ("fft.fftshift fft.ifftshift", {"x": [_CUBE], "axes": [None, 0, (0, 1)]}),
+    (
+        "fft.fftn fft.ifftn",
+        {"x": [_CUBE + 1j, 2e4 * _CUBE - 1j], "axes": [None, (0, 2)], "norm": ["ortho"]},
+    ),
+    ("fft.fftshift fft.ifftshift", {"x": [_CUBE, _ODD], "axes": [None, 0, (0, 1)]}),
     ("fft.fftfreq fft.rfftfreq", {"n": [5, 6], "d": [1.0, 0.7]}),
 ]
 

@@ -80,7 +80,10 @@ def edges(name: str, spec: str, limit: float) -> list[Fault]:
         with time_limit(limit), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for own, given, strict in _each_call(name):
-                call, told = _compared(name, given, spec, _own if own else _wengerts, strict)
+                of = _own if own else _wengerts
+                call, told = _compared(name, given, spec, of, strict)
+                if own and not told and _has_views(spec):
+                    call, told = _compared(name, given, spec, _own_strided, strict)
                 if told:
                     faults.setdefault((own, told), []).append(call)
     except NoAnswer as error:
@@ -91,11 +94,18 @@ def edges(name: str, spec: str, limit: float) -> list[Fault]:
     ]
 
 
+def has_edges(name: str) -> bool:
+    """Whether there are calls of a function at edges."""
+    return any(name in names.split() for names, _ in (*STANDARD, *BEYOND))
+
+
 def _each_call(name: str) -> Iterator[tuple[bool, dict[str, Any], bool]]:
     """Each call: whether of the library's own function, its arguments, whether it must succeed."""
     for given in _drawn(name, STANDARD):
+        single = {key: _each(x, _single) for key, x in given.items()}
         if name not in OPEN:
             yield True, given, True
+            yield True, single, True
         yield False, given, True
     for given in _drawn(name, BEYOND):
         yield False, given, False
@@ -104,8 +114,9 @@ def _each_call(name: str) -> Iterator[tuple[bool, dict[str, Any], bool]]:
 def _compared(name: str, given: dict[str, Any], spec: str, of: Of, strict: bool) -> tuple[str, str]:
     """A call as text, and how its result differs from NumPy's."""
     args, kwargs = placed(name, given)
-    prefix = "wg." if of is _wengerts else ""
-    call = f"{prefix}{shown(name, args, kwargs)}"
+    call = f"{'wg.' if of is _wengerts else ''}{shown(name, args, kwargs)}"
+    if of is _own_strided:
+        call += " of every second element"
     try:
         with use_backend("numpy"), np.errstate(all="ignore"):
             expected = of(name, args, kwargs)
@@ -131,6 +142,11 @@ def _compared(name: str, given: dict[str, Any], spec: str, of: Of, strict: bool)
         for x, y in zip(found, expected, strict=True)
     )
     return call, next(filter(None, told), "")
+
+
+def _has_views(spec: str) -> bool:
+    """Whether a library's arrays may lie in memory with other elements between theirs."""
+    return not get_backend(spec.partition(":")[0]).immutable
 
 
 def _has_types(spec: str, given: dict[str, Any]) -> bool:
@@ -167,7 +183,22 @@ def _wengerts(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _own(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+def _single(array: Any) -> Any:
+    """An array in single precision, if it is of floating or complex numbers."""
+    with np.errstate(over="ignore"):
+        return array.astype({"f": "float32", "c": "complex64"}.get(array.dtype.kind, array.dtype))
+
+
+def _raw(array: Any) -> Any:
+    return on_backend(array).array
+
+
+def _strided(array: Any) -> Any:
+    """Every second element of an array of the library's."""
+    return _raw(np.stack([array, array], axis=-1))[..., 0]
+
+
+def _own(name: str, args: list[Any], kwargs: dict[str, Any], raw: Of = _raw) -> list[Any]:
     """The same call of the library's own function."""
     backend = selection().backend
     extension, _, short = name.rpartition(".")
@@ -176,10 +207,10 @@ def _own(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
         function = _part(backend.namespace, name)
     else:
         function = backend.public(module).get(short) or getattr(module, short)
-    named = {k: _each(x, _raw) for k, x in kwargs.items()}
+    named = {k: _each(x, raw) for k, x in kwargs.items()}
     if isinstance(named.get("dtype"), str):
         named["dtype"] = backend.raw_dtype(as_dtype(named["dtype"]))
-    positional = _each(list(args), _raw)
+    positional = _each(list(args), raw)
     if name == "astype":
         positional.append(named.pop("dtype"))
     out = function(*positional, **named)
@@ -188,8 +219,8 @@ def _own(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _raw(array: Any) -> Any:
-    return on_backend(array).array
+def _own_strided(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    return _own(name, args, kwargs, _strided)
 
 
 def _each(value: Any, converted: Of) -> Any:

@@ -96,18 +96,19 @@ def _clipped_log(xp: Any, x: Any) -> Any:
     return xp.maximum(xp.where(zero, _LOWEST, xp.log(xp.where(zero, 1, x))), _LOWEST)
 
 
-def check_probabilities(values: Any) -> None:
+def check_probabilities(values: Any, what: str) -> None:
     """Raise `ValueError` for a number outside of [0, 1]."""
     wrong = values[~((values >= 0) & (values <= 1) | (values != values))]
     if wrong.shape[0]:
+        hint = "; for logits use binary_cross_entropy_with_logits" if what == "input" else ""
         raise ValueError(
-            f"all elements of input should be between 0 and 1, and one is {wrong[0]}; for "
-            "logits use binary_cross_entropy_with_logits"
+            f"all elements of {what} should be between 0 and 1, and one is {wrong[0]}{hint}"
         )
 
 
 def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
-    look(x, check_probabilities)
+    look(x, check_probabilities, "input")
+    look(y, check_probabilities, "target")
     no = xp.multiply(xp.subtract(1, y), _clipped_log(xp, xp.subtract(1, x)))
     return xp.negative(xp.add(xp.multiply(y, _clipped_log(xp, x)), no))
 
@@ -158,8 +159,8 @@ def binary_cross_entropy(
     Raises
     ------
     ValueError
-        If the shapes differ, or an input is no probability (checked where `cross_entropy` checks
-        class indices; elsewhere its loss is nan).
+        If the shapes differ, or a number is no probability (checked where `cross_entropy` checks
+        class indices; elsewhere the loss of such an input is nan).
 
     Examples
     --------

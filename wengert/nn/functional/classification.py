@@ -28,18 +28,30 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 _INT64 = DTYPES["int64"]
 
 
-def check_classes(target: Any, classes: int, ignore_index: int) -> bool:
+def check_classes(target: Any, classes: int, ignore_index: int | None) -> bool:
     """Raise for a class index out of range where `look` finds any; elsewhere losses are nan."""
     return look(target, check_indices, classes, ignore_index)
 
 
-def check_indices(values: Any, classes: int, ignore_index: int) -> None:
+def check_indices(values: Any, classes: int, ignore_index: int | None) -> None:
     """Raise for a class index out of range."""
-    wrong = values[(values != ignore_index) & ((values < 0) | (values >= classes))]
+    outside = (values < 0) | (values >= classes)
+    wrong = values[outside if ignore_index is None else outside & (values != ignore_index)]
     if wrong.shape[0]:
+        other = "" if ignore_index is None else f", or ignore_index={ignore_index}"
         raise IndexError(
             f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
-            f"from 0 to {classes - 1}, or ignore_index={ignore_index}"
+            f"from 0 to {classes - 1}{other}"
+        )
+
+
+def check_places(values: Any, classes: int) -> None:
+    """Raise for a class index that `one_hot` has no place for."""
+    wrong = values[(values < 0) | (values >= classes)]
+    if wrong.shape[0]:
+        raise RuntimeError(
+            f"one_hot: index {wrong[0]} is out of bounds: with num_classes={classes}, indices are "
+            f"from 0 to {classes - 1}"
         )
 
 
@@ -249,14 +261,14 @@ def cross_entropy(
             f"of shape {tuple(logits.shape)}"
         )
     if labels.dtype.inexact:
-        if ignore_index >= 0:
+        if ignore_index >= 0 and labels.shape == logits.shape:
             raise RuntimeError(
                 f"ignore_index is not supported for floating point target: ignore_index="
                 f"{ignore_index} is a class, and the target has probabilities; weigh the losses "
                 "that reduction='none' gives instead"
             )
         return _with_probabilities(logits, labels, weight, reduction, label_smoothing)
-    labels = _class_indices(logits, labels)
+    labels = _class_indices("cross_entropy", logits, labels)
     if weight is not None or isinstance(label_smoothing, Tensor):
         return _weighted(logits, labels, weight, ignore_index, reduction, label_smoothing)
     if logits.ndim == 1:
@@ -310,7 +322,7 @@ def nll_loss(
             f"{tuple(x.shape)}"
         )
     ignore_index = number(ignore_index, "nll_loss", "ignore_index")
-    losses, total = _likelihoods(x, _class_indices(x, labels), weight, ignore_index)
+    losses, total = _likelihoods(x, _class_indices("nll_loss", x, labels), weight, ignore_index)
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
     return reduced(losses, reduction)
@@ -352,7 +364,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     """
     x = wrapped(tensor)
     if not x.dtype.kind.endswith("integer"):
-        raise RuntimeError(f"one_hot is only applicable to index tensor, not {x.dtype.name}")
+        raise RuntimeError(
+            f"one_hot is only applicable to index tensor, not {x.dtype.name}: cast with "
+            "wg.astype(tensor, wg.int64)"
+        )
     num_classes = number(num_classes, "one_hot", "num_classes")
     if num_classes == -1:
         if not x.size:
@@ -360,10 +375,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         num_classes = int(ops.max(x)) + 1
     if num_classes <= 0:
         raise RuntimeError(f"num_classes should be positive, not {num_classes}")
-    try:
-        check_classes(x._array, num_classes, 0)
-    except IndexError as error:
-        raise RuntimeError(f"one_hot: {error}") from None
+    look(x._array, check_places, num_classes)
     return ops.astype(_class_mask.bind(x, classes=num_classes), x.dtype)
 
 
@@ -386,15 +398,25 @@ def _is_share(value: Any) -> Any:
 # -- the other cases, composed ---------------------------------------------------------------------
 
 
-def _class_indices(x: Tensor, target: Tensor) -> Tensor:
+def _unfit(name: str, x: Tensor, target: Tensor) -> str:
+    """What a target is, and what it should be."""
+    without = tuple(x.shape[:1] + x.shape[2:] if x.ndim > 1 else ())
+    likely, other = "an input", ""
+    if name == "cross_entropy":
+        likely, other = "logits", f"; probabilities are real floating, of shape {tuple(x.shape)}"
+    return (
+        f"{name} got a target of {target.dtype.name} and shape {tuple(target.shape)} for {likely} "
+        f"of shape {tuple(x.shape)}: class indices are integers of shape {without} (cast with "
+        f"wg.astype(target, wg.int64)){other}"
+    )
+
+
+def _class_indices(name: str, x: Tensor, target: Tensor) -> Tensor:
     """Class indices that fit the logits, as int64."""
     kind = dtype_of(target._array.dtype).kind
     if not kind.endswith("integer"):
         refuse()
-        raise RuntimeError(
-            "class indices should be integers (or probabilities of the shape of the logits), not "
-            f"{target.dtype.name}"
-        )
+        raise RuntimeError(_unfit(name, x, target))
     shape = tuple(target.shape)
     if shape != (*x.shape[:1], *x.shape[2:]) if len(x.shape) > 1 else shape:
         if len(x.shape) > 1 and shape[:1] != tuple(x.shape[:1]):
@@ -402,10 +424,7 @@ def _class_indices(x: Tensor, target: Tensor) -> Tensor:
                 f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
                 f"({shape[0] if shape else 'none'})."
             )
-        raise ValueError(
-            f"class indices of shape {shape} do not fit logits of shape {tuple(x.shape)}: they "
-            "should have the shape of the logits without its classes, axis 1"
-        )
+        raise ValueError(_unfit(name, x, target))
     return target if target.dtype is _INT64 else ops.astype(target, "int64")
 
 
@@ -475,11 +494,8 @@ def _weighted(
 def _with_probabilities(
     logits: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: Any
 ) -> Tensor:
-    if logits.shape != target.shape:
-        raise RuntimeError(
-            f"class probabilities of shape {tuple(target.shape)} do not fit logits of shape "
-            f"{tuple(logits.shape)}: they should be the same (class indices are integers)"
-        )
+    if logits.shape != target.shape or target.dtype.complex:
+        raise RuntimeError(_unfit("cross_entropy", logits, target))
     axis = min(1, logits.ndim - 1)
     classes = logits.shape[axis]
     x = log_softmax(logits, axis)

@@ -387,11 +387,11 @@ def multi_margin_loss(
     if x.ndim not in (1, 2) or x.shape[:-1] != y.shape or not y.dtype.kind.endswith("integer"):
         refuse()
         raise ValueError(
-            f"{name} needs scores (N, C) and class indices (N,), or (C,) and (), and got "
+            f"{name} needs scores (N, C) and integer class indices (N,), or (C,) and (), and got "
             f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
         )
     classes = x.shape[-1]
-    checked = check_classes(y._array, classes, 0)
+    checked = check_classes(y._array, classes, None)
     places = ops.expand_dims(ops.astype(y, "int64"), axis=-1)
     limit = operand(margin, x, name, "margin")
     own = ops.take_along_axis(x, places, axis=-1)
@@ -446,7 +446,7 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     if x.ndim not in (1, 2) or x.shape != y.shape or not y.dtype.kind.endswith("integer"):
         refuse()
         raise ValueError(
-            f"{name} needs scores and class indices of the same shape, (N, C) or (C,), and got "
+            f"{name} needs scores and integer class indices of one shape, (N, C) or (C,), and got "
             f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
         )
     classes = x.shape[-1]

@@ -110,7 +110,10 @@ def embedding(
     indices, table = wrapped(input), wrapped(weight)
     if not indices.dtype.kind.endswith("integer"):
         refuse()
-        raise TypeError(f"embedding needs integer indices, not {indices.dtype.name}")
+        raise TypeError(
+            f"embedding needs integer indices, not {indices.dtype.name}: cast with "
+            "wg.astype(indices, wg.int64)"
+        )
     if table.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, and is of shape {tuple(table.shape)}")
     rows = table.shape[0]

@@ -70,8 +70,9 @@ def _present(choose: Function) -> Function:
 
 
 def _heaviside(x1: Tensor, x2: Tensor) -> Tensor:
-    step = astype(ew.greater(x1, 0), x1.dtype)
-    return where_(ew.isnan(x1), x1, where_(ew.equal(x1, 0), x2, step))
+    # The sign says of its derivative that it is zero, and of NaN that it is NaN.
+    step = ew.divide(ew.add(ew.sign(x1), 1), 2)
+    return where_(ew.equal(x1, 0), x2, step)
 
 
 def _logaddexp2(x1: Tensor, x2: Tensor) -> Tensor:

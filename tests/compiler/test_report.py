@@ -1,0 +1,93 @@
+"""Why a function was recorded anew, in words that a stranger understands."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn, optim
+
+X = np.ones(3, dtype="float32")
+settings: dict[str, Any] = {}
+
+
+def read(x: Any) -> Any:
+    found = settings["k"]
+    return x * (found if isinstance(found, int | float) else len(found))
+
+
+def reasons(function: Any, *calls: Any) -> list[str]:
+    """Why the function was recorded, but for the first time."""
+    compiled = wg.compile(function)
+    for call in calls:
+        compiled(*call)
+    assert "ran eagerly" not in str(compiled.report)
+    first, *others = [reason.rpartition(": ")[0] for reason in compiled.report.reasons]
+    assert first == "the first call"
+    return others
+
+
+ARRAY = "float32 of shape (3,) on cpu"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ((2, 2.5), "the argument n was an int and is a float now"),
+        ((True, 2), "the argument n was True and is an int now"),
+        ((2, X), f"the argument n was an int and is {ARRAY} without requires_grad now"),
+        ((2, np.float32(3)), "the argument n was an int and is a float32 now"),
+        ((X, X.astype("float64")), "the argument n was float32 of shape (3,) on cpu without"),
+    ],
+)
+def test_arguments(given: Any, told: str) -> None:
+    calls = [
+        (wg.asarray(X), wg.asarray(n) if n is X or n.__class__ is X.__class__ else n) for n in given
+    ]
+    (found,) = reasons(lambda x, n: x * n, *calls)
+    assert found.startswith(told)
+
+
+def test_names_of_arguments() -> None:
+    x = wg.asarray(X)
+    assert reasons(lambda x, flag="a": x * 2, (x,), (x, "b")) == [
+        "the arguments were x and are x, flag now"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (1, 2, "settings['k'] was 1 and is 2 now"),
+        ("ab", "abc", "settings['k'] was 'ab' and is 'abc' now"),
+        ([1, 2], [1, 2, 3], "settings['k'] was of length 2 and is of length 3 now"),
+    ],
+)
+def test_what_a_function_reads(before: Any, now: Any, told: str) -> None:
+    compiled = wg.compile(read)
+    for settings["k"] in (before, now):
+        compiled(wg.asarray(X))
+    assert [reason.rpartition(": ")[0] for reason in compiled.report.reasons[1:]] == [told]
+
+
+def test_modes_and_what_is_not_kept() -> None:
+    model = nn.Linear(3, 3)
+    optimizer = optim.Adam(model.parameters())
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = wg.sum(model(x) ** 2)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x = wg.asarray(X)
+    assert reasons(step, (x,), (x,)) == ["a call after those whose programs were not kept"]
+    double = wg.compile(lambda x: x * 2)
+    double(x)
+    with wg.no_grad():
+        double(x)
+    assert double.report.reasons[1].startswith(
+        "the recording mode was enable_grad and is no_grad now"
+    )
