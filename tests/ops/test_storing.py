@@ -150,7 +150,7 @@ def test_bounds_of_another_kind():
     x = wg.asarray([1, 2, 3])
     assert wg.clip(x, 1.5).tolist() == [1.5, 2, 3]
     for bound in (1j, wg.asarray(1j)):
-        with pytest.raises(TypeError, match="clip takes real numeric arrays"):
+        with pytest.raises(TypeError, match="bounds of dtype complex64 do not fit"):
             wg.clip(wg.ones(2), bound)
     for narrow, bounds in (("uint8", (None, -1)), ("int8", (300, None))):
         bounds = [None if bound is None else wg.asarray(bound) for bound in bounds]

@@ -312,8 +312,6 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     """``np.clip`` in the dtype of ``x``."""
     out = np.clip(x, min, max)
-    if out.dtype.kind == "c":
-        raise TypeError("complex numbers have no order")
     return out if out.dtype == x.dtype else out.astype(x.dtype)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wengert.backends import DType, dtype_of
+from wengert.backends import DTYPES, DType, dtype_of
 from wengert.interpreters.identities import idempotent
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
@@ -105,9 +105,9 @@ _clip = Primitive(
 
 
 def _check_bound(bound: DType, dtype: DType) -> None:
-    """Raise if integers as bounds may be none of the result's."""
+    """Raise if bounds are complex, or integers, and may be no numbers of the result's dtype."""
     integers = bound.kind.endswith("integer") and dtype.kind.endswith("integer")
-    if integers and join(bound, dtype) is not dtype:
+    if (bound.complex > dtype.complex) or (integers and join(bound, dtype) is not dtype):
         raise TypeError(
             f"clip: bounds of dtype {bound.name} do not fit an array of dtype {dtype.name}; "
             "convert one with wg.astype"
@@ -136,7 +136,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     Raises
     ------
     TypeError
-        If a bound is complex, or an array of wider integers than those of ``x``.
+        If a bound is complex and ``x`` is not, or an array of wider integers than those of ``x``.
 
     Examples
     --------
@@ -154,6 +154,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     for bound in (min, max):
         if hasattr(bound, "shape"):
             _check_bound(dtype_of(bound.dtype), dtype_of(array.dtype))
+        elif type(bound) is complex:
+            _check_bound(DTYPES["complex64"], dtype_of(array.dtype))
     found: Tensor = _clip(x, min, max)
     if found._array.dtype is not array.dtype:
         own = dtype_of(array.dtype)
