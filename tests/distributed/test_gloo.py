@@ -26,7 +26,10 @@ def test_derivatives() -> None:
 FAILURES = {
     "raises": ["rank 1 of 2 ends all", "ArithmeticError: of the second rank"],
     "batch_fewer": [r"rank 0 in all_reduce\(x: float64", "rank 1 in the end of the program"],
-    "hangs": [re.escape("collective 2, all_reduce(x: float32 of shape (2,)"), "rank 1 did not come"],
+    "hangs": [
+        re.escape("collective 2, all_reduce(x: float32 of shape (2,)"),
+        "rank 1 did not come",
+    ],
     # Of several that are gone it is not known who was the first, where rank 0 is one of them.
     "killed": ["on rank 0: rank 1 ended without an error", "on rank 2: (rank|ranks 0,) 1 ended"],
     "killed_first": ["on rank 1: ranks? 0", "on rank 2: ranks? 0", "unless it was killed"],

@@ -3,6 +3,7 @@
 Beside them the calls that take a way of their own in a function.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 import wengert as wg
 from tests.interplay.compare import compare
+from wengert.ops.numpy_protocols import _table
+from wengert.ops.numpy_protocols.options import OPTIONS
 
 V = np.linspace(0.2, 0.9, 5)
 M = np.linspace(0.3, 2.0, 12).reshape(3, 4)
@@ -147,3 +150,39 @@ def test_answers() -> None:
         np.testing.assert_array_equal(found.numpy(), [[5.0, 5.0]])
     with pytest.raises(ValueError, match="5 observations leave no degree of freedom"):
         np.cov(wg.asarray(V), ddof=5)
+
+
+def options_of_numpy():
+    for module, table in ((np, "functions"), (np.linalg, "linalg"), (np.fft, "fft")):
+        for name in _table(table):
+            about = inspect.signature(getattr(module, name)).parameters
+            for option in filter(OPTIONS.__contains__, about):
+                if about[option].kind is not about[option].POSITIONAL_ONLY:
+                    yield pytest.param(getattr(module, name), option, id=f"{name}-{option}")
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("function", "option"), [*options_of_numpy()])
+def test_an_option_refuses_a_tensor_that_is_differentiated(function, option):
+    """By its name, whether or not what it is given for looks at it."""
+    about = inspect.signature(function).parameters
+    x = wg.ones((2, 2))
+    given = {
+        name: [x] if name in ("arrays", "tup", "condlist", "choicelist") else x
+        for name, one in about.items()
+        if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+    }
+    args = [x for one in about.values() if one.kind is one.POSITIONAL_ONLY]
+    args += [x for one in about.values() if one.kind is one.VAR_POSITIONAL and not given]
+    for value in (0.0, 2.0):
+        given[option] = wg.tensor(value, requires_grad=True)
+        with pytest.raises(TypeError, match=rf"^np\..* as {option}, through which no derivative"):
+            function(*args, **given)
+
+
+def test_an_option_by_position_and_an_order_of_a_norm():
+    x, p = wg.ones((2, 2)), wg.tensor(2.0, requires_grad=True)
+    with pytest.raises(TypeError, match=r"^np\.rot90 takes an integer as k, through which"):
+        np.rot90(x, p)
+    with pytest.raises(TypeError, match=r"^np\.linalg\.cond takes an order as p, through which"):
+        np.linalg.cond(x, p)

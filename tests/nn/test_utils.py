@@ -284,3 +284,21 @@ def test_as_pytorch(name: str, options: Any) -> None:
         for (key, p), (other, q) in pairs:
             assert key == other
             np.testing.assert_allclose(values(p.grad), values(q.grad), rtol=1e-10, atol=1e-13)
+
+
+def test_bounds_of_gradients_are_numbers() -> None:
+    weight = wg.ones(2, requires_grad=True)
+    weight.grad = wg.ones(2)
+    bound = wg.tensor(0.5, requires_grad=True)
+    for clip, given in (
+        (nn.utils.clip_grad_norm_, {"max_norm": bound}),
+        (nn.utils.clip_grad_norm_, {"max_norm": 1.0, "norm_type": bound}),
+        (nn.utils.clip_grad_value_, {"clip_value": bound}),
+        (nn.utils.get_total_norm, {"norm_type": bound}),
+    ):
+        name = next(name for name, value in given.items() if value is bound)
+        with pytest.raises(TypeError, match=f"{name} should be a number without a derivative"):
+            clip([weight], **given)
+    assert weight.grad.tolist() == [1, 1]
+    with pytest.raises(TypeError, match="decay should be a number without a derivative"):
+        wg.optim.swa_utils.get_ema_avg_fn(bound)

@@ -234,7 +234,7 @@ def test_errors(backend):
         (TypeError, "at.divide needs a floating or complex", lambda: wg.at(whole)[0].divide(2)),
         (TypeError, "real dtype", lambda: wg.at(z)[rows].min(1.0)),
         (TypeError, "numeric array, not bool", lambda: wg.at(flag)[0].add(True)),
-        (TypeError, "complex value", lambda: wg.at(x)[0].set(1j)),
+        (TypeError, "a complex floating value", lambda: wg.at(x)[0].set(1j)),
         (ValueError, "broadcast", lambda: wg.at(x)[rows].add(tensor(np.ones(2)))),
         (TypeError, "list", lambda: wg.at([1.0, 2.0])),
     ]

@@ -257,11 +257,11 @@ def test_setitem_changes_no_array_that_something_else_sees(backend: Backend) -> 
 
 
 def test_setitem_keeps_the_dtype_and_casts_the_value(backend: Backend) -> None:
-    x = wg.asarray([1, 2, 3], dtype=wg.int32)
-    x[0] = 7.9
+    x = wg.asarray([1.0, 2.0, 3.0], dtype=wg.float32)
+    x[0] = 7
     x[1:] = wg.asarray([4.5, 5.5], dtype=wg.float64)
-    assert x.dtype is wg.int32
-    assert x.tolist() == [7, 4, 5]
+    assert x.dtype is wg.float32
+    assert x.tolist() == [7, 4.5, 5.5]
     z = wg.asarray([0j, 0j])
     z[0] = wg.asarray(2.0, requires_grad=True)
     assert z.dtype.complex
@@ -297,9 +297,9 @@ def test_bad_keys(backend: Backend, key: Any) -> None:
 
 def test_bad_values() -> None:
     x = wg.asarray([1.0, 2.0])
-    with pytest.raises(TypeError, match="complex value can't be stored"):
+    with pytest.raises(TypeError, match="a complex floating value does not fit"):
         x[0] = 1j
-    with pytest.raises(TypeError, match="complex value can't be stored"):
+    with pytest.raises(TypeError, match="a complex floating value does not fit"):
         x[0] = wg.asarray(1j)
     with pytest.raises(ValueError, match="broadcast"):
         x[:] = wg.asarray([1.0, 2.0, 3.0])

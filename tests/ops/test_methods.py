@@ -159,7 +159,7 @@ def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
         (lambda x: x.expand(3, -1, 3, 3), "cannot be expanded"),
         (lambda x: x.expand(3), "cannot be expanded"),
         (lambda x: x.diagonal(0, 1, 1), "one axis"),
-        (lambda x: x.long().masked_fill(x > 0, 0.5), "does not fit into int64"),
+        (lambda x: x.long().masked_fill(x > 0, 0.5), "does not fit an array of dtype int64"),
         (lambda x: x.std(False), "an axis is an integer"),
     ],
 )

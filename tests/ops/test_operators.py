@@ -273,6 +273,17 @@ def test_pytorchs_in_place_methods(backend: Backend) -> None:
     assert other.grad is not None
     assert other.grad.tolist() == [80.0]
     leaf = wg.ones(2, requires_grad=True)
+    for wrong in (
+        lambda: x.add_(None, alpha=2),
+        lambda: x.sub_("text", alpha=2),
+        lambda: x.add_([1.0], alpha=2),
+    ):
+        with pytest.raises(TypeError, match=r"^(add|sub)_ takes a number as other, not"):
+            wrong()
+    with pytest.raises(TypeError, match=r"^add_ takes a number as alpha, not None"):
+        x.add_(1, alpha=None)
+    one = wg.tensor(1.0, requires_grad=True)
+    assert wg.autograd.grad(wg.zeros(2).add_(wg.ones(2), alpha=one).sum(), one)[0].item() == 2
     for change in (leaf.zero_, lambda: leaf.add_(1), lambda: leaf.copy_(wg.zeros(2))):
         with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
             change()

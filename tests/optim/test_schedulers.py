@@ -1,6 +1,7 @@
 """Schedulers against PyTorch's, with saved and resumed state, and in compiled steps."""
 
 import copy
+import inspect
 import json
 import math
 import warnings
@@ -559,3 +560,14 @@ def test_copies_and_states_have_rates_of_their_own() -> None:
     assert scheduler.get_last_lr() == [0.1, 0.05]
     advance(optimiser, scheduler, range(2))
     assert state["_last_lr"] == (0.1, 0.05)
+
+
+@pytest.mark.parametrize("name", [n for n in lr_scheduler.__all__ if n != "LRScheduler"])
+def test_a_parameter_refuses_a_tensor_that_is_differentiated(name: str) -> None:
+    """Also one that this mode, or this epoch, does not look at."""
+    scheduler = getattr(lr_scheduler, name)
+    for parameter in inspect.signature(scheduler).parameters:
+        leaf = wg.tensor(1.0, requires_grad=True)
+        for value in (leaf, [leaf]):
+            with pytest.raises(TypeError, match=f"^{name} takes .* as {parameter}, through which"):
+                scheduler(**{parameter: value})

@@ -18,6 +18,7 @@ from wengert.ops.random import rand, randn
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import recording
 from wengert.tape.parameters import takes
+from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor
 
 __all__ = [
@@ -167,7 +168,9 @@ def constant_(tensor: Tensor, val: complex) -> Tensor:
     >>> wg.nn.init.constant_(wg.empty(3), 0.3)
     tensor([0.3000, 0.3000, 0.3000])
     """
-    return _fill(tensor, number(val, "constant_", "val"))
+    val = number(val, "constant_", "val")
+    check_storable("constant_", val, tensor.dtype)
+    return _fill(tensor, val)
 
 
 @takes(constant="tensor", family=_ANY)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert.backends import backend_of, dtype_of
 from wengert.nn.conversion import convert, replace
+from wengert.tape.promotion import storable
 from wengert.tape.tensor import Tensor, untracked
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def _misfit(array: Any, tensor: Tensor, assign: bool) -> str:
     dtype = dtype_of(array.dtype)
     if assign and tensor.requires_grad and not dtype.inexact:
         return f"{{name}} holds {dtype.name} in the checkpoint, and requires grad"
-    if dtype.complex and not (tensor.dtype.complex or assign):
-        return f"{{name}} is complex in the checkpoint, and {tensor.dtype.name} in current model"
+    if not (assign or storable(dtype.kind, tensor.dtype)):
+        here = tensor.dtype.name
+        return f"{{name}} is {dtype.name} in the checkpoint, and {here} in current model"
     return ""

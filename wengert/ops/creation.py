@@ -31,7 +31,7 @@ from wengert.ops.data_type import (
 )
 from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
-from wengert.tape.promotion import check_range, default_complex_dtype
+from wengert.tape.promotion import check_storable, default_complex_dtype
 from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
 
 __all__ = [
@@ -120,14 +120,13 @@ def _end(value: Any, dtype: DType) -> Any:
     """A number, or a Tensor of one element, as an operand beside arrays of a dtype."""
     if not isinstance(value, Tensor):
         return value
-    if value.dtype.complex and not dtype.complex:
-        _check_storable(1j, dtype, "linspace")
     return differentiable.reshape(astype(value, dtype, copy=False), ())
 
 
-def _check_storable(value: Any, dtype: DType, function: str) -> None:
-    if isinstance(value, complex) and not dtype.complex and dtype.kind != "bool":
-        raise TypeError(f"{function} can't store the complex number {value} in {dtype.name}")
+def _check_steps(start: Any, stop: Any, dtype: DType) -> None:
+    """Raise if a dtype does not hold the ends of a `linspace`, or the numbers between them."""
+    for value in (start, stop, 0.0):
+        check_storable("linspace", value, dtype)
 
 
 def _filled(
@@ -263,8 +262,7 @@ def full(
     fill_value = _fill_value(fill_value, "full")
     backend, where = new_device(device)
     wanted = default_dtype(_now(fill_value)) if dtype is None else as_dtype(dtype)
-    _check_storable(_now(fill_value), wanted, "full")
-    check_range("full", fill_value, wanted)
+    check_storable("full", fill_value, wanted)
     array = backend.namespace.full(
         as_lengths((shape,), "full"), fill_value, dtype=backend.raw_dtype(wanted), device=where
     )
@@ -288,10 +286,8 @@ def _spread(
 ) -> Tensor:
     """An array of a Tensor's value, which stays tracked, on the Tensor's backend."""
     wanted = value.dtype if dtype is None else as_dtype(dtype)
-    if wanted.complex or not value.dtype.complex:
-        value = astype(value, wanted, copy=False)
-    else:
-        _check_storable(1j, wanted, function)
+    check_storable(function, value, wanted)
+    value = astype(value, wanted, copy=False)
     if wanted.kind == "bool":  # which nothing is differentiable in
         made = full(shape, bool(value), dtype=wanted, device=differentiable.device(value))
     else:
@@ -399,8 +395,7 @@ def full_like(
     fill_value = _fill_value(fill_value, "full_like")
     shape_of(x)
     held = dtype_of(x.dtype) if dtype is None else as_dtype(dtype)
-    _check_storable(_now(fill_value), held, "full_like")
-    check_range("full_like", fill_value, held)
+    check_storable("full_like", fill_value, held)
     if fill_value is not _now(
         fill_value
     ):  # only the namespace of x takes a number that a trace follows
@@ -460,6 +455,8 @@ def arange(
     if not step:
         raise ValueError("arange: step can't be 0")
     wanted = default_dtype(0, start, stop, step) if dtype is None else as_dtype(dtype)
+    for value in (start, step):  # the stop only counts
+        check_storable("arange", value, wanted)
     if floating_tensors(*given):
         count = max(math.ceil((stop - start) / step), 0)
         where = differentiable.device(floating_tensors(*given)[0])
@@ -515,6 +512,7 @@ def linspace(
         numbers = [1j for value in (start, stop) if isinstance(value, complex)]
         wanted = result_type(*tensors, *numbers) if dtype is None else as_dtype(dtype)
         where = differentiable.device(tensors[0])
+        _check_steps(start, stop, wanted)
         real = DTYPES[f"float{4 * wanted.itemsize}"] if wanted.complex else wanted
         after = linspace(0.0, 1.0, num, dtype=real, device=where, endpoint=endpoint)
         first, last = (_end(value, wanted) for value in (start, stop))
@@ -524,6 +522,7 @@ def linspace(
         return _finished(made, device, requires_grad)
     start, stop = (_number(value, "linspace") for value in (start, stop))
     wanted = default_dtype(0.0, start, stop) if dtype is None else as_dtype(dtype)
+    _check_steps(start, stop, wanted)
     array = backend.namespace.linspace(
         start, stop, num, dtype=backend.raw_dtype(wanted), device=where, endpoint=endpoint
     )

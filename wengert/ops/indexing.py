@@ -8,7 +8,7 @@ from typing import Any, Never
 
 import numpy as np
 
-from wengert.backends import backend_of, dtype_of
+from wengert.backends import DType, backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of, unexpected
@@ -19,7 +19,7 @@ from wengert.tape.calling import single
 from wengert.tape.node import Indexed
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.promotion import check_range
+from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor, assign, untracked
 
 __all__ = ["take", "take_along_axis"]
@@ -287,14 +287,15 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     key : index or tuple of indices
         As in `getitem`. Of several values for one place one is kept, on most libraries the last.
     value : Tensor, array, number or list
-        Is broadcast to the shape of ``x[key]`` and cast to the dtype of ``x``.
+        Is broadcast to the shape of ``x[key]`` and cast to the dtype of ``x``, whose kind is as
+        high at least (:doc:`/conventions`).
 
     Raises
     ------
     IndexError
         If an index is out of bounds, of a wrong kind, or there are more of them than axes.
     TypeError
-        If the value is complex and ``x`` is not.
+        If the value is of a higher kind than ``x``: complex, or floating for integers.
     ValueError
         If the value does not broadcast.
     RuntimeError
@@ -303,25 +304,28 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     assign(x, replaced(x, key, value), value, key)
 
 
+def _listed(values: Any, dtype: DType) -> Any:
+    """A list as an array, whose integers are numbers of Python's: each is in a dtype's range."""
+    if not values.size:  # nothing is of no kind
+        return values.astype(np.bool_)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "i" and dtype.kind in _INDEX_KINDS:
+        for extreme in (values.min(), values.max()):
+            check_storable("x[key] = value", int(extreme), dtype)
+        return values.astype(dtype.host)
+    return values
+
+
 def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     """What ``x`` is after ``x[key] = value``; `setitem` says what these are."""
     parts, indices = parse_key(x, key)
     owner = backend_of(x._array)
     if isinstance(value, list | tuple):
-        value = as_numpy(value)
+        value = _listed(as_numpy(value), x.dtype)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray) and owner.name != "numpy":
         value = owner.from_numpy(value, owner.beside(x._array))
-    check_range("x[key] = value", value, x.dtype)
-    is_complex = (
-        dtype_of(value.dtype).complex if hasattr(value, "dtype") else isinstance(value, complex)
-    )
-    if is_complex and not x.dtype.complex:
-        raise TypeError(
-            f"a complex value can't be stored in a Tensor of dtype {x.dtype.name}; take "
-            "wg.real(value) first"
-        )
+    check_storable("x[key] = value", value, x.dtype)
     if hasattr(value, "shape") and value.shape[:1] == (1,):
         # Only some libraries let a value have more axes than its place, if they are of length 1.
         first = next((i for i, n in enumerate(value.shape) if n != 1), len(value.shape))

@@ -19,6 +19,7 @@ from wengert.ops.indexing import getitem
 from wengert.ops.numpy_protocols.translation import operands
 from wengert.ops.operators import METHODS
 from wengert.tape.parameters import refuse, takes
+from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
 __all__ = list(METHODS)
@@ -370,13 +371,8 @@ def masked_fill(x: Tensor, mask: Any, value: Any, /) -> Tensor:
     >>> x.masked_fill(x < 0, 0.0)
     tensor([1., 0.])
     """
-    filled = searching.where(mask, value, x)
-    if filled.dtype.kind != x.dtype.kind:
-        raise TypeError(
-            f"masked_fill: {value!r} does not fit into {x.dtype.name}; convert this Tensor first, "
-            "or use wg.where(mask, value, x), which promotes"
-        )
-    return astype(filled, x.dtype, copy=False)
+    check_storable("masked_fill", value, x.dtype)
+    return astype(searching.where(mask, value, x), x.dtype, copy=False)
 
 
 # -- copies, dtypes and devices --------------------------------------------------------------------

@@ -4,8 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from wengert.backends import DType, as_dtype
 from wengert.interpreters.differentiable import differentiable
+from wengert.ops.axes import number
 from wengert.ops.constants import bool as bool_
 from wengert.ops.constants import float16, float32, float64, int32, int64
 from wengert.ops.conversion import asarray
@@ -28,7 +31,7 @@ from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.calling import binary, is_foreign, reflecting
 from wengert.tape.parameters import refuse
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
-from wengert.tape.promotion import KIND_RANK
+from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
 from wengert.tape.record import argument_names
 from wengert.tape.tensor import Tensor, assign, placed, same, show
 
@@ -143,8 +146,8 @@ def _rdivmod(self: Tensor, other: Any, /) -> Any:
 
 
 def _cast(result: Tensor, dtype: DType) -> Tensor:
-    """A result in the dtype of the Tensor that takes it, if that is of its kind or above."""
-    if result.dtype is dtype or KIND_RANK[result.dtype.kind] > KIND_RANK[dtype.kind]:
+    """A result in the dtype of the Tensor that takes it, if that holds its kind."""
+    if result.dtype is dtype or not storable(result.dtype.kind, dtype):
         return result
     return astype(result, dtype)
 
@@ -212,8 +215,10 @@ _filled = Primitive(
 
 def _fill(self: Tensor, value: Any, /) -> Tensor:
     """Set every element to one value: a number, or an array of one element, which is tracked."""
-    if isinstance(value, Tensor):
-        return assign(self, broadcast_to(_cast(value, self.dtype), self.shape), value)
+    value = value.item() if isinstance(value, np.generic) else value
+    if number_type(value) not in SCALARS:
+        return _copy(self, value)
+    check_storable("fill_", value, self.dtype)
     return assign(self, _filled(self, value=value))
 
 
@@ -222,26 +227,32 @@ def _zero(self: Tensor) -> Tensor:
     return _fill(self, 0)
 
 
-def _scaled(other: Any, alpha: Any) -> Any:
+def _scaled(other: Any, alpha: Any, function: str) -> Any:
     """A product, also of two numbers, of which `multiply` takes none."""
-    if alpha == 1:
-        return other
-    arrays = hasattr(other, "shape") or hasattr(alpha, "shape")
-    return multiply(other, alpha) if arrays else other * alpha
+    if not isinstance(alpha, Tensor):
+        alpha = number(alpha, function, "alpha")
+        if alpha == 1:
+            return other
+        if not hasattr(other, "shape"):
+            return number(other, function, "other") * alpha
+    return multiply(other, alpha)
 
 
 def _add(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
     """Add ``alpha * other`` in place."""
-    return _IADD(self, _scaled(other, alpha))
+    return _IADD(self, _scaled(other, alpha, "add_"))
 
 
 def _sub(self: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
     """Subtract ``alpha * other`` in place."""
-    return _ISUB(self, _scaled(other, alpha))
+    return _ISUB(self, _scaled(other, alpha, "sub_"))
 
 
 def _copy(self: Tensor, source: Any, /) -> Tensor:
     """Take the values of another array, of any backend, device and dtype; they stay tracked."""
+    if isinstance(source, np.generic) or number_type(source) in SCALARS:
+        return _fill(self, source)
+    check_storable("copy_", source, self.dtype)
     given = asarray(source)
     given = to_backend(given, self.backend.name, device=differentiable.device(self))
     values = broadcast_to(_cast(given, self.dtype), self.shape)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from wengert import ops
+from wengert.nn.conversion import as_number
 from wengert.nn.module import Module
 from wengert.nn.normalisation import BatchNorm1d, BatchNorm2d
 from wengert.optim.optimizer import Optimizer
@@ -48,6 +49,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     >>> average(wg.asarray([1.0]), wg.asarray([2.0]), 5)
     tensor([1.1000])
     """
+    decay = as_number(decay, "decay")
     if not 0 <= decay <= 1:
         raise ValueError(
             f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."

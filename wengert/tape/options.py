@@ -169,7 +169,8 @@ def check_constructor(cls: type) -> None:
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         for name, value in (*zip(names, args, strict=False), *kwargs.items()):
             kind, what = kinds.get(name, ("", ""))
-            if kind == "option" and differentiates(value):
+            if kind in ("option", "") and differentiates(value):
+                what = what or "a plain value"
                 raise option_error((type(self) if private else cls).__name__, name, what)
         try:
             init(self, *args, **kwargs)

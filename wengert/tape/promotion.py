@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from wengert.backends import DTYPES, DType, as_dtype, dtype_of
 from wengert.tape.parameters import takes
 
@@ -118,7 +120,13 @@ KIND_RANK: Final = {
     "real floating": 2,
     "complex floating": 3,
 }
-_SCALAR_RANK: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}
+_SCALAR_KIND: Final = {
+    bool: "bool",
+    int: "signed integer",
+    float: "real floating",
+    complex: "complex floating",
+}
+_SCALAR_RANK: Final = {scalar: KIND_RANK[kind] for scalar, kind in _SCALAR_KIND.items()}
 
 
 def promote(a: DType, b: DType) -> DType | None:
@@ -182,10 +190,10 @@ def common_dtype(dtypes: Iterable[DType], scalars: Iterable[type] = ()) -> DType
 
 
 def check_range(name: str, value: Any, dtype: DType) -> None:
-    """Raise OverflowError for a Python integer that an integer dtype does not hold."""
-    if type(value) is not int or not dtype.kind.endswith("integer"):
+    """Raise OverflowError for a Python integer that integers, or booleans, do not hold."""
+    if type(value) is not int or dtype.inexact:
         return
-    bits = 8 * dtype.itemsize
+    bits = 1 if dtype.kind == "bool" else 8 * dtype.itemsize
     signed = dtype.kind[0] == "s"
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     if not low <= value <= high:
@@ -193,6 +201,43 @@ def check_range(name: str, value: Any, dtype: DType) -> None:
             f"{name}: the number {value} is out of bounds for {dtype.name} ({low} to {high}); "
             "convert the array with wg.astype first"
         )
+
+
+def storable(kind: str, dtype: DType) -> bool:
+    """Whether arrays of a kind are stored in a dtype, which is NumPy's casting ``"same_kind"``.
+
+    Complex numbers would lose a part in a real dtype, floating ones their fractions in integers,
+    and signed integers their signs in unsigned ones.
+    """
+    if kind == "signed integer" and dtype.kind == "unsigned integer":
+        return False
+    return KIND_RANK[kind] <= KIND_RANK[dtype.kind]
+
+
+def check_storable(name: str, value: Any, dtype: DType) -> None:
+    """Raise if a dtype does not hold a number or an array that is to be stored in it.
+
+    What has neither a dtype nor a number's type is left to others.
+
+    Raises
+    ------
+    TypeError
+        If it is of another kind, as `storable` says.
+    OverflowError
+        If it is a Python integer that the dtype does not hold.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    kind = _SCALAR_KIND.get(number_type(value))
+    if kind == "signed integer" and not dtype.inexact:
+        kind = dtype.kind  # an integer of Python's is in its range, or not
+    if kind is None and hasattr(value, "dtype"):
+        kind = dtype_of(value.dtype).kind
+    if kind is not None and not storable(kind, dtype):
+        raise TypeError(
+            f"{name}: a {kind} value does not fit an array of dtype {dtype.name}; convert one "
+            "with wg.astype"
+        )
+    check_range(name, value, dtype)
 
 
 # -- operands ------------------------------------------------------------------------------------

@@ -289,7 +289,7 @@ def multi_head_attention_forward(
         )
     return multi_head_attention(
         (query, key, value),
-        num_heads,
+        index(num_heads),
         weights,
         in_proj_bias,
         (out_proj_weight, out_proj_bias),

@@ -16,7 +16,6 @@ def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Ten
     return [tensor._grad for tensor in held if tensor._grad is not None]
 
 
-@no_grad()
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
     norm_type: float = 2.0,
@@ -50,23 +49,23 @@ def get_total_norm(
     tensor(5.)
     """
     norm_type = as_number(norm_type, "norm_type")
-    held = listed("get_total_norm", tensors)
-    if not held:
-        return ops.asarray(0.0)
-    # The squares of half precision overflow: the scale would be 0, and so the gradients.
-    wide = [ops.astype(x, ops.float32) if x.dtype.itemsize < 4 else x for x in held if x.size]
-    norms = [vector_norm(x, ord=norm_type) for x in wide]
-    total = vector_norm(ops.stack(norms), ord=norm_type) if norms else ops.asarray(0.0)
-    if error_if_nonfinite and not math.isfinite(total.item()):
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
-            "so it cannot be clipped. To disable this error and scale the gradients by the "
-            "non-finite norm anyway, set `error_if_nonfinite=False`"
-        )
-    return total
+    with no_grad():
+        held = listed("get_total_norm", tensors)
+        if not held:
+            return ops.asarray(0.0)
+        # The squares of half precision overflow: the scale would be 0, and so the gradients.
+        wide = [ops.astype(x, ops.float32) if x.dtype.itemsize < 4 else x for x in held if x.size]
+        norms = [vector_norm(x, ord=norm_type) for x in wide]
+        total = vector_norm(ops.stack(norms), ord=norm_type) if norms else ops.asarray(0.0)
+        if error_if_nonfinite and not math.isfinite(total.item()):
+            raise RuntimeError(
+                f"The total norm of order {norm_type} for gradients from `parameters` is "
+                "non-finite, so it cannot be clipped. To disable this error and scale the "
+                "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+            )
+        return total
 
 
-@no_grad()
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
@@ -106,16 +105,16 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
-    gradients = _gradients("clip_grad_norm_", parameters)
-    max_norm = as_number(max_norm, "max_norm")
-    total = get_total_norm(gradients, norm_type, error_if_nonfinite)
-    scale = ops.clip(ops.divide(max_norm, ops.add(total, 1e-6)), None, 1.0)
-    for grad in gradients:
-        grad._array = ops.astype(ops.multiply(grad, scale), grad.dtype, copy=False)._array
+    max_norm, norm_type = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
+    with no_grad():
+        gradients = _gradients("clip_grad_norm_", parameters)
+        total = get_total_norm(gradients, norm_type, error_if_nonfinite)
+        scale = ops.clip(ops.divide(max_norm, ops.add(total, 1e-6)), None, 1.0)
+        for grad in gradients:
+            grad._array = ops.astype(ops.multiply(grad, scale), grad.dtype, copy=False)._array
     return total
 
 
-@no_grad()
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clip each element of the gradients to the range from ``-clip_value`` to ``clip_value``.
 
@@ -135,5 +134,6 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     tensor([ 1.0000, -0.5000])
     """
     clip_value = as_number(clip_value, "clip_value")
-    for grad in _gradients("clip_grad_value_", parameters):
-        grad._array = ops.clip(grad, -clip_value, clip_value)._array
+    with no_grad():
+        for grad in _gradients("clip_grad_value_", parameters):
+            grad._array = ops.clip(grad, -clip_value, clip_value)._array

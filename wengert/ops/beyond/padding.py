@@ -1,6 +1,7 @@
 """Arrays with margins."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
@@ -20,6 +21,7 @@ from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
+from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 #: The modes whose margins have a statistic of each line.
@@ -72,12 +74,19 @@ def _pairs(width: Any, ndim: int, option: str = "pad_width") -> list[tuple[int, 
     return pairs
 
 
-def _constants(values: Any, ndim: int, option: str) -> list[tuple[Any, Any]]:
-    """Numbers or 0-d Tensors for the margins before and after each axis."""
+def _constants(x: Tensor, values: Any, option: str) -> list[tuple[Any, Any]]:
+    """Numbers or 0-d Tensors for the margins before and after each axis, which ``x`` can hold."""
+    found = _both(values, x.ndim, option)
+    for value in chain(*found):
+        check_storable(f"pad: {option}", value, x.dtype)
+    return found
+
+
+def _both(values: Any, ndim: int, option: str) -> list[tuple[Any, Any]]:
     if not isinstance(values, list | tuple):
         return [(values, values)] * ndim
     if len(values) == 1:
-        return _constants(values[0], ndim, option)
+        return _both(values[0], ndim, option)
     if len(values) == 2 and not any(isinstance(v, list | tuple) for v in values):
         return [(values[0], values[1])] * ndim
     if len(values) == ndim and all(isinstance(v, list | tuple) and 0 < len(v) < 3 for v in values):
@@ -93,15 +102,12 @@ def _with_constants(x: Tensor, pairs: list[tuple[int, int]], values: Any) -> Ten
     inside = tuple(
         [slice(before, before + n) for n, (before, _) in zip(x.shape, pairs, strict=True)]
     )
+    constants = _constants(x, values, "constant_values")
     if isinstance(values, bool | int | float | complex):
-        if isinstance(values, complex) and not x.dtype.complex:
-            raise TypeError(f"pad: {values} does not fit an array of dtype {x.dtype.name}")
         return replaced(full(shape, values, dtype=x.dtype, device=device), inside, x)
     out = replaced(zeros(shape, dtype=x.dtype, device=device), inside, x)
     # The corners belong to the later axes.
-    for axis, (widths, filling) in enumerate(
-        zip(pairs, _constants(values, x.ndim, "constant_values"), strict=True)
-    ):
+    for axis, (widths, filling) in enumerate(zip(pairs, constants, strict=True)):
         if widths[0]:
             out = replaced(out, at_axis(axis, slice(0, widths[0]), ...), filling[0])
         if widths[1]:
@@ -232,8 +238,8 @@ def pad(
     Raises
     ------
     TypeError
-        If ``pad_width`` is not of integers, a complex constant is for a real array, or the
-        statistic is not for the dtype (complex numbers have no order).
+        If ``pad_width`` is not of integers, a value is of a higher kind than the array (floating
+        for integers), or the statistic is not for the dtype (complex numbers have no order).
     ValueError
         If the mode is unknown or not the option's, a width is negative, the numbers of axes
         differ, or an axis without elements has nothing to make margins of.
@@ -265,7 +271,7 @@ def pad(
         raise ValueError(f"pad: reflect_type is 'even' or 'odd', and not {reflect_type!r}")
     if mode in ("constant", "empty"):
         return _with_constants(x, pairs, constant_values if mode == "constant" else 0)
-    ends = _constants(end_values, ndim, "end_values")
+    ends = _constants(x, end_values, "end_values")
     lengths = None if stat_length is None else _pairs(stat_length, ndim, "stat_length")
     for axis, widths in enumerate(pairs):
         if widths == (0, 0):

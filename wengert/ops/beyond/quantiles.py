@@ -10,7 +10,7 @@ from wengert.backends import as_dtype, backend_of, dtype_of
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of, unexpected
 from wengert.ops.conversion import as_numpy, holds_tensors
-from wengert.ops.creation import arange
+from wengert.ops.creation import arange, whole
 from wengert.ops.data_type import astype, get_default_dtype
 from wengert.ops.elementwise import equal
 from wengert.ops.families import reduction
@@ -304,6 +304,7 @@ def one_hot(
     given = dtype_of(raw_array(x).dtype)
     if not given.kind.endswith("integer"):
         raise TypeError(f"one_hot needs indices of an integer dtype, not {given.name}")
+    num_classes = whole(num_classes, "one_hot", "num_classes")
     if num_classes < 0:
         raise ValueError(f"one_hot: num_classes can't be negative, and is {num_classes}")
     at = as_axis(axis, ndim)

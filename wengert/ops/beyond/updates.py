@@ -28,15 +28,8 @@ from wengert.ops.searching import where
 from wengert.ops.sorting import argsort
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import PRIMITIVES, Primitive
-from wengert.tape.promotion import KIND_RANK, SCALARS, number_type
+from wengert.tape.promotion import SCALARS, check_storable, number_type
 from wengert.tape.tensor import Tensor, wrapped
-
-#: The kinds of Python's numbers.
-_KINDS: Final = {
-    int: "signed integer",
-    float: "real floating",
-    complex: "complex floating",
-}
 
 # -- extremes, sums and products of the values for each row ----------------------------------------
 
@@ -234,23 +227,20 @@ class At:
         dtype = self._x.dtype
         if dtype.kind == "bool":
             raise TypeError(f"at.{function} needs a numeric array, not bool")
+        if isinstance(value, np.generic):
+            value = value.item()
         if type(value) is bool:
             value = int(value)
         elif number_type(value) not in SCALARS:
             value = self._beside(value)
-        kind = _KINDS.get(number_type(value)) or value.dtype.kind
-        if KIND_RANK[kind] > KIND_RANK[dtype.kind]:
-            raise TypeError(
-                f"at.{function}: a {kind} value does not fit an array of dtype {dtype.name}; "
-                "convert one with wg.astype"
-            )
+        check_storable(f"at.{function}", value, dtype)
         return value if number_type(value) in SCALARS else astype(value, dtype, copy=False)
 
     def _beside(self, value: Any) -> Tensor:
         """A Tensor as it is; data of Python's or NumPy's beside ``x``; other arrays as Tensors."""
         if isinstance(value, Tensor):
             return value
-        if isinstance(value, list | tuple | np.ndarray | np.generic):
+        if isinstance(value, list | tuple | np.ndarray):
             return asarray(value, device=differentiable.device(self._x))
         return Tensor(value)
 
@@ -295,7 +285,6 @@ def at(x: Any, key: Any = _NOWHERE, /) -> At:
         From the methods, if an index is out of bounds or of a wrong kind.
     TypeError
         From the methods, if the value is of a higher kind than ``x`` (floating for integers).
-        Setting cuts it to an integer instead, as ``x[key] = value`` does.
     ValueError
         From the methods, if the value does not broadcast, or no key was given, or two.
 

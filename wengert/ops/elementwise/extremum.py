@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wengert.backends import dtype_of
+from wengert.backends import DTYPES, DType, dtype_of
 from wengert.interpreters.identities import idempotent
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
@@ -10,6 +10,7 @@ from wengert.ops.families import elements
 from wengert.tape.domain import Joint
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
+from wengert.tape.promotion import join
 from wengert.tape.tensor import Tensor
 
 __all__ = ["clip", "maximum", "minimum"]
@@ -103,6 +104,16 @@ _clip = Primitive(
 ).bind
 
 
+def _check_bound(bound: DType, dtype: DType) -> None:
+    """Raise if bounds are complex, or integers, and may be no numbers of the result's dtype."""
+    integers = bound.kind.endswith("integer") and dtype.kind.endswith("integer")
+    if (bound.complex > dtype.complex) or (integers and join(bound, dtype) is not dtype):
+        raise TypeError(
+            f"clip: bounds of dtype {bound.name} do not fit an array of dtype {dtype.name}; "
+            "convert one with wg.astype"
+        )
+
+
 @takes("x min max", family=elements("x", dtypes="real numeric"))
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to the range from ``min`` to ``max``.
@@ -122,6 +133,11 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
         Of the broadcast shape and the dtype of ``x``; of the floating dtype if ``x`` is an integer
         array and a bound is floating.
 
+    Raises
+    ------
+    TypeError
+        If a bound is complex and ``x`` is not, or an array of wider integers than those of ``x``.
+
     Examples
     --------
     >>> wg.clip(wg.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
@@ -135,6 +151,11 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
         live and not dtype_of(array.dtype).inexact
     ):  # numbers that a trace follows, whose types say the dtype
         min, max = [bound.pinned() if hasattr(bound, "pinned") else bound for bound in (min, max)]
+    for bound in (min, max):
+        if hasattr(bound, "shape"):
+            _check_bound(dtype_of(bound.dtype), dtype_of(array.dtype))
+        elif type(bound) is complex:
+            _check_bound(DTYPES["complex64"], dtype_of(array.dtype))
     found: Tensor = _clip(x, min, max)
     if found._array.dtype is not array.dtype:
         own = dtype_of(array.dtype)

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert.ops.numpy_protocols.options import check_options
 from wengert.tape.calling import is_foreign
 from wengert.tape.observers import observing, tell
+from wengert.tape.promotion import check_storable
 from wengert.tape.record import tensors_in
 from wengert.tape.tensor import Tensor
 
@@ -137,6 +139,7 @@ def array_function(
     if function is None:
         raise _no_counterpart(name)
     keywords = dict(kwargs)
+    check_options(name, func, args, keywords)
     return _answer(name, function, args, keywords, keywords.pop("out", None))
 
 
@@ -179,6 +182,9 @@ def _answer(
     if not targets:
         return result
     results = result if isinstance(result, tuple) else (result,)
+    for one, target in zip(results, targets, strict=True):
+        if target is not None:
+            check_storable(name, one, target.dtype)
     written = tuple(
         one if target is None else target.copy_(one)
         for one, target in zip(results, targets, strict=True)

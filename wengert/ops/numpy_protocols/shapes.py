@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.backends import as_dtype
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
 from wengert.ops.axes import as_axis, at_axis, bent
@@ -16,6 +17,7 @@ from wengert.ops.grids import meshgrid
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.ops.numpy_protocols.translation import cast, operands, refuse
+from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -56,10 +58,12 @@ def like(function: Callable[..., Tensor], values: int = 0) -> Callable[..., Tens
 
 def filled_like(x: Tensor, value: Any, *, dtype: Any = None) -> Tensor:
     """``np.full_like``, whose value may be an array that broadcasts."""
-    if isinstance(value, bool | int | float | complex):
+    if isinstance(value, bool | int | float | complex | np.generic):
         return full_like(x, value, dtype=dtype)
     (_, wanted) = operands(x, value)
-    wanted = astype(wanted, x.dtype if dtype is None else dtype, copy=False)
+    held = x.dtype if dtype is None else as_dtype(dtype)
+    check_storable("np.full_like", wanted, held)
+    wanted = astype(wanted, held, copy=False)
     return ma.broadcast_to(wanted, x.shape)
 
 
@@ -150,6 +154,7 @@ def _blocks(nest: Any, depth: int, add: Callable[[Any], None]) -> None:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """``np.insert``."""
     x, new = operands(arr, values)
+    check_storable("np.insert", new if isinstance(values, list | tuple) else values, x.dtype)
     if axis is None:
         x, axis = ma.reshape(x, (-1,)), 0
     along = as_axis(axis, x.ndim)

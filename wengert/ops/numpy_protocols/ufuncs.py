@@ -135,7 +135,7 @@ def _only_where(function: Function, inputs: tuple[Any, ...], where: Any, kept: A
     *tensors, chosen = broadcast_arrays(*operands(*inputs, where, kept))[:-1]
     values = function(*[getitem(x, chosen) for x in tensors])
     result = kept * 1  # another Tensor of the same values, on the tape where it is
-    setitem(result, chosen, astype(values, result.dtype, copy=False))
+    setitem(result, chosen, values)
     return result  # type: ignore[no-any-return]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from wengert.interpreters.differentiable import differentiable
 from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.parameters import refuse, takes
+from wengert.tape.parameters import differentiates, refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -104,6 +104,8 @@ def polygamma(n: Any, x: Any) -> Tensor:
     >>> wg.special.polygamma(1, wg.asarray([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
+    if differentiates(n):
+        refuse()
     if isinstance(n, int | float):
         return _polygamma(x, n=_order(n))  # type: ignore[no-any-return]
     xp = differentiable
@@ -136,10 +138,10 @@ def _flat(values: Sequence[Any]) -> list[Any]:
 
 
 @of_reals("zeta")
-def _zeta_forward(xp: Any, s: Any, q: Any) -> Any:
-    beyond_one = xp.greater(s, 1)
+def _zeta_forward(xp: Any, x: Any, q: Any) -> Any:
+    beyond_one = xp.greater(x, 1)
     positive = xp.greater(q, 0)
-    exponent = xp.where(beyond_one, s, 2)
+    exponent = xp.where(beyond_one, x, 2)
     start = xp.where(positive, q, 1)
     total = xp.pow(start, xp.negative(exponent))
     for k in range(1, _TERMS):
@@ -154,23 +156,23 @@ def _zeta_forward(xp: Any, s: Any, q: Any) -> Any:
         up = xp.multiply(up, xp.square(inverse))
         factor = xp.multiply(factor, xp.divide(up, (2 * j + 1) * (2 * j + 2)))
     power = xp.pow(beyond, xp.negative(exponent))
-    done = xp.logical_or(xp.isinf(q), xp.isinf(s))
+    done = xp.logical_or(xp.isinf(q), xp.isinf(x))
     value = xp.add(total, xp.where(done, 0, xp.multiply(power, xp.where(done, 0, rest))))
     value = xp.where(positive, value, math.nan)
     pole = xp.logical_and(xp.less_equal(q, 0), xp.equal(xp.floor(q), q))
     value = xp.where(pole, math.inf, value)
-    value = xp.where(beyond_one, value, xp.where(xp.equal(s, 1), math.inf, math.nan * value))
-    return xp.where(xp.logical_or(xp.isnan(s), xp.isnan(q)), math.nan, value)
+    value = xp.where(beyond_one, value, xp.where(xp.equal(x, 1), math.inf, math.nan * value))
+    return xp.where(xp.logical_or(xp.isnan(x), xp.isnan(q)), math.nan, value)
 
 
-def _zeta_rule(xp: Any, g: Any, s: Any, q: Any) -> Any:
-    return xp.multiply(g, xp.negative(xp.multiply(s, xp.zeta(xp.add(s, 1), q))))
+def _zeta_rule(xp: Any, g: Any, x: Any, q: Any) -> Any:
+    return xp.multiply(g, xp.negative(xp.multiply(x, xp.zeta(xp.add(x, 1), q))))
 
 
 _zeta = Primitive(
     "zeta",
-    ("s", "q"),
-    {"q": _zeta_rule},  # that of s is no elementary function: it is not implemented
+    ("x", "q"),
+    {"q": _zeta_rule},  # that by x is no elementary function: it is not implemented
     kind="elementwise",
     forward=_zeta_forward,
 ).bind

@@ -1,0 +1,177 @@
+"""What an array holds is stored in it, as NumPy's casting of the same kind has it; the rest raises.
+
+A value that is cut without a word is a wrong number, and its derivative is lost.
+"""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+
+def put(key):
+    def store(x, value):
+        x[key] = value
+        return x
+
+    return store
+
+
+def called(name, *args):
+    """A method that changes a Tensor, or returns another."""
+    return lambda x, value: getattr(x, name)(*args, value)
+
+
+def added(x, value):
+    x += value
+    return x
+
+
+def out_of(function, **options):
+    """One of NumPy's functions with ``out=``."""
+    return lambda x, value: function(np.zeros(3, dtype=x.dtype.name), value, out=x, **options)
+
+
+def changed(function):
+    """A ufunc's ``at``, which changes a Tensor."""
+
+    def store(x, value):
+        function.at(x, 0, value)
+        return x
+
+    return store
+
+
+MASK = np.array([True, False, True])
+
+#: What stores a value in zeros of shape (3,), of which some are then that value.
+STORES = {
+    "x[0] =": put(0),
+    "x[:] =": put(slice(None)),
+    "x[mask] =": put(MASK),
+    "x[indices] =": put(np.array([0, 2])),
+    "x += value": added,
+    "fill_": called("fill_"),
+    "copy_": called("copy_"),
+    "masked_fill": called("masked_fill", MASK),
+    "at.set": lambda x, value: wg.at(x)[0].set(value),
+    "at.set of repeated indices": lambda x, value: wg.at(x)[np.array([0, 0])].set(value),
+    "at.add": lambda x, value: wg.at(x)[0].add(value),
+    "full": lambda x, value: wg.full(3, value, dtype=x.dtype),
+    "full_like": wg.full_like,
+    "pad": lambda x, value: wg.pad(x, 1, constant_values=value),
+    "pad with pairs": lambda x, value: wg.pad(x, 1, constant_values=(0, value)),
+    "np.add out": out_of(np.add),
+    "np.add where out": out_of(np.add, where=MASK),
+    "np.add.at": changed(np.add),
+    "np.full_like": np.full_like,
+    "np.insert": lambda x, value: np.insert(x, 0, value),
+    "init.constant_": wg.nn.init.constant_,
+}
+#: These are for numbers: booleans and integers together are integers.
+NUMERIC = ("x += value", "at.add", "np.add out", "np.add where out", "np.add.at")
+#: What takes arrays without axes, or such Tensors too, for numbers.
+PLAIN = {"full": ("array",), "full_like": ("array",), "init.constant_": ("array", "tensor")}
+
+HOLDING = ("bool", "uint8", "int8", "float32", "complex64")
+VALUES = (True, 1, 2, -1, 300, 2.5, 1j)
+FORMS = {
+    "number": lambda value: value,
+    "scalar": lambda value: np.asarray(value)[()],
+    "array": np.asarray,
+    "tensor": lambda value: wg.asarray(np.asarray(value)),
+    "tracked": lambda value: wg.asarray(np.asarray(value), requires_grad=True),
+}
+
+
+def fits(name, value, form, dtype):
+    if type(value) is int and form in ("number", "scalar", *PLAIN.get(name, ())):
+        try:
+            return value in (0, 1) if dtype == "bool" else np.asarray(value, dtype=dtype) == value
+        except OverflowError:
+            return False
+    return np.can_cast(np.asarray(value).dtype, dtype, "same_kind")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", HOLDING)
+@pytest.mark.parametrize("name", STORES)
+def test_a_value_is_stored_as_it_is_or_not_at_all(name, dtype, form):
+    if name in NUMERIC and dtype == "bool":
+        pytest.skip("booleans are not added up")
+    for value in VALUES:
+        if form == "tracked" and (type(value) in (bool, int) or name == "init.constant_"):
+            continue
+        if value == 300 and form in ("array", "tensor"):  # of one kind, integers wrap
+            continue
+        x, given = wg.zeros(3, dtype=dtype), FORMS[form](value)
+        if fits(name, value, form, dtype):
+            result = STORES[name](x, given)
+            assert result.dtype.name == dtype
+            assert value in result.tolist()
+            assert result.requires_grad == (form == "tracked")
+        else:
+            with pytest.raises((TypeError, OverflowError, RuntimeError)) as caught:
+                STORES[name](x, given)
+            said = str(caught.value)
+            assert dtype in said or "takes integer" in said, said
+            assert x.tolist() == [0, 0, 0]
+
+
+def test_lists_are_numbers():
+    x = wg.zeros(2, dtype="int8")
+    x[:] = [1, -2]
+    assert x.tolist() == [1, -2]
+    x[[]] = []
+    for wrong, error in (([300, 1], OverflowError), ([0.5, 1], TypeError)):
+        with pytest.raises(error, match="int8"):
+            x[:] = wrong
+    flags = wg.zeros(2, dtype="bool")
+    flags[:] = [1, 0]
+    assert flags.tolist() == [True, False]
+    with pytest.raises(OverflowError, match="bool"):
+        flags[:] = [2, 0]
+
+
+def test_what_is_made_of_steps_holds_them():
+    assert wg.arange(2.5, dtype="int64").tolist() == [0, 1, 2]  # which counts up to it
+    for make in (
+        lambda value: wg.arange(value, 3, dtype="int64"),
+        lambda value: wg.arange(0, 3, value, dtype="int64"),
+        lambda value: wg.linspace(0, value, 5, dtype="int64"),
+    ):
+        for value in (0.5, wg.tensor(0.5, requires_grad=True)):
+            with pytest.raises(TypeError, match=r"real floating value does not fit .* int64"):
+                make(value)
+
+
+def test_bounds_of_another_kind():
+    """Of floating bounds the result is floating; of complex ones, which have no order, nothing."""
+    x = wg.asarray([1, 2, 3])
+    assert wg.clip(x, 1.5).tolist() == [1.5, 2, 3]
+    for bound in (1j, wg.asarray(1j)):
+        with pytest.raises(TypeError, match="bounds of dtype complex64 do not fit"):
+            wg.clip(wg.ones(2), bound)
+    for narrow, bounds in (("uint8", (None, -1)), ("int8", (300, None))):
+        bounds = [None if bound is None else wg.asarray(bound) for bound in bounds]
+        with pytest.raises(TypeError, match=f"bounds of dtype int64 do not fit .* {narrow}"):
+            wg.clip(wg.asarray([1, 2], dtype=narrow), *bounds)
+
+
+def test_margins_that_go_to_a_value_hold_it():
+    with pytest.raises(TypeError, match="pad: end_values: a real floating value"):
+        wg.pad(wg.asarray([1, 2]), 1, "linear_ramp", end_values=0.5)
+
+
+def test_a_state_of_another_kind_is_not_loaded():
+    class Counter(wg.nn.Module):
+        def __init__(self, count):
+            super().__init__()
+            self.register_buffer("count", count)
+
+    counter = Counter(wg.asarray(3))
+    with pytest.raises(RuntimeError, match="count is float32 in the checkpoint, and int64"):
+        counter.load_state_dict({"count": wg.asarray(2.5)})
+    assert counter.count.item() == 3
+    counter.load_state_dict({"count": wg.asarray(2.5)}, assign=True)
+    assert counter.count.item() == 2.5
