@@ -127,14 +127,18 @@ class Replay:
 
     def save(self, path: str | Path, name: str, state: State) -> None:
         """Write the program and the present state into files."""
-        if state.structure() != self.signature["the state"]:
-            raise RuntimeError(f"the state of {name} has changed since it ran: call it again first")
+        self._fit_for_export(name, state)
         save(path, name, self.whole, self.recording, state, self.layout.names)
 
     def exported(self, name: str, state: State, *, unread: bool) -> ExportedProgram:
         """Return the program, as it was recorded, for export."""
+        self._fit_for_export(name, state)
         found, names = self.recording, self.layout.names
         return exported_program(name, found.program, found, state, names, unread=unread)
+
+    def _fit_for_export(self, name: str, state: State) -> None:
+        if state.structure() != self.signature["the state"]:
+            raise RuntimeError(f"the state of {name} has changed since it ran: call it again first")
 
     # -- running -------------------------------------------------------------------------------
 
@@ -148,19 +152,17 @@ class Replay:
             return False
         return all(same(number(ref), x) for ref, x in self.recording.pinned.items())
 
-    def endless(self, others: Sequence["Replay"]) -> str:
-        """Why no number of programs suffices: they differ in changing numbers alone. "" if not."""
-        found = self.recording
-        changed = {x.ref for x in found.effects if x.ref.kind == "number"}
-        alike = all(each.signature == self.signature for each in others)
-        if not alike or changed.isdisjoint(found.decided.refs):
-            return ""
-        line = found.decided.program.instructions[-1].line  # of the last comparison
-        return (
-            f"{described(line) if line else 'a comparison'}: what the compiled function does "
-            f"depends on numbers that each call changes, and {len(others) - 1} programs for them "
-            "are not enough. Decide outside"
-        )
+    @property
+    def reused(self) -> bool:
+        """Whether it has run in a later call than the one that was recorded."""
+        return self.checked or bool(self.bound)
+
+    def decides(self) -> str:
+        """How a call with this signature differs that needs another program."""
+        steps = self.recording.decided.program.instructions
+        line = steps[-1].line if steps else None  # of the last comparison
+        where = f"{described(line)}: " if line else ""
+        return f"{where}a number that decides the program has changed"
 
     def given(self, leaves: Sequence[Any]) -> None:
         """Keep the arguments that hold state."""

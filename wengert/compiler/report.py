@@ -73,11 +73,11 @@ def summary(error: BaseException) -> str:
 
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """The first difference of two signatures."""
+    """The first difference of two signatures; "" if there is none."""
     for what, value in now.items():
         if what in before and before[what] != value:
             return f"{what} was {_shown(before[what], value)}"
-    return "a number that decides the program has changed"
+    return ""
 
 
 def _shown(before: Any, now: Any) -> str:

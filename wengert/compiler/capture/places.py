@@ -33,6 +33,7 @@ __all__ = [
     "dump",
     "is_array",
     "is_array_class",
+    "is_nan",
     "same",
     "settable",
     "slots_of",
@@ -226,12 +227,12 @@ class Replaced(NamedTuple):
 
 
 class Exact:
-    """A plain value that is compared bitwise, types included."""
+    """A plain value that is compared bitwise, types included; NaN by identity."""
 
     __slots__ = ("kind", "value")
 
     def __init__(self, value: Any) -> None:
-        self.kind, self.value = type(value), dump(value)
+        self.kind, self.value = type(value), value if is_nan(value) else dump(value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Exact) and (self.kind, self.value) == (other.kind, other.value)
@@ -240,7 +241,7 @@ class Exact:
         return hash(self.value)
 
     def __repr__(self) -> str:
-        text = repr(marshal.loads(self.value))
+        text = repr(self.value if is_nan(self.value) else marshal.loads(self.value))
         return text if len(text) < 60 else text[:57] + "..."
 
 
@@ -374,9 +375,16 @@ def dump(x: Any) -> bytes:
     return marshal.dumps(x, _VERSION)
 
 
+def is_nan(x: Any) -> bool:
+    """Whether this is NaN or NaT, which ``in`` and ``==`` find in containers by identity alone."""
+    return isinstance(x, float | complex | np.number | np.datetime64 | np.timedelta64) and x != x
+
+
 def same(a: Any, b: Any) -> bool:
-    """Whether two plain values, or two NumPy scalars, are equal bitwise."""
-    if type(a) is not type(b):
+    """Whether two plain values, or two NumPy scalars, are equal bitwise; NaN equals itself alone."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or is_nan(a):
         return False
     try:
         return dump(a) == dump(b)

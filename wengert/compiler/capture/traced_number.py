@@ -152,6 +152,7 @@ def check_int64(number: int) -> None:
         raise OverflowError(f"the integer {number} is too large for int64")
 
 
+_EQUALITY = frozenset(name for name, _ in EQUALITY)
 #: Types of numbers whose arithmetic is Python's own.
 _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
 
@@ -241,6 +242,20 @@ def _sign(name: str, function: Callable[..., Any]) -> Callable[[TracedNumber], A
     return lambda self: self.trace.number(name, function, (self,))
 
 
+def _apart(number: TracedNumber, other: Any) -> None:
+    """Pin numbers that may be one NaN, which ``in`` and ``==`` of containers find by identity."""
+    x = other.number if type(other) is TracedNumber else other
+    if not type(x) is type(number.number) is float:
+        return
+    if bool(number != number) if type(other) is TracedNumber else x != x:
+        if number.number is x:
+            raise TraceError(
+                f"{user_line()}: NaN is compared with itself, and a recording can't tell whether a "
+                "container looks for it by identity; ask by `x != x`"
+            )
+        plain((number, other))
+
+
 def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: TracedNumber, other: Any) -> Any:
         if isinstance(other, np.generic):
@@ -250,6 +265,8 @@ def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         mine, other = _as_numbers(self, other, function)
         if type(mine) is not TracedNumber:
             return function(mine, other)
+        if name in _EQUALITY and mine is not other:
+            _apart(mine, other)
         return self.trace.decide(name, function, (mine, other))
 
     return method

@@ -35,10 +35,10 @@ from wengert.compiler.capture.containers import (
 )
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import (
-    holds_all_in_dict,
     is_engine_class,
     is_immutable,
     is_module_level,
+    is_open,
     of_user,
     package_of,
     reads_by_name,
@@ -483,7 +483,8 @@ class Walk:
         self.test("type({}) is not {}", x, cls)
         for base in cls.__mro__:
             mine = of_user(base.__module__)
-            for key in slots_of(base) if mine or package_of(base.__module__) == "wengert" else ():
+            known = mine or package_of(base.__module__) == "wengert" or is_open(base)
+            for key in slots_of(base) if known else ():
                 if is_node(cls) or not mine or self.named.wants(x, key):
                     self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
@@ -520,7 +521,7 @@ class Walk:
             )
         if isinstance(x, enum.Enum):
             return lambda key, value: key == "_value_" or named.wants(x, key)
-        if holds_all_in_dict(cls) or is_node(cls):
+        if is_open(cls) or is_node(cls):
             return None
         own = [base for base in cls.__mro__ if package_of(base.__module__) == "wengert"]
         if own and own != [Module]:  # whose code reads more than the user's names
@@ -601,10 +602,6 @@ def _visitor(kind: type) -> Visitor | None:
         return _external
     if is_immutable(kind):
         return Walk.opaque
-    if (
-        of_user(kind.__module__)
-        or holds_all_in_dict(kind)
-        or package_of(kind.__module__) == "wengert"
-    ):
+    if of_user(kind.__module__) or is_open(kind) or package_of(kind.__module__) == "wengert":
         return Walk.object
     return None

@@ -552,6 +552,8 @@ class Glue:
                 parts.append(name if what.kind == "tensor" else f"{name}._grad")
             elif kind == "given":
                 parts.append(self._input(what))
+            elif kind == "held":
+                parts.append(f"{'p' if what in self._renewed else 's'}{what}")
             else:
                 parts.append(self._bind(what) if kind == "plain" else f"o{what}")
         if found.backward:
