@@ -77,12 +77,7 @@ def exported_program(
                 f"{name} can't be saved: it changes its argument {program.inputs[at[ref]].name}"
             )
         if ref in at and effect.output is not None:
-            output = program.outputs[effect.output]
-            if becomes.setdefault(ref, output) is not output:
-                raise ValueError(
-                    f"{name} can't be saved: {program.inputs[at[ref]].name} is at two places, "
-                    "which get different Tensors"
-                )
+            becomes[ref] = program.outputs[effect.output]
     for ref in recording.pinned:
         if ref in becomes:
             raise ValueError(
