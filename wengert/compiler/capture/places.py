@@ -132,6 +132,14 @@ class Place(NamedTuple):
         key = self._key(bind)
         return f"item({owner}, {key}, MISS)" if _makes_items(held) else f"{owner}[{key}]"
 
+    @property
+    def by_call(self) -> bool:
+        """Whether a call stores an object there, and no statement."""
+        if self.kind in ("item", "part"):
+            return False
+        usual: Any = type if self.kind == "class" else object
+        return type(self.owner).__setattr__ is not usual.__setattr__ or not self.key.isidentifier()
+
     def writing(self, value: str, bind: Callable[[Any], str]) -> str:
         """The statement that stores a value there, or that adds a call that does to `CALLS`."""
         if self.kind == "part":  # of a tuple of numbers
@@ -140,8 +148,7 @@ class Place(NamedTuple):
         owner = bind(self.owner)
         if self.kind == "item":
             return f"{owner}[{self._key(bind)}] = {value}"
-        usual: Any = type if self.kind == "class" else object
-        if type(self.owner).__setattr__ is usual.__setattr__ and self.key.isidentifier():
+        if not self.by_call:
             return f"{owner}.{self.key} = {value}"
         put = "setattr" if self.kind == "class" else "put"  # bypasses the owner's own methods
         return f"{CALLS} += (({put}, {owner}, {self.key!r}, {value}),)"
@@ -381,7 +388,7 @@ def is_nan(x: Any) -> bool:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two plain values, or two NumPy scalars, are equal bitwise; NaN equals itself alone."""
+    """Whether two plain values, or NumPy scalars, are equal bitwise; NaN equals itself alone."""
     if a is b:
         return True
     if type(a) is not type(b) or is_nan(a):

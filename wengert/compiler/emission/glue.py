@@ -154,8 +154,9 @@ class Glue:
         lines += ["    except IndexError:", "        step = another()"]
         lines += ["        if step is None:", "            return MISS"]
         lines += ["    try:"]
+        self._calls = False
         before, effects = [*self._before()], [*self._effects()]
-        if any(line.startswith(f"{CALLS} +=") for line in effects):
+        if self._calls:
             before += [f"{CALLS} = []", f"stores = starmap(apply, {CALLS})"]
             effects += ["[*stores]"]  # in which Python runs no handler
         lines += [f"        {line}" for line in before]
@@ -502,9 +503,14 @@ class Glue:
                     yield f"{name}._grad._array = {out}"
             else:
                 out = self._moving(effect) if ref.kind == "place" else out
-                yield self._state.place(*ref).writing(out, self._named)
+                yield self._stored(self._state.place(*ref), out)
         for k in self._renewed:
-            yield self._state.tuples[k].place.writing(f"p{k}", self._named)
+            yield self._stored(self._state.tuples[k].place, f"p{k}")
+
+    def _stored(self, place: Place, value: str) -> str:
+        """The statement that stores a value at a place."""
+        self._calls |= place.whole.by_call
+        return place.writing(value, self._named)
 
     def _counts(self) -> Generator[str, None, set[int]]:
         """The lines that count in the user's numbers, as ``n += 1`` does.
@@ -533,9 +539,9 @@ class Glue:
         for output, value in zip(found.gives, found.program.outputs, strict=True):
             place = numbers[changed[output].index]
             if reads[value] <= {changed[output]} and len(own[value]) < SHORT:
-                alone.append(place.writing(own[value], self._named))
+                alone.append(self._stored(place, own[value]))
             else:
-                together.append(place.writing(several[value], self._named))
+                together.append(self._stored(place, several[value]))
         if together:
             yield from (*lines, *together)
         yield from alone
