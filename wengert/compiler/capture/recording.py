@@ -31,7 +31,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import is_immutable
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.places import NUMBERS, PLAIN, State, is_array
-from wengert.compiler.capture.raw import RawArray, check_class, raw_input, shared
+from wengert.compiler.capture.raw import RawArray, check_class, shared
 from wengert.compiler.capture.recorded import (
     Arithmetic,
     Outside,
@@ -103,7 +103,9 @@ class _Call:
                 f"{name} is a raw array, and the code asks for types by type(x), which is "
                 "another class during a recording; use isinstance"
             )
-        made = raw_input(self.trace, x, name) if raw else self.trace.input(x, name)
+        if raw:
+            check_class(x, name)
+        made = self.trace.input(x, name, RawArray if raw else Traced)
         if raw:
             self._raws.append(made)
         self.inputs[Ref(kind, index)] = made.value

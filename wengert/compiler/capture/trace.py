@@ -140,7 +140,7 @@ class Trace:
         for variable, x in self._outside:
             variable.set(x)
 
-    def input(self, x: Any, name: str = "") -> Any:
+    def input(self, x: Any, name: str = "", kind: type[Traced] = Traced) -> Any:
         """A raw array or a number as an input of the program."""
         value = Value.like(x, name)
         self.inputs.append(value)
@@ -148,7 +148,7 @@ class Trace:
             self._sources[value] = frozenset({value})
             self.numbers[value] = x
             return TracedNumber(x, value, self)
-        return Traced(x, value, self)
+        return kind(x, value, self)
 
     def constant(self, array: Any) -> "Traced":
         """A raw array as a constant of the program."""

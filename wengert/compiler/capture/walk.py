@@ -13,6 +13,7 @@ import decimal
 import enum
 import functools
 import importlib.util
+import math
 import operator
 import os
 import sys
@@ -337,23 +338,17 @@ class Walk:
 
     def _is_input(self, x: Any, place: Place) -> bool:
         """Whether a raw array is an input: its place can be set, and it is at no other place."""
-        if not is_array(x):
-            return False
-        if (
-            self.state.options.by_contents
-            or id(x) in self.named.shared
-            or of_user(type(x).__module__)
-        ):
-            return False
-        if place.kind == "item" and not isinstance(place.owner, dict | list | deque):
-            return False
-        return str(x.dtype) != "object"
+        return (
+            is_array(x)
+            and not (self.state.options.by_contents or id(x) in self.named.shared)
+            and not of_user(type(x).__module__)
+            and (place.kind != "item" or isinstance(place.owner, dict | list | deque))
+            and str(x.dtype) != "object"
+        )
 
     def _array(self, x: Any, name: str) -> None:
         self.extra_attributes(x, name)
-        size = x.dtype.itemsize if hasattr(x.dtype, "itemsize") else 8
-        for length in x.shape:
-            size *= length
+        size = getattr(x.dtype, "itemsize", 8) * math.prod(x.shape)
         if size > LARGEST_ARRAY or str(x.dtype) == "object":
             raise TraceError(
                 f"{name} is an array of shape {x.shape} ({x.dtype}), which is too large, or not "
@@ -585,11 +580,9 @@ _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
 @functools.cache
 def _visitor(kind: type) -> Visitor | None:
     """The visitor for objects of a class; None if they can't be guarded."""
-    if issubclass(kind, TracedNumber | Lifted):
-        return Walk.opaque
     if issubclass(kind, Primitive):
         return Walk._row
-    if is_engine_class(kind):
+    if issubclass(kind, TracedNumber | Lifted) or is_engine_class(kind):
         return Walk.opaque
     for kinds, visit in _VISITORS:
         if issubclass(kind, kinds):

@@ -62,9 +62,6 @@ class Method:
     def __call__(self, x: Any, *operands: Any, **parameters: Any) -> Any:
         return getattr(x, self.name)(*operands, **parameters)
 
-    def __repr__(self) -> str:
-        return f"Method({self.name!r})"
-
 
 class Kernel:
     """A kernel of CuPy's as a function, compiled at its first call; its results are new arrays.
