@@ -275,15 +275,13 @@ class Compiled(Generic[P, R]):
                 break
         if refusal is not _WITHIN:
             return self._eagerly(refusal, args, kwargs)
-        with eagerly():
-            return self._function(*args, **kwargs)
+        return self.eagerly(*args, **kwargs)
 
     def _eagerly(self, refusal: Refusal, args: Any, kwargs: Any) -> Any:
         """Run a call eagerly, and report why."""
         self.report.fell_back(refusal.reason)
         try:
-            with eagerly():
-                answer = self._function(*args, **kwargs)
+            answer = self.eagerly(*args, **kwargs)
         except BaseException:
             if refusal.failed and refusal in self._refusals:
                 self._refusals.remove(refusal)  # the function itself raises: no bug of the compiler

@@ -373,6 +373,8 @@ class State:
 
 # -- exact comparison ------------------------------------------------------------------------------
 
+#: Classes of values that may differ from themselves.
+_INEXACT = (float, complex, np.inexact, np.datetime64, np.timedelta64)
 #: The marshal version for comparisons: version 2 writes equal nested values equally.
 _VERSION = 2
 
@@ -384,7 +386,7 @@ def dump(x: Any) -> bytes:
 
 def is_nan(x: Any) -> bool:
     """Whether this is NaN or NaT, which ``in`` and ``==`` find in containers by identity alone."""
-    return isinstance(x, float | complex | np.number | np.datetime64 | np.timedelta64) and x != x
+    return isinstance(x, _INEXACT) and bool(x != x)
 
 
 def same(a: Any, b: Any) -> bool:

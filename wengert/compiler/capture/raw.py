@@ -14,6 +14,7 @@ import numpy as np
 from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
+from wengert.compiler.capture.trace import is_mask
 from wengert.compiler.capture.traced import Traced, inner_array, traced
 from wengert.compiler.capture.traced_number import TracedNumber, with_operators
 from wengert.compiler.passes.forms import Method, getter
@@ -168,7 +169,7 @@ class RawArray(Traced):
 
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
-        if any(isinstance(part, Traced) and _is_mask(part) for part in parts):
+        if any(map(is_mask, parts)):
             raise _refused("the shape of what a mask chooses depends on values")
         return self.call("getitem", operator.getitem, (self, key))
 
@@ -209,10 +210,6 @@ def _refused(what: str) -> TraceError:
         f"{user_line()}: {what} inside a function that is compiled, which a replay could not "
         "repeat. Use functions of the library that make new arrays, or a Tensor"
     )
-
-
-def _is_mask(x: Traced) -> bool:
-    return "bool" in str(x.dtype)
 
 
 def _plain(x: Any) -> Any:

@@ -130,18 +130,11 @@ class TracedNumber:
 
 
 #: The operators of NumPy's scalars, by the ufuncs that these call for other objects.
-_OPERATORS: dict[Any, Callable[..., Any]] = dict(
-    [
-        *[(np.add, operator.add), (np.subtract, operator.sub), (np.multiply, operator.mul)],
-        *[(np.true_divide, operator.truediv), (np.floor_divide, operator.floordiv)],
-        *[(np.remainder, operator.mod), (np.power, operator.pow), (np.divmod, divmod)],
-        *[(np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_)],
-        *[(np.bitwise_xor, operator.xor), (np.left_shift, operator.lshift)],
-        *[(np.right_shift, operator.rshift), (np.less, operator.lt)],
-        *[(np.less_equal, operator.le), (np.greater, operator.gt)],
-        *[(np.greater_equal, operator.ge), (np.equal, operator.eq), (np.not_equal, operator.ne)],
-    ]
-)
+_OPERATORS: dict[Any, Callable[..., Any]] = {
+    getattr(np, name): getattr(operator, f"__{python}__")
+    for python, name, *_ in (*BINARY, *EQUALITY, *ORDER)
+    if python != "matmul"
+} | {np.divmod: divmod}
 
 _LOW, _HIGH = -(1 << 63), 1 << 63
 

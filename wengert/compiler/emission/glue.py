@@ -71,22 +71,19 @@ class Glue:
         self._writes_over = alone
         self._gone = self._let_go()
         self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
+        named = (behind, contents, dump, kind_of, has_hooks, same, selection, starmap, untracked)
         self.names: dict[str, Any] = {
+            **{x.__name__: x for x in (*named, placed)},
             "__name__": "wengert.compiled.glue",
             "MISS": MISS,
             "Tensor": Tensor,
             "apply": operator.call,
             "attach": attach,
-            "behind": behind,
-            "contents": contents,
             "default_dtype": get_default_dtype,
-            "dump": dump,
-            "kind_of": kind_of,
             ALONE: [None],
             "late": LATE,
             "another": pool.another,
             "give": pool.give,
-            "has_hooks": has_hooks,
             "inference": is_inference_mode_enabled,
             "item": dict.get,
             "made": np.zeros,
@@ -95,13 +92,8 @@ class Glue:
             "observing": observing,
             "put": object.__setattr__,
             "recording": recording,
-            "same": same,
-            "selection": selection,
-            "starmap": starmap,
             "take": pool.take,
             "unflatten": found.answer.unflatten,
-            "untracked": untracked,
-            "placed": placed,
             "swept": Swept,
         }
         self._checks: list[str] = []

@@ -40,6 +40,7 @@ __all__ = [
     "Form",
     "Kernel",
     "Method",
+    "elementwise",
     "form",
     "fresh",
     "getter",
@@ -233,6 +234,11 @@ def _found(step: Instruction) -> Form:
     if not found_row.view or any(x.shape for x in used[1:]):  # of an index array
         return _FRESH
     return _VIEW if len(used) == 1 else _UNKNOWN
+
+
+def elementwise(step: Instruction) -> bool:
+    """Whether it calls a function of NumPy's that computes element by element."""
+    return isinstance(step.function, np.ufunc) and step.function.signature is None
 
 
 def fresh(step: Instruction) -> bool:
