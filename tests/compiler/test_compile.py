@@ -285,12 +285,27 @@ def test_an_error_changes_nothing():
 def test_the_cache_is_bounded():
     f = wg.compile(lambda x: x + 1, cache_size=2)
     f(wg.ones(1)), f(wg.ones(2))
+    f(wg.ones(3))
+    assert "none of the 2 programs kept has run again" in str(f.report)
     with pytest.warns(RuntimeWarning, match=r"recorded .* 3 times, and keeps 2 programs") as told:
         f(wg.ones(3))
     assert told[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         f(wg.ones(3))
+    with warnings.catch_warnings():  # the call has been made
+        warnings.simplefilter("error")
+        n = [0]
+
+        def counts(x):
+            n[0] += 1
+            return x * n[0]
+
+        f = wg.compile(counts, cache_size=1)
+        f(wg.ones(1)), f(wg.ones(1))
+        with pytest.raises(RuntimeWarning, match="keeps 1 programs"):
+            f(wg.ones(2))
+        assert (n, f(wg.ones(2)).tolist()) == ([4], [4, 4])
     with pytest.raises(ValueError, match="cache_size is at least 1"):
         wg.compile(lambda x: x, cache_size=0)
     with pytest.raises(TypeError, match="takes a function"):

@@ -14,7 +14,6 @@ from typing import Any
 
 from wengert.backends import namespaces
 from wengert.compiler.capture.calls import Layout, signature_of
-from wengert.compiler.capture.containers import whole
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Backward, End, Recording, SweepProgram
@@ -25,7 +24,6 @@ from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program, order_of
 from wengert.compiler.threads import Pool, eagerly
-from wengert.func.trees import tree_flatten
 from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
@@ -59,6 +57,7 @@ class Rerun:
     ) -> None:
         self._function, self._layout, self._signature = function, layout, signature
         self._options, self._obstacle = state.options, _obstacle(found, leaves)
+        self._structure = found.answer
 
     def given(self, leaves: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Any, ...]:
         """What a call saves for running the function again."""
@@ -81,7 +80,7 @@ class Rerun:
             moved = any(x._array is not array for x, array in zip(tensors, arrays, strict=True))
             if moved or not self._unchanged(leaves):
                 raise RuntimeError(_CHANGED.format("what it reads has changed since"))
-            answer, _ = tree_flatten(self._function(*args, **kwargs), whole)
+            answer = self._structure.flatten_up_to(self._function(*args, **kwargs))
         roots = [(answer[behind.results[i]]._node, x) for i, x in g.items.items()]
         for i, place, end in ends:
             ref = behind.leaves[i]

@@ -174,7 +174,8 @@ def _seen(answer: Any, before: Snapshot, keep: Callable[[Any], Any] = lambda arr
     for owner, key, then, now in before.changes():
         if key is ...:
             now = backend_of(owner).namespace.asarray(owner, copy=True)
-        parts[id(owner), _hashable(key)] = owner, key, _held(then), _held(now, keep)
+        at = id(key) if isinstance(key, Tensor) else key
+        parts[id(owner), at] = owner, key, _held(then), _held(now, keep)
     return _Seen(structure, [_held(x) for x in leaves], parts, generators.get_rng_state())
 
 
@@ -197,10 +198,6 @@ def _differences(one: _Seen, other: _Seen, state: State) -> Iterator[str]:
         yield from different(name, *nows)
     if not same_states(one.random, other.random):
         yield "other random numbers are drawn"
-
-
-def _hashable(key: Any) -> Any:
-    return id(key) if isinstance(key, Tensor) else key
 
 
 def _held(x: Any, keep: Callable[[Any], Any] = lambda array: array) -> Any:

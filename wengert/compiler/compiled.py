@@ -52,6 +52,8 @@ from wengert.nn.module import Module
 
 __all__ = ["Compiled", "Options"]
 
+#: Eager calls that a recording takes the time of.
+STEPS = 20
 #: Reasons why a call runs eagerly this time.
 _TOGETHER = "other threads ran compiled functions all the time, so that it was not recorded now"
 _WAITED = "another thread has recorded or checked for too long"
@@ -273,15 +275,13 @@ class Compiled(Generic[P, R]):
                 break
         if refusal is not _WITHIN:
             return self._eagerly(refusal, args, kwargs)
-        with eagerly():
-            return self._function(*args, **kwargs)
+        return self.eagerly(*args, **kwargs)
 
     def _eagerly(self, refusal: Refusal, args: Any, kwargs: Any) -> Any:
         """Run a call eagerly, and report why."""
         self.report.fell_back(refusal.reason)
         try:
-            with eagerly():
-                answer = self._function(*args, **kwargs)
+            answer = self.eagerly(*args, **kwargs)
         except BaseException:
             if refusal.failed and refusal in self._refusals:
                 self._refusals.remove(refusal)  # the function itself raises: no bug of the compiler
@@ -383,9 +383,12 @@ class Compiled(Generic[P, R]):
                     return answer
         if not mine:
             return MISS
+        why = self._why(signature)
+        if refusal is None and (found := self._unused(call, signature, why)):
+            raise RefusedError(self._remembered(found))
         changed = self._walk.changed
         try:
-            return self._record(call, state, signature)
+            answer = self._record(call, state, signature, why)
         except ChangeError as error:
             if error.names <= changed:
                 raise self._refused(call, signature, error) from None
@@ -393,6 +396,10 @@ class Compiled(Generic[P, R]):
         except Exception as error:
             if not any(place.of_user for place in state.arrays):
                 raise self._refused(call, signature, error) from None
+        else:
+            if len(self._replays) > self._options.size:
+                self._forget(why)
+            return answer
         # Outside `except`, where the error keeps what the recording has made.
         if changed != self._walk.changed:
             self._walk = self._walk._replace(changed=changed)
@@ -521,8 +528,8 @@ class Compiled(Generic[P, R]):
         self._refusals = [*self._refusals[-self._options.size :], refusal]
         return refusal
 
-    def _record(self, call: Call, state: State, signature: dict[str, Any]) -> Any:
-        why, function, options = self._why(signature), self._function, self._options
+    def _record(self, call: Call, state: State, signature: dict[str, Any], why: str) -> Any:
+        function, options = self._function, self._options
         # Otherwise the first check watches for calls that a replay could not make.
         watch = options.check == 0 or options.strict
         layout, leaves = call.layout, call.leaves
@@ -542,8 +549,6 @@ class Compiled(Generic[P, R]):
             replay.left = None
         if found.repeatable:
             self._replays.append(replay)
-            if len(self._replays) > options.size:
-                self._forget(why, replay, call)
         elif not options.strict and self._is_usual(call, signature):
             self._remembered(Refusal(call.arguments, _NEW_STATE, signature))
         return found.answer.unflatten(answer)
@@ -559,18 +564,27 @@ class Compiled(Generic[P, R]):
         except Exception:  # the function has run
             return False
 
-    def _forget(self, why: str, replay: Replay, call: Call) -> None:
-        endless = "" if self._options.strict else replay.endless(self._replays)
+    def _unused(self, call: Call, signature: dict[str, Any], why: str) -> Refusal | None:
+        """Why a call is not recorded: as many programs as are kept have run in no second call.
+
+        A call of another kind, as of another shape, is recorded if it comes again; one that differs
+        in numbers or state alone when recording has taken no longer than the calls since.
+        """
+        kept, what = self._replays, "an argument"
+        if self._options.strict or len(kept) < self._options.size or any(x.reused for x in kept):
+            return None
+        why += f", and none of the {len(kept)} programs kept has run again"
+        alike = any(signature[what] == replay.signature[what] for replay in kept)
+        return Refusal(call.arguments, why, wait=STEPS * self.report.recordings if alike else 1)
+
+    def _forget(self, why: str) -> None:
         self._drop(min(self._replays, key=lambda replay: replay.used))
-        if endless:
-            self._refused(call, None, DecisionError(endless))
-            return
         warnings.warn(
             f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
             f"{self._options.size} programs: {why}. Make what differs the same in each call, or "
             "give wg.compile a larger cache_size",
             RuntimeWarning,
-            stacklevel=13,
+            stacklevel=12,
         )
 
     def _why(self, signature: dict[str, Any]) -> str:
@@ -578,5 +592,5 @@ class Compiled(Generic[P, R]):
         if not self._replays:
             first = not self.report.recordings
             return "the first call" if first else "a call after those whose programs were not kept"
-        before = max(self._replays, key=lambda replay: replay.used).signature
-        return difference(before, signature)
+        before = max(self._replays, key=lambda replay: replay.used)
+        return difference(before.signature, signature) or before.decides()

@@ -75,7 +75,8 @@ def compile(
         Arguments whose numbers are constants of a program.
     cache_size : int
         How many programs are kept. The least recently used one is dropped, with a warning that
-        says why another was recorded.
+        says why another was recorded. If none has run in a second call, calls that need another
+        run eagerly: what is new in each call is not worth a program.
     torch_compile : bool or str
         Whether programs of PyTorch's are given to ``torch.compile``, or to which of its backends.
         It makes machine code, which takes seconds to minutes and a C++ compiler, and may round

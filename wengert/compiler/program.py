@@ -1,5 +1,6 @@
 """The intermediate representation: a Wengert list of calls of an array library's functions."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -88,10 +89,7 @@ class Value:
     @property
     def size(self) -> int:
         """The number of elements."""
-        size = 1
-        for length in self.shape or ():
-            size *= length
-        return size
+        return math.prod(self.shape or ())
 
     def alike(self, other: "Value") -> bool:
         """Whether another value has the same shape, dtype and memory layout."""
@@ -253,17 +251,6 @@ class Program:
         """The values that instructions use, or that are outputs."""
         used = [value for step in self.instructions for value in step.used()]
         return {*used, *values_in(self.outputs)}
-
-    def __str__(self) -> str:
-        """The Wengert list."""
-        lines = [f"inputs {', '.join(map(repr, self.inputs))}"]
-        lines += [f"{value!r} = constant {value.shape} {value.dtype}" for value in self.constants]
-        for step in self.instructions:
-            taken = [repr(x) for x in step.operands]
-            taken += [f"{name}={x!r}" for name, x in step.parameters.items()]
-            gives = ", ".join(map(repr, step.results))
-            lines.append(f"{gives} = {step.name}({', '.join(taken)})")
-        return "\n".join([*lines, f"outputs {', '.join(map(repr, self.outputs))}"])
 
 
 def values_in(x: Any) -> Iterator[Value]:

@@ -38,8 +38,8 @@ class Refusal:
     """Why calls of one kind run eagerly.
 
     Later calls with the same arguments run eagerly at once, as long as no module has changed.
-    After 1, 2, 4, … such calls the state is inspected again, since it may have changed; not each
-    time, because that takes as long as a small step.
+    After ``wait`` such calls, twice as many, four times, … the state is inspected again, since it
+    may have changed; not each time, because that takes as long as a small step.
 
     Attributes
     ----------
@@ -54,11 +54,17 @@ class Refusal:
     """
 
     def __init__(
-        self, arguments: Any, reason: str, signature: Any = None, *, failed: bool = False
+        self,
+        arguments: Any,
+        reason: str,
+        signature: Any = None,
+        *,
+        failed: bool = False,
+        wait: int = 1,
     ) -> None:
         self.arguments, self.signature, self.reason = arguments, signature, reason
         self.failed, self.version = failed, changes[0]
-        self._calls, self._looks_at = 0, 1
+        self._calls, self._looks_at = 0, wait
 
     def after(self, before: "Refusal") -> None:
         """Continue the count of an earlier refusal of such calls."""

@@ -148,19 +148,17 @@ class Replay:
             return False
         return all(same(number(ref), x) for ref, x in self.recording.pinned.items())
 
-    def endless(self, others: Sequence["Replay"]) -> str:
-        """Why no number of programs suffices: they differ in changing numbers alone. "" if not."""
-        found = self.recording
-        changed = {x.ref for x in found.effects if x.ref.kind == "number"}
-        alike = all(each.signature == self.signature for each in others)
-        if not alike or changed.isdisjoint(found.decided.refs):
-            return ""
-        line = found.decided.program.instructions[-1].line  # of the last comparison
-        return (
-            f"{described(line) if line else 'a comparison'}: what the compiled function does "
-            f"depends on numbers that each call changes, and {len(others) - 1} programs for them "
-            "are not enough. Decide outside"
-        )
+    @property
+    def reused(self) -> bool:
+        """Whether it has run in a later call than the one that was recorded."""
+        return self.checked or bool(self.bound)
+
+    def decides(self) -> str:
+        """How a call with this signature differs that needs another program."""
+        steps = self.recording.decided.program.instructions
+        line = steps[-1].line if steps else None  # of the last comparison
+        where = f"{described(line)}: " if line else ""
+        return f"{where}a number that decides the program has changed"
 
     def given(self, leaves: Sequence[Any]) -> None:
         """Keep the arguments that hold state."""

@@ -75,11 +75,11 @@ def summary(error: BaseException) -> str:
 
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """The first difference of two signatures."""
+    """The first difference of two signatures; "" if there is none."""
     for what, value in now.items():
         if what in before and before[what] != value:
             return _told(what, before, now)
-    return "a number that decides the program has changed"
+    return ""
 
 
 def _told(what: str, before: dict[str, Any], now: dict[str, Any]) -> str:

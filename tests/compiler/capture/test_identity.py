@@ -1,7 +1,7 @@
 """One object in two places: programs and recordings tell it from two that are equal."""
 
-import dataclasses
 import operator
+import types
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -156,6 +156,173 @@ def test_a_container_that_is_returned(make: Make) -> None:
             wg.compile(function, strict=True)(*args)
 
 
+class Holder:
+    """An object with tuples."""
+
+    def __init__(self) -> None:
+        self.fixed: Any = (wg.ones(2), "text", Pair(1.0, wg.zeros(2)))
+        self.s: Any = (wg.zeros(2), (wg.ones(2), None))
+        self.t: Any = (wg.zeros(2), (wg.ones(2), None))
+
+    def fixed_one(self, x: Any) -> Any:
+        return self.fixed
+
+    def named_one(self, x: Any) -> Any:
+        return {"a": x * 2, "b": self.fixed[2]}
+
+    def stored(self, x: Any) -> Any:
+        self.s = self.s[0] + x, (self.s[1][0] * 2, None)
+        return x * 3, self.s
+
+    def stored_with_results(self, x: Any) -> Any:
+        y = x * 2
+        self.s = y, (y, None)
+        return y, self.s, self.s
+
+    def moved(self, x: Any) -> Any:
+        self.s, self.t = self.t, (self.s[0] + x, (self.s[1][0], None))
+        return [self.s, self.t, x.sum()]
+
+    def sometimes(self, x: Any) -> Any:
+        if x.shape == (2,):
+            self.s = self.s[0] + x, (self.s[1][0], None)
+        return self.s
+
+
+RETURNS = [x for key, x in vars(Holder).items() if key[0] != "_"]
+
+
+@pytest.mark.parametrize("method", RETURNS)
+def test_a_tuple_of_the_state_is_returned_itself(method: Any) -> None:
+    def run(compiled: bool) -> tuple[list[Any], Any]:
+        held, found = Holder(), list[Any]()
+        step = wg.compile(types.MethodType(method, held))
+        known = {id(held.fixed): "fixed", id(held.fixed[2]): "named"}
+        for i in range(6):
+            x = wg.ones(2 if i % 3 else ())
+            answer = (step if compiled else step.eagerly)(x)
+            places = known | {id(held.s): "s", id(held.t): "t"}
+            parts: list[Any] = []
+            wg.func.tree_flatten(
+                answer, lambda y, p=parts, known=places: p.append(known.get(id(y)))
+            )
+            leaves = wg.func.tree_leaves(answer)
+            values = [x.tolist() if isinstance(x, wg.Tensor) else x for x in leaves]
+            found.append((parts, values))
+        return found, step
+
+    found, step = run(compiled=True)
+    assert found == run(compiled=False)[0]
+    assert not step.report._fallbacks
+
+
+def test_results_beside_a_tuple_of_the_state_are_differentiated() -> None:
+    w, fixed = wg.asarray(3.0, requires_grad=True), (wg.ones(2), wg.ones(2))
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        return fixed, w * w * x
+
+    for _ in range(4):
+        held, y = step(wg.asarray(2.0))
+        assert held is fixed
+        (g,) = wg.autograd.grad(y, w, create_graph=True)
+        assert g.item() == 12.0
+        assert wg.autograd.grad(g, w)[0].item() == 4.0
+
+
+def _twice(x: Any, t: Any) -> Any:
+    made = (x, x)
+    return made, made
+
+
+def _old(x: Any, t: Any) -> Any:
+    old, STATE.s = STATE.s, (STATE.s[0] + x, (x * 2,))
+    return old
+
+
+def _part(x: Any, t: Any) -> Any:
+    STATE.s = (STATE.s[0] + x, (x * 2,))
+    return STATE.s[1]
+
+
+STATE = SimpleNamespace()
+
+
+@pytest.mark.parametrize("function", [lambda x, t: t, lambda x, t: (x, t[1]), _twice, _old, _part])
+def test_another_tuple_that_is_returned_is_refused(function: Any) -> None:
+    STATE.s = (wg.ones(2), (wg.zeros(2),))
+    with pytest.raises(TraceError, match="return a copy"):
+        wg.compile(function, strict=True)(wg.ones(2), (1.0, (wg.ones(2),)))
+    step = wg.compile(function)
+    for _ in range(4):
+        given, old = (1.0, (wg.ones(2),)), STATE.s
+        one = step(wg.ones(2), given)
+        made = one[0] if function is _twice else STATE.s[1]
+        same = (one, one[-1]) if type(one[-1]) is tuple else (one,)
+        assert any(x is y for x in same for y in (given, given[1], old, made))
+
+
+NAN, OTHER = float("nan"), float("nan")
+
+
+def _nan_cases() -> dict[str, tuple[Callable[..., Any], Callable[[Any], tuple[Any, ...]]]]:
+    """Functions that ask for ``NAN``, and what to give them for a number."""
+    held = SimpleNamespace(a=0.0, t=(), l=[], d={}, s=set(), n=[0.0] * 99)
+    of = lambda key, make: lambda x: setattr(held, key, make(x)) or ()
+    times = lambda yes: lambda y: y * (2 if yes() else 3)
+    return {
+        "a tuple": (times(lambda: NAN in held.t), of("t", lambda x: (x,))),
+        "equal tuples": (times(lambda: held.t == (1, NAN)), of("t", lambda x: (1, x))),
+        "a list": (times(lambda: NAN in held.l), of("l", lambda x: [x])),
+        "a count": (lambda y: y * held.l.count(NAN), of("l", lambda x: [1.0, x])),
+        "a long list": (times(lambda: NAN in held.n), of("n", lambda x: [0.0] * 99 + [x])),
+        "a key": (times(lambda: held.d.get(NAN)), of("d", lambda x: {x: 1})),
+        "a set": (times(lambda: NAN in held.s), of("s", lambda x: {x})),
+        "an attribute": (times(lambda: held.a in (NAN, 1.0)), of("a", lambda x: x)),
+        "an argument": (lambda y, n: y * (2 if n in (NAN, 1.0) else 3), lambda x: (x,)),
+        "arguments": (lambda y, n: y * (2 if NAN in n else 3), lambda x: ([x, 1.0],)),
+        "keys of arguments": (lambda y, n: y * (2 if NAN in n else 3), lambda x: ({x: 1.0},)),
+    }
+
+
+@pytest.mark.parametrize("scalar", [float, np.float64])
+@pytest.mark.parametrize("name", _nan_cases())
+def test_nan_is_told_by_identity(name: str, scalar: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So ``in`` and ``==`` of containers do."""
+    mine, other = scalar("nan"), scalar("nan")
+    monkeypatch.setitem(globals(), "NAN", mine)
+    function, put = _nan_cases()[name]
+    compiled = wg.compile(function)
+    for number in (other, mine, scalar(0.5), other, mine, scalar(0.5)):
+        given = put(number)
+        for _ in range(3):
+            assert compiled(wg.ones(()), *given).item() == function(wg.ones(()), *given).item()
+    assert compiled.report.recordings <= 3
+
+
+@pytest.mark.parametrize("with_", ["a constant", "an argument", "another"])
+def test_a_counter_that_is_nan_is_told_by_identity(with_: str) -> None:
+    held = SimpleNamespace(n=0.0, k=0.0)
+
+    def step(x: Any, n: Any) -> Any:
+        beside = {"a constant": NAN, "an argument": n, "another": held.k}[with_]
+        found = x * (2 if held.n in (beside, 1.0) else 3)
+        if held.n != held.n:
+            found = found + 1
+        held.n, held.k = held.n + 1, held.k + 1
+        return found
+
+    compiled = wg.compile(step)
+    numbers = (0.0, 1.0, 5.0, NAN, 7.0, OTHER, NAN)
+    for n, k in [(n, k) for n in numbers for k in (0.0, 5.0, NAN)] * 2:
+        found = []
+        for call in (compiled, step):
+            held.n, held.k = n, k
+            found.append(call(wg.ones(()), k).item())
+        assert found[0] == found[1]
+
+
 def test_containers_that_are_made_are_returned_by_programs() -> None:
     compiled = wg.compile(lambda x, d: {"a": x * 2, "b": [x, x * d["k"]], "c": (x, x)})
     for _ in range(4):
@@ -164,27 +331,20 @@ def test_containers_that_are_made_are_returned_by_programs() -> None:
     assert "ran eagerly" not in str(compiled.report)
 
 
-def _in_a_field(w: wg.Tensor) -> Callable[..., Any]:
-    field = dataclasses.field(default=w)
-    return lambda x: x * field.default
-
-
-def test_tensors_that_no_name_leads_to() -> None:
-    """What holds them is taken to be immutable, and is not looked through."""
+def test_a_tensor_that_no_name_leads_to() -> None:
+    """What holds it is taken to be immutable, and is not looked through."""
 
     def run(compiled: bool) -> list[Any]:
-        found = []
-        for hide in (lambda w: operator.methodcaller("__mul__", w), _in_a_field):
-            w = wg.asarray([2.0, 3.0])
-            hidden = hide(w)
-            step = lambda x, hidden=hidden: hidden(x)
-            function = wg.compile(step, check=0) if compiled else step
-            for i in range(4):
-                with wg.no_grad():
-                    w[...] = float(i)
-                found.append(function(wg.ones(2)).tolist())
-            if compiled:
-                assert "by none of the names" in str(function.report)
+        found, w = [], wg.asarray([2.0, 3.0])
+        hidden = operator.methodcaller("__mul__", w)
+        function = wg.compile(hidden_in(hidden), check=0) if compiled else hidden_in(hidden)
+        for i in range(4):
+            with wg.no_grad():
+                w[...] = float(i)
+            found.append(function(wg.ones(2)).tolist())
+        if compiled:
+            assert "by none of the names" in str(function.report)
         return found
 
+    hidden_in = lambda hidden: lambda x: hidden(x)
     assert run(True) == run(False)

@@ -1,6 +1,7 @@
 """Objects of the library's own classes hold the user's: what is in them is followed or refused."""
 
 import collections
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -104,6 +105,50 @@ def hooks_on_saved_values() -> Any:
         return wg.autograd.grad(z, w)[0]
 
     return slope, lambda: factor.__setitem__(0, 2.0)
+
+
+@dataclasses.dataclass
+class Settings:
+    """A dataclass."""
+
+    rate: float = 2.0
+    scale: float = dataclasses.field(default=3.0, metadata={"unit": 5.0})
+
+
+#: What a function may read of a field.
+FIELDS: dict[str, Callable[[Any], Any]] = {
+    "its object": lambda field: field.default,
+    "the class": lambda field: dataclasses.fields(Settings)[0].default,
+    "an object": lambda field: sum(x.default for x in dataclasses.fields(Settings())),
+    "the dict": lambda field: Settings.__dataclass_fields__["rate"].default,
+    "another attribute": lambda field: 2.0 if field.init else 3.0,
+    "its parameters": lambda field: 2.0 if Settings.__dataclass_params__.frozen else 3.0,
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields_of_dataclasses_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    field, read = dataclasses.fields(Settings)[0], FIELDS[name]
+    compiled = wg.compile(lambda y: y * read(field))
+    for default, flag in ((2.0, True), (3.0, False), (2.0, True)):
+        monkeypatch.setattr(field, "default", default)
+        monkeypatch.setattr(field, "init", flag)
+        monkeypatch.setattr(Settings.__dataclass_params__, "frozen", flag)
+        for _ in range(3):
+            assert compiled(wg.ones(())).item() == read(field)
+    assert not compiled.report._fallbacks
+
+
+def test_a_field_that_the_function_changes() -> None:
+    field = dataclasses.field(default=2.0)
+
+    @wg.compile
+    def step(y: Any) -> Any:
+        field.default += 1
+        return y * field.default
+
+    assert [step(wg.ones(())).item() for _ in range(5)] == [3, 4, 5, 6, 7]
+    assert field.default == 7.0
 
 
 @pytest.mark.parametrize("make", CASES.values(), ids=CASES)

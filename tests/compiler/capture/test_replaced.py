@@ -279,6 +279,29 @@ def test_it_is_saved(tmp_path: Path) -> None:
         assert saved["step"](x).tolist() == step(wg.asarray(x)).tolist()
 
 
+def test_what_is_at_two_places_or_returned_is_saved(tmp_path: Path) -> None:
+    one, two = (types.SimpleNamespace(s=(wg.zeros(3), wg.ones(3))) for _ in range(2))
+    fixed = (wg.ones(2), "text")
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        total = x + one.s[0] + two.s[1]
+        one.s, two.s = (total, one.s[1] * 2), (two.s[0] + x, total)
+        return total, one.s, fixed
+
+    x = np.arange(3, dtype=np.float32)
+    for _ in range(3):
+        step(wg.asarray(x))
+    step.save(tmp_path / "saved.py")
+    saved = runpy.run_path(str(tmp_path / "saved.py"))
+    for _ in range(3):
+        found, answer = saved["step"](x), step(wg.asarray(x))
+        assert answer[1] is one.s
+        assert answer[2] is fixed
+        for mine, its in zip(*map(wg.func.tree_leaves, (found, answer)), strict=True):
+            assert mine == its if isinstance(its, str) else mine.tolist() == its.tolist()
+
+
 # -- what else holds the Tensors, or the tuple -----------------------------------------------------
 
 A = wg.zeros(3)

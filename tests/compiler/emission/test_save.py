@@ -1,6 +1,8 @@
 """`save`: files that do what a compiled function does, without Wengert."""
 
+import math
 import pickle
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -339,3 +341,18 @@ def test_an_error_of_what_cannot_be_written_names_its_class():
 
     with pytest.raises(ValueError, match=r"an object of the class .*Own can't be written"):
         Sources(Names()).define(Own(), "own")
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, 2.5])
+def test_a_number_of_which_a_program_is_for_one_value(number, tmp_path):
+    @wg.compile
+    def step(x, n):
+        return x * len(f"{n}")
+
+    x = np.ones(2, dtype=np.float32)
+    expected = step(wg.asarray(x), number).tolist()
+    step.save(tmp_path / "saved.py")
+    saved = runpy.run_path(str(tmp_path / "saved.py"))["step"]
+    assert saved(x, number).tolist() == expected
+    with pytest.raises(ValueError, match=f"n has to be {number}"):
+        saved(x, 3.0)

@@ -122,6 +122,7 @@ def _class_attributes(walk: "Walk", cls: type, foreign: list[type]) -> None:
     for key, x in list(held.items()):
         spelled = "__annotations__" if key in _ANNOTATIONS else key
         asked = spelled in walk.named.names or (id(cls), spelled) in walk.named.marks
+        asked |= walk.named.computed and key.startswith("__dataclass_")  # by `dataclasses.fields`
         if type(x).__name__ in ("member_descriptor", "_abc_data") or (
             key in _ABOUT_CLASSES and not asked
         ):

@@ -9,7 +9,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.places import PLAIN, Exact, Identity, Place, Replaced, dump, same
+from wengert.compiler.capture.places import (
+    PLAIN,
+    Exact,
+    Identity,
+    Place,
+    Replaced,
+    dump,
+    is_nan,
+    same,
+)
 from wengert.tape.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -168,9 +177,14 @@ def _plain(walk: "Walk", x: Any, name: str) -> bool:
     values = [*x, *x.values()] if type(x) is dict else x
     return (
         type(x) in (list, dict, tuple)
-        and all(type(value) in PLAIN for value in values)
+        and all(map(_is_plain, values))
         and not any(changed.startswith(f"{name}[") for changed in walk.state.options.changed)
     )
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether a value is compared bitwise: NaN is not."""
+    return type(x) in PLAIN and not is_nan(x)
 
 
 def _identities(walk: "Walk", x: Any) -> None:
@@ -182,7 +196,7 @@ def _identities(walk: "Walk", x: Any) -> None:
 def _long(walk: "Walk", x: Any, name: str) -> None:
     """Visit a long list, whose elements are guarded at once."""
     _identities(walk, x)
-    plain = [type(value) in PLAIN for value in x]
+    plain = [*map(_is_plain, x)]
     walk.fact(name, Exact([None if not plain[i] else value for i, value in enumerate(x)]))
     for i, value in enumerate(x):
         if not plain[i]:

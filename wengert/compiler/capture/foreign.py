@@ -19,10 +19,10 @@ from wengert.compiler.capture.errors import TraceError
 
 __all__ = [
     "PURE",
-    "holds_all_in_dict",
     "is_engine_class",
     "is_immutable",
     "is_module_level",
+    "is_open",
     "of_user",
     "package_of",
     "reads_by_name",
@@ -64,8 +64,9 @@ _IMMUTABLE = frozenset(
         *("builtins.NotImplementedType", "builtins.property"),
         *("builtins.code", "types.GenericAlias", "types.UnionType"),
         *("datetime", "decimal.Decimal", "fractions.Fraction", "ipaddress", "pathlib", "re"),
-        *("typing", "uuid", "zoneinfo", "operator", "dataclasses", "string.Formatter", "inspect"),
-        "__future__",
+        *("typing", "uuid", "zoneinfo", "operator", "string.Formatter", "inspect", "__future__"),
+        *("dataclasses._FIELD_BASE", "dataclasses._MISSING_TYPE", "dataclasses._KW_ONLY_TYPE"),
+        "dataclasses._HAS_DEFAULT_FACTORY_CLASS",
         *("numpy.ufunc", "numpy._ArrayFunctionDispatcher", "numpy.dtypes", "numpy.dtype"),
         *("numpy._globals", "torch.dtype", "torch.device", "torch.Size", "torch.layout"),
         *("torch.memory_format", "torch.Generator.device", "jax._src.numpy.scalar_types"),
@@ -75,12 +76,13 @@ _IMMUTABLE = frozenset(
         *("jaxlib._jax.PjitFunction", "array_api_strict._devices"),
     }
 )
-#: Classes of the standard library whose objects keep what they hold in their ``__dict__``.
+#: Classes of the standard library whose objects hold attributes alone, which code may set.
 _OPEN = frozenset(
     {
         *("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict"),
         *("collections.UserList", "collections.UserString", "collections.ChainMap"),
         *("functools.partialmethod", "string.Template"),
+        *("dataclasses.Field", "dataclasses.InitVar", "dataclasses._DataclassParams"),
     }
 )
 #: Functions that read names that the walk can't foresee.
@@ -141,8 +143,8 @@ def is_immutable(kind: type) -> bool:
     return False
 
 
-def holds_all_in_dict(kind: type) -> bool:
-    """Whether foreign code keeps what objects of a class hold in their ``__dict__``."""
+def is_open(kind: type) -> bool:
+    """Whether what objects of a class of the standard library hold are attributes."""
     return any(f"{base.__module__}.{base.__qualname__}" in _OPEN for base in kind.__mro__)
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "dump",
     "is_array",
     "is_array_class",
+    "is_nan",
     "same",
     "settable",
     "slots_of",
@@ -131,6 +132,14 @@ class Place(NamedTuple):
         key = self._key(bind)
         return f"item({owner}, {key}, MISS)" if _makes_items(held) else f"{owner}[{key}]"
 
+    @property
+    def by_call(self) -> bool:
+        """Whether a call stores an object there, and no statement."""
+        if self.kind in ("item", "part"):
+            return False
+        usual: Any = type if self.kind == "class" else object
+        return type(self.owner).__setattr__ is not usual.__setattr__ or not self.key.isidentifier()
+
     def writing(self, value: str, bind: Callable[[Any], str]) -> str:
         """The statement that stores a value there, or that adds a call that does to `CALLS`."""
         if self.kind == "part":  # of a tuple of numbers
@@ -139,8 +148,7 @@ class Place(NamedTuple):
         owner = bind(self.owner)
         if self.kind == "item":
             return f"{owner}[{self._key(bind)}] = {value}"
-        usual: Any = type if self.kind == "class" else object
-        if type(self.owner).__setattr__ is usual.__setattr__ and self.key.isidentifier():
+        if not self.by_call:
             return f"{owner}.{self.key} = {value}"
         put = "setattr" if self.kind == "class" else "put"  # bypasses the owner's own methods
         return f"{CALLS} += (({put}, {owner}, {self.key!r}, {value}),)"
@@ -226,12 +234,12 @@ class Replaced(NamedTuple):
 
 
 class Exact:
-    """A plain value that is compared bitwise, types included."""
+    """A plain value that is compared bitwise, types included; NaN by identity."""
 
     __slots__ = ("kind", "value")
 
     def __init__(self, value: Any) -> None:
-        self.kind, self.value = type(value), dump(value)
+        self.kind, self.value = type(value), value if is_nan(value) else dump(value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Exact) and (self.kind, self.value) == (other.kind, other.value)
@@ -240,7 +248,7 @@ class Exact:
         return hash(self.value)
 
     def __repr__(self) -> str:
-        text = repr(marshal.loads(self.value))
+        text = repr(self.value if is_nan(self.value) else marshal.loads(self.value))
         return text if len(text) < 60 else text[:57] + "..."
 
 
@@ -365,6 +373,8 @@ class State:
 
 # -- exact comparison ------------------------------------------------------------------------------
 
+#: Classes of values that may differ from themselves.
+_INEXACT = (float, complex, np.inexact, np.datetime64, np.timedelta64)
 #: The marshal version for comparisons: version 2 writes equal nested values equally.
 _VERSION = 2
 
@@ -374,9 +384,16 @@ def dump(x: Any) -> bytes:
     return marshal.dumps(x, _VERSION)
 
 
+def is_nan(x: Any) -> bool:
+    """Whether this is NaN or NaT, which ``in`` and ``==`` find in containers by identity alone."""
+    return isinstance(x, _INEXACT) and bool(x != x)
+
+
 def same(a: Any, b: Any) -> bool:
-    """Whether two plain values, or two NumPy scalars, are equal bitwise."""
-    if type(a) is not type(b):
+    """Whether two plain values, or NumPy scalars, are equal bitwise; NaN equals itself alone."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or is_nan(a):
         return False
     try:
         return dump(a) == dump(b)

@@ -14,17 +14,17 @@ import numpy as np
 from wengert.backends import backend_of, namespaces
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
-from wengert.compiler.capture.trace import Trace
+from wengert.compiler.capture.trace import is_mask
 from wengert.compiler.capture.traced import Traced, inner_array, traced
 from wengert.compiler.capture.traced_number import TracedNumber, with_operators
 from wengert.compiler.passes.forms import Method, getter
-from wengert.compiler.program import Value, mapped
+from wengert.compiler.program import mapped
 from wengert.func.trees import tree_leaves
 from wengert.ops.operators import BINARY
 from wengert.tape.aliases import overlap
 from wengert.tape.tensor import Tensor
 
-__all__ = ["RawArray", "check_class", "raw_input", "shared"]
+__all__ = ["RawArray", "check_class", "shared"]
 
 #: Attributes that depend on shape and dtype alone.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size", "strides"})
@@ -169,7 +169,7 @@ class RawArray(Traced):
 
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
-        if any(isinstance(part, Traced) and _is_mask(part) for part in parts):
+        if any(map(is_mask, parts)):
             raise _refused("the shape of what a mask chooses depends on values")
         return self.call("getitem", operator.getitem, (self, key))
 
@@ -210,10 +210,6 @@ def _refused(what: str) -> TraceError:
         f"{user_line()}: {what} inside a function that is compiled, which a replay could not "
         "repeat. Use functions of the library that make new arrays, or a Tensor"
     )
-
-
-def _is_mask(x: Traced) -> bool:
-    return "bool" in str(x.dtype)
 
 
 def _plain(x: Any) -> Any:
@@ -294,14 +290,6 @@ def check_class(x: Any, name: str) -> None:
             f"{name} is a {kind.__module__}.{kind.__qualname__}, a subclass of numpy.ndarray, "
             "which can't be traced: pass np.asarray(x) instead"
         )
-
-
-def raw_input(trace: Trace, x: Any, name: str) -> RawArray:
-    """A raw array as an input of a trace, for the user's code."""
-    check_class(x, name)
-    value = Value.like(x, name)
-    trace.inputs.append(value)
-    return RawArray(x, value, trace)
 
 
 def shared(x: Any, y: Any) -> bool:

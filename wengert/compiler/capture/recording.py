@@ -16,7 +16,7 @@ import numpy as np
 from wengert.backends import DType
 from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.capture.calls import Layout, tensors_of
-from wengert.compiler.capture.containers import whole
+from wengert.compiler.capture.containers import tuple_parts, whole
 from wengert.compiler.capture.effects import (
     check_arguments,
     check_asked,
@@ -31,7 +31,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import is_immutable
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.places import NUMBERS, PLAIN, State, is_array
-from wengert.compiler.capture.raw import RawArray, check_class, raw_input, shared
+from wengert.compiler.capture.raw import RawArray, check_class, shared
 from wengert.compiler.capture.recorded import (
     Arithmetic,
     Outside,
@@ -103,7 +103,9 @@ class _Call:
                 f"{name} is a raw array, and the code asks for types by type(x), which is "
                 "another class during a recording; use isinstance"
             )
-        made = raw_input(self.trace, x, name) if raw else self.trace.input(x, name)
+        if raw:
+            check_class(x, name)
+        made = self.trace.input(x, name, RawArray if raw else Traced)
         if raw:
             self._raws.append(made)
         self.inputs[Ref(kind, index)] = made.value
@@ -411,6 +413,8 @@ def _recorded(
             elif kind == "same":
                 tensor = call.tensors[what.index]
                 made.append(tensor if what.kind == "tensor" else tensor._grad)
+            elif kind == "held":
+                made.append(call.state.tuples[what].place.get())
             else:
                 made.append(what)
         for held in (leaves, values, more):
@@ -443,16 +447,21 @@ def _keep(call: _Call) -> None:
 
 def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any], TreeDef]:
     """Flatten the return value; a replay makes its containers anew."""
-    known = {id(x) for x in call.state.objects}
+    state = call.state
+    held = {id(x) for x in state.objects if isinstance(x, tuple)}
+    held |= {id(each.place.get()) for each in state.tuples}
+    known = {id(x) for x in state.objects}
+    for each in state.tuples:
+        known |= {id(x) for old in (each.held, each.place.get()) for _, x in tuple_parts(old)}
 
     def given(x: Any) -> bool:
         known.add(id(x))
         return whole(x)
 
     def leaf(x: Any) -> bool:
-        if whole(x):
+        if whole(x) or id(x) in held:
             return True
-        if x is not None and type(x) is not tuple:
+        if x is not None and (type(x) is not tuple or x):
             if id(x) in known:
                 raise TraceError(
                     f"the compiled function returns a {type(x).__name__} that existed before, or "
@@ -495,6 +504,9 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         return "array", call.made(leaf)
     if type(leaf) in PLAIN or _lasts(type(leaf)) or isinstance(leaf, FunctionType | type):
         return "plain", leaf
+    for k, each in enumerate(call.state.tuples):
+        if leaf is each.place.get():
+            return "held", k
     if any(leaf is x for x in (*call.state.objects, *call.leaves)):
         return "plain", leaf
     raise TraceError(

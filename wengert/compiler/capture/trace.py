@@ -45,7 +45,7 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import common_dtype, number_type
 
-__all__ = ["Trace", "copied", "is_draw", "is_exchange", "runs_once"]
+__all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask", "runs_once"]
 
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
@@ -140,7 +140,7 @@ class Trace:
         for variable, x in self._outside:
             variable.set(x)
 
-    def input(self, x: Any, name: str = "") -> Any:
+    def input(self, x: Any, name: str = "", kind: type[Traced] = Traced) -> Any:
         """A raw array or a number as an input of the program."""
         value = Value.like(x, name)
         self.inputs.append(value)
@@ -148,7 +148,7 @@ class Trace:
             self._sources[value] = frozenset({value})
             self.numbers[value] = x
             return TracedNumber(x, value, self)
-        return Traced(x, value, self)
+        return kind(x, value, self)
 
     def constant(self, array: Any) -> "Traced":
         """A raw array as a constant of the program."""
@@ -243,7 +243,7 @@ class Trace:
             else:
                 forward = composed(name)
         whole = row is not None and row.whole
-        if row is not None and row.variadic == "indices" and any(map(_is_mask, operands[1:])):
+        if row is not None and row.variadic == "indices" and any(map(is_mask, operands[1:])):
             whole = True  # the places that a mask selects depend on values
             self._check_shape("indexing with a mask", row.dynamic == "masks")
         if forward is not None and not whole:
@@ -557,7 +557,8 @@ def is_exchange(name: str) -> bool:
     return row is not None and row.exchanges
 
 
-def _is_mask(x: Any) -> bool:
+def is_mask(x: Any) -> bool:
+    """Whether this is a traced array of truth values."""
     return isinstance(x, Traced) and dtype_of(x.dtype).name == "bool"
 
 

@@ -172,7 +172,8 @@ def _traced(backend: Backend | None, name: str) -> Any:
         if library is None:
             library = _backend(operands, parameters)
             if dtypes:
-                operands = tuple([_raw(library, x) for x in operands])
+                raw = library.raw_dtype
+                operands = tuple([raw(x) if type(x) is DType else x for x in operands])
         if parameters:
             for key, x in parameters.items():
                 if type(x) is DType and backend is None:
@@ -183,11 +184,6 @@ def _traced(backend: Backend | None, name: str) -> Any:
 
     call.__name__ = name
     return call
-
-
-def _raw(backend: Backend, x: Any) -> Any:
-    """A data type of the backend."""
-    return backend.raw_dtype(x) if type(x) is DType else x
 
 
 def device_of(x: Any) -> Selection:

@@ -130,18 +130,11 @@ class TracedNumber:
 
 
 #: The operators of NumPy's scalars, by the ufuncs that these call for other objects.
-_OPERATORS: dict[Any, Callable[..., Any]] = dict(
-    [
-        *[(np.add, operator.add), (np.subtract, operator.sub), (np.multiply, operator.mul)],
-        *[(np.true_divide, operator.truediv), (np.floor_divide, operator.floordiv)],
-        *[(np.remainder, operator.mod), (np.power, operator.pow), (np.divmod, divmod)],
-        *[(np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_)],
-        *[(np.bitwise_xor, operator.xor), (np.left_shift, operator.lshift)],
-        *[(np.right_shift, operator.rshift), (np.less, operator.lt)],
-        *[(np.less_equal, operator.le), (np.greater, operator.gt)],
-        *[(np.greater_equal, operator.ge), (np.equal, operator.eq), (np.not_equal, operator.ne)],
-    ]
-)
+_OPERATORS: dict[Any, Callable[..., Any]] = {
+    getattr(np, name): getattr(operator, f"__{python}__")
+    for python, name, *_ in (*BINARY, *EQUALITY, *ORDER)
+    if python != "matmul"
+} | {np.divmod: divmod}
 
 _LOW, _HIGH = -(1 << 63), 1 << 63
 
@@ -152,6 +145,7 @@ def check_int64(number: int) -> None:
         raise OverflowError(f"the integer {number} is too large for int64")
 
 
+_EQUALITY = frozenset(name for name, _ in EQUALITY)
 #: Types of numbers whose arithmetic is Python's own.
 _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
 
@@ -241,6 +235,20 @@ def _sign(name: str, function: Callable[..., Any]) -> Callable[[TracedNumber], A
     return lambda self: self.trace.number(name, function, (self,))
 
 
+def _apart(number: TracedNumber, other: Any) -> None:
+    """Pin numbers that may be one NaN, which ``in`` and ``==`` of containers find by identity."""
+    x = other.number if type(other) is TracedNumber else other
+    if not type(x) is type(number.number) is float:
+        return
+    if bool(number != number) if type(other) is TracedNumber else x != x:
+        if number.number is x:
+            raise TraceError(
+                f"{user_line()}: NaN is compared with itself, and a recording can't tell whether a "
+                "container looks for it by identity; ask by `x != x`"
+            )
+        plain((number, other))
+
+
 def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: TracedNumber, other: Any) -> Any:
         if isinstance(other, np.generic):
@@ -250,6 +258,8 @@ def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         mine, other = _as_numbers(self, other, function)
         if type(mine) is not TracedNumber:
             return function(mine, other)
+        if name in _EQUALITY and mine is not other:
+            _apart(mine, other)
         return self.trace.decide(name, function, (mine, other))
 
     return method

@@ -13,6 +13,7 @@ import decimal
 import enum
 import functools
 import importlib.util
+import math
 import operator
 import os
 import sys
@@ -35,10 +36,10 @@ from wengert.compiler.capture.containers import (
 )
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import (
-    holds_all_in_dict,
     is_engine_class,
     is_immutable,
     is_module_level,
+    is_open,
     of_user,
     package_of,
     reads_by_name,
@@ -337,23 +338,17 @@ class Walk:
 
     def _is_input(self, x: Any, place: Place) -> bool:
         """Whether a raw array is an input: its place can be set, and it is at no other place."""
-        if not is_array(x):
-            return False
-        if (
-            self.state.options.by_contents
-            or id(x) in self.named.shared
-            or of_user(type(x).__module__)
-        ):
-            return False
-        if place.kind == "item" and not isinstance(place.owner, dict | list | deque):
-            return False
-        return str(x.dtype) != "object"
+        return (
+            is_array(x)
+            and not (self.state.options.by_contents or id(x) in self.named.shared)
+            and not of_user(type(x).__module__)
+            and (place.kind != "item" or isinstance(place.owner, dict | list | deque))
+            and str(x.dtype) != "object"
+        )
 
     def _array(self, x: Any, name: str) -> None:
         self.extra_attributes(x, name)
-        size = x.dtype.itemsize if hasattr(x.dtype, "itemsize") else 8
-        for length in x.shape:
-            size *= length
+        size = getattr(x.dtype, "itemsize", 8) * math.prod(x.shape)
         if size > LARGEST_ARRAY or str(x.dtype) == "object":
             raise TraceError(
                 f"{name} is an array of shape {x.shape} ({x.dtype}), which is too large, or not "
@@ -483,7 +478,8 @@ class Walk:
         self.test("type({}) is not {}", x, cls)
         for base in cls.__mro__:
             mine = of_user(base.__module__)
-            for key in slots_of(base) if mine or package_of(base.__module__) == "wengert" else ():
+            known = mine or package_of(base.__module__) == "wengert" or is_open(base)
+            for key in slots_of(base) if known else ():
                 if is_node(cls) or not mine or self.named.wants(x, key):
                     self.at(Place(x, key, f"{name}.{key}", "attribute"))
 
@@ -520,7 +516,7 @@ class Walk:
             )
         if isinstance(x, enum.Enum):
             return lambda key, value: key == "_value_" or named.wants(x, key)
-        if holds_all_in_dict(cls) or is_node(cls):
+        if is_open(cls) or is_node(cls):
             return None
         own = [base for base in cls.__mro__ if package_of(base.__module__) == "wengert"]
         if own and own != [Module]:  # whose code reads more than the user's names
@@ -584,11 +580,9 @@ _VISITORS: list[tuple[type | tuple[type, ...], Visitor]] = [
 @functools.cache
 def _visitor(kind: type) -> Visitor | None:
     """The visitor for objects of a class; None if they can't be guarded."""
-    if issubclass(kind, TracedNumber | Lifted):
-        return Walk.opaque
     if issubclass(kind, Primitive):
         return Walk._row
-    if is_engine_class(kind):
+    if issubclass(kind, TracedNumber | Lifted) or is_engine_class(kind):
         return Walk.opaque
     for kinds, visit in _VISITORS:
         if issubclass(kind, kinds):
@@ -601,10 +595,6 @@ def _visitor(kind: type) -> Visitor | None:
         return _external
     if is_immutable(kind):
         return Walk.opaque
-    if (
-        of_user(kind.__module__)
-        or holds_all_in_dict(kind)
-        or package_of(kind.__module__) == "wengert"
-    ):
+    if of_user(kind.__module__) or is_open(kind) or package_of(kind.__module__) == "wengert":
         return Walk.object
     return None

@@ -104,20 +104,15 @@ def _drawn(step: Instruction, backend: Backend, made: Callable[[], Any]) -> list
 
 def _generator(backend: Backend, device: Any) -> Any:
     """The generator of a device, as saved programs have it."""
-    found = _stream(backend, device)
+
+    def make(seed: int) -> Any:  # the recorded draw has made one
+        raise ValueError(f"nothing has been drawn on {device}, so there is no generator to save")
+
+    found = stream(backend.name, device, make)
     if backend.name not in _DEVICE:
         return found.generator
     _, made = _DEVICE[backend.name]
     return made(device, found)
-
-
-def _stream(backend: Backend, device: Any) -> Any:
-    """The generator of a device, which the recorded draw has made."""
-
-    def make(seed: int) -> Any:
-        raise ValueError(f"nothing has been drawn on {device}, so there is no generator to save")
-
-    return stream(backend.name, device, make)
 
 
 def _call(step: Instruction, function: Callable[..., Any], operands: tuple[Any, ...]) -> Any:

@@ -132,27 +132,13 @@ class _Writer:
         self.program = program
         library = backend.name if backend is not None else ""
         modules = backend.spelled() if backend is not None else ()
-        reserved = {"np", *(name for module in modules for name in module)}
-        taken = {
-            *reserved,
-            "slice",
-            "float",
-            "complex",
-            "abs",
-            "math",
-            "round",
-            "range",
-            "at",
-            "call",
-        }
-        self.names = Names(reserved | taken)
+        taken = {"abs", "at", "call", "complex", "float", "math", "np", "range", "round", "slice"}
+        self.names = Names(taken.union(*modules))
         self.name = self.names.new(name)
         self.speller = Speller(backend, self.names)
         self.known: dict[Value, str] = {}
         self.lines: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
-        runs = blocks(program) if library == "numpy" else []
-        self.joined, self.runs = together(program.instructions, runs)
-        self.rows: dict[tuple[int, int], str] = {}  # the names of blocks' slices
+        self._runs = blocks(program) if library == "numpy" else []
 
     def source(self) -> str:
         """The module's text."""
@@ -162,19 +148,18 @@ class _Writer:
         kept = [self._buffer(value) for value in program.buffers]
         kept += [self._view(step) for step in program.views]
         kernels = [line for kernel in self._kernels() for line in self.speller.kernel(kernel)]
-        lines = self._body()
-        written = self.lines  # by line of the body
+        body = _Body(self, self._runs)
         kept += [
             f"{name} = [slice(i, i + {rows}) for i in range(0, {length}, {rows})]"
-            for (length, rows), name in self.rows.items()
+            for (length, rows), name in body.rows.items()
         ]
         answer = [self.speller.literal(x, self.known) for x in program.outputs]
-        lines += tupled("    return ", answer)
+        lines = body.text + tupled("    return ", answer)
         inputs = [self.known[value] for value in program.inputs]
         head = folded(f"def {self.name}({', '.join(inputs)}):")
         parts = [sorted(self.speller.imports), constants + kept, kernels, [*head, *lines]]
         before = sum(len(part) + 1 for part in parts[:3] if part) + len(head)
-        self.lines = {before + i + 1: written[i] for i in written}
+        self.lines = {before + i + 1: made for i, made in body.made.items()}
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
     def _kernels(self) -> dict[Kernel, None]:
@@ -200,9 +185,10 @@ class _Writer:
     def _buffer(self, value: Value) -> str:
         """Allocate a buffer."""
         self.known[value] = name = self.names.new(identifier(value.name), numbered=True)
-        return f"{name} = {self._empty(value)}"
+        return f"{name} = {self.empty(value)}"
 
-    def _empty(self, value: Value) -> str:
+    def empty(self, value: Value) -> str:
+        """The call that allocates an array."""
         shape, dtype = (self.speller.literal(x, {}) for x in (value.shape, value.dtype))
         return f"{self.speller.function(np.empty, 'empty')}({shape}, {dtype})"
 
@@ -213,109 +199,140 @@ class _Writer:
         self.known[step.result] = self.names.new(wanted)
         return f"{self.known[step.result]} = {call}"
 
-    def _body(self) -> list[str]:
-        """The instructions, with comments for the user's lines."""
-        lines: list[str] = []
-        names = self._results()
-        inline = _inline(self.program)
-        ending = _last_uses(self.program, inline, self.runs.values())
-        kept = self._in_buffers()
-        calls, end, alone = list[str](), 0, ""  # calls for `at_once`
-        made: dict[str, Value] = {}  # the last result that they write to each name
-        before: Line | None = None
-        comments: dict[Line, str] = {}
-        written: dict[str, Value] = {}  # the value of each name so far
-        run: Run | None = None
-        for i, step in enumerate(self.program.instructions):
-            if run is not None and i < run.stop:
-                continue
-            if step in inline:
-                self.known[step.result] = self.speller.call(step, self.known)
-                continue
-            if step.line is not None and step.line != before:
-                before = step.line
-                lines.append(comments.get(before) or comments.setdefault(before, _comment(before)))
-            gathered = i in self.joined or bool(calls)
-            run = self.runs.get(i)
-            out = None if step.out is None else self.known[step.out]
-            if step.function is writable:
-                lines += self._forgotten(step, written)
-                alone = self.known[step.operands[-1]]
-            if run is not None:
-                steps = self.program.instructions[i : run.stop]
-                before = steps[-1].line
-                lines += self._allocated(steps, names, written)
-                body, results = self._by_blocks(run, steps, at_once=gathered)
-                kept.update(each.result for each in steps)
-            elif out is not None and gathered:
-                kept.add(step.result)
-                self.known[step.result] = out
-                body, results = (
-                    [_spelled(self.speller.call(step, self.known, out))],
-                    {out: step.result},
-                )
-            if gathered:
-                end = self.joined.get(i, end)
-                calls += body
-                made |= results
-                if end < (i + 1 if run is None else run.stop):
-                    self.lines[len(lines)] = _several(step, made), tuple(made)
-                    start = f"    {self.speller.function(at_once, 'at_once')}"
-                    lines += folded(f"{start}({', '.join([alone, *calls])})")
-                    calls, made = [], {}
-                continue
-            if run is not None:
-                self.lines[len(lines)] = _several(steps[-1], results), tuple(results)
-                lines += body
-                for at in range(run.start, run.stop):
-                    self._release(ending.get(at, ()), names, kept)
-                continue
-            call = self.speller.call(step, self.known, out)
-            # Names of dead values are reused, which frees their arrays before the return.
-            self._release(ending.get(i, ()), names, kept)
-            if out is not None and form(step).statement:
-                self.known[step.result] = out
-                self.lines[len(lines)] = step, (out,)
-                lines += folded(f"    {call}")
-                continue
-            for value in step.results:
-                wanted = names[value]
-                self.known[value] = self.names.new(wanted, numbered=not value.name)
-                written[self.known[value]] = value
-            given = tuple([self.known[value] for value in step.results])
-            self.lines[len(lines)] = step, given
-            if not step.several:
-                lines += folded(f"    {given[0]} = {call}")
-            else:
-                lines += tupled("    ", given, f" = {call}") if given else folded(f"    {call}")
-        return lines
 
-    def _release(
-        self, values: Iterable[Value], names: Mapping[Value, str], kept: set[Value]
-    ) -> None:
+class _Body:
+    """Writes the instructions of a program, with comments for the user's lines.
+
+    Attributes
+    ----------
+    text : list of str
+        The lines.
+    made : dict of int to (Instruction, tuple of str)
+        The instruction on each of them, and the names of its results.
+    rows : dict of (int, int) to str
+        The names of blocks' slices.
+    """
+
+    def __init__(self, writer: _Writer, runs: Sequence[Run]) -> None:
+        self.program, self.speller = writer.program, writer.speller
+        self.names, self.known, self._empty = writer.names, writer.known, writer.empty
+        self.text: list[str] = []
+        self.made: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
+        self.rows: dict[tuple[int, int], str] = {}
+        self._joined, self._runs = together(self.program.instructions, runs)
+        self._inline = _inline(self.program)
+        self._ending = _last_uses(self.program, self._inline, self._runs.values())
+        self._wanted = self._results()
+        self._kept = self._in_buffers()
+        self._written: dict[str, Value] = {}  # the value of each name so far
+        self._line: Line | None = None
+        self._comments: dict[Line, str] = {}
+        #: The calls of the open `at_once`: operands, the last result that each name gets, the end.
+        self._calls, self._results_of_calls, self._end = list[str](), dict[str, Value](), 0
+        self._alone = ""
+        stop = 0
+        for i, step in enumerate(self.program.instructions):
+            if i >= stop:
+                stop = i + 1
+                if step in self._inline:
+                    self.known[step.result] = self.speller.call(step, self.known)
+                    continue
+                run = self._runs.get(i)
+                stop = i + 1 if run is None else run.stop
+                self._write(i, step, run)
+
+    def _write(self, i: int, step: Instruction, run: Run | None) -> None:
+        """Write an instruction, or a run that begins with it."""
+        self._comment(step)
+        if step.function is writable:
+            self.text += self._forgotten(step)
+            self._alone = self.known[step.operands[-1]]
+        if run is not None:
+            self._allocate(self.program.instructions[i : run.stop])
+        if i in self._joined or self._calls:
+            self._gather(i, step, run)
+        elif run is not None:
+            self._loop(run)
+        else:
+            self._call(i, step)
+
+    def _comment(self, step: Instruction) -> None:
+        line = step.line
+        if line is not None and line != self._line:
+            self._line = line
+            self.text.append(
+                self._comments.get(line) or self._comments.setdefault(line, _comment(line))
+            )
+
+    def _gather(self, i: int, step: Instruction, run: Run | None) -> None:
+        """Add calls to an `at_once`, which is written with the last of them."""
+        if run is not None:
+            body, results = self._by_blocks(run, at_once=True)
+        else:
+            out = self.known[step.result] = self.known[step.out]  # type: ignore[index]
+            self._kept.add(step.result)
+            body, results = [_spelled(self.speller.call(step, self.known, out))], {out: step.result}
+        self._end = self._joined.get(i, self._end)
+        self._calls += body
+        self._results_of_calls |= results
+        if self._end < (i + 1 if run is None else run.stop):
+            made = self._results_of_calls
+            self.made[len(self.text)] = _several(step, made), tuple(made)
+            start = f"    {self.speller.function(at_once, 'at_once')}"
+            self.text += folded(f"{start}({', '.join([self._alone, *self._calls])})")
+            self._calls, self._results_of_calls = [], {}
+
+    def _loop(self, run: Run) -> None:
+        """Write a run that is computed by blocks."""
+        body, results = self._by_blocks(run, at_once=False)
+        last = self.program.instructions[run.stop - 1]
+        self.made[len(self.text)] = _several(last, results), tuple(results)
+        self.text += body
+        for at in range(run.start, run.stop):
+            self._release(self._ending.get(at, ()))
+
+    def _call(self, i: int, step: Instruction) -> None:
+        """Write one call."""
+        out = None if step.out is None else self.known[step.out]
+        call = self.speller.call(step, self.known, out)
+        # Names of dead values are reused, which frees their arrays before the return.
+        self._release(self._ending.get(i, ()))
+        if out is not None and form(step).statement:
+            self.known[step.result] = out
+            self.made[len(self.text)] = step, (out,)
+            self.text += folded(f"    {call}")
+            return
+        given = tuple([self._named(value) for value in step.results])
+        self.made[len(self.text)] = step, given
+        if not step.several:
+            self.text += folded(f"    {given[0]} = {call}")
+        else:
+            self.text += tupled("    ", given, f" = {call}") if given else folded(f"    {call}")
+
+    def _named(self, value: Value) -> str:
+        """Give a result its name."""
+        name = self.names.new(self._wanted[value], numbered=not value.name)
+        self.known[value], self._written[name] = name, value
+        return name
+
+    def _release(self, values: Iterable[Value]) -> None:
         """Make the names of dead values available."""
         for value in values:
-            if value in names and value.shape and not value.name and value not in kept:
-                self.names.release(self.known[value], names[value])
+            wanted = self._wanted.get(value)
+            if wanted and value.shape and not value.name and value not in self._kept:
+                self.names.release(self.known[value], wanted)
 
-    def _allocated(
-        self, steps: Sequence[Instruction], names: Mapping[Value, str], written: dict[str, Value]
-    ) -> list[str]:
+    def _allocate(self, steps: Sequence[Instruction]) -> None:
         """Allocate the results of a run that the caller gets, and have no memory yet."""
-        lines: list[str] = []
+        self._line = steps[-1].line
+        self._kept.update(step.result for step in steps)
         for step in steps:
-            x = step.result
             if step.out is None:
-                name = self.known[x] = self.names.new(names[x], numbered=not x.name)
-                written[name] = x
-                lines.append(f"    {name} = {self._empty(x)}")
-        return lines
+                self.text.append(f"    {self._named(step.result)} = {self._empty(step.result)}")
 
-    def _by_blocks(
-        self, run: Run, steps: Sequence[Instruction], *, at_once: bool
-    ) -> tuple[list[str], dict[str, Value]]:
+    def _by_blocks(self, run: Run, *, at_once: bool) -> tuple[list[str], dict[str, Value]]:
         """The loop of a run, or an operand of `at_once`, and the results by their names."""
-        size = run.shape[0], run.rows
+        size, steps = (run.shape[0], run.rows), self.program.instructions[run.start : run.stop]
         rows = self.rows.get(size) or self.rows.setdefault(size, self.names.new("blocks"))
         calls: list[str] = []
         made: dict[str, Value] = {}
@@ -338,10 +355,10 @@ class _Writer:
             return [f"*[call for at in {rows} for call in ({', '.join(calls)})]"], made
         return [f"    for at in {rows}:", *calls], made
 
-    def _forgotten(self, step: Instruction, written: Mapping[str, Value]) -> list[str]:
+    def _forgotten(self, step: Instruction) -> list[str]:
         """A ``del`` of views of arrays to be overwritten, whose reference counts are then known."""
         held, over = holders(self.program), set(step.operands)
-        names = [name for name, value in written.items() if not over.isdisjoint(held[value])]
+        names = [name for name, value in self._written.items() if not over.isdisjoint(held[value])]
         return folded(f"    del ({', '.join(names)},)") if names else []
 
     def _in_buffers(self) -> set[Value]:

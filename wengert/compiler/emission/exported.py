@@ -8,7 +8,8 @@ from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Program
-from wengert.func.trees import TreeDef
+from wengert.func.trees import TreeDef, tree_flatten
+from wengert.tape.tensor import Tensor
 
 __all__ = ["ExportedProgram", "exported_program", "present"]
 
@@ -70,7 +71,7 @@ def exported_program(
     given = {r for r in refs if r.kind == "leaf" or (r.kind == "tensor" and r.index >= count)}
     becomes: dict[Ref, Any] = {}
     for effect in recording.effects:
-        ref = _reading(name, effect.ref, state)
+        ref = _reading(effect.ref, state)
         if ref in given:
             raise ValueError(
                 f"{name} can't be saved: it changes its argument {program.inputs[at[ref]].name}"
@@ -88,7 +89,8 @@ def exported_program(
         for effect in recording.effects
         if effect.ref.kind in ("tensor", "grad") and effect.output is not None
     }
-    answer = [_answered(leaf, program, at, changed) for leaf in recording.leaves]
+    structure, leaves = _answer(recording, state)
+    answer = [_answered(leaf, program, at, changed) for leaf in leaves]
     # State that only its own next value reads need not be kept: mostly gradients.
     wanted, updates = answer, list(becomes)
     decided = recording.decided
@@ -117,21 +119,48 @@ def exported_program(
         {place[at[ref]]: x for ref, x in recording.pinned.items() if at[ref] in place},
         decided,
         [place[at[ref]] for ref in decided.refs],
-        recording.answer,
+        structure,
     )
 
 
-def _reading(name: str, ref: Ref, state: State) -> Ref:
+def _reading(ref: Ref, state: State) -> Ref:
     """The input by which the next call reads what an effect stores."""
     if ref.kind == "place":
         return Ref("tensor", ref.index)
-    if ref.kind == "part":
-        found = state.tensor_at(ref.index)
-        if found is None:
-            part = state.parts[ref.index].name
-            raise ValueError(f"{name} can't be saved: {part} is at first a Tensor of another place")
-        return Ref("tensor", found)
-    return ref
+    return _tensor(state.parts[ref.index].get(), state) if ref.kind == "part" else ref
+
+
+def _tensor(x: Any, state: State) -> Ref:
+    return next(Ref("tensor", i) for i, at in enumerate(state.tensors) if at.tensor is x)
+
+
+def _answer(recording: Recording, state: State) -> tuple[TreeDef, list[tuple[str, Any]]]:
+    """The structure and the leaves of the answer, with the state's tuples taken apart."""
+    known: list[tuple[str, Any]] = []
+    stored = {x.ref.index: x.output for x in recording.effects if x.ref.kind == "part"}
+
+    def leaf(kind: str, what: Any) -> int:
+        known.append((kind, what))
+        return len(known) - 1
+
+    def parts(x: Any, at: Mapping[Any, int], path: tuple[int, ...] = ()) -> Any:
+        if isinstance(x, tuple):
+            taken = [parts(part, at, (*path, i)) for i, part in enumerate(x)]
+            return tuple.__new__(type(x), taken)
+        if at.get(path) in stored:
+            return leaf("tensor", stored[at[path]])
+        return leaf("same", _tensor(x, state)) if isinstance(x, Tensor) else leaf("plain", x)
+
+    trees = [
+        parts(state.tuples[what].held, state.tuples[what].parts)
+        if kind == "held"
+        else parts(what, {})
+        if kind == "plain"
+        else leaf(kind, what)
+        for kind, what in recording.leaves
+    ]
+    order, structure = tree_flatten(recording.answer.unflatten(trees))
+    return structure, [known[i] for i in order]
 
 
 def _answered(

@@ -71,22 +71,19 @@ class Glue:
         self._writes_over = alone
         self._gone = self._let_go()
         self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
+        named = (behind, contents, dump, kind_of, has_hooks, same, selection, starmap, untracked)
         self.names: dict[str, Any] = {
+            **{x.__name__: x for x in (*named, placed)},
             "__name__": "wengert.compiled.glue",
             "MISS": MISS,
             "Tensor": Tensor,
             "apply": operator.call,
             "attach": attach,
-            "behind": behind,
-            "contents": contents,
             "default_dtype": get_default_dtype,
-            "dump": dump,
-            "kind_of": kind_of,
             ALONE: [None],
             "late": LATE,
             "another": pool.another,
             "give": pool.give,
-            "has_hooks": has_hooks,
             "inference": is_inference_mode_enabled,
             "item": dict.get,
             "made": np.zeros,
@@ -95,13 +92,8 @@ class Glue:
             "observing": observing,
             "put": object.__setattr__,
             "recording": recording,
-            "same": same,
-            "selection": selection,
-            "starmap": starmap,
             "take": pool.take,
             "unflatten": found.answer.unflatten,
-            "untracked": untracked,
-            "placed": placed,
             "swept": Swept,
         }
         self._checks: list[str] = []
@@ -154,8 +146,9 @@ class Glue:
         lines += ["    except IndexError:", "        step = another()"]
         lines += ["        if step is None:", "            return MISS"]
         lines += ["    try:"]
+        self._calls = False
         before, effects = [*self._before()], [*self._effects()]
-        if any(line.startswith(f"{CALLS} +=") for line in effects):
+        if self._calls:
             before += [f"{CALLS} = []", f"stores = starmap(apply, {CALLS})"]
             effects += ["[*stores]"]  # in which Python runs no handler
         lines += [f"        {line}" for line in before]
@@ -502,9 +495,14 @@ class Glue:
                     yield f"{name}._grad._array = {out}"
             else:
                 out = self._moving(effect) if ref.kind == "place" else out
-                yield self._state.place(*ref).writing(out, self._named)
+                yield self._stored(self._state.place(*ref), out)
         for k in self._renewed:
-            yield self._state.tuples[k].place.writing(f"p{k}", self._named)
+            yield self._stored(self._state.tuples[k].place, f"p{k}")
+
+    def _stored(self, place: Place, value: str) -> str:
+        """The statement that stores a value at a place."""
+        self._calls |= place.whole.by_call
+        return place.writing(value, self._named)
 
     def _counts(self) -> Generator[str, None, set[int]]:
         """The lines that count in the user's numbers, as ``n += 1`` does.
@@ -533,9 +531,9 @@ class Glue:
         for output, value in zip(found.gives, found.program.outputs, strict=True):
             place = numbers[changed[output].index]
             if reads[value] <= {changed[output]} and len(own[value]) < SHORT:
-                alone.append(place.writing(own[value], self._named))
+                alone.append(self._stored(place, own[value]))
             else:
-                together.append(place.writing(several[value], self._named))
+                together.append(self._stored(place, several[value]))
         if together:
             yield from (*lines, *together)
         yield from alone
@@ -552,6 +550,8 @@ class Glue:
                 parts.append(name if what.kind == "tensor" else f"{name}._grad")
             elif kind == "given":
                 parts.append(self._input(what))
+            elif kind == "held":
+                parts.append(f"{'p' if what in self._renewed else 's'}{what}")
             else:
                 parts.append(self._bind(what) if kind == "plain" else f"o{what}")
         if found.backward:

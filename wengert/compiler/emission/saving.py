@@ -18,7 +18,7 @@ from wengert.compiler.emission.draws import drawing
 from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
-from wengert.compiler.emission.spelling import Names, Speller, conditions, identifier
+from wengert.compiler.emission.spelling import Names, Speller, conditions, identifier, plain
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program
 from wengert.func.trees import TreeDef
@@ -172,7 +172,7 @@ class _Module:
                 kind = f"{inputs[at].shape}, {_quoted(str(inputs[at].dtype))}"
                 lines.append(f"    _check({_quoted(name)}, {name}, {kind})")
             elif at in part.pinned:
-                lines.append(f"    if {name} != {part.pinned[at]!r}:")
+                lines.append(f"    if {name} != {plain(part.pinned[at])}:")
                 problem = f"{name} has to be {part.pinned[at]!r} in this program, and not "
                 lines.append(f"        raise ValueError({_quoted(problem)} + repr({name}))")
         taken = [given.get(at) or f"state[{_quoted(self.keys[at])}]" for at in range(len(inputs))]

@@ -15,6 +15,7 @@ from wengert.compiler.passes.forms import (
     RESHAPE,
     TRANSPOSE,
     Form,
+    elementwise,
     form,
     getter,
     taken,
@@ -76,7 +77,7 @@ def _spread(program: Program) -> Program:
                 )
             )
             step = step.with_values({row: whole})
-        elif isinstance(step.function, np.ufunc) and step.function.signature is None:
+        elif elementwise(step):
             for x in step.operands:
                 times = _stretched(x, step)
                 if times is not None:

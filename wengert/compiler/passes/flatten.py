@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.references import counts
-from wengert.compiler.passes.forms import form
+from wengert.compiler.passes.forms import elementwise, form
 from wengert.compiler.passes.inplace import ALONE, in_place
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.program import Instruction, Program, Value, values_in
@@ -162,7 +162,7 @@ def _runs(program: Program) -> list[_Run]:
     for step in program.instructions:
         if step.line is None or step.line.stage != "update" or step.name[:7] == "number.":
             continue
-        if step.several or not _elementwise(step):
+        if step.several or not elementwise(step):
             steps = []
             continue
         steps.append(step)
@@ -184,10 +184,6 @@ def _own(steps: list[Instruction], uses: Counter[Value]) -> list[Instruction]:
             kept.append(step)
             inside.update(step.used())
     return kept[::-1]
-
-
-def _elementwise(step: Instruction) -> bool:
-    return isinstance(step.function, np.ufunc) and step.function.signature is None
 
 
 def _join_updates(

@@ -40,6 +40,7 @@ __all__ = [
     "Form",
     "Kernel",
     "Method",
+    "elementwise",
     "form",
     "fresh",
     "getter",
@@ -61,9 +62,6 @@ class Method:
 
     def __call__(self, x: Any, *operands: Any, **parameters: Any) -> Any:
         return getattr(x, self.name)(*operands, **parameters)
-
-    def __repr__(self) -> str:
-        return f"Method({self.name!r})"
 
 
 class Kernel:
@@ -236,6 +234,11 @@ def _found(step: Instruction) -> Form:
     if not found_row.view or any(x.shape for x in used[1:]):  # of an index array
         return _FRESH
     return _VIEW if len(used) == 1 else _UNKNOWN
+
+
+def elementwise(step: Instruction) -> bool:
+    """Whether it calls a function of NumPy's that computes element by element."""
+    return isinstance(step.function, np.ufunc) and step.function.signature is None
 
 
 def fresh(step: Instruction) -> bool:
