@@ -21,8 +21,8 @@ from wengert.testing.backends import installed_backends
 # The default profile runs the same examples every time, so that a failure is a change's doing. They
 # come from a seed: `derandomize` would read the source of each test's function again for each case,
 # which takes as long as five examples of a small function. The quick choice takes a quarter of
-# them, `--hypothesis-profile=thorough` twice as many, and `--hypothesis-profile=wide` looks further:
-# new examples each time, and many more of them.
+# them, `--hypothesis-profile=thorough` twice as many; `--hypothesis-profile=wide` looks further, at
+# many more, which are new each time.
 SEED = "20"
 settings.register_profile(
     "ci",
