@@ -56,6 +56,12 @@ DATASETS = {
 }
 
 
+def test_a_dataset_of_one_array() -> None:
+    dataset = data.TensorDataset(ROWS)
+    assert len(dataset) == 10
+    np.testing.assert_array_equal(dataset[3], ROWS[3:4])
+
+
 @pytest.mark.parametrize("prefetch", [0, 2])
 @pytest.mark.parametrize("name", DATASETS)
 def test_an_epoch_has_each_sample_once(name, prefetch, backend):

@@ -59,12 +59,16 @@ def test_shapes_are_of_results_and_then_of_arguments(transform: Any) -> None:
 
 
 @ALL
+@pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("chunk_size", [1, 2, 5, 6, 100])
-def test_chunks_change_nothing(transform: Any, chunk_size: int, backend: Backend) -> None:
+def test_chunks_change_nothing(
+    transform: Any, chunk_size: int, together: bool, backend: Backend
+) -> None:
     x = wg.asarray(arrays((2, 3))[0])
 
     def f(x: Any) -> Any:
-        return wg.exp(x) * wg.sum(x, axis=0)
+        y = wg.exp(x) * wg.sum(x, axis=0)
+        return y if together else hooked(y)  # whose rows come one after the other
 
     close(transform(f, chunk_size=chunk_size)(x), host(transform(f)(x)))
 

@@ -331,4 +331,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "dtype = _REAL.get(like.dtype.name, like.dtype)",
         "dtype = _REAL.get(like.dtype, like.dtype.name)",
     ): "a dtype equals its name",
+    (
+        "wengert/ops/linalg/products.py",
+        "one = broadcast_to(eye(shape[-1], dtype=tensor.dtype, device=place), shape)",
+        "one = broadcast_to(eye(shape[-2], dtype=tensor.dtype, device=place), shape)",
+    ): "the matrices are square",
 }
