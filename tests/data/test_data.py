@@ -204,6 +204,14 @@ def test_streams():
     loader = data.DataLoader(Stream(), 4)
     assert numbers(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert numbers(data.DataLoader(Stream(), 4, drop_last=True)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+    class Counted(Stream):
+        def __len__(self) -> int:
+            return 10
+
+    assert len(data.DataLoader(Counted(), 4)) == 3
+    assert len(data.DataLoader(Counted(), 4, drop_last=True)) == 2
+    assert len(data.DataLoader(Counted(), None)) == 10
     assert [n for _, n in data.DataLoader(Stream(), None)] == [*range(10)]
     with pytest.raises(TypeError, match="Stream has no length"):
         len(loader)

@@ -15,6 +15,7 @@ import pytest
 
 import wengert as wg
 from wengert.func.forward import jvp
+from wengert.inspection.breaks import WIDTH
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
 from wengert.testing import graph_breaks
@@ -266,6 +267,18 @@ def test_a_long_line_is_cut_around_what_did_it() -> None:
     text, marks = lines[3].partition(" | ")[2], lines[4].partition(" | ")[2]
     assert text.startswith("…")
     assert text[marks.index("^") : marks.rindex("^") + 1] == "float(x)"
+
+
+def test_a_long_line_is_cut_before_what_did_it_at_its_end() -> None:
+    x = number()
+    # fmt: off
+    with graph_breaks() as breaks:
+        y = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + float(x)  # noqa: E501
+    # fmt: on
+    assert y == 23
+    text = str(breaks[0]).splitlines()[3].partition(" | ")[2]
+    assert text.startswith("…") and text.endswith(" + float(x)  # noqa: E501")
+    assert len(text) == 1 + WIDTH
 
 
 def test_a_line_that_runs_again_is_counted() -> None:

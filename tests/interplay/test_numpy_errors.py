@@ -93,6 +93,16 @@ CALLS: dict[str, tuple[Any, ...]] = {
 }
 
 
+def test_a_complete_qr_has_a_whole_basis() -> None:
+    tall = M.T
+    for found, expected in zip(
+        np.linalg.qr(wg.asarray(tall), mode="complete"),
+        np.linalg.qr(tall, mode="complete"),
+        strict=True,
+    ):
+        np.testing.assert_allclose(np.abs(found.numpy()), np.abs(expected), rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_numpy_refuses(name: str) -> None:

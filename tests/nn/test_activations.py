@@ -186,6 +186,11 @@ def test_alpha_dropout_keeps_mean_and_variance(backend: Any) -> None:
     assert not nn.AlphaDropout(1.0)(x).detach().numpy().any()
 
 
+def test_bounds_may_be_arrays() -> None:
+    layer = nn.Hardtanh(-1.0, wg.asarray([1.0, 2.0]))
+    assert layer(wg.asarray([5.0, 5.0])).tolist() == [1, 2]
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("call", "message"),

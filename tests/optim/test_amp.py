@@ -45,6 +45,15 @@ def test_steps_below_the_spacing_add_up(backend: Backend) -> None:
     np.testing.assert_allclose(p.detach().numpy(), 0.99, atol=2**-11)
 
 
+def test_gradients_in_double_precision_stay() -> None:
+    p = nn.Parameter(wg.asarray([1.0, 2.0], dtype=wg.float64))
+    optimizer, scaler = wg.amp.master_weights(optim.SGD([p])), wg.amp.GradScaler(init_scale=8.0)
+    scaler.scale(wg.sum(p / 3)).backward()
+    scaler.unscale_(optimizer)
+    assert p.grad is not None and p.grad.dtype is wg.float64
+    np.testing.assert_allclose(p.grad.numpy(), 1 / 3, rtol=1e-15)
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -130,6 +130,14 @@ def test_at_a_minimum_and_without_gradients() -> None:
         optimiser.step()
 
 
+def test_a_step_ends_where_the_loss_would_hardly_fall() -> None:
+    weight = nn.Parameter(wg.full(3, 1e-3))
+    optimiser = optim.LBFGS([weight], tolerance_grad=0.0, tolerance_change=1e-3)
+    run(optimiser, lambda: wg.sum(weight**2), 1)
+    assert optimiser.state_dict()["state"][0]["n_iter"] == 1
+    assert weight.tolist() == wg.full(3, 1e-3).tolist()
+
+
 @pytest.mark.parametrize(
     ("make", "match"),
     [

@@ -346,6 +346,17 @@ def test_a_given_epoch(name: str, options: dict[str, Any], epochs: list[float]) 
             schedulers[0].step(2)
 
 
+def test_a_cosine_goes_up_and_down_again() -> None:
+    optimiser = ours()
+    base, least, half = optimiser.param_groups[0]["lr"], 0.01, 5
+    schedule = lr_scheduler.CosineAnnealingLR(optimiser, half, eta_min=least)
+    for t in range(1, 4 * half + 2):
+        optimiser.step()
+        schedule.step()
+        expected = least + (base - least) * (1 + np.cos(np.pi * t / half)) / 2
+        np.testing.assert_allclose(schedule.get_last_lr()[0], expected, rtol=1e-12)
+
+
 def test_the_order_of_steps() -> None:
     optimiser = ours()
     scheduler = lr_scheduler.StepLR(optimiser, 2)
