@@ -237,6 +237,42 @@ def test_the_tuple_at_another_place_stays() -> None:
     assert "ran eagerly" not in str(compiled.report)
 
 
+@pytest.mark.parametrize("check", [None, 0])
+def test_a_returned_object_is_the_one_that_is_there_now(check: int | None) -> None:
+    def made(number: float) -> Any:
+        return types.SimpleNamespace(pair=(wg.full((2,), number), wg.ones(2)), layer=wg.nn.ReLU())
+
+    @wg.compile(check=check)
+    def step(held: Any, x: Any) -> Any:
+        return held.pair, held.layer, x * held.pair[0]
+
+    held, x = [made(1.0), made(2.0), made(3.0)], wg.ones(2)
+    for i in (0, 0, 0, 1, 1, 2, 0, 1, 2):
+        if i == 2:
+            held[i] = made(4.0)
+            held[i].pair = (wg.full((2,), 5.0), wg.ones(2))
+        pair, layer, y = step(held[i], x)
+        assert pair is held[i].pair and layer is held[i].layer
+        assert y.tolist() == pair[0].tolist()
+    assert step.report.recordings == 1 and "ran eagerly" not in str(step.report)
+
+
+@pytest.mark.parametrize("check", [None, 0])
+def test_a_returned_tuple_at_two_places_is_the_one_there_now(check: int | None) -> None:
+    held = types.SimpleNamespace(pair=(_zeros(), _zeros()))
+    held.old = held.pair
+
+    @wg.compile(check=check)
+    def step(x: Any) -> Any:
+        held.pair = (held.pair[0] + x, held.pair[1])
+        return held.old
+
+    for i in range(7):
+        if i in (3, 5):
+            held.old = held.pair
+        assert step(wg.ones(3)) is held.old
+
+
 def test_threads_replace_it_in_turn() -> None:
     held = types.SimpleNamespace(s=(wg.zeros(3), wg.zeros(3)))
     lock = threading.Lock()

@@ -415,6 +415,8 @@ def _recorded(
                 made.append(tensor if what.kind == "tensor" else tensor._grad)
             elif kind == "held":
                 made.append(call.state.tuples[what].place.get())
+            elif kind == "object":
+                made.append(call.state.objects[what])
             else:
                 made.append(what)
         for held in (leaves, values, more):
@@ -507,7 +509,10 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
     for k, each in enumerate(call.state.tuples):
         if leaf is each.place.get():
             return "held", k
-    if any(leaf is x for x in (*call.state.objects, *call.leaves)):
+    for i, x in enumerate(call.state.objects):
+        if leaf is x:
+            return "object", i
+    if any(leaf is x for x in call.leaves):
         return "plain", leaf
     raise TraceError(
         f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
