@@ -257,6 +257,41 @@ def test_a_returned_object_is_the_one_that_is_there_now(check: int | None) -> No
     assert step.report.recordings == 1 and "ran eagerly" not in str(step.report)
 
 
+#: What a function may return of a model, and what of it has to be that of the call.
+OF_THE_CALL: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "a function": (lambda m: m.scaled, lambda f: f.__closure__[0].cell_contents),
+    "a function made": (lambda m: lambda: m, lambda f: f()),
+    "a key": (lambda m: {m: 1}, lambda made: next(iter(made))),
+    "a key in a tuple": (lambda m: {(1, m): 1}, lambda made: next(iter(made))[1]),
+    "Tensors as keys": (
+        lambda m: dict.fromkeys((m.weight, m.bias), m),
+        lambda made: next(iter(made.values())),
+    ),
+    "a factory": (
+        lambda m: collections.defaultdict(m.forward, a=1),
+        lambda made: made.default_factory.__self__,
+    ),
+}
+
+
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("name", OF_THE_CALL)
+def test_what_is_returned_of_a_model_is_of_this_one(name: str, check: int | None) -> None:
+    def made() -> Any:
+        model: Any = wg.nn.Linear(2, 2)
+        model.scaled = lambda x: model.weight * x
+        return model
+
+    body, owner = OF_THE_CALL[name]
+    step = wg.compile(lambda m, x: (m.scaled(x), body(m)), check=check)
+    models = [made(), made(), made()]
+    for i in (0, 0, 0, 1, 1, 2, 0, 1):
+        y, answer = step(models[i], wg.ones(2))
+        assert y.tolist() == models[i].weight.tolist()
+        assert owner(answer) is models[i]
+    assert "ValueError" not in str(step.report)
+
+
 @pytest.mark.parametrize("check", [None, 0])
 def test_a_returned_tuple_at_two_places_is_the_one_there_now(check: int | None) -> None:
     held = types.SimpleNamespace(pair=(_zeros(), _zeros()))

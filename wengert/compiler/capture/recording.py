@@ -28,7 +28,7 @@ from wengert.compiler.capture.effects import (
     untraced,
 )
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.foreign import is_immutable
+from wengert.compiler.capture.foreign import is_immutable, of_user
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.places import NUMBERS, PLAIN, State, is_array
 from wengert.compiler.capture.raw import RawArray, check_class, shared
@@ -470,11 +470,32 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
                     "one twice, where a replay would return copies; return a copy of your own"
                 )
             known.add(id(x))
+            _check_keys(x, objects)
         return False
 
+    objects = {id(x) for x in state.objects if not isinstance(x, tuple | type)}
     if not call.layout.plain:
         tree_flatten(arguments, given)
     return tree_flatten(returned, leaf)
+
+
+def _check_keys(x: Any, objects: set[int]) -> None:
+    """Refuse a dict whose keys, or whose default factory, are other objects in other states."""
+
+    def moves(key: Any) -> bool:
+        if isinstance(key, tuple):
+            return any(map(moves, key))
+        key = getattr(key, "__self__", key)  # of a method
+        return isinstance(key, Tensor) or id(key) in objects
+
+    if isinstance(x, dict):
+        for key in (*x, getattr(x, "default_factory", None)):
+            if moves(key):
+                raise TraceError(
+                    f"the compiled function returns a {type(x).__name__} with a key or default "
+                    f"factory of type {type(key).__name__}, for which a replay would put the "
+                    "recorded one; return a list of pairs"
+                )
 
 
 def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
@@ -504,7 +525,7 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         return "number", call.output(leaf)
     if is_array(leaf) and not any(leaf is x for x in call.state.raws):
         return "array", call.made(leaf)
-    if type(leaf) in PLAIN or _lasts(type(leaf)) or isinstance(leaf, FunctionType | type):
+    if type(leaf) in PLAIN or _lasts(type(leaf)) or isinstance(leaf, type):
         return "plain", leaf
     for k, each in enumerate(call.state.tuples):
         if leaf is each.place.get():
@@ -512,7 +533,7 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
     for i, x in enumerate(call.state.objects):
         if leaf is x:
             return "object", i
-    if any(leaf is x for x in call.leaves):
+    if any(leaf is x for x in call.leaves) or _is_global(leaf):
         return "plain", leaf
     raise TraceError(
         f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
@@ -535,6 +556,13 @@ def _check_result(made: Tensor) -> None:
     raise TraceError(
         f"{user_line()}: a Tensor that the compiled function returns {what}; a replay would return "
         "one without. Do it outside"
+    )
+
+
+def _is_global(x: Any) -> bool:
+    """Whether this is a function that holds nothing of a call."""
+    return isinstance(x, FunctionType) and not (
+        x.__closure__ and of_user(x.__globals__.get("__name__"))
     )
 
 
