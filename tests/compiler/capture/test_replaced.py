@@ -1,6 +1,7 @@
 """Tuples of Tensors that a function replaces are state: each call reads the present one."""
 
 import collections
+import enum
 import functools
 import runpy
 import threading
@@ -290,6 +291,22 @@ def test_what_is_returned_of_a_model_is_of_this_one(name: str, check: int | None
         assert y.tolist() == models[i].weight.tolist()
         assert owner(answer) is models[i]
     assert "ValueError" not in str(step.report)
+
+
+class Part(enum.Enum):
+    """What an epoch is divided into."""
+
+    TRAIN = 1
+    VALID = 2
+
+
+def test_members_of_enumerations_are_keys() -> None:
+    held = types.SimpleNamespace(part=Part.TRAIN)
+    step = wg.compile(lambda x: {held.part: x, (Part.VALID, 1): x + 1})
+    for part in (Part.TRAIN, Part.TRAIN, Part.VALID, Part.VALID):
+        held.part = part
+        assert [*step(wg.ones(2))] == [part, (Part.VALID, 1)]
+    assert "ran eagerly" not in str(step.report)
 
 
 @pytest.mark.parametrize("check", [None, 0])

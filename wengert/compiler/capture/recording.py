@@ -473,7 +473,7 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
             _check_keys(x, objects)
         return False
 
-    objects = {id(x) for x in state.objects if not isinstance(x, tuple | type)}
+    objects = {id(x) for x in state.objects if not (isinstance(x, tuple | type) or _lasts(type(x)))}
     if not call.layout.plain:
         tree_flatten(arguments, given)
     return tree_flatten(returned, leaf)
