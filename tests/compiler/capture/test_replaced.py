@@ -1,6 +1,7 @@
 """Tuples of Tensors that a function replaces are state: each call reads the present one."""
 
 import collections
+import dataclasses
 import enum
 import functools
 import runpy
@@ -258,6 +259,14 @@ def test_a_returned_object_is_the_one_that_is_there_now(check: int | None) -> No
     assert step.report.recordings == 1 and "ran eagerly" not in str(step.report)
 
 
+@dataclasses.dataclass
+class Loss:
+    """A loss and its model, which is no leaf."""
+
+    value: Any
+    model: Any = dataclasses.field(metadata={"static": True})
+
+
 #: What a function may return of a model, and what of it has to be that of the call.
 OF_THE_CALL: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "a function": (lambda m: m.scaled, lambda f: f.__closure__[0].cell_contents),
@@ -268,6 +277,7 @@ OF_THE_CALL: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda m: dict.fromkeys((m.weight, m.bias), m),
         lambda made: next(iter(made.values())),
     ),
+    "a constant": (lambda m: Loss(1.0, m), lambda made: made.model),
     "a factory": (
         lambda m: collections.defaultdict(m.forward, a=1),
         lambda made: made.default_factory.__self__,
@@ -291,6 +301,15 @@ def test_what_is_returned_of_a_model_is_of_this_one(name: str, check: int | None
         assert y.tolist() == models[i].weight.tolist()
         assert owner(answer) is models[i]
     assert "ValueError" not in str(step.report)
+
+
+@pytest.mark.parametrize("make", [lambda x, n: {n: x}, Loss], ids=["a key", "a constant"])
+def test_a_number_that_an_answer_keeps_is_that_of_the_call(make: Any) -> None:
+    step = wg.compile(lambda x, n: make(x, n))
+    for n in (1, 1, 2, 1):
+        answer = step(wg.ones(2), n)
+        assert n in (answer if isinstance(answer, dict) else [answer.model])
+    assert "has ended" not in str(step.report)
 
 
 class Part(enum.Enum):

@@ -49,7 +49,7 @@ from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value
 from wengert.compiler.restoring import restoring
-from wengert.func.trees import TreeDef, tree_flatten
+from wengert.func.trees import TreeDef, node_kind, tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, placed
@@ -470,7 +470,7 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
                     "one twice, where a replay would return copies; return a copy of your own"
                 )
             known.add(id(x))
-            _check_keys(x, objects)
+            _check_kept(x, objects)
         return False
 
     objects = {id(x) for x in state.objects if not (isinstance(x, tuple | type) or _lasts(type(x)))}
@@ -479,23 +479,28 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
     return tree_flatten(returned, leaf)
 
 
-def _check_keys(x: Any, objects: set[int]) -> None:
-    """Refuse a dict whose keys, or whose default factory, are other objects in other states."""
+def _check_kept(x: Any, objects: set[int]) -> None:
+    """Refuse a node of the answer that itself keeps what is another object in other states."""
 
-    def moves(key: Any) -> bool:
-        if isinstance(key, tuple):
-            return any(map(moves, key))
-        key = getattr(key, "__self__", key)  # of a method
-        return isinstance(key, Tensor) or id(key) in objects
+    def moves(kept: Any) -> bool:
+        if isinstance(kept, tuple):
+            return any(map(moves, kept))
+        if isinstance(kept, Tensor | Traced | TracedNumber):
+            return True
+        return id(getattr(kept, "__self__", kept)) in objects  # of a method
 
+    kind = node_kind(type(x))
+    if kind is None:
+        return
     if isinstance(x, dict):
-        for key in (*x, getattr(x, "default_factory", None)):
-            if moves(key):
-                raise TraceError(
-                    f"the compiled function returns a {type(x).__name__} with a key or default "
-                    f"factory of type {type(key).__name__}, for which a replay would put the "
-                    "recorded one; return a list of pairs"
-                )
+        what, kept = "in its keys or default factory", (*x, getattr(x, "default_factory", None))
+    else:
+        what, kept = "in what is constant of it", kind.take(x)[1]
+    if moves(kept):
+        raise TraceError(
+            f"the compiled function returns a {type(x).__name__} with an argument, or an object of "
+            f"the state, {what}, where a replay would put the recorded one; return it by itself"
+        )
 
 
 def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
