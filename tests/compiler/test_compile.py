@@ -312,6 +312,16 @@ def test_the_cache_is_bounded():
         wg.compile(3)
 
 
+def test_what_is_new_in_each_call_is_not_recorded_for_ever_when_modules_change():
+    model = wg.nn.Linear(2, 2)
+    model.scale = 1.0
+    f = wg.compile(lambda x: model(x) * model.scale, cache_size=2)
+    for _ in range(38):
+        model.scale *= 0.9
+        f(wg.ones(1, 2))
+    assert f.report.recordings == 2
+
+
 @pytest.mark.slow
 def test_many_replays_leave_nothing_behind():
     model = wg.nn.Linear(4, 3)

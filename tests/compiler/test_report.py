@@ -91,3 +91,12 @@ def test_modes_and_what_is_not_kept() -> None:
     assert double.report.reasons[1].startswith(
         "the recording mode was enable_grad and is no_grad now"
     )
+
+
+def test_a_tensor_of_the_state_that_has_changed_is_named():
+    layer = wg.nn.Linear(2, 2)
+    step = wg.compile(lambda x: layer(x))
+    step(wg.ones(1, 2))
+    layer.bias.requires_grad = False
+    step(wg.ones(1, 2))
+    assert "layer.bias was float32 of shape (2,) on cpu that is a leaf" in str(step.report)

@@ -384,7 +384,8 @@ class Compiled(Generic[P, R]):
         if not mine:
             return MISS
         why = self._why(signature)
-        if refusal is None and (found := self._unused(call, signature, why)):
+        waits = refusal is None or not refusal.over
+        if waits and (found := self._unused(call, signature, why)):
             raise RefusedError(self._remembered(found))
         changed = self._walk.changed
         try:

@@ -51,6 +51,8 @@ class Refusal:
         Whether the compiler has a bug: the recording raised another error than `TraceError`.
     version : int
         The count of changes of modules after the last call.
+    over : bool
+        Whether the wait was over at the last call.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Refusal:
     ) -> None:
         self.arguments, self.signature, self.reason = arguments, signature, reason
         self.failed, self.version = failed, changes[0]
-        self._calls, self._looks_at = 0, wait
+        self._calls, self._looks_at, self.over = 0, wait, False
 
     def after(self, before: "Refusal") -> None:
         """Continue the count of an earlier refusal of such calls."""
@@ -73,10 +75,10 @@ class Refusal:
     def stands(self) -> bool:
         """Whether this call is refused without inspecting the state."""
         self._calls += 1
-        if self._calls < self._looks_at and self.version == changes[0]:
-            return True
-        self._looks_at = 2 * self._calls
-        return False
+        self.over = self._calls >= self._looks_at
+        if self.over:
+            self._looks_at = 2 * self._calls
+        return not self.over and self.version == changes[0]
 
 
 class RefusedError(Exception):

@@ -101,6 +101,8 @@ def _told(what: str, before: dict[str, Any], now: dict[str, Any]) -> str:
     at, old, new = pairs[0]
     if what == "an argument" and at < len(names := now[_ARGUMENTS].names):
         what = f"the argument {names[at]}"
+    if what == "a Tensor of the state":
+        what = [fact.name for fact in now["the state"] if fact.what == "a Tensor"][at]
     return _change(what, old, new)
 
 

@@ -1,6 +1,8 @@
 """Tuples of Tensors that a function replaces are state: each call reads the present one."""
 
 import collections
+import dataclasses
+import enum
 import functools
 import runpy
 import threading
@@ -235,6 +237,111 @@ def test_the_tuple_at_another_place_stays() -> None:
         assert compiled(wg.ones(3)).tolist() == [1.0 + i] * 3
         assert held.t is both
     assert "ran eagerly" not in str(compiled.report)
+
+
+@pytest.mark.parametrize("check", [None, 0])
+def test_a_returned_object_is_the_one_that_is_there_now(check: int | None) -> None:
+    def made(number: float) -> Any:
+        return types.SimpleNamespace(pair=(wg.full((2,), number), wg.ones(2)), layer=wg.nn.ReLU())
+
+    @wg.compile(check=check)
+    def step(held: Any, x: Any) -> Any:
+        return held.pair, held.layer, x * held.pair[0]
+
+    held, x = [made(1.0), made(2.0), made(3.0)], wg.ones(2)
+    for i in (0, 0, 0, 1, 1, 2, 0, 1, 2):
+        if i == 2:
+            held[i] = made(4.0)
+            held[i].pair = (wg.full((2,), 5.0), wg.ones(2))
+        pair, layer, y = step(held[i], x)
+        assert pair is held[i].pair and layer is held[i].layer
+        assert y.tolist() == pair[0].tolist()
+    assert step.report.recordings == 1 and "ran eagerly" not in str(step.report)
+
+
+@dataclasses.dataclass
+class Loss:
+    """A loss and its model, which is no leaf."""
+
+    value: Any
+    model: Any = dataclasses.field(metadata={"static": True})
+
+
+#: What a function may return of a model, and what of it has to be that of the call.
+OF_THE_CALL: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "a function": (lambda m: m.scaled, lambda f: f.__closure__[0].cell_contents),
+    "a function made": (lambda m: lambda: m, lambda f: f()),
+    "a key": (lambda m: {m: 1}, lambda made: next(iter(made))),
+    "a key in a tuple": (lambda m: {(1, m): 1}, lambda made: next(iter(made))[1]),
+    "Tensors as keys": (
+        lambda m: dict.fromkeys((m.weight, m.bias), m),
+        lambda made: next(iter(made.values())),
+    ),
+    "a constant": (lambda m: Loss(1.0, m), lambda made: made.model),
+    "a factory": (
+        lambda m: collections.defaultdict(m.forward, a=1),
+        lambda made: made.default_factory.__self__,
+    ),
+}
+
+
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("name", OF_THE_CALL)
+def test_what_is_returned_of_a_model_is_of_this_one(name: str, check: int | None) -> None:
+    def made() -> Any:
+        model: Any = wg.nn.Linear(2, 2)
+        model.scaled = lambda x: model.weight * x
+        return model
+
+    body, owner = OF_THE_CALL[name]
+    step = wg.compile(lambda m, x: (m.scaled(x), body(m)), check=check)
+    models = [made(), made(), made()]
+    for i in (0, 0, 0, 1, 1, 2, 0, 1):
+        y, answer = step(models[i], wg.ones(2))
+        assert y.tolist() == models[i].weight.tolist()
+        assert owner(answer) is models[i]
+    assert "ValueError" not in str(step.report)
+
+
+@pytest.mark.parametrize("make", [lambda x, n: {n: x}, Loss], ids=["a key", "a constant"])
+def test_a_number_that_an_answer_keeps_is_that_of_the_call(make: Any) -> None:
+    step = wg.compile(lambda x, n: make(x, n))
+    for n in (1, 1, 2, 1):
+        answer = step(wg.ones(2), n)
+        assert n in (answer if isinstance(answer, dict) else [answer.model])
+    assert "has ended" not in str(step.report)
+
+
+class Part(enum.Enum):
+    """What an epoch is divided into."""
+
+    TRAIN = 1
+    VALID = 2
+
+
+def test_members_of_enumerations_are_keys() -> None:
+    held = types.SimpleNamespace(part=Part.TRAIN)
+    step = wg.compile(lambda x: {held.part: x, (Part.VALID, 1): x + 1})
+    for part in (Part.TRAIN, Part.TRAIN, Part.VALID, Part.VALID):
+        held.part = part
+        assert [*step(wg.ones(2))] == [part, (Part.VALID, 1)]
+    assert "ran eagerly" not in str(step.report)
+
+
+@pytest.mark.parametrize("check", [None, 0])
+def test_a_returned_tuple_at_two_places_is_the_one_there_now(check: int | None) -> None:
+    held = types.SimpleNamespace(pair=(_zeros(), _zeros()))
+    held.old = held.pair
+
+    @wg.compile(check=check)
+    def step(x: Any) -> Any:
+        held.pair = (held.pair[0] + x, held.pair[1])
+        return held.old
+
+    for i in range(7):
+        if i in (3, 5):
+            held.old = held.pair
+        assert step(wg.ones(3)) is held.old
 
 
 def test_threads_replace_it_in_turn() -> None:

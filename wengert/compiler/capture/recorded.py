@@ -169,7 +169,8 @@ class Recording:
         For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
         ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or its
         gradient, ``("given", Ref)`` for a raw array that was given or reached, ``("held", number)``
-        for the tuple that is then at a place of the state's `Replaced`, or ``("plain", value)``.
+        for the tuple that is then at a place of the state's `Replaced`, ``("object", number)`` for
+        one of the state's objects, or ``("plain", value)``.
     pinned : dict of Ref to number
         Numbers that must have the recorded value.
     over : dict of int to str

@@ -28,7 +28,7 @@ from wengert.compiler.capture.effects import (
     untraced,
 )
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.foreign import is_immutable
+from wengert.compiler.capture.foreign import is_immutable, of_user
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.capture.places import NUMBERS, PLAIN, State, is_array
 from wengert.compiler.capture.raw import RawArray, check_class, shared
@@ -49,7 +49,7 @@ from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.capture.watch import Stopped, Watch, check_names, functions_of, needed
 from wengert.compiler.program import Program, Value
 from wengert.compiler.restoring import restoring
-from wengert.func.trees import TreeDef, tree_flatten
+from wengert.func.trees import TreeDef, node_kind, tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, placed
@@ -415,6 +415,8 @@ def _recorded(
                 made.append(tensor if what.kind == "tensor" else tensor._grad)
             elif kind == "held":
                 made.append(call.state.tuples[what].place.get())
+            elif kind == "object":
+                made.append(call.state.objects[what])
             else:
                 made.append(what)
         for held in (leaves, values, more):
@@ -468,11 +470,37 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
                     "one twice, where a replay would return copies; return a copy of your own"
                 )
             known.add(id(x))
+            _check_kept(x, objects)
         return False
 
+    objects = {id(x) for x in state.objects if not (isinstance(x, tuple | type) or _lasts(type(x)))}
     if not call.layout.plain:
         tree_flatten(arguments, given)
     return tree_flatten(returned, leaf)
+
+
+def _check_kept(x: Any, objects: set[int]) -> None:
+    """Refuse a node of the answer that itself keeps what is another object in other states."""
+
+    def moves(kept: Any) -> bool:
+        if isinstance(kept, tuple):
+            return any(map(moves, kept))
+        if isinstance(kept, Tensor | Traced | TracedNumber):
+            return True
+        return id(getattr(kept, "__self__", kept)) in objects  # of a method
+
+    kind = node_kind(type(x))
+    if kind is None:
+        return
+    if isinstance(x, dict):
+        what, kept = "in its keys or default factory", (*x, getattr(x, "default_factory", None))
+    else:
+        what, kept = "in what is constant of it", kind.take(x)[1]
+    if moves(kept):
+        raise TraceError(
+            f"the compiled function returns a {type(x).__name__} with an argument, or an object of "
+            f"the state, {what}, where a replay would put the recorded one; return it by itself"
+        )
 
 
 def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
@@ -502,12 +530,15 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         return "number", call.output(leaf)
     if is_array(leaf) and not any(leaf is x for x in call.state.raws):
         return "array", call.made(leaf)
-    if type(leaf) in PLAIN or _lasts(type(leaf)) or isinstance(leaf, FunctionType | type):
+    if type(leaf) in PLAIN or _lasts(type(leaf)) or isinstance(leaf, type):
         return "plain", leaf
     for k, each in enumerate(call.state.tuples):
         if leaf is each.place.get():
             return "held", k
-    if any(leaf is x for x in (*call.state.objects, *call.leaves)):
+    for i, x in enumerate(call.state.objects):
+        if leaf is x:
+            return "object", i
+    if any(leaf is x for x in call.leaves) or _is_global(leaf):
         return "plain", leaf
     raise TraceError(
         f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
@@ -530,6 +561,13 @@ def _check_result(made: Tensor) -> None:
     raise TraceError(
         f"{user_line()}: a Tensor that the compiled function returns {what}; a replay would return "
         "one without. Do it outside"
+    )
+
+
+def _is_global(x: Any) -> bool:
+    """Whether this is a function that holds nothing of a call."""
+    return isinstance(x, FunctionType) and not (
+        x.__closure__ and of_user(x.__globals__.get("__name__"))
     )
 
 

@@ -154,8 +154,8 @@ def _answer(recording: Recording, state: State) -> tuple[TreeDef, list[tuple[str
     trees = [
         parts(state.tuples[what].held, state.tuples[what].parts)
         if kind == "held"
-        else parts(what, {})
-        if kind == "plain"
+        else parts(state.objects[what] if kind == "object" else what, {})
+        if kind in ("object", "plain")
         else leaf(kind, what)
         for kind, what in recording.leaves
     ]

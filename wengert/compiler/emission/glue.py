@@ -552,6 +552,8 @@ class Glue:
                 parts.append(self._input(what))
             elif kind == "held":
                 parts.append(f"{'p' if what in self._renewed else 's'}{what}")
+            elif kind == "object":
+                parts.append(self._bind(self._state.objects[what]))
             else:
                 parts.append(self._bind(what) if kind == "plain" else f"o{what}")
         if found.backward:

@@ -172,8 +172,10 @@ class _Module:
                 kind = f"{inputs[at].shape}, {_quoted(str(inputs[at].dtype))}"
                 lines.append(f"    _check({_quoted(name)}, {name}, {kind})")
             elif at in part.pinned:
-                lines.append(f"    if {name} != {plain(part.pinned[at])}:")
-                problem = f"{name} has to be {part.pinned[at]!r} in this program, and not "
+                number = part.pinned[at]
+                other = f"== {name}" if number != number else f"!= {plain(number)}"
+                lines.append(f"    if {name} {other}:")
+                problem = f"{name} has to be {number!r} in this program, and not "
                 lines.append(f"        raise ValueError({_quoted(problem)} + repr({name}))")
         taken = [given.get(at) or f"state[{_quoted(self.keys[at])}]" for at in range(len(inputs))]
         numbers = [taken[at] for at in part.deciding]
