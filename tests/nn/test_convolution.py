@@ -415,3 +415,14 @@ def test_modules_without_pytorch(backend: Any) -> None:
     )
     assert nn.ZeroPad2d((1, 0, 2, 0))(x).shape == (1, 2, 6, 5)
     assert nn.Conv2d(0, 3, 1).bias.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("mode", "numpys"), [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")]
+)
+def test_margins_are_those_of_numpys_pad(mode: str, numpys: Any) -> None:
+    layer = nn.Conv1d(2, 3, 3, padding=1, padding_mode=mode)
+    x = np.random.default_rng(0).standard_normal((1, 2, 5)).astype("float32")
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1)), numpys)
+    expected = F.conv1d(padded, layer.weight, layer.bias)
+    np.testing.assert_allclose(layer(wg.asarray(x)).detach(), expected.detach(), rtol=1e-6)

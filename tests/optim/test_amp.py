@@ -228,3 +228,13 @@ def test_errors() -> None:
     for wrong in ({"growth_factor": 1.0}, {"backoff_factor": 1.0}, {"growth_interval": 0}):
         with pytest.raises(ValueError, match="must be"):
             wg.amp.GradScaler(**wrong)
+
+
+def test_the_state_has_pytorchs_names() -> None:
+    assert wg.amp.GradScaler(4.0, 3.0, 0.5, 7).state_dict() == {
+        "scale": 4.0,
+        "growth_factor": 3.0,
+        "backoff_factor": 0.5,
+        "growth_interval": 7,
+        "_growth_tracker": 0,
+    }
