@@ -11,6 +11,7 @@ from wengert.backends import as_dtype
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
 from wengert.ops.axes import as_axis, at_axis, bent
+from wengert.ops.conversion import as_storable
 from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.grids import meshgrid
@@ -60,8 +61,10 @@ def filled_like(x: Tensor, value: Any, *, dtype: Any = None) -> Tensor:
     """``np.full_like``, whose value may be an array that broadcasts."""
     if isinstance(value, bool | int | float | complex | np.generic):
         return full_like(x, value, dtype=dtype)
-    (_, wanted) = operands(x, value)
     held = x.dtype if dtype is None else as_dtype(dtype)
+    if isinstance(value, list | tuple):
+        value = as_storable("np.full_like", value, held)
+    (_, wanted) = operands(x, value)
     check_storable("np.full_like", wanted, held)
     wanted = astype(wanted, held, copy=False)
     return ma.broadcast_to(wanted, x.shape)
@@ -154,7 +157,10 @@ def _blocks(nest: Any, depth: int, add: Callable[[Any], None]) -> None:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """``np.insert``."""
     x, new = operands(arr, values)
-    check_storable("np.insert", new if isinstance(values, list | tuple) else values, x.dtype)
+    if isinstance(values, list | tuple):
+        values = as_storable("np.insert", values, x.dtype)
+        _, new = operands(x, values)
+    check_storable("np.insert", values, x.dtype)
     if axis is None:
         x, axis = ma.reshape(x, (-1,)), 0
     along = as_axis(axis, x.ndim)
