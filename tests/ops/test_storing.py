@@ -189,6 +189,25 @@ def test_what_is_made_of_steps_holds_them():
                 make(value)
 
 
+def test_a_range_of_integers_holds_its_ends():
+    assert wg.arange(5, -1, -1, dtype="uint8").tolist() == [5, 4, 3, 2, 1, 0]
+    assert wg.arange(0, -1, dtype="uint8").tolist() == []
+    for start, stop, wrong in ((250, 260, 259), (-1, 3, -1), (3, -2, -1)):
+        with pytest.raises(OverflowError, match=f"arange: the number {wrong} is out of bounds"):
+            wg.arange(start, stop, -1 if stop < start else 1, dtype="uint8")
+
+
+def test_a_scalar_of_numpys_is_scaled_as_a_number():
+    assert wg.ones(2).add_(np.float32(3), alpha=2).tolist() == [7, 7]
+    assert wg.ones(2).sub_(np.int64(3), alpha=np.int64(2)).tolist() == [-5, -5]
+
+
+def test_lists_of_lists_that_differ_in_length():
+    for store in ("x[:] =", "copy_", "fill_"):
+        with pytest.raises(ValueError, match="the sequences differ in length"):
+            STORES[store](wg.zeros(2), [[1], [1, 2]])
+
+
 def test_bounds_of_another_kind():
     """Of floating bounds the result is floating; of complex ones, which have no order, nothing."""
     x = wg.asarray([1, 2, 3])

@@ -228,7 +228,10 @@ def as_numpy(obj: Any) -> Any:
     Those with Tensors, or numbers that a trace follows, are one Tensor.
     """
     if not holds_tensors(obj):
-        return np.asarray(obj)
+        try:
+            return np.asarray(obj)
+        except ValueError as error:
+            raise ValueError(f"the sequences differ in length ({error})") from None
     return asarray(obj, dtype=None if _any_tensor(obj) else _host_array(_now(obj), None).dtype)
 
 

@@ -233,7 +233,7 @@ def _scaled(other: Any, alpha: Any, function: str) -> Any:
         alpha = number(alpha, function, "alpha")
         if alpha == 1:
             return other
-        if not hasattr(other, "shape"):
+        if isinstance(other, np.generic) or not hasattr(other, "shape"):
             return number(other, function, "other") * alpha
     return multiply(other, alpha)
 
