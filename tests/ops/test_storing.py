@@ -124,7 +124,7 @@ LISTS = ("x[:] =", "copy_", "at.add", "np.full_like", "np.insert")
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint64", "float32"])
 @pytest.mark.parametrize("name", LISTS)
-def test_integers_in_a_list_are_stored_by_their_values(name, dtype):
+def test_integers_in_a_list_are_stored_by_their_values(name, dtype, backend):
     key = slice(0, 2) if name == "at.add" else 0
     store = (lambda x, value: wg.at(x)[key].add(value)) if name == "at.add" else STORES[name]
     length = 3 if name == "np.insert" else 2

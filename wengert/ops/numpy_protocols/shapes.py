@@ -11,13 +11,12 @@ from wengert.backends import as_dtype
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
 from wengert.ops.axes import as_axis, at_axis, bent
-from wengert.ops.conversion import as_storable
 from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.grids import meshgrid
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.numpy_protocols import UnsupportedError
-from wengert.ops.numpy_protocols.translation import cast, operands, refuse
+from wengert.ops.numpy_protocols.translation import cast, listed, operands, refuse
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
@@ -63,7 +62,7 @@ def filled_like(x: Tensor, value: Any, *, dtype: Any = None) -> Tensor:
         return full_like(x, value, dtype=dtype)
     held = x.dtype if dtype is None else as_dtype(dtype)
     if isinstance(value, list | tuple):
-        value = as_storable("np.full_like", value, held)
+        value = listed("np.full_like", value, x, held)
     (_, wanted) = operands(x, value)
     check_storable("np.full_like", wanted, held)
     wanted = astype(wanted, held, copy=False)
@@ -156,11 +155,10 @@ def _blocks(nest: Any, depth: int, add: Callable[[Any], None]) -> None:
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """``np.insert``."""
+    if isinstance(arr, Tensor) and isinstance(values, list | tuple):
+        values = listed("np.insert", values, arr, arr.dtype)
     x, new = operands(arr, values)
-    if isinstance(values, list | tuple):
-        values = as_storable("np.insert", values, x.dtype)
-        _, new = operands(x, values)
-    check_storable("np.insert", values, x.dtype)
+    check_storable("np.insert", new if isinstance(values, list | tuple) else values, x.dtype)
     if axis is None:
         x, axis = ma.reshape(x, (-1,)), 0
     along = as_axis(axis, x.ndim)
