@@ -196,3 +196,8 @@ def test_an_option_by_position_and_an_order_of_a_norm():
         np.rot90(x, p)
     with pytest.raises(TypeError, match=r"^np\.linalg\.cond takes an order as p, through which"):
         np.linalg.cond(x, p)
+
+
+def test_values_beside_the_points_of_interp_are_differentiated() -> None:
+    ends = np.asarray(0.5), np.asarray(2.0)
+    compare(lambda x, a, b: np.interp(x, V, V**2, left=a, right=b), V * 1.7 - 0.5, *ends)

@@ -118,6 +118,50 @@ def test_a_value_is_stored_as_it_is_or_not_at_all(name, dtype, form):
             assert x.tolist() == [0, 0, 0]
 
 
+#: What takes a list as well.
+LISTS = ("x[:] =", "copy_", "at.add", "np.full_like", "np.insert")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint64", "float32"])
+@pytest.mark.parametrize("name", LISTS)
+def test_integers_in_a_list_are_stored_by_their_values(name, dtype, backend):
+    key = slice(0, 2) if name == "at.add" else 0
+    store = (lambda x, value: wg.at(x)[key].add(value)) if name == "at.add" else STORES[name]
+    length = 3 if name == "np.insert" else 2
+    assert store(wg.zeros(length, dtype=dtype), [3, 7]).tolist()[:2] == [3, 7]
+    if dtype != "float32":
+        for wrong, error in (([2**64, 1], OverflowError), ([-129, 1], OverflowError)):
+            x = wg.zeros(length, dtype=dtype)
+            with pytest.raises(error, match=f"the number {wrong[0]} is out of bounds for {dtype}"):
+                store(x, wrong)
+        with pytest.raises(TypeError, match=f"a real floating value does not fit .* {dtype}"):
+            store(wg.zeros(length, dtype=dtype), [0.5, 1])
+    if dtype == "uint64":  # which NumPy has as floating numbers
+        assert store(wg.zeros(length, dtype=dtype), [2**63 + 1, 1]).tolist()[0] == 2**63 + 1
+
+
+@pytest.mark.parametrize("store", ["x[0] =", "fill_", "full", "full_like", "pad"])
+@pytest.mark.parametrize("dtype", ["uint8", "bool"])
+def test_a_compiled_function_stores_no_number_that_does_not_fit(dtype, store, backend):
+    step = wg.compile(lambda x, value: STORES[store](wg.astype(x, x.dtype), value))
+    x = wg.zeros(3, dtype=dtype)
+    for value in (1, 0, 300, 1):
+        if value == 300:
+            with pytest.raises(OverflowError, match=f"the number 300 is out of bounds for {dtype}"):
+                step(x, value)
+        else:
+            assert value in step(x, value).tolist()
+
+
+def test_numpys_own_ways_of_writing_to_out():
+    flags = wg.asarray([True, False, True])
+    np.less(wg.asarray([1, 2, 3]), wg.asarray([2, 3, 3]), out=flags, where=np.array([0, 1, 1], "?"))
+    assert flags.tolist() == [True, True, False]
+    whole = wg.zeros(2, dtype="int64")
+    np.multiply(wg.asarray([1.0, 2.0]), 1.7, out=whole, casting="unsafe")
+    assert whole.tolist() == [1, 3]
+
+
 def test_lists_are_numbers():
     x = wg.zeros(2, dtype="int8")
     x[:] = [1, -2]
@@ -145,6 +189,25 @@ def test_what_is_made_of_steps_holds_them():
                 make(value)
 
 
+def test_a_range_of_integers_holds_its_ends():
+    assert wg.arange(5, -1, -1, dtype="uint8").tolist() == [5, 4, 3, 2, 1, 0]
+    assert wg.arange(0, -1, dtype="uint8").tolist() == []
+    for start, stop, wrong in ((250, 260, 259), (-1, 3, -1), (3, -2, -1)):
+        with pytest.raises(OverflowError, match=f"arange: the number {wrong} is out of bounds"):
+            wg.arange(start, stop, -1 if stop < start else 1, dtype="uint8")
+
+
+def test_a_scalar_of_numpys_is_scaled_as_a_number():
+    assert wg.ones(2).add_(np.float32(3), alpha=2).tolist() == [7, 7]
+    assert wg.ones(2).sub_(np.int64(3), alpha=np.int64(2)).tolist() == [-5, -5]
+
+
+def test_lists_of_lists_that_differ_in_length():
+    for store in ("x[:] =", "copy_", "fill_"):
+        with pytest.raises(ValueError, match="the sequences differ in length"):
+            STORES[store](wg.zeros(2), [[1], [1, 2]])
+
+
 def test_bounds_of_another_kind():
     """Of floating bounds the result is floating; of complex ones, which have no order, nothing."""
     x = wg.asarray([1, 2, 3])
@@ -152,6 +215,7 @@ def test_bounds_of_another_kind():
     for bound in (1j, wg.asarray(1j)):
         with pytest.raises(TypeError, match="bounds of dtype complex64 do not fit"):
             wg.clip(wg.ones(2), bound)
+    assert wg.clip(wg.asarray([1, 9], dtype="uint8"), np.int64(2), np.int64(3)).tolist() == [2, 3]
     for narrow, bounds in (("uint8", (None, -1)), ("int8", (300, None))):
         bounds = [None if bound is None else wg.asarray(bound) for bound in bounds]
         with pytest.raises(TypeError, match=f"bounds of dtype int64 do not fit .* {narrow}"):

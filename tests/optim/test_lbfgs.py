@@ -101,6 +101,22 @@ def test_a_saved_state_goes_on(backend: Any) -> None:
     assert all(w.dtype is wg.float64 and w.backend is backend for w in again)
 
 
+def test_a_state_is_loaded_beside_parameters_of_no_chosen_device(backend: Any) -> None:
+    """JAX's arrays of no chosen device go with those of any."""
+    weight = nn.Parameter(wg.asarray([1.0, 2.0]))
+
+    def loss() -> Any:
+        return ((weight - 3) ** 4).sum()
+
+    first = optim.LBFGS([weight], max_iter=1)
+    run(first, loss, 1)
+    again = optim.LBFGS([weight], max_iter=1)
+    again.load_state_dict(first.state_dict())
+    before = weight.tolist()
+    run(again, loss, 1)
+    assert weight.tolist() != before
+
+
 def test_a_failing_closure_changes_nothing() -> None:
     weights = [nn.Parameter(wg.asarray(irregular(2, 3)))]
     for options in ({"line_search_fn": "strong_wolfe"}, {"lr": 0.01}):

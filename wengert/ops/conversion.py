@@ -14,7 +14,7 @@ from wengert.ops.families import standard
 from wengert.tape.families import Family
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.promotion import SCALARS, number_type
+from wengert.tape.promotion import SCALARS, check_range, number_type
 from wengert.tape.tensor import (
     Tensor,
     check_leaving,
@@ -228,8 +228,36 @@ def as_numpy(obj: Any) -> Any:
     Those with Tensors, or numbers that a trace follows, are one Tensor.
     """
     if not holds_tensors(obj):
-        return np.asarray(obj)
+        try:
+            return np.asarray(obj)
+        except ValueError as error:
+            raise ValueError(f"the sequences differ in length ({error})") from None
     return asarray(obj, dtype=None if _any_tensor(obj) else _host_array(_now(obj), None).dtype)
+
+
+def as_storable(name: str, values: Any, dtype: DType) -> Any:
+    """Nested sequences as `as_numpy`, to be stored in a dtype: their integers are Python's.
+
+    Raises
+    ------
+    OverflowError
+        For an integer that the dtype does not hold.
+    """
+    found = as_numpy(values)
+    if not found.size:  # nothing is of no kind
+        return found.astype(np.bool_)
+    if not isinstance(found, np.ndarray) or dtype.inexact:
+        return found
+    if found.dtype.kind in "fO":  # where int64 does not hold integers
+        exact = np.asarray(values, dtype=object)
+        if not all(isinstance(x, int | np.integer) for x in exact.flat):
+            return found
+        found = exact
+    if found.dtype.kind in "iuO":
+        for extreme in (found.min(), found.max()):
+            check_range(name, int(extreme), dtype)
+        return found.astype(dtype.host)
+    return found
 
 
 def _dtypes(obj: Any, wanted: DType | None) -> tuple[DType, DType]:

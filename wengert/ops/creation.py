@@ -31,7 +31,7 @@ from wengert.ops.data_type import (
 )
 from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
-from wengert.tape.promotion import check_storable, default_complex_dtype
+from wengert.tape.promotion import check_range, check_storable, default_complex_dtype
 from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
 
 __all__ = [
@@ -455,8 +455,12 @@ def arange(
     if not step:
         raise ValueError("arange: step can't be 0")
     wanted = default_dtype(0, start, stop, step) if dtype is None else as_dtype(dtype)
-    for value in (start, step):  # the stop only counts
-        check_storable("arange", value, wanted)
+    check_storable("arange", start, wanted)
+    if {type(start), type(stop), type(step)} == {int}:
+        for last in range(start, stop, step)[-1:]:
+            check_range("arange", last, wanted)
+    else:
+        check_storable("arange", step, wanted)
     if floating_tensors(*given):
         count = max(math.ceil((stop - start) / step), 0)
         where = differentiable.device(floating_tensors(*given)[0])

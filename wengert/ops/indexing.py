@@ -8,11 +8,11 @@ from typing import Any, Never
 
 import numpy as np
 
-from wengert.backends import DType, backend_of, dtype_of
+from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of, unexpected
-from wengert.ops.conversion import as_numpy, asarray, holds_tensors
+from wengert.ops.conversion import as_storable, asarray, holds_tensors
 from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
@@ -304,23 +304,12 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     assign(x, replaced(x, key, value), value, key)
 
 
-def _listed(values: Any, dtype: DType) -> Any:
-    """A list as an array, whose integers are numbers of Python's: each is in a dtype's range."""
-    if not values.size:  # nothing is of no kind
-        return values.astype(np.bool_)
-    if isinstance(values, np.ndarray) and values.dtype.kind == "i" and dtype.kind in _INDEX_KINDS:
-        for extreme in (values.min(), values.max()):
-            check_storable("x[key] = value", int(extreme), dtype)
-        return values.astype(dtype.host)
-    return values
-
-
 def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     """What ``x`` is after ``x[key] = value``; `setitem` says what these are."""
     parts, indices = parse_key(x, key)
     owner = backend_of(x._array)
     if isinstance(value, list | tuple):
-        value = _listed(as_numpy(value), x.dtype)
+        value = as_storable("x[key] = value", value, x.dtype)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray) and owner.name != "numpy":

@@ -11,7 +11,7 @@ from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import number
 from wengert.ops.constants import bool as bool_
 from wengert.ops.constants import float16, float32, float64, int32, int64
-from wengert.ops.conversion import asarray
+from wengert.ops.conversion import as_storable, asarray
 from wengert.ops.data_type import astype, to_backend, to_device
 from wengert.ops.elementwise import (
     add,
@@ -217,7 +217,7 @@ def _fill(self: Tensor, value: Any, /) -> Tensor:
     """Set every element to one value: a number, or an array of one element, which is tracked."""
     value = value.item() if isinstance(value, np.generic) else value
     if number_type(value) not in SCALARS:
-        return _copy(self, value)
+        return _taken(self, value, "fill_")
     check_storable("fill_", value, self.dtype)
     return assign(self, _filled(self, value=value))
 
@@ -233,7 +233,7 @@ def _scaled(other: Any, alpha: Any, function: str) -> Any:
         alpha = number(alpha, function, "alpha")
         if alpha == 1:
             return other
-        if not hasattr(other, "shape"):
+        if isinstance(other, np.generic) or not hasattr(other, "shape"):
             return number(other, function, "other") * alpha
     return multiply(other, alpha)
 
@@ -252,8 +252,15 @@ def _copy(self: Tensor, source: Any, /) -> Tensor:
     """Take the values of another array, of any backend, device and dtype; they stay tracked."""
     if isinstance(source, np.generic) or number_type(source) in SCALARS:
         return _fill(self, source)
-    check_storable("copy_", source, self.dtype)
-    given = asarray(source)
+    return _taken(self, source, "copy_")
+
+
+def _taken(self: Tensor, source: Any, function: str) -> Tensor:
+    given = source
+    if isinstance(source, list | tuple):
+        given = as_storable(function, source, self.dtype)
+    check_storable(function, given, self.dtype)
+    given = asarray(given)
     given = to_backend(given, self.backend.name, device=differentiable.device(self))
     values = broadcast_to(_cast(given, self.dtype), self.shape)
     return assign(self, to_device(values, self.device), source)

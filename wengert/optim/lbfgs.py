@@ -10,7 +10,7 @@ from wengert.optim.adapters import State
 from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Range, given
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.parameters import takes
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, untracked
 
 #: Of the conditions of Wolfe: how much the loss sinks, and by how much its slope.
 _DECREASE, _CURVATURE = 1e-4, 0.9
@@ -137,7 +137,7 @@ class LBFGS(Optimizer):
 
         first, loss, g = evaluate()
         kept = state.get("prev_flat_grad", g)
-        if type(kept) is not type(g) or (kept.dtype, xp.device(kept)) != (g.dtype, xp.device(g)):
+        if type(kept) is not type(g) or _place(kept) != _place(g):
             raise BackendError(
                 "the parameters of the optimizer are elsewhere, or of another precision, than the "
                 "state that LBFGS has of them: make the optimizer after moving the model"
@@ -215,6 +215,11 @@ def _largest(xp: Any, x: Any) -> float:
 def _put(params: list[Tensor], arrays: list[Any]) -> None:
     for param, array in zip(params, arrays, strict=True):
         param._array = array
+
+
+def _place(array: Any) -> tuple[Any, Any]:
+    held = untracked(array)
+    return held.dtype, held.device
 
 
 def _flat_gradient(xp: Any, params: list[Tensor]) -> Any:

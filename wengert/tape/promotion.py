@@ -191,7 +191,7 @@ def common_dtype(dtypes: Iterable[DType], scalars: Iterable[type] = ()) -> DType
 
 def check_range(name: str, value: Any, dtype: DType) -> None:
     """Raise OverflowError for a Python integer that integers, or booleans, do not hold."""
-    if type(value) is not int or dtype.inexact:
+    if number_type(value) is not int or dtype.inexact:
         return
     bits = 1 if dtype.kind == "bool" else 8 * dtype.itemsize
     signed = dtype.kind[0] == "s"

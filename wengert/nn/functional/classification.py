@@ -404,10 +404,11 @@ def _unfit(name: str, x: Tensor, target: Tensor) -> str:
     likely, other = "an input", ""
     if name == "cross_entropy":
         likely, other = "logits", f"; probabilities are real floating, of shape {tuple(x.shape)}"
+    integers = target.dtype.kind.endswith("integer")
+    hint = "" if integers else " (cast with wg.astype(target, wg.int64))"
     return (
         f"{name} got a target of {target.dtype.name} and shape {tuple(target.shape)} for {likely} "
-        f"of shape {tuple(x.shape)}: class indices are integers of shape {without} (cast with "
-        f"wg.astype(target, wg.int64)){other}"
+        f"of shape {tuple(x.shape)}: class indices are integers of shape {without}{hint}{other}"
     )
 
 

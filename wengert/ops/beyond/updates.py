@@ -8,7 +8,7 @@ import numpy as np
 from wengert.backends.keys import SLOT
 from wengert.interpreters.batching import composed
 from wengert.interpreters.differentiable import differentiable
-from wengert.ops.conversion import asarray
+from wengert.ops.conversion import as_storable, asarray
 from wengert.ops.creation import arange, zeros
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
@@ -232,15 +232,17 @@ class At:
         if type(value) is bool:
             value = int(value)
         elif number_type(value) not in SCALARS:
-            value = self._beside(value)
+            value = self._beside(value, function)
         check_storable(f"at.{function}", value, dtype)
         return value if number_type(value) in SCALARS else astype(value, dtype, copy=False)
 
-    def _beside(self, value: Any) -> Tensor:
+    def _beside(self, value: Any, function: str) -> Tensor:
         """A Tensor as it is; data of Python's or NumPy's beside ``x``; other arrays as Tensors."""
+        if isinstance(value, list | tuple):
+            value = as_storable(f"at.{function}", value, self._x.dtype)
         if isinstance(value, Tensor):
             return value
-        if isinstance(value, list | tuple | np.ndarray):
+        if isinstance(value, np.ndarray):
             return asarray(value, device=differentiable.device(self._x))
         return Tensor(value)
 

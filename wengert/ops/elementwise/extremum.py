@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from wengert.backends import DTYPES, DType, dtype_of
 from wengert.interpreters.identities import idempotent
 from wengert.ops.data_type import astype
@@ -151,7 +153,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
         live and not dtype_of(array.dtype).inexact
     ):  # numbers that a trace follows, whose types say the dtype
         min, max = [bound.pinned() if hasattr(bound, "pinned") else bound for bound in (min, max)]
-    for bound in (min, max):
+    for bound in [x.item() if isinstance(x, np.generic) else x for x in (min, max)]:
         if hasattr(bound, "shape"):
             _check_bound(dtype_of(bound.dtype), dtype_of(array.dtype))
         elif type(bound) is complex:

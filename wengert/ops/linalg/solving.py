@@ -217,7 +217,7 @@ _solve_triangular = Primitive(
 ).bind
 
 
-@takes("x1 x2", family=_PYTORCHS(path="linalg.solve_triangular"))
+@takes("x1 x2", family=_PYTORCHS(path="linalg.solve_triangular"), left="True or False")
 def solve_triangular(
     x1: Any, x2: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:

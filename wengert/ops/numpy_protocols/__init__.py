@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.ops.data_type import astype
 from wengert.ops.numpy_protocols.options import check_options
 from wengert.tape.calling import is_foreign
 from wengert.tape.observers import observing, tell
@@ -182,6 +183,11 @@ def _answer(
     if not targets:
         return result
     results = result if isinstance(result, tuple) else (result,)
+    if keywords.get("casting") == "unsafe":
+        results = [
+            one if target is None else astype(one, target.dtype)
+            for one, target in zip(results, targets, strict=True)
+        ]
     for one, target in zip(results, targets, strict=True):
         if target is not None:
             check_storable(name, one, target.dtype)

@@ -25,18 +25,19 @@ OPTIONS: Final = {
 
 
 @cache
-def _positions(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's parameters by position, as far as each is one argument."""
-    names: list[str] = []
+def _places(function: Callable[..., Any]) -> tuple[tuple[int, str], ...]:
+    """The positions of a function's options, and their names, in order."""
+    places: list[tuple[int, str]] = []
     try:
         found = signature(function).parameters.values()
     except ValueError:  # of a function in C, before NumPy told
         return ()
-    for parameter in found:
+    for at, parameter in enumerate(found):
         if parameter.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             break
-        names.append(parameter.name)
-    return tuple(names)
+        if parameter.name in OPTIONS:
+            places.append((at, parameter.name))
+    return tuple(places)
 
 
 def check_options(
@@ -49,6 +50,11 @@ def check_options(
     TypeError
         If there is one.
     """
-    for option, value in (*zip(_positions(function), args, strict=False), *keywords.items()):
+    for at, option in _places(function):
+        if at >= len(args):
+            break
+        if differentiates(args[at]):
+            raise option_error(name, option, OPTIONS[option])
+    for option, value in keywords.items():
         if option in OPTIONS and differentiates(value):
             raise option_error(name, option, OPTIONS[option])

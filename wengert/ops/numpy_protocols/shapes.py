@@ -16,7 +16,7 @@ from wengert.ops.data_type import astype
 from wengert.ops.grids import meshgrid
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.numpy_protocols import UnsupportedError
-from wengert.ops.numpy_protocols.translation import cast, operands, refuse
+from wengert.ops.numpy_protocols.translation import cast, listed, operands, refuse
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
@@ -60,8 +60,10 @@ def filled_like(x: Tensor, value: Any, *, dtype: Any = None) -> Tensor:
     """``np.full_like``, whose value may be an array that broadcasts."""
     if isinstance(value, bool | int | float | complex | np.generic):
         return full_like(x, value, dtype=dtype)
-    (_, wanted) = operands(x, value)
     held = x.dtype if dtype is None else as_dtype(dtype)
+    if isinstance(value, list | tuple):
+        value = listed("np.full_like", value, x, held)
+    (_, wanted) = operands(x, value)
     check_storable("np.full_like", wanted, held)
     wanted = astype(wanted, held, copy=False)
     return ma.broadcast_to(wanted, x.shape)
@@ -153,6 +155,8 @@ def _blocks(nest: Any, depth: int, add: Callable[[Any], None]) -> None:
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """``np.insert``."""
+    if isinstance(arr, Tensor) and isinstance(values, list | tuple):
+        values = listed("np.insert", values, arr, arr.dtype)
     x, new = operands(arr, values)
     check_storable("np.insert", new if isinstance(values, list | tuple) else values, x.dtype)
     if axis is None:

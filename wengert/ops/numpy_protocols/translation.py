@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ops.conversion import as_numpy, holds_tensors
+from wengert.backends import DType
+from wengert.ops.conversion import as_numpy, as_storable, holds_tensors
 from wengert.ops.data_type import astype
 from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.tape.promotion import KIND_RANK
 from wengert.tape.tensor import Tensor
 
-__all__ = ["cast", "inexact", "operands", "refuse", "translated"]
+__all__ = ["cast", "inexact", "listed", "operands", "refuse", "translated"]
 
 
 #: Arguments that ask for nothing that a Tensor has, and the values that they may take (None: any).
@@ -123,6 +124,14 @@ def _beside(value: Any, like: Tensor | None) -> Tensor:
         one = backend.namespace.ones((), dtype=like._array.dtype, device=device)
         return Tensor(one) * (value.item() if isinstance(value, np.generic) else value)
     return Tensor(backend.from_numpy(np.asarray(value), device))
+
+
+def listed(name: str, values: Any, x: Tensor, dtype: DType) -> Tensor:
+    """A list as a Tensor beside another, to be stored in a dtype."""
+    found = as_storable(name, values, dtype)
+    if isinstance(found, Tensor):
+        return found
+    return Tensor(x.backend.from_numpy(found, x.backend.beside(x._array)))
 
 
 def inexact(x: Tensor) -> Tensor:

@@ -134,7 +134,7 @@ def _only_where(function: Function, inputs: tuple[Any, ...], where: Any, kept: A
         raise ValueError("where= leaves elements uncomputed: give out=, which has them")
     *tensors, chosen = broadcast_arrays(*operands(*inputs, where, kept))[:-1]
     values = function(*[getitem(x, chosen) for x in tensors])
-    result = kept * 1  # another Tensor of the same values, on the tape where it is
+    result = astype(kept, kept.dtype)  # another Tensor of the same values, on the tape where it is
     setitem(result, chosen, values)
     return result  # type: ignore[no-any-return]
 
