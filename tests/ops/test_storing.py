@@ -179,6 +179,7 @@ def test_lists_are_numbers():
 
 def test_what_is_made_of_steps_holds_them():
     assert wg.arange(2.5, dtype="int64").tolist() == [0, 1, 2]  # which counts up to it
+    assert wg.arange(1.0, 4.0, 2.0, dtype="int64").tolist() == [1, 3]
     for make in (
         lambda value: wg.arange(value, 3, dtype="int64"),
         lambda value: wg.arange(0, 3, value, dtype="int64"),

@@ -155,5 +155,8 @@ def _misfit(array: Any, tensor: Tensor, assign: bool) -> str:
         return f"{{name}} holds {dtype.name} in the checkpoint, and requires grad"
     if not (assign or storable(dtype.kind, tensor.dtype)):
         here = tensor.dtype.name
-        return f"{{name}} is {dtype.name} in the checkpoint, and {here} in current model"
+        return (
+            f"{{name}} is {dtype.name} in the checkpoint, and {here} in current model: cast it with "
+            "wg.astype"
+        )
     return ""

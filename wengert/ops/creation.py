@@ -455,6 +455,8 @@ def arange(
     if not step:
         raise ValueError("arange: step can't be 0")
     wanted = default_dtype(0, start, stop, step) if dtype is None else as_dtype(dtype)
+    if not (wanted.inexact or floating_tensors(*given)):
+        start, stop, step = map(_whole, (start, stop, step))
     check_storable("arange", start, wanted)
     if {type(start), type(stop), type(step)} == {int}:
         for last in range(start, stop, step)[-1:]:
@@ -472,6 +474,11 @@ def arange(
         start, stop, step, dtype=backend.raw_dtype(wanted), device=where
     )
     return leaf(array, requires_grad)
+
+
+def _whole(value: Any) -> Any:
+    """A floating number without a fraction as an integer."""
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 @takes("start stop", family=_NEW)
