@@ -156,7 +156,7 @@ def _misfit(array: Any, tensor: Tensor, assign: bool) -> str:
     if not (assign or storable(dtype.kind, tensor.dtype)):
         here = tensor.dtype.name
         return (
-            f"{{name}} is {dtype.name} in the checkpoint, and {here} in current model: cast it with "
-            "wg.astype"
+            f"{{name}} is {dtype.name} in the checkpoint, and {here} in current model: cast it "
+            "with wg.astype"
         )
     return ""

@@ -184,10 +184,10 @@ def _answer(
         return result
     results = result if isinstance(result, tuple) else (result,)
     if keywords.get("casting") == "unsafe":
-        results = [
+        results = tuple(
             one if target is None else astype(one, target.dtype)
             for one, target in zip(results, targets, strict=True)
-        ]
+        )
     for one, target in zip(results, targets, strict=True):
         if target is not None:
             check_storable(name, one, target.dtype)

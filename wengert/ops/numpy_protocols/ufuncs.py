@@ -136,7 +136,7 @@ def _only_where(function: Function, inputs: tuple[Any, ...], where: Any, kept: A
     values = function(*[getitem(x, chosen) for x in tensors])
     result = astype(kept, kept.dtype)  # another Tensor of the same values, on the tape where it is
     setitem(result, chosen, values)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _matrices(function: Function) -> Function:
