@@ -215,10 +215,10 @@ def _filled(a, x):
 
 #: What stores a number where it may not fit, or makes a float of an integer, and is not used.
 UNUSED = {
-    "a number stored": (_stored, [1.5, 2.5, float("nan"), float("inf")]),
+    "a number stored": (_stored, [1, 2, 2**70, 2.5]),
     "an element stored": (
-        lambda a, x: _stored(wg.sum(wg.asarray([a, 0.0])), x),
-        [1.5, 2.5, float("nan")],
+        lambda a, x: _stored(wg.sum(wg.asarray([a, 0])), x),
+        [1, 2, 2.5],
     ),
     "a number filled in": (_filled, [1, 2, 300, -1]),
     "a product of numbers": (lambda a, x: (a * 1.5, x * 2)[1], [1, 2, 2**2000]),
@@ -234,7 +234,7 @@ def test_numbers_that_do_not_fit_raise_in_programs(name):
     def told(function, value):
         try:
             return function(value, wg.ones(2)).tolist()
-        except (OverflowError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             return type(error)
 
     compiled = wg.compile(function, check=0)

@@ -75,6 +75,8 @@ def defined(name, a, b):
     kinds = [KINDS[x] if isinstance(x, str) else NUMBERS[x] for x in (a, b)]
     if max(kinds) == 3 and (name in REAL or name == "clip"):
         return False
+    if name == "clip" and kinds == [1, 1] and isinstance(b, str) and result_of(a, b) != a:
+        return False  # bounds that the dtype of what is clipped may not hold
     if not min(kinds) and (name == "einsum" or (name == "pow" and b == 2)):
         return False  # a square is of a boolean alone
     return max(kinds) > 0 and not (name in NO_NUMBERS and not isinstance(b, str))

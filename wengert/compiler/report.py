@@ -159,7 +159,15 @@ def _described(value: Any) -> str:
         case (type(), tuple() as shape, dtype, str() as device, _, *tracked):
             flag = {None: " without requires_grad", True: " that is a leaf"}
             told = flag.get(tracked[0], " with a grad_fn") if tracked else ""
-            return f"{dtype_of(dtype).name} of shape {shape} on {device}{told}"
+            return f"{_named(dtype)} of shape {shape} on {device}{told}"
         case (type(), dtype):
-            return f"of {dtype_of(dtype).name}"
+            return f"of {_named(dtype)}"
     return ""
+
+
+def _named(dtype: Any) -> str:
+    """A raw dtype's name, also of one that the standard lacks."""
+    try:
+        return dtype_of(dtype).name
+    except TypeError:
+        return str(dtype)

@@ -339,12 +339,15 @@ class Optimizer(Refusing):
                     update = self.rule(xp, group)
                     init: Callable[[Any, Any], State] = self.init
                     numbers = dtype_of(dtype)
-                    for x in states.get(param, {}).values():
-                        if hasattr(x, "dtype") and (
+                    if any(
+                        hasattr(x, "dtype")
+                        and (
                             namespaces.get(type(x), xp) is not xp
                             or dtype_of(x.dtype) is not numbers
-                        ):
-                            self._check_moved(param, states[param])
+                        )
+                        for x in states.get(param, {}).values()
+                    ):
+                        self._check_moved(param, states[param])
                     if self.componentwise and numbers.complex:
                         update, init = update_in_parts(xp, update), init_in_parts(init)
                     elif group.get("master_weights") and is_half(numbers):
@@ -489,7 +492,8 @@ class Optimizer(Refusing):
         for name, value in state.items():
             if not hasattr(value, "dtype"):
                 continue
-            held, alike = untracked(value), tuple(value.shape) == tuple(param.shape)
+            held = value if isinstance(value, Tensor) else untracked(value)
+            alike = tuple(value.shape) == tuple(param.shape)
             for what, now, before in (
                 ("on", param.backend.name, held.backend.name),
                 ("on", param.device, held.device if alike else param.device),

@@ -168,7 +168,7 @@ NETWORKS = {
         reference=lambda x, y: (1 - y) * x + np.logaddexp(-x, 0), torch=False, jax=False,
     ),
     "binary_cross_entropy": Entry(
-        real=binary(PROBABILITY, BOX, scalars=False),
+        real=binary(PROBABILITY, PROBABILITY, scalars=False),
         call=PRIMITIVES["binary_cross_entropy"].bind,
         reference=lambda x, y: -y * np.log(x) - (1 - y) * np.log1p(-x), torch=False, jax=False,
     ),
