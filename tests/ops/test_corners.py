@@ -69,3 +69,13 @@ def test_limits_of_types_that_numpy_lacks(name: str) -> None:
     found = wg.finfo(name)
     assert (found.bits, found.eps, found.smallest_normal) == (bits, 2.0**-mantissa, 2.0**lowest)
     assert (found.max, found.min) == (top, -top)
+
+
+def test_of_bounds_that_cross_the_upper_one_counts(backend):
+    x = wg.asarray([0.0, 3.0])
+    if backend.name == "array_api_strict":
+        with pytest.raises(ValueError, match="min must be less than or equal to max"):
+            wg.clip(x, 2.0, 1.0)
+        return
+    assert wg.clip(x, 2.0, 1.0).tolist() == [1, 1]
+    assert wg.clip(x, wg.asarray([2.0, -1.0]), wg.asarray([1.0, 2.0])).tolist() == [1, 2]
