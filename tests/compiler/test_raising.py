@@ -221,6 +221,7 @@ UNUSED = {
         [1, 2, 2.5],
     ),
     "a number filled in": (_filled, [1, 2, 300, -1]),
+    "a number beside bytes": (lambda a, x: (wg.ones(2, dtype=wg.int8) + a, x * 2)[1], [1, 2, 200]),
     "a product of numbers": (lambda a, x: (a * 1.5, x * 2)[1], [1, 2, 2**2000]),
     "a quotient of numbers": (lambda a, x: (a / 2, x * 2)[1], [1, 2, 2**2000]),
     "a product": (lambda a, x: (x * a, x * 2)[1], [1, 2, 2**2000]),

@@ -200,6 +200,11 @@ def test_samplers():
     assert [*data.RandomSampler(range(50))] == first
 
 
+def test_orders_without_a_seed_differ() -> None:
+    orders = {tuple(data.RandomSampler(range(20))) for _ in range(60)}
+    assert len(orders) == 60
+
+
 def test_streams():
     loader = data.DataLoader(Stream(), 4)
     assert numbers(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]

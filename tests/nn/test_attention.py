@@ -198,6 +198,19 @@ def test_static_keys_and_values(backend: Any) -> None:
         check_against_torch(of(F.multi_head_attention_forward), of(theirs), arrays, 4)
 
 
+def test_a_key_of_zeros_takes_its_share(backend: Any) -> None:
+    layer = nn.MultiheadAttention(3, 1, bias=False, add_zero_attn=True, batch_first=True)
+    with wg.no_grad():
+        layer.in_proj_weight.copy_(wg.concat([wg.eye(3)] * 3))
+        layer.out_proj.weight.copy_(wg.eye(3))
+    x = np.random.default_rng(0).standard_normal((1, 4, 3)).astype("float32")
+    scores = np.concatenate([x @ x.swapaxes(1, 2) / math.sqrt(3), np.zeros((1, 4, 1))], axis=-1)
+    shares = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+    out, weights = layer(*[wg.asarray(x)] * 3)
+    np.testing.assert_allclose(values(weights), shares, rtol=1e-5)
+    np.testing.assert_allclose(values(out), shares[..., :-1] @ x, rtol=1e-5, atol=1e-6)
+
+
 def test_a_query_without_keys() -> None:
     wg.manual_seed(0)
     layer = nn.MultiheadAttention(E, HEADS)

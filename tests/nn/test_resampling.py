@@ -160,6 +160,7 @@ def test_shuffled_channels(backend: Any) -> None:
         (lambda x: F.interpolate(x, scale_factor=(2, 2, 2)), ValueError, "each of 2 axes"),
         (lambda x: F.pixel_shuffle(x, 3), RuntimeError, "divisible by the square"),
         (lambda x: F.pixel_unshuffle(x, 4), RuntimeError, "divisible by downscale_factor"),
+        (lambda x: F.pixel_unshuffle(x[..., 1:], 2), RuntimeError, "divisible by downscale_factor"),
         (lambda x: F.pixel_shuffle(x, 0), RuntimeError, "upscale_factor of 1 at least"),
     ],
 )
