@@ -336,4 +336,39 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "one = broadcast_to(eye(shape[-1], dtype=tensor.dtype, device=place), shape)",
         "one = broadcast_to(eye(shape[-2], dtype=tensor.dtype, device=place), shape)",
     ): "the matrices are square",
+    (
+        "wengert/inspection/breaks.py",
+        'left = len(encoded[:start].decode(errors="replace"))',
+        "left = len(encoded[:start].decode())",
+    ): "columns are between characters",
+    (
+        "wengert/tape/lines.py",
+        "frame: FrameType | None = sys._getframe(1)",
+        "frame: FrameType | None = sys._getframe(2)",
+    ): "its caller is Wengert's own",
+    (
+        "wengert/storage/checkpoints.py",
+        'text = json.dumps({"version": VERSION, "content": content}, allow_nan=False)',
+        'text = json.dumps({"version": VERSION, "content": content}, allow_nan=True)',
+    ): "numbers that are not finite are words in the content",
+    (
+        "wengert/data/loader.py",
+        "batches.close() # type: ignore[attr-defined]",
+        "pass # type: ignore[attr-defined]",
+    ): "CPython closes a generator that nobody holds",
+    (
+        "wengert/compiler/capture/recording.py",
+        "seldom = (max(before[0], SELDOM), *before[1:]) if before[0] else before",
+        "seldom = (max(before[0], SELDOM), *before[1:]) if before[1] else before",
+    ): "the same results, and a collection more",
+    (
+        "wengert/backends/numpy_convolutions.py",
+        "needed = [max(q.stop, width + q.reach - q.start) for q in across if q.stop > q.start]",
+        "needed = [max(q.stop, (width + q.reach + q.start)) for q in across if q.stop > q.start]",
+    ): "wider margins, of zeros",
+    (
+        "wengert/storage/description.py",
+        "n += 1",
+        "n += 2",
+    ): "another name that is free",
 }
