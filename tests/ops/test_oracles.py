@@ -57,10 +57,10 @@ def wengert(name, entry, case):
     return found
 
 
-#: What PyTorch says of numbers modulo arrays, and of a 0-d array between bounds that are empty.
+#: What PyTorch says of numbers modulo arrays, and of an array between bounds that are empty.
 FAULTS = (
     "derivative for aten::remainder is not implemented",
-    "output with shape [] doesn't match the broadcast shape",
+    "doesn't match the broadcast shape [0",
 )
 
 
