@@ -42,7 +42,7 @@ OPTIONS: Final = {
     **dict.fromkeys(("ceil_mode", "count_include_pad", "return_indices", "align_corners"), _FLAG),
     **dict.fromkeys(("recompute_scale_factor", "antialias", "bias"), _FLAG),
     **dict.fromkeys(("descending", "stable", "invert", "upper", "full_matrices"), _FLAG),
-    **dict.fromkeys(("unitriangular",), _FLAG),
+    "unitriangular": _FLAG,
     **dict.fromkeys(("return_sign", "training", "inplace", "amsgrad", "maximize"), _FLAG),
     **dict.fromkeys(("affine", "elementwise_affine", "track_running_stats"), _FLAG),
     **dict.fromkeys(("decoupled_weight_decay", "nesterov"), _FLAG),

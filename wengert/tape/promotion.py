@@ -189,13 +189,19 @@ def common_dtype(dtypes: Iterable[DType], scalars: Iterable[type] = ()) -> DType
     return found
 
 
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the largest integer that a dtype of integers, or of booleans, holds."""
+    bits = 1 if dtype.kind == "bool" else 8 * dtype.itemsize
+    if dtype.kind == "signed integer":
+        return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    return 0, (1 << bits) - 1
+
+
 def check_range(name: str, value: Any, dtype: DType) -> None:
     """Raise OverflowError for a Python integer that integers, or booleans, do not hold."""
     if number_type(value) is not int or dtype.inexact:
         return
-    bits = 1 if dtype.kind == "bool" else 8 * dtype.itemsize
-    signed = dtype.kind[0] == "s"
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    low, high = limits(dtype)
     if not low <= value <= high:
         raise OverflowError(
             f"{name}: the number {value} is out of bounds for {dtype.name} ({low} to {high}); "

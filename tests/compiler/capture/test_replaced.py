@@ -369,6 +369,14 @@ def test_threads_replace_it_in_turn() -> None:
     assert [t.tolist() for t in held.s] == [[203.0] * 3, [406.0] * 3]
 
 
+def _saved(step: Any, x: Any, folder: Path) -> Any:
+    """The saved program of a step, after three calls."""
+    for _ in range(3):
+        step(wg.asarray(x))
+    step.save(folder / "saved.py")
+    return runpy.run_path(str(folder / "saved.py"))["step"]
+
+
 def test_it_is_saved(tmp_path: Path) -> None:
     held = types.SimpleNamespace(s=(wg.zeros(3), (wg.ones(3), None)))
 
@@ -378,12 +386,9 @@ def test_it_is_saved(tmp_path: Path) -> None:
         return held.s[0] + held.s[1][0]
 
     x = np.arange(3, dtype=np.float32)
+    saved = _saved(step, x, tmp_path)
     for _ in range(3):
-        step(wg.asarray(x))
-    step.save(tmp_path / "saved.py")
-    saved = runpy.run_path(str(tmp_path / "saved.py"))
-    for _ in range(3):
-        assert saved["step"](x).tolist() == step(wg.asarray(x)).tolist()
+        assert saved(x).tolist() == step(wg.asarray(x)).tolist()
 
 
 def test_what_is_at_two_places_or_returned_is_saved(tmp_path: Path) -> None:
@@ -397,12 +402,9 @@ def test_what_is_at_two_places_or_returned_is_saved(tmp_path: Path) -> None:
         return total, one.s, fixed
 
     x = np.arange(3, dtype=np.float32)
+    saved = _saved(step, x, tmp_path)
     for _ in range(3):
-        step(wg.asarray(x))
-    step.save(tmp_path / "saved.py")
-    saved = runpy.run_path(str(tmp_path / "saved.py"))
-    for _ in range(3):
-        found, answer = saved["step"](x), step(wg.asarray(x))
+        found, answer = saved(x), step(wg.asarray(x))
         assert answer[1] is one.s
         assert answer[2] is fixed
         for mine, its in zip(*map(wg.func.tree_leaves, (found, answer)), strict=True):

@@ -43,7 +43,7 @@ from wengert.tape.anomaly import detecting
 from wengert.tape.node import tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
-from wengert.tape.promotion import common_dtype, number_type
+from wengert.tape.promotion import common_dtype, limits, number_type
 
 __all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask", "runs_once"]
 
@@ -399,9 +399,8 @@ class Trace:
     def _check_range(self, number: Any, dtype: DType) -> None:
         """Require that a number fits an integer dtype, since libraries may wrap it."""
         if dtype.kind.endswith("integer"):
-            bits, signed = 8 * dtype.itemsize, dtype.kind[0] == "s"
-            low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
-            if not low <= number < high:
+            low, high = limits(dtype)
+            if not low <= number <= high:
                 raise TraceError(
                     f"{user_line()}: a number does not fit the dtype of the array beside it, "
                     f"{dtype.name}"
