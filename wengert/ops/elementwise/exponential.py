@@ -99,8 +99,8 @@ def log10(x: Any, /) -> Tensor:
 
     Examples
     --------
-    >>> wg.log10(wg.asarray([1.0, 100.0]))
-    tensor([0., 2.])
+    >>> wg.log10(wg.asarray([2.0, 50.0]))
+    tensor([0.3010, 1.6990])
     >>> round(wg.grad(wg.log10)(1.0), 4)
     0.4343
     """
