@@ -100,3 +100,52 @@ def test_a_tensor_of_the_state_that_has_changed_is_named():
     layer.bias.requires_grad = False
     step(wg.ones(1, 2))
     assert "layer.bias was float32 of shape (2,) on cpu that is a leaf" in str(step.report)
+
+
+def test_hooks() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    weight = model[0].weight
+    compiled = wg.compile(lambda x: model(x * weight.sum()).sum().backward())
+    x = wg.asarray(X)
+
+    def again() -> str:
+        weight.grad = None
+        compiled(x)
+        return str(compiled.report.reasons[-1].rpartition(": ")[0])
+
+    def nothing(*given: Any) -> None:
+        pass
+
+    assert again() == "the first call"
+    one = model[0].register_forward_hook(nothing)
+    assert again() == "the hooks of model.0 have changed"
+    two = model[0].register_forward_hook(nothing)
+    assert again() == "the hooks of model.0 have changed"
+    one.remove()
+    assert again() == "the hooks of model.0 have changed"
+    two.remove()
+    model.register_forward_pre_hook(nothing)
+    assert again() == "the hooks of model have changed"
+    one = weight.register_hook(lambda g: None)
+    assert again() == "the hooks of model.0.weight have changed"
+    one.remove()
+    weight.register_hook(lambda g: None)
+    assert again() == "the hooks of model.0.weight have changed"
+
+
+def test_one_is_no_plural() -> None:
+    f = wg.compile(lambda x: x * 2, check=0)
+    assert repr(f).endswith(": 0 programs>")
+    f(wg.asarray(X))
+    assert repr(f).endswith(": 1 program>")
+    assert str(f.report).endswith(
+        ": recorded 1 time, checked 0 times\n  1. the first call: 1 instruction"
+    )
+    f = wg.compile(lambda x: x.tolist())
+    f(wg.asarray(X))
+    assert "\n  1 call ran eagerly: " in str(f.report)
+    f(wg.asarray(X))
+    assert "\n  2 calls ran eagerly: " in str(f.report)
+    f = wg.compile(lambda x: x * 2, cache_size=1, check=0)
+    f(wg.ones(1)), f(wg.ones(2))
+    assert "not the one program kept has run again" in str(f.report)

@@ -44,7 +44,7 @@ from wengert.compiler.refusals import (
     untraced,
 )
 from wengert.compiler.replay import Replay
-from wengert.compiler.report import Report, difference, summary
+from wengert.compiler.report import Report, difference, several, summary
 from wengert.compiler.restoring import restoring
 from wengert.compiler.threads import eagerly, exclusive, inspecting
 from wengert.nn.hooks import Hooked, changes
@@ -248,7 +248,7 @@ class Compiled(Generic[P, R]):
         return max(self._replays, key=lambda replay: replay.used)
 
     def __repr__(self) -> str:
-        return f"<compiled {self.report.name}: {len(self._replays)} programs>"
+        return f"<compiled {self.report.name}: {several(len(self._replays), 'program')}>"
 
     # -- finding and making programs -----------------------------------------------------------
 
@@ -566,24 +566,34 @@ class Compiled(Generic[P, R]):
             return False
 
     def _unused(self, call: Call, signature: dict[str, Any], why: str) -> Refusal | None:
-        """Why a call is not recorded: as many programs as are kept have run in no second call.
+        """Why a call is not recorded: programs are not kept for long enough to be worth it.
 
-        A call of another kind, as of another shape, is recorded if it comes again; one that differs
-        in numbers or state alone when recording has taken no longer than the calls since.
+        If as many as are kept have run in no second call, a call of another kind, as of another
+        shape, is recorded if it comes again; one that differs in numbers or state alone when
+        recording has taken no longer than the calls since. If programs run again, but others have
+        been dropped for them, a call is recorded that comes so often, or takes as long.
         """
-        kept, what = self._replays, "an argument"
-        if self._options.strict or len(kept) < self._options.size or any(x.reused for x in kept):
+        kept, what, size = self._replays, "an argument", self._options.size
+        if self._options.strict or len(kept) < size:
             return None
-        why += f", and none of the {len(kept)} programs kept has run again"
-        alike = any(signature[what] == replay.signature[what] for replay in kept)
-        return Refusal(call.arguments, why, wait=STEPS * self.report.recordings if alike else 1)
+        if any(x.reused for x in kept):
+            dropped = self.report.dropped
+            wait = min(dropped - size, STEPS)
+            why += f", and {several(dropped, 'program')} had to be dropped for others"
+        else:
+            alike = any(signature[what] == replay.signature[what] for replay in kept)
+            wait = STEPS * self.report.recordings if alike else 1
+            has = f"none of the {size} programs" if size > 1 else "not the one program"
+            why += f", and {has} kept has run again"
+        return Refusal(call.arguments, why, wait=wait) if wait > 0 else None
 
     def _forget(self, why: str) -> None:
         self._drop(min(self._replays, key=lambda replay: replay.used))
+        self.report.dropped += 1
         warnings.warn(
             f"wg.compile has recorded {self.report.name} {self.report.recordings} times, and keeps "
-            f"{self._options.size} programs: {why}. Make what differs the same in each call, or "
-            "give wg.compile a larger cache_size",
+            f"{several(self._options.size, 'program')}: {why}. Make what differs the same in each "
+            "call, or give wg.compile a larger cache_size",
             RuntimeWarning,
             stacklevel=12,
         )

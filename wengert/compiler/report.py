@@ -1,5 +1,6 @@
 """What `compile` did, as a report for users."""
 
+import re
 import traceback
 from collections import Counter
 from collections.abc import Sequence
@@ -8,8 +9,13 @@ from typing import Any
 
 from wengert.backends import DType, dtype_of
 from wengert.compiler.capture.places import Exact, Fact, Identity
+from wengert.nn.hooks import HOOKS, Hooked
 
-__all__ = ["Report", "difference", "summary"]
+__all__ = ["Report", "difference", "several", "summary"]
+
+#: Reasons for eager calls that a report tells apart.
+LISTED = 20
+_FURTHER = "further reasons like these"
 
 
 class Report:
@@ -21,6 +27,8 @@ class Report:
         The function's.
     recordings : int
         How often it was recorded.
+    dropped : int
+        How many programs were dropped, because others took their place.
     checks : int
         How many calls ran by both program and function, and were compared.
     reasons : list of str
@@ -31,7 +39,7 @@ class Report:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.recordings = self.checks = 0
+        self.recordings = self.dropped = self.checks = 0
         self.reasons: list[str] = []
         self.notes: list[str] = []
         self._fallbacks: Counter[str] = Counter()
@@ -40,13 +48,14 @@ class Report:
         """Count a recording."""
         self.recordings += 1
         steps = len(recording.program.instructions)
-        self.reasons.append(f"{why}: {steps} instructions")
+        self.reasons.append(f"{why}: {several(steps, 'instruction')}")
         if not recording.repeatable:
             self.note("a call that made new state, such as an optimizer's, was not kept")
 
     def fell_back(self, reason: str) -> None:
         """Count a call that ran eagerly."""
-        self._fallbacks[reason] += 1
+        listed = reason in self._fallbacks or len(self._fallbacks) < LISTED
+        self._fallbacks[reason if listed else _FURTHER] += 1
 
     def note(self, text: str) -> None:
         """Add a note, once."""
@@ -54,13 +63,21 @@ class Report:
             self.notes.append(text)
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: recorded {self.recordings} times, checked {self.checks} times"]
+        recorded, checked = (several(n, "time") for n in (self.recordings, self.checks))
+        lines = [f"{self.name}: recorded {recorded}, checked {checked}"]
         lines += [f"  {i}. {reason}" for i, reason in enumerate(self.reasons, 1)]
         lines += [f"  {text}" for text in self.notes]
-        lines += [f"  {n} calls ran eagerly: {why}" for why, n in self._fallbacks.items()]
+        lines += [
+            f"  {several(n, 'call')} ran eagerly: {why}" for why, n in self._fallbacks.items()
+        ]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def several(count: int, noun: str) -> str:
+    """A number of things in words, as in "1 call" and "2 calls"."""
+    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def summary(error: BaseException) -> str:
@@ -107,6 +124,8 @@ def _told(what: str, before: dict[str, Any], now: dict[str, Any]) -> str:
 
 
 _ARGUMENTS = "the structure of the arguments"
+#: Names of facts about the hooks of a Tensor, or of a module.
+_HOOKS = re.compile(rf"(?:a key of )?(?:hooks of (.+)|(.+)\.{HOOKS}\b)")
 #: Entries whose values say nothing to users.
 _ALIKE = ("which arguments are the same Tensor or array", "which gradients there are")
 
@@ -123,15 +142,26 @@ def _of_state(before: Sequence[Fact], now: Sequence[Fact]) -> str:
     """How what a function reads has changed."""
     old, new = ({fact.name: fact.what for fact in facts} for facts in (before, now))
     changed = [name for name in new if name in old and old[name] != new[name]]
-    for name in sorted(changed, key=lambda name: not _described(new[name])):
+    changed.sort(key=lambda name: not _described(new[name]))
+    apart = [name for name in (*new, *old) if (name in old) is not (name in new)]
+    if not (changed or apart):
+        return "what the function reads comes in another order"
+    name = (changed or apart)[0]
+    if owner := _hooked(name, old.get(name), new.get(name)):
+        return f"the hooks of {owner} have changed"
+    if changed:
         return _change(name, old[name], new[name])
-    for name in new:
-        if name not in old:
-            return f"{name} was not there before"
-    for name in old:
-        if name not in new:
-            return f"{name} is not there any more"
-    return "what the function reads comes in another order"
+    return f"{name} {'was not there before' if name in new else 'is not there any more'}"
+
+
+def _hooked(name: str, *facts: Any) -> str:
+    """What has the hooks that two facts are about; "" if they are about something else."""
+    classes = [fact.x for fact in facts if isinstance(fact, Identity) and type(fact.x) is type]
+    if name.startswith("type of ") and len({issubclass(x, Hooked) for x in classes}) > 1:
+        return name.removeprefix("type of ")
+    about = name.startswith("a key of ") or any(type(fact) is int for fact in facts)
+    found = _HOOKS.match(name) if about else None
+    return "" if found is None else found[1] or found[2]
 
 
 def _change(what: str, before: Any, now: Any) -> str:

@@ -40,7 +40,7 @@ class _Hooks(tuple[tuple[int, Any], ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"{len(self)} hooks"
+        return f"{len(self)} hook{'s' if len(self) != 1 else ''}"
 
 
 #: Types that are compared by value.
