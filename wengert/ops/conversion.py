@@ -14,7 +14,7 @@ from wengert.ops.families import standard
 from wengert.tape.families import Family
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.promotion import SCALARS, check_range, number_type
+from wengert.tape.promotion import SCALARS, check_range, limits, number_type
 from wengert.tape.tensor import (
     Tensor,
     check_leaving,
@@ -283,8 +283,11 @@ def _now(obj: Any) -> Any:
 
 def _filled(x: Any, of: DType, wanted: DType, device: Any = None) -> Tensor:
     """A part of what NumPy makes of data in one dtype, in another."""
+    low, high = limits(wanted)
     if isinstance(x, Tensor | np.ndarray):
         made = _part(x, of, device)
+    elif wanted.kind.endswith("integer") and number_type(x) is float and not low <= x <= high:
+        made = leaf(_from_host(float(x), wanted, device, None), False)  # libraries cut it otherwise
     else:
         # Large integers are rounded from their own dtype, and NaN is no integer to ``full``.
         direct = of.inexact and wanted.inexact and number_type(x) in (float, complex)

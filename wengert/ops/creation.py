@@ -31,7 +31,12 @@ from wengert.ops.data_type import (
 )
 from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
-from wengert.tape.promotion import check_range, check_storable, default_complex_dtype
+from wengert.tape.promotion import (
+    check_range,
+    check_storable,
+    default_complex_dtype,
+    number_type,
+)
 from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
 
 __all__ = [
@@ -458,9 +463,10 @@ def arange(
     if not (wanted.inexact or floating_tensors(*given)):
         start, stop, step = map(_whole, (start, stop, step))
     check_storable("arange", start, wanted)
-    if {type(start), type(stop), type(step)} == {int}:
-        for last in range(start, stop, step)[-1:]:
-            check_range("arange", last, wanted)
+    if not wanted.inexact and {*map(number_type, (start, stop, step))} == {int}:
+        steps = (stop - start - (1 if step > 0 else -1)) // step  # to the last number
+        if steps >= 0:
+            check_range("arange", start + steps * step, wanted)
     else:
         check_storable("arange", step, wanted)
     if floating_tensors(*given):
@@ -478,7 +484,7 @@ def arange(
 
 def _whole(value: Any) -> Any:
     """A floating number without a fraction as an integer."""
-    return int(value) if type(value) is float and value.is_integer() else value
+    return int(value) if number_type(value) is float and value.is_integer() else value
 
 
 @takes("start stop", family=_NEW)

@@ -6,6 +6,7 @@ import functools
 import math
 import numbers
 import struct
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -238,3 +239,41 @@ def test_roots_of_numbers_that_change_their_sign() -> None:
     compiled = wg.compile(power)
     for k, p in ((4.0, 0.5), (9.0, 0.5), (-2.0, 2.0), (-2.0, 0.5), (2.0, -1.0), (-3.0, 1.5)):
         assert compiled(x, k, p).tolist() == power(x, k, p).tolist()
+
+
+#: What makes integers of a dtype from a number, or from several.
+MAKES: dict[str, Callable[[Any], Any]] = {
+    "arange": lambda n: wg.arange(n, dtype=wg.uint8),
+    "arange from": lambda n: wg.arange(n - 3, n, dtype=wg.uint8),
+    "arange down": lambda n: wg.arange(n, -1, -7, dtype=wg.uint8),
+    "arange by": lambda n: wg.arange(0, 10, n, dtype=wg.uint8),
+    "arange of floats": lambda n: wg.arange(n * 1.0, n + 3.0, dtype=wg.int8),
+    "arange of bool": lambda n: wg.arange(n, dtype=wg.bool),
+    "full": lambda n: wg.full((2,), n, dtype=wg.uint8),
+    "full_like": lambda n: wg.full_like(wg.ones((2,), dtype=wg.int16), n),
+    "linspace": lambda n: wg.linspace(0, n, 5, dtype=wg.uint8),
+    "asarray": lambda n: wg.asarray([n, 1], dtype=wg.uint8),
+    "asarray of floats": lambda n: wg.asarray(n * 1.5, dtype=wg.uint8),
+}
+
+
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("name", MAKES)
+def test_integers_that_a_small_dtype_does_not_hold(
+    backend: Any, name: str, check: int | None
+) -> None:
+    function = MAKES[name]
+    call = wg.compile(function, check=check)
+
+    def told(run: Callable[[Any], Any], n: int) -> Any:
+        try:
+            found = run(n)
+        except (OverflowError, TypeError, ValueError) as error:
+            return type(error), str(error)
+        return found.dtype, found.tolist()
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "wg.compile itself")  # it has no bug
+        warnings.filterwarnings("ignore", "wg.compile has recorded|invalid value encountered in cast")
+        for n in (5, 6, 7, 200, 255, 256, 257, 300, -1, 1, 0):
+            assert told(call, n) == told(function, n), n
