@@ -1,5 +1,6 @@
 """One object in two places: programs and recordings tell it from two that are equal."""
 
+import math
 import operator
 import types
 from collections.abc import Callable
@@ -284,6 +285,46 @@ def _nan_cases() -> dict[str, tuple[Callable[..., Any], Callable[[Any], tuple[An
         "arguments": (lambda y, n: y * (2 if NAN in n else 3), lambda x: ([x, 1.0],)),
         "keys of arguments": (lambda y, n: y * (2 if NAN in n else 3), lambda x: ({x: 1.0},)),
     }
+
+
+#: Bodies that store NaN, or return it: one that was there, or a new one.
+STORED = [
+    "s.b = s.a",
+    "s.b = HELD['nan']\nreturn s.b",
+    "s.b = s.c = math.nan",
+    "s.b = s.t[0]",
+    "s.c = s.b\ns.b = s.a",
+    "s.b = float('nan')",
+    "s.b = s.c = float('nan')\nreturn s.b",
+    "return s.a",
+    "return float('nan')",
+    "s.b = s.c = s.a + 1.0",
+    "s.n = s.n + 1.0\ns.b = s.n\nreturn s.b",
+    "s.b = -s.n\ns.c = s.b",
+]
+
+
+@pytest.mark.parametrize("check", [None, 0, 1])
+@pytest.mark.parametrize("body", STORED)
+def test_which_nan_is_stored(body: str, check: int | None) -> None:
+    def course(compiled: bool) -> list[list[Any]]:
+        s = SimpleNamespace(a=float("nan"), b=1.0, c=2.0, n=float("nan"))
+        s.t = (s.a, 2)
+        space = {"s": s, "HELD": {"nan": float("nan")}, "math": math, "__name__": "program"}
+        exec("def step(x):\n    " + body.replace("\n", "\n    "), space)  # noqa: S102
+        step = wg.compile(space["step"], check=check) if compiled else space["step"]
+        seen: list[Any] = []
+        course = []
+        for i in range(6):
+            if i == 4:
+                s.a = float("nan")
+            now = [step(wg.ones(2)), s.a, s.b, s.c, s.n, space["HELD"]["nan"], math.nan]
+            seen += now
+            course.append([next(k for k, y in enumerate(seen) if y is x) for x in now if x != x])
+        assert not compiled or not step.report._fallbacks
+        return course
+
+    assert course(compiled=True) == course(compiled=False)
 
 
 @pytest.mark.parametrize("scalar", [float, np.float64])

@@ -202,6 +202,10 @@ class _Call:
 
     def output(self, x: Any) -> int:
         """Add a traced array or number to the program's outputs; return its position."""
+        if type(x) is float and x != x:  # NaN stays one object
+            for i, other in enumerate(self.outputs):
+                if other is x:
+                    return i
         self.outputs.append(x)
         return len(self.outputs) - 1
 
@@ -409,7 +413,7 @@ def _recorded(
             elif kind == "given":
                 made.append(inner_array(leaf))
             elif kind == "number":
-                made.append(leaf.number)
+                made.append(leaf.number if isinstance(leaf, TracedNumber) else leaf)
             elif kind == "same":
                 tensor = call.tensors[what.index]
                 made.append(tensor if what.kind == "tensor" else tensor._grad)
@@ -526,7 +530,7 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
         return "array", call.made(leaf)
     if isinstance(leaf, SymbolicNumber):
         return "plain", leaf.plain_number()
-    if isinstance(leaf, TracedNumber):
+    if isinstance(leaf, TracedNumber) or (type(leaf) is float and leaf != leaf):
         return "number", call.output(leaf)
     if is_array(leaf) and not any(leaf is x for x in call.state.raws):
         return "array", call.made(leaf)

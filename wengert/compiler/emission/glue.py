@@ -28,6 +28,7 @@ from wengert.compiler.capture.places import (
     State,
     contents,
     dump,
+    is_nan,
     same,
 )
 from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept, behind
@@ -470,6 +471,11 @@ class Glue:
     def _effects(self) -> Iterator[str]:
         """The lines that store changes. Without calls, no interrupt can come between them."""
         found = self._found
+        known = [*self._signature["an argument"], *(fact.what for fact in self._state.facts)]
+        for i, x in enumerate(found.program.outputs):
+            if is_nan(x):  # `in` looks for it by identity: one that was there, or a new one
+                there = any(type(each) is Exact and each.value is x for each in known)
+                yield f"o{i} = {self._bind(x) if there else 'math.inf - math.inf'}"
         for output in sorted(self._shared):
             yield f"m{output}._array = o{output}"
         counted = yield from self._counts()
@@ -530,7 +536,8 @@ class Glue:
         alone, together = [], []
         for output, value in zip(found.gives, found.program.outputs, strict=True):
             place = numbers[changed[output].index]
-            if reads[value] <= {changed[output]} and len(own[value]) < SHORT:
+            once = found.program.outputs.count(value) == 1  # otherwise all get one object
+            if once and reads[value] <= {changed[output]} and len(own[value]) < SHORT:
                 alone.append(self._stored(place, own[value]))
             else:
                 together.append(self._stored(place, several[value]))
