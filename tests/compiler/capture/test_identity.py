@@ -311,7 +311,7 @@ def test_which_nan_is_stored(body: str, check: int | None) -> None:
         s = SimpleNamespace(a=float("nan"), b=1.0, c=2.0, n=float("nan"))
         s.t = (s.a, 2)
         space = {"s": s, "HELD": {"nan": float("nan")}, "math": math, "__name__": "program"}
-        exec("def step(x):\n    " + body.replace("\n", "\n    "), space)  # noqa: S102
+        exec("def step(x):\n    " + body.replace("\n", "\n    "), space)
         step = wg.compile(space["step"], check=check) if compiled else space["step"]
         seen: list[Any] = []
         course = []

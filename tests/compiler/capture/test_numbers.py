@@ -274,6 +274,8 @@ def test_integers_that_a_small_dtype_does_not_hold(
 
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "wg.compile itself")  # it has no bug
-        warnings.filterwarnings("ignore", "wg.compile has recorded|invalid value encountered in cast")
+        warnings.filterwarnings(
+            "ignore", "wg.compile has recorded|invalid value encountered in cast"
+        )
         for n in (5, 6, 7, 200, 255, 256, 257, 300, -1, 1, 0):
             assert told(call, n) == told(function, n), n

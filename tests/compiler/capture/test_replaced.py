@@ -722,3 +722,63 @@ def test_the_tuple_is_read_once() -> None:
     call, state = step.looked((wg.ones(3),), {})
     source, _ = replay._glue(replay.pool).function(state, call.leaves)
     assert source.count("'s', MISS)") == 1
+
+
+#: What puts one Tensor in several places, of ``s`` and of a list, or takes it from there.
+SEVERAL = [
+    "s.h = x * 2\ns.g = s.h",
+    "s.h = s.g = x",
+    "s.h = x + s.h\ns.g = l[0] = s.h",
+    "s.g = s.h\ns.h = x * 2",
+    "s.h = s.g = x * 2\ns.g = s.g + 1",
+    "s.g = s.h",
+    "s.g = x * 1",
+    "s.t = (x * 2, 2)\ns.g = s.h = s.t[0]",
+    "s.h, s.g = s.g, s.h",
+    "s.h += x\ns.g = s.h",
+]
+
+
+@pytest.mark.parametrize("check", [None, 0, 1])
+@pytest.mark.parametrize("body", SEVERAL)
+def test_one_tensor_in_several_places(body: str, check: int | None) -> None:
+    def course(compiled: bool) -> list[list[Any]]:
+        s = types.SimpleNamespace(h=_zeros(), g=wg.ones(3), t=(_zeros(), 2))
+        l = [_zeros()]
+        space = {"s": s, "l": l, "wg": wg, "__name__": "program"}
+        exec("def step(x):\n    " + f"{body}\nreturn s.g".replace("\n", "\n    "), space)
+        step: Any = wg.compile(space["step"], check=check) if compiled else space["step"]
+        seen, found = list[Any](), list[list[Any]]()
+        for i in range(8):
+            if i == 5:
+                s.h = _zeros()
+            if i == 6:
+                s.g = s.h
+            now = [step(wg.full(3, float(i))), s.h, s.g, s.t[0], l[0]]
+            seen += now
+            found.append([(next(k for k, y in enumerate(seen) if y is x), x.tolist()) for x in now])
+        assert not compiled or (step.report.recordings < 4 and not step.report._fallbacks)
+        return found
+
+    assert course(compiled=True) == course(compiled=False)
+
+
+def test_a_file_of_a_program_that_puts_one_tensor_in_two_places(tmp_path: Path) -> None:
+    s = types.SimpleNamespace(h=wg.ones(3), g=_zeros())
+
+    @wg.compile
+    def step(x: Any) -> Any:
+        s.h = x * 2 + s.g
+        s.g = s.h
+        return s.g * 1
+
+    for _ in range(3):
+        step(wg.ones(3))
+    step.save(tmp_path / "step.py")
+    saved = runpy.run_path(str(tmp_path / "step.py"))
+    for _ in range(3):
+        assert saved["step"](np.ones(3, "f4")).tolist() == step(wg.ones(3)).tolist()
+    assert [*saved["state"]] == ["s.h"]
+    s.g = _zeros()
+    with pytest.raises(RuntimeError, match="the state of step has changed since it ran"):
+        step.save(tmp_path / "step.py")

@@ -138,14 +138,13 @@ def place_effects(call: Any, arguments: Any) -> tuple[list[Effect], list[Any]]:
             raise _changed(call, f"{place.name} to {shown(now)}", place.name)
         if number and place.of_user:
             _check_decision(call, ref, place.name, now)
-    for i, at in enumerate(call.state.tensors):
-        if at.place is None:
-            continue
-        now = at.place.get()
-        if not isinstance(now, Tensor) or now is at.tensor:
-            continue
-        if at.place.kind != "part":
-            effects.append(_moved(call, Ref("place", i), at.place, now, values))
+    for kind, held in (("place", call.state.tensors), ("also", call.state.also)):
+        for i, (tensor, _, place) in enumerate(held):
+            if place is None or place.kind == "part":
+                continue
+            now = place.get()
+            if isinstance(now, Tensor) and now is not tensor:
+                effects.append(_moved(call, Ref(kind, i), place, now, values))
     effects += _of_tuples(call, values, _tuples_in(arguments))
     return effects, values
 
@@ -259,7 +258,7 @@ def check_side_effects(call: Any) -> list[Any]:
     if trace.failed:
         raise TraceError(trace.failed)
     values = {place.at for place in (*state.arrays, *state.numbers)}
-    tensors = {at.place.at for at in state.tensors if at.place}
+    tensors = {at.place.at for at in (*state.tensors, *state.also) if at.place}
     values |= {each.place.at for each in state.tuples}
     more: list[Any] = []
     counted: dict[str, str] = {}

@@ -295,6 +295,8 @@ class State:
     ----------
     tensors : list of TensorAt
         Each Tensor once.
+    also : list of TensorAt
+        The further places of these Tensors.
     arrays : list of Place
         Raw arrays that are inputs: those of optimisers, and the user's.
     raws : list
@@ -332,6 +334,7 @@ class State:
 
     def __init__(self) -> None:
         self.tensors: list[TensorAt] = []
+        self.also: list[TensorAt] = []
         self.arrays: list[Place] = []
         self.raws: list[Any] = []
         self.options = WalkOptions()
@@ -349,10 +352,11 @@ class State:
         self.called: dict[int, str] = {}
 
     def place(self, kind: str, index: int) -> Place:
-        """The place of an array, a number, a part, or for ``"place"`` of a Tensor."""
-        if kind != "place":
+        """The place of an array, a number, a part; for ``"place"`` and ``"also"`` of a Tensor."""
+        tensors = {"place": self.tensors, "also": self.also}.get(kind)
+        if tensors is None:
             return {"array": self.arrays, "number": self.numbers, "part": self.parts}[kind][index]
-        found = self.tensors[index].place
+        found = tensors[index].place
         assert found is not None, "a Tensor without a place is not replaced"
         return found
 

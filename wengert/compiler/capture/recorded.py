@@ -51,8 +51,9 @@ class Effect(NamedTuple):
     Attributes
     ----------
     ref : Ref
-        What is changed. ``"place"`` means that another Tensor is put in this Tensor's place, and
-        ``"part"`` that one is put into a tuple that is replaced. ``"tuple"`` means that a tuple
+        What is changed. ``"place"`` means that another Tensor is put in this Tensor's place,
+        ``"also"`` that one is put in one of the further places of Tensors, and ``"part"`` that one
+        is put into a tuple that is replaced. ``"tuple"`` means that a tuple
         becomes the one that was before the call at the place ``tensor``, and ``"twin"`` the one
         that is there after it.
     output : int or None

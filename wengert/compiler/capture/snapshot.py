@@ -151,7 +151,7 @@ class Snapshot:
     def of(cls, state: State, leaves: Sequence[Any], *, contents: bool = False) -> "Snapshot":
         """A snapshot of all that a call with these leaves can change."""
         at = [*state.arrays, *state.numbers, *[place for place, _ in state.held]]
-        at += [each.place for each in state.tensors if each.place is not None]
+        at += [each.place for each in (*state.tensors, *state.also) if each.place is not None]
         at += [each.place for each in state.tuples]
         at = [place.whole for place in at]
         tensors = [each.tensor for each in state.tensors]

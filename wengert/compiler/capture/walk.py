@@ -255,6 +255,8 @@ class Walk:
         if id(x) in self.seen:
             if is_array(x):
                 self.found.shared.add(id(x))
+            if isinstance(x, Tensor) and place is not None and not looked_at:
+                self.state.also.append(TensorAt(x, name, place))
             self.fact(name, ("the same as", self.seen[id(x)][0]))
             return
         self.seen[id(x)] = len(self.seen), x

@@ -127,7 +127,7 @@ def _reading(ref: Ref, state: State) -> Ref:
     """The input by which the next call reads what an effect stores."""
     if ref.kind == "place":
         return Ref("tensor", ref.index)
-    return _tensor(state.parts[ref.index].get(), state) if ref.kind == "part" else ref
+    return _tensor(state.place(*ref).get(), state) if ref.kind in ("also", "part") else ref
 
 
 def _tensor(x: Any, state: State) -> Ref:

@@ -440,7 +440,7 @@ class Glue:
         tracked = [found.leaves[k][1] for each in found.backward for k in each.results]
         self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
         self._shared |= {
-            x.output for x in found.effects if x.new or x.ref.kind in ("place", "part")
+            x.output for x in found.effects if x.new or x.ref.kind in ("place", "also", "part")
         }
         for output in sorted(self._shared):
             yield f"m{output} = {self._made(output, 'None')}"
@@ -500,7 +500,7 @@ class Glue:
                 else:
                     yield f"{name}._grad._array = {out}"
             else:
-                out = self._moving(effect) if ref.kind == "place" else out
+                out = self._moving(effect) if ref.kind in ("place", "also") else out
                 yield self._stored(self._state.place(*ref), out)
         for k in self._renewed:
             yield self._stored(self._state.tuples[k].place, f"p{k}")
