@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
 from wengert.backends.messages import apart
-from wengert.compiler.capture.calls import tensors_of
+from wengert.compiler.capture.calls import Call, tensors_of
 from wengert.compiler.capture.containers import of_one_structure, whole
 from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.recorded import swept
@@ -69,19 +69,18 @@ class Checked(NamedTuple):
     raised: Exception | None = None
 
 
-def check(
-    replay: Replay, function: Callable[[], Any], leaves: Sequence[Any], state: State
-) -> Checked | None:
+def check(replay: Replay, function: Callable[[], Any], call: Call, state: State) -> Checked | None:
     """Run a call by its program and then by the function, from the same state.
 
     Returns None if the program's guards refuse the call. If both raise, the function's error is
     raised. An error of the program alone is reported in `Checked.failed`.
     """
+    leaves = call.leaves
     before = Snapshot.of(state, leaves, contents=True)
 
     def replayed() -> tuple[Any, tuple[Any, ...], _Seen | None, Refusal | None]:
         try:
-            given, inputs = replay.tried(leaves, state)
+            given, inputs = replay.tried(call, state)
             if given is MISS:
                 return given, inputs, None, None
             one, failing = _seen(given, before, _digest), None
@@ -111,7 +110,7 @@ def check(
         def whole_arrays(seen: _Seen) -> _Seen:
             before.restore()
             with suppress(Exception):  # then the digests stand
-                seen = _seen(replay.tried(leaves, state)[0], before)
+                seen = _seen(replay.tried(call, state)[0], before)
             after.restore()
             return seen
 

@@ -329,7 +329,7 @@ class Compiled(Generic[P, R]):
                     for run, reached in replay.bound:
                         if call.apart and not reached.isdisjoint(map(id, call.apart)):
                             continue
-                        answer = run(*call.leaves)
+                        answer = run(*call.given(replay.containers))
                         if answer is not MISS:
                             return answer
         except Exception as error:
@@ -424,7 +424,7 @@ class Compiled(Generic[P, R]):
         """Run a program, and bind it to the call's objects for later calls."""
         others = [run for run in self._calls if run not in replay.calls]
         try:
-            answer = replay.run(call.leaves, state)
+            answer = replay.run(call, state)
         except Exception as error:
             raise RefusedError(failed(error)) from None
         quick = replay.layout.plain and not replay.noted
@@ -436,12 +436,11 @@ class Compiled(Generic[P, R]):
         watch = Watch(functions_of(state.objects, self._function), stop=False)
 
         def run() -> Any:
-            args, kwargs = replay.layout.structure.unflatten(call.leaves)
             with nullcontext() if replay.checked else watch.on():
-                return self._function(*args, **kwargs)
+                return self._function(*call.args, **call.kwargs)
 
         self._drop(replay)  # until the check has passed
-        found = check(replay, run, call.leaves, state)
+        found = check(replay, run, call, state)
         if found is None:
             return MISS
         if found.raised:
@@ -552,6 +551,9 @@ class Compiled(Generic[P, R]):
             self._replays.append(replay)
         elif not options.strict and self._is_usual(call, signature):
             self._remembered(Refusal(call.arguments, _NEW_STATE, signature))
+        for i, (kind, what) in enumerate(found.leaves):
+            if kind == "argument":
+                answer[i] = call.apart[what]
         return found.answer.unflatten(answer)
 
     def _is_usual(self, call: Call, signature: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from wengert.backends import generators, messages
 from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
-from wengert.compiler.capture.calls import Layout
+from wengert.compiler.capture.calls import Call, Layout
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.places import State, same
 from wengert.compiler.capture.recorded import Recording, Ref
@@ -39,6 +39,8 @@ class Replay:
     ----------
     signature : dict
         Of the calls that it is for.
+    containers : list of int
+        Which containers among the arguments it returns.
     objects : list of (str, object)
         The last call's arguments that hold state, with their names: all but arrays and numbers.
     used : int
@@ -60,6 +62,7 @@ class Replay:
         capture: bool = False,
     ) -> None:
         self.signature, self.recording, self.layout = signature, found, layout
+        self.containers = found.containers
         self._copies = Copies(found.backend, report, torch_compile, capture)
         self.used = _now()
         self.left: int | None = 0
@@ -169,16 +172,16 @@ class Replay:
         """Keep the arguments that hold state."""
         self.objects = [(name, x) for name, x in self.layout.given(leaves) if not is_leaf(name, x)]
 
-    def run(self, leaves: Sequence[Any], state: State) -> Any:
+    def run(self, call: Call, state: State) -> Any:
         """Run the program, and bind it to this state for the next calls."""
-        call = self._bound(leaves, state, self.pool)
-        self.given(leaves)
+        run = self._bound(call.leaves, state, self.pool)
+        self.given(call.leaves)
         self.used = _now()
-        call = call if self.left is None else self._counted(call)
-        self.bound = [(call, frozenset(state.called)), *self.bound[:1]]
-        return call(*leaves)
+        run = run if self.left is None else self._counted(run)
+        self.bound = [(run, frozenset(state.called)), *self.bound[:1]]
+        return run(*call.given(self.containers))
 
-    def tried(self, leaves: Sequence[Any], state: State) -> tuple[Any, tuple[Any, ...]]:
+    def tried(self, call: Call, state: State) -> tuple[Any, tuple[Any, ...]]:
         """Run the program by plain calls, for a check; return its answer and its inputs."""
         inputs: list[tuple[Any, ...]] = []
         function = self.pool if self._copies.needed else self.emitted.function
@@ -188,7 +191,8 @@ class Replay:
             return function(*given)
 
         self.used = _now()
-        answer = self._bound(leaves, state, Pool(spied, lambda: spied))(*leaves)
+        run = self._bound(call.leaves, state, Pool(spied, lambda: spied))
+        answer = run(*call.given(self.containers))
         return answer, inputs[0] if inputs else ()
 
     def guards(self, leaves: Sequence[Any], state: State) -> tuple[int, Callable[..., Any]]:

@@ -24,6 +24,7 @@ __all__ = [
     "SharedError",
     "kind_of",
     "signature_of",
+    "taken_apart",
     "tensors_of",
 ]
 
@@ -136,10 +137,12 @@ class Call:
 
     Attributes
     ----------
+    args, kwargs : tuple, dict
+        The arguments.
     leaves, layout : list, Layout
         The arguments' leaves, and their structure.
     apart, whole : list
-        The mutable containers that are flattened, and those that are leaves.
+        The containers that are flattened, and those that are leaves.
 
     Raises
     ------
@@ -154,28 +157,16 @@ class Call:
         arguments: Arguments,
         shared: Container[int],
     ) -> None:
-        self.apart, self.whole = list[Any](), list[Any]()
-        seen: set[int] = set()
-        twice: list[Any] = []
-
-        def leaf(x: Any) -> bool:
-            if id(x) in shared:
-                self.whole.append(x)
-                return True
-            if whole(x):
-                return True
-            if x is not None and x is not kwargs and (type(x) is not tuple or x):
-                if id(x) in seen:
-                    twice.append(x)
-                seen.add(id(x))
-                if x is not args:
-                    self.apart.append(x)
-            return False
-
-        self.leaves, structure = tree_flatten((args, kwargs), leaf)
-        if twice:
-            raise SharedError(*self.whole, *twice)
+        self.args, self.kwargs, self.whole = args, kwargs, list[Any]()
+        self.leaves, structure, self.apart = taken_apart(args, kwargs, shared, self.whole)
+        ids = [*map(id, self.apart)]
+        if len({*ids}) < len(ids):
+            raise SharedError(*self.whole, *[x for x in self.apart if ids.count(id(x)) > 1])
         self.layout = Layout(structure, arguments)
+
+    def given(self, containers: Sequence[int]) -> tuple[Any, ...]:
+        """The leaves, followed by some of the containers that are flattened."""
+        return *self.leaves, *[self.apart[i] for i in containers]
 
     @cached_property
     def arguments(self) -> Any:
@@ -188,6 +179,29 @@ class Call:
         """Raise if a flattened container is also reached otherwise: its copy would differ."""
         if found := [x for x in self.apart if id(x) in reached]:
             raise SharedError(*self.whole, *found)
+
+
+def taken_apart(
+    args: tuple[Any, ...], kwargs: dict[str, Any], shared: Container[int], kept: list[Any]
+) -> tuple[list[Any], TreeDef, list[Any]]:
+    """Flatten arguments: the leaves, their structure, and the containers that are flattened.
+
+    ``shared`` has the identities of containers that are leaves, which are added to ``kept``.
+    """
+    apart: list[Any] = []
+
+    def leaf(x: Any) -> bool:
+        if id(x) in shared:
+            kept.append(x)
+            return True
+        if whole(x):
+            return True
+        if not (x is None or x is args or x is kwargs or (type(x) is tuple and not x)):
+            apart.append(x)
+        return False
+
+    leaves, structure = tree_flatten((args, kwargs), leaf)
+    return leaves, structure, apart[1:]  # without the pair of both
 
 
 def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[str, Any]:

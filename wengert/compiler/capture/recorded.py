@@ -171,7 +171,8 @@ class Recording:
         ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or its
         gradient, ``("given", Ref)`` for a raw array that was given or reached, ``("held", number)``
         for the tuple that is then at a place of the state's `Replaced`, ``("object", number)`` for
-        one of the state's objects, or ``("plain", value)``.
+        one of the state's objects, ``("argument", number)`` for a container among the arguments
+        (`Call.apart`), or ``("plain", value)``.
     pinned : dict of Ref to number
         Numbers that must have the recorded value.
     over : dict of int to str
@@ -212,6 +213,11 @@ class Recording:
     def inputs(self) -> dict[Ref, Value]:
         """The program's inputs by their sources."""
         return dict(zip(self.refs, self.program.inputs, strict=True))
+
+    @property
+    def containers(self) -> list[int]:
+        """Which containers among the arguments it returns."""
+        return sorted({what for kind, what in self.leaves if kind == "argument"})
 
     def read(self) -> set[Ref]:
         """The sources of the inputs that the program uses."""

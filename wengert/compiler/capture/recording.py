@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.backends import DType
 from wengert.backends.references import held_elsewhere, holders
-from wengert.compiler.capture.calls import Layout, tensors_of
+from wengert.compiler.capture.calls import Layout, taken_apart, tensors_of
 from wengert.compiler.capture.containers import tuple_parts, whole
 from wengert.compiler.capture.effects import (
     check_arguments,
@@ -95,6 +95,7 @@ class _Call:
         self.leaves = list(leaves)
         self.names, self.static = layout.names, layout.static
         self.gone: frozenset[int] = frozenset()
+        self.apart: dict[int, int] = {}  # which container among the arguments an object is
 
     def input(self, x: Any, kind: str, index: int, name: str, *, raw: bool = False) -> Any:
         """Make an array or a number an input; return what replaces it."""
@@ -460,12 +461,12 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
     for each in state.tuples:
         known |= {id(x) for old in (each.held, each.place.get()) for _, x in tuple_parts(old)}
 
-    def given(x: Any) -> bool:
-        known.add(id(x))
-        return whole(x)
+    if not call.layout.plain:
+        given = taken_apart(*arguments, {id(x) for x in call.leaves}, [])[2]
+        call.apart = {id(x): i for i, x in enumerate(given)}
 
     def leaf(x: Any) -> bool:
-        if whole(x) or id(x) in held:
+        if whole(x) or id(x) in held or id(x) in call.apart:
             return True
         if x is not None and (type(x) is not tuple or x):
             if id(x) in known:
@@ -478,8 +479,6 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
         return False
 
     objects = {id(x) for x in state.objects if not (isinstance(x, tuple | type) or _lasts(type(x)))}
-    if not call.layout.plain:
-        tree_flatten(arguments, given)
     return tree_flatten(returned, leaf)
 
 
@@ -509,6 +508,8 @@ def _check_kept(x: Any, objects: set[int]) -> None:
 
 def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
     """The kind of a leaf of the answer, as of `Recording.leaves`."""
+    if id(leaf) in call.apart:
+        return "argument", call.apart[id(leaf)]
     if isinstance(leaf, Tensor):
         at = call.known.get(id(leaf))
         if at is not None:

@@ -89,6 +89,11 @@ def exported_program(
         for effect in recording.effects
         if effect.ref.kind in ("tensor", "grad") and effect.output is not None
     }
+    if recording.containers:
+        raise ValueError(
+            f"{name} can't be saved: it returns a container among its arguments; return a new one "
+            "of its parts"
+        )
     structure, leaves = _answer(recording, state)
     answer = [_answered(leaf, program, at, changed) for leaf in leaves]
     # State that only its own next value reads need not be kept: mostly gradients.

@@ -111,6 +111,7 @@ class Glue:
         self._state = state
         kinds = self._signature["an argument"]
         args = [f"a{i}" for i in range(len(kinds))]
+        given = [*args, *[f"c{i}" for i in self._found.containers]]
         self._tensors = [f"t{i}" for i in range(len(state.tensors))]
         for name, at in zip(self._tensors, state.tensors, strict=True):
             self.names[name] = at.tensor
@@ -125,8 +126,8 @@ class Glue:
             self._checks.append(f"{CHANGED} = {ALONE}[0] = made(1)")
             inputs.append(CHANGED)
         known = [f"last{i}" for i in range(len(state.tensors))]
-        lines = ["def call(*args):", f"    if len(args) != {len(args)}:", "        return MISS"]
-        lines += [f"    {''.join(f'{arg}, ' for arg in args)}= args"] if args else []
+        lines = ["def call(*args):", f"    if len(args) != {len(given)}:", "        return MISS"]
+        lines += [f"    {''.join(f'{arg}, ' for arg in given)}= args"] if given else []
         lines += ["    try:"]
         lines += [f"        {line}" for line in self._checks or ["pass"]]
         missed = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
@@ -559,6 +560,8 @@ class Glue:
                 parts.append(self._input(what))
             elif kind == "held":
                 parts.append(f"{'p' if what in self._renewed else 's'}{what}")
+            elif kind == "argument":
+                parts.append(f"c{what}")
             elif kind == "object":
                 parts.append(self._bind(self._state.objects[what]))
             else:
@@ -566,7 +569,8 @@ class Glue:
         if found.backward:
             kept = ", ".join(f"o{i}" for each in found.backward for i in each.kept)
             yield f"answer = [{', '.join(parts)}]"
-            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], args)"
+            leaves = f"args[:{len(self._signature['an argument'])}]" if found.containers else "args"
+            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], {leaves})"
             yield "return unflatten(answer)"
         elif found.answer.cls is None:
             yield f"return {parts[0]}"
