@@ -462,7 +462,8 @@ def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any],
         known |= {id(x) for old in (each.held, each.place.get()) for _, x in tuple_parts(old)}
 
     if not call.layout.plain:
-        given = taken_apart(*arguments, {id(x) for x in call.leaves}, [])[2]
+        args, kwargs = arguments
+        given = taken_apart(args, kwargs, {id(x) for x in call.leaves}, [])[2]
         call.apart = {id(x): i for i, x in enumerate(given)}
 
     def leaf(x: Any) -> bool:

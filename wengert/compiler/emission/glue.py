@@ -472,10 +472,10 @@ class Glue:
     def _effects(self) -> Iterator[str]:
         """The lines that store changes. Without calls, no interrupt can come between them."""
         found = self._found
-        known = [*self._signature["an argument"], *(fact.what for fact in self._state.facts)]
+        values = [*self._signature["an argument"], *(fact.what for fact in self._state.facts)]
         for i, x in enumerate(found.program.outputs):
             if is_nan(x):  # `in` looks for it by identity: one that was there, or a new one
-                there = any(type(each) is Exact and each.value is x for each in known)
+                there = any(type(each) is Exact and each.value is x for each in values)
                 yield f"o{i} = {self._bind(x) if there else 'math.inf - math.inf'}"
         for output in sorted(self._shared):
             yield f"m{output}._array = o{output}"
@@ -569,8 +569,8 @@ class Glue:
         if found.backward:
             kept = ", ".join(f"o{i}" for each in found.backward for i in each.kept)
             yield f"answer = [{', '.join(parts)}]"
-            leaves = f"args[:{len(self._signature['an argument'])}]" if found.containers else "args"
-            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], {leaves})"
+            end = len(self._signature["an argument"]) if found.containers else ""
+            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], args[:{end}])"
             yield "return unflatten(answer)"
         elif found.answer.cls is None:
             yield f"return {parts[0]}"
