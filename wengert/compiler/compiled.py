@@ -255,27 +255,22 @@ class Compiled(Generic[P, R]):
     def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if current() is not None:  # another trace records this function's calls
             return self._function(*args, **kwargs)
-        if not needed():
-            return self._slowly(args, kwargs)
-        with noted(self.report.name):
-            return self._slowly(args, kwargs)
-
-    def _slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._called is not None:  # hooks may have been added or removed
             self._function = self._called.__call__
         if kwargs:
             args, kwargs = self._arguments.positional(args, kwargs)
-        while True:
-            try:
-                return self._found(Call(args, kwargs, self._arguments, self._shared))
-            except SharedError as error:
-                self._shared = {id(x): x for x in error.args}
-            except RefusedError as error:
-                refusal = error.refusal
-                break
-        if refusal is not _WITHIN:
-            return self._eagerly(refusal, args, kwargs)
-        return self.eagerly(*args, **kwargs)
+        with noted(self.report.name) if needed() else nullcontext():
+            while True:
+                try:
+                    return self._found(Call(args, kwargs, self._arguments, self._shared))
+                except SharedError as error:
+                    self._shared = {id(x): x for x in error.args}
+                except RefusedError as error:
+                    refusal = error.refusal
+                    break
+            if refusal is not _WITHIN:
+                return self._eagerly(refusal, args, kwargs)
+            return self.eagerly(*args, **kwargs)
 
     def _eagerly(self, refusal: Refusal, args: Any, kwargs: Any) -> Any:
         """Run a call eagerly, and report why."""
@@ -298,7 +293,7 @@ class Compiled(Generic[P, R]):
             raise CompileError(f"{text}. What the function itself has done stays")
         if text not in self._said:
             self._said.add(text)
-            warnings.warn(f"{text}. The call ran eagerly", RuntimeWarning, stacklevel=6)
+            warnings.warn(f"{text}. The call ran eagerly", RuntimeWarning, stacklevel=5)
 
     def _found(self, call: Call) -> Any:
         """Run a call by a program that is found or recorded."""
@@ -597,7 +592,7 @@ class Compiled(Generic[P, R]):
             f"{several(self._options.size, 'program')}: {why}. Make what differs the same in each "
             "call, or give wg.compile a larger cache_size",
             RuntimeWarning,
-            stacklevel=12,
+            stacklevel=11,
         )
 
     def _why(self, signature: dict[str, Any]) -> str:

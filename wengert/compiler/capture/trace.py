@@ -562,8 +562,10 @@ def is_mask(x: Any) -> bool:
 
 
 def copied(x: Any) -> Any:
-    """A copy of an array; a number as it is."""
-    return backend_of(x).namespace.asarray(x, copy=True) if hasattr(x, "dtype") else x
+    """A copy of an array of any library; numbers, also NumPy's, as they are."""
+    if isinstance(x, np.generic) or not hasattr(x, "dtype"):
+        return x
+    return backend_of(x).namespace.asarray(x, copy=True)
 
 
 def _inner(x: Any) -> Any:

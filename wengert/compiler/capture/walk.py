@@ -225,7 +225,8 @@ class Walk:
         whether code may make objects of it.
         """
         kind = type(x)
-        if place is not None and not looked_at and self._is_changed(place):
+        changed = self.state.options.changed
+        if place is not None and not looked_at and place.name in changed and settable(place):
             if kind in NUMBERS:
                 self.number(place._replace(of_user=True))
                 return
@@ -276,10 +277,6 @@ class Walk:
                 f"{name} is {article} {kind.__module__}.{kind.__qualname__}, which can't be "
                 "compared from call to call"
             )
-
-    def _is_changed(self, place: Place) -> bool:
-        """Whether a number or tuple at a place is an input, because calls change it."""
-        return place.name in self.state.options.changed and settable(place)
 
     def number(self, place: Place, shared: int | None = None) -> None:
         """Make the number at a place an input; ``shared`` is the input that it equals."""

@@ -8,8 +8,8 @@ from typing import Final
 from wengert.backends import Backend
 from wengert.backends.messages import known
 from wengert.compiler.capture.trace import is_exchange, runs_once
-from wengert.compiler.emission.draws import Made
-from wengert.compiler.program import Instruction, Program, Value
+from wengert.compiler.emission.draws import Made, in_host_memory
+from wengert.compiler.program import Instruction, Program
 
 __all__ = ["exchanging"]
 
@@ -42,15 +42,6 @@ def exchanging(program: Program, backend: Backend) -> list[Instruction]:
             )
         join, exchange = carrier.written
         processes = processes or Processes(join, carrier.rank, carrier.size)
-        (result,) = step.results
-        direct = backend.name == "numpy"
-        out = result if direct else Value(result.shape, result.dtype)
         given = (processes, step.name, *step.operands)
-        call = Instruction(
-            "exchange", exchange, given, step.parameters, (out,), pure=False, line=step.line
-        )
-        steps.append(call)
-        if not direct:
-            asarray = backend.xp.asarray
-            steps.append(Instruction("asarray", asarray, (out,), {}, (result,), line=step.line))
+        steps += in_host_memory(step, backend, exchange, given, "exchange", step.parameters)
     return steps

@@ -6,13 +6,14 @@ are copied into the saved file, so that they use nothing of this package.
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from wengert.backends import Backend, cupy, dask, dtype_of, jax, torch
 from wengert.backends.generators import host, stream, uniform
 from wengert.compiler.program import Instruction, Program, Value
 
-__all__ = ["Made", "drawing"]
+__all__ = ["Made", "drawing", "in_host_memory"]
 
 
 class Made:
@@ -90,16 +91,17 @@ def drawing(program: Program, backend: Backend, device: Any) -> list[Instruction
 def _drawn(step: Instruction, backend: Backend, made: Callable[[], Any]) -> list[Instruction]:
     if step.name == "draw":
         _, (draw, *given), _ = step.operands
-        return _in_host_memory(step, backend, draw, (host(), *given))
+        return in_host_memory(step, backend, draw, (host(), *given))
     if step.name != "rand_like":
         return [step]
     (x,) = step.used()
     dtype = step.parameters["dtype"]
     if backend.name not in _DEVICE:
         given = made(), x.shape, dtype_of(dtype).name
-        return _in_host_memory(step, backend, uniform, given)
+        return in_host_memory(step, backend, uniform, given)
     function, _ = _DEVICE[backend.name]
-    return [_call(step, function, (made(), x, dtype))]
+    given = made(), x, dtype
+    return [Instruction(step.name, function, given, {}, step.results, pure=False, line=step.line)]
 
 
 def _generator(backend: Backend, device: Any) -> Any:
@@ -115,17 +117,18 @@ def _generator(backend: Backend, device: Any) -> Any:
     return made(device, found)
 
 
-def _call(step: Instruction, function: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
-    return Instruction(step.name, function, operands, {}, step.results, pure=False, line=step.line)
-
-
-def _in_host_memory(
-    step: Instruction, backend: Backend, function: Any, operands: tuple[Any, ...]
+def in_host_memory(
+    step: Instruction,
+    backend: Backend,
+    function: Callable[..., Any],
+    operands: tuple[Any, ...],
+    name: str = "draw",
+    parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Instruction]:
-    """A draw in host memory, and its conversion to the library's array."""
-    if backend.name == "numpy":
-        return [_call(step, function, operands)]
-    made = Value(step.result.shape, step.result.dtype)
-    draw = Instruction("draw", function, operands, {}, (made,), pure=False, line=step.line)
+    """A call in host memory, and the conversion of its result to the library's array."""
+    direct = backend.name == "numpy"
+    made = step.result if direct else Value(step.result.shape, step.result.dtype)
+    call = Instruction(name, function, operands, parameters, (made,), pure=False, line=step.line)
     asarray = backend.xp.asarray
-    return [draw, Instruction("asarray", asarray, (made,), {}, step.results, line=step.line)]
+    back = Instruction("asarray", asarray, (made,), {}, step.results, line=step.line)
+    return [call] if direct else [call, back]

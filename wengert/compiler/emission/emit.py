@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import Backend, backend_of
+from wengert.backends import Backend
 from wengert.backends.backend import placed
+from wengert.compiler.capture.trace import copied as of_any
 from wengert.compiler.emission.kernels import fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.passes.blocks import Run, blocks, together
@@ -104,7 +105,7 @@ def _placed(backend: Backend | None, function: Any, calls: Program) -> Any:
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
     """The instruction that copies an array of a library, or of any if ``backend`` is None."""
     if backend is None:
-        return Instruction("copy", _copied, (x,), {}, (result,))
+        return Instruction("copy", of_any, (x,), {}, (result,))
     if backend.name != "numpy":
         return Instruction("copy", backend.xp.asarray, (x,), {"copy": True}, (result,))
     if not x.shape:
@@ -116,13 +117,6 @@ def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:
 def copied(x: Any) -> Any:
     """A copy of a 0-d array; NumPy's scalars are immutable, and returned as they are."""
     return x if isinstance(x, np.generic) else x.copy()
-
-
-def _copied(x: Any) -> Any:
-    """A copy of an array of any library."""
-    if isinstance(x, np.generic):
-        return x
-    return backend_of(x).namespace.asarray(x, copy=True)
 
 
 class _Writer:
