@@ -150,7 +150,10 @@ class Replay:
         """Whether the program is for a call with this signature and these numbers."""
         if any(value != signature[what] for what, value in self.signature.items()):
             return False
-        number = partial(number_at, state=state, leaves=leaves)
+
+        def number(ref: Ref) -> Any:
+            return state.place(*ref).get() if ref.kind == "number" else leaves[ref.index]
+
         decided = self.recording.decided
         if not decided.fits([number(ref) for ref in decided.refs]):
             return False
@@ -272,8 +275,3 @@ class Copies:
         options = self._torch_compile, self._capture
         made = finish(program, function, self.backend, self._report, *options)
         return _undone(made) if draws(program) or once(program) else made
-
-
-def number_at(ref: Ref, state: State, leaves: Sequence[Any]) -> Any:
-    """A number of the state, or among the arguments."""
-    return state.numbers[ref.index].get() if ref.kind == "number" else leaves[ref.index]

@@ -115,7 +115,7 @@ def _name(call: Any, i: int) -> str:
     return call.inputs[Ref("tensor", i)].name or "a Tensor"
 
 
-def place_effects(call: Any, arguments: Any) -> tuple[list[Effect], list[Any]]:
+def place_effects(call: Any) -> tuple[list[Effect], list[Any]]:
     """The changes of optimisers' state, numbers and tuples, and the places with another Tensor."""
     effects: list[Effect] = []
     values: list[Any] = []
@@ -145,27 +145,12 @@ def place_effects(call: Any, arguments: Any) -> tuple[list[Effect], list[Any]]:
             now = place.get()
             if isinstance(now, Tensor) and now is not tensor:
                 effects.append(_moved(call, Ref(kind, i), place, now, values))
-    effects += _of_tuples(call, values, _tuples_in(arguments))
+    effects += _of_tuples(call, values)
     return effects, values
 
 
-def _tuples_in(arguments: Any) -> set[int]:
-    """The identities of the tuples that arguments are made of."""
-    found: set[int] = set()
-
-    def leaf(x: Any) -> bool:
-        found.update((id(x),) if isinstance(x, tuple) and x else ())
-        return whole(x)
-
-    tree_flatten(arguments, leaf)
-    return found
-
-
-def _of_tuples(call: Any, values: list[Any], given: set[int]) -> Iterator[Effect]:
-    """The changes of tuples: which are new, and which are others that there are.
-
-    ``given`` has those among the arguments, which the call has copies of.
-    """
+def _of_tuples(call: Any, values: list[Any]) -> Iterator[Effect]:
+    """The changes of tuples: which are new, and which are others that there are."""
     tuples = call.state.tuples
     before = {id(held): k for k, (_, held, _) in enumerate(tuples)}
     made: dict[int, int] = {}
@@ -185,7 +170,7 @@ def _of_tuples(call: Any, values: list[Any], given: set[int]) -> Iterator[Effect
         else:
             made[id(now)] = k
             own = [id(x) for x in found.values() if isinstance(x, tuple) and x]
-            if not given.isdisjoint(own):
+            if not call.apart.keys().isdisjoint(own):
                 raise TraceError(
                     f"{place.name} gets a tuple that is an argument, or a part of one, in whose "
                     "place a replay would put another one; store a new tuple of its parts"

@@ -300,14 +300,19 @@ def _is_number(step: dis.Instruction) -> bool:
     return constant and type(step.argval) in (int, float, complex)
 
 
-def _stored(code: CodeType) -> Iterator[str]:
-    """The variables that code assigns or deletes, inner functions included."""
-    for step in dis.get_instructions(code):
-        if step.opname.startswith(("STORE_", "DELETE_")):
-            yield from step.argval if isinstance(step.argval, tuple) else (str(step.argval),)
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of all functions and classes inside."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _stored(constant)
+            yield from codes(constant)
+
+
+def _stored(code: CodeType) -> Iterator[str]:
+    """The variables that code assigns or deletes, inner functions included."""
+    for step in (step for each in codes(code) for step in dis.get_instructions(each)):
+        if step.opname.startswith(("STORE_", "DELETE_")):
+            yield from step.argval if isinstance(step.argval, tuple) else (str(step.argval),)
 
 
 def _strings(constants: Sequence[object]) -> Iterator[str]:

@@ -365,7 +365,7 @@ def _recorded(
     leaves, structure = _taken_apart(call, returned, arguments)
     _check_found(call, leaves)
     _keep(call)
-    effects, (others, values) = tensor_effects(call), place_effects(call, arguments)
+    effects, (others, values) = tensor_effects(call), place_effects(call)
     effects += others
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
     call.check_memory()

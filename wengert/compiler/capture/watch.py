@@ -17,7 +17,6 @@ from functools import cache
 from itertools import takewhile
 from types import (
     BuiltinFunctionType,
-    CodeType,
     FrameType,
     FunctionType,
     GeneratorType,
@@ -31,7 +30,7 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.foreign import PURE, of_user, package_of
 from wengert.compiler.capture.lines import callers, described
 from wengert.compiler.capture.named import known
-from wengert.compiler.capture.reads import reads
+from wengert.compiler.capture.reads import codes, reads
 from wengert.compiler.program import Line
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
@@ -103,7 +102,7 @@ class Watch:
     def __init__(self, functions: Iterable[Any], *, stop: bool) -> None:
         self.met = ""
         self._stop = stop
-        self._reached = {code for f in functions for code in _codes(f.__code__)}
+        self._reached = {code for f in functions for code in codes(f.__code__)}
         # The globals of code that is the user's, and of other code.
         self._users, self._others = set[int](), set[int]()
         self._collecting = self._watching = False
@@ -205,14 +204,6 @@ def unwatched() -> Iterator[None]:
     finally:
         if watched:
             sys.setprofile(hook)
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """A function's code, and that of all functions and classes inside."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
 
 
 def _importing(frame: FrameType) -> bool:

@@ -137,7 +137,8 @@ class _Writer:
     def source(self) -> str:
         """The module's text."""
         program = self.program
-        self._name_inputs()
+        for i, value in enumerate(program.inputs):
+            self.known[value] = self.names.new(identifier(value.name) if value.name else f"x{i}")
         constants = [self._constant(value) for value in program.constants]
         kept = [self._buffer(value) for value in program.buffers]
         kept += [self._view(step) for step in program.views]
@@ -160,10 +161,6 @@ class _Writer:
         """The kernels that are called, each once."""
         functions = [step.function for step in self.program.instructions]
         return dict.fromkeys([x for x in functions if isinstance(x, Kernel)])
-
-    def _name_inputs(self) -> None:
-        for i, value in enumerate(self.program.inputs):
-            self.known[value] = self.names.new(identifier(value.name) if value.name else f"x{i}")
 
     def _constant(self, value: Value) -> str:
         """Write the call that makes a constant, or bind it, with a comment."""
@@ -217,7 +214,9 @@ class _Body:
         self._inline = _inline(self.program)
         self._ending = _last_uses(self.program, self._inline, self._runs.values())
         self._wanted = self._results()
-        self._kept = self._in_buffers()
+        #: Results in buffers, whose names need not be reused.
+        written = [x.result for x in self.program.instructions if x.out is not None]
+        self._kept = set(written if self.program.buffers else ())
         self._written: dict[str, Value] = {}  # the value of each name so far
         self._line: Line | None = None
         self._comments: dict[Line, str] = {}
@@ -354,12 +353,6 @@ class _Body:
         held, over = holders(self.program), set(step.operands)
         names = [name for name, value in self._written.items() if not over.isdisjoint(held[value])]
         return folded(f"    del ({', '.join(names)},)") if names else []
-
-    def _in_buffers(self) -> set[Value]:
-        """Results in buffers, whose names need not be reused."""
-        if not self.program.buffers:
-            return set()
-        return {step.result for step in self.program.instructions if step.out is not None}
 
     def _results(self) -> dict[Value, str]:
         """The preferred name of each result."""

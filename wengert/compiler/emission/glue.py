@@ -70,7 +70,9 @@ class Glue:
     ) -> None:
         self._found, self._signature = found, signature
         self._writes_over = alone
-        self._gone = self._let_go()
+        read = found.read()
+        #: The Tensors whose gradients the function frees at its begin, and never reads.
+        self._gone = [i for i in sorted(found.gone) if Ref("grad", i) not in read]
         self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
         named = (behind, contents, dump, kind_of, has_hooks, same, selection, starmap, untracked)
         self.names: dict[str, Any] = {
@@ -405,11 +407,6 @@ class Glue:
         for name in (*self._tensors[count:], *(f"t{i}" for i in self._replaced())):
             self._check(f"{name} in gradients")
         self._checks.append("g = gradients = None")  # the call may free them
-
-    def _let_go(self) -> list[int]:
-        """The Tensors whose gradients the function frees at its begin, and never reads."""
-        read = self._found.read()
-        return [i for i in sorted(self._found.gone) if Ref("grad", i) not in read]
 
     def _input(self, ref: Ref) -> str:
         if ref.kind == "grad" and ref.index in self._gone:

@@ -5,13 +5,14 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from types import CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType
+from types import FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from wengert.backends import Backend
 from wengert.backends.backend import composite
+from wengert.compiler.capture.reads import codes
 from wengert.compiler.emission.spelling import Names, dtype_home, identifier, plain
 
 __all__ = ["Sources"]
@@ -254,11 +255,5 @@ def _locals(function: Any) -> Iterator[str]:
             if isinstance(member, FunctionType):
                 yield from _locals(member)
         return
-    yield from _local_names(function.__code__)
-
-
-def _local_names(code: CodeType) -> Iterator[str]:
-    yield from (*code.co_varnames, *code.co_cellvars)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _local_names(constant)
+    for code in codes(function.__code__):
+        yield from (*code.co_varnames, *code.co_cellvars)

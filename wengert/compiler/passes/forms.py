@@ -221,7 +221,9 @@ def _found(step: Instruction) -> Form:
     if isinstance(function, Kernel):
         return _FRESH
     if type(function).__name__ == "ufunc":
-        return _ufunc(function) if _ordinary(step) else _FRESH
+        alone = not step.parameters or step.parameters == {"order": "C"}
+        whole = len(step.operands) == function.nin  # type: ignore[attr-defined]
+        return _ufunc(function) if alone and whole else _FRESH
     if isinstance(getattr(function, "__self__", None), np.ufunc):
         return _REDUCTION if function.__name__ == "reduce" else _FRESH
     used = step.used()
@@ -249,12 +251,6 @@ def fresh(step: Instruction) -> bool:
 def taken(step: Instruction) -> bool:
     """Whether it is a pure view of its only operand."""
     return form(step).takes and len(step.used()) == 1 and step.pure and not step.several
-
-
-def _ordinary(step: Instruction) -> bool:
-    """Whether a ufunc is called with nothing but its operands, or with order="C"."""
-    alone = not step.parameters or step.parameters == {"order": "C"}
-    return alone and len(step.operands) == step.function.nin  # type: ignore[attr-defined]
 
 
 def _ufunc(function: Any) -> Form:

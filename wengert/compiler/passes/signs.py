@@ -68,7 +68,7 @@ class _Walk:
             negation = self.off.pop(x, None)
             if negation is not None:
                 self._write(negation)
-        if found.function is np.negative and self._may_wait(found):
+        if _negates(found) and self._alone(found.result):
             self.off[found.result] = found
         else:
             self._write(found)
@@ -98,10 +98,6 @@ class _Walk:
         self.written.append(step)
         if step.function in _PRODUCTS:
             self.products[step.result] = step
-
-    def _may_wait(self, step: Instruction) -> bool:
-        """Whether a negation may be delayed: it has one use."""
-        return self._alone(step.result) and _negates(step)
 
     def _alone(self, x: Value) -> bool:
         """Whether a value has one use, and does not escape."""
