@@ -1,7 +1,7 @@
 """Random draws of a recording, of which repeated ones are recorded once."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextvars import Context
 from typing import Any
 
 from wengert.backends import generators
@@ -22,9 +22,8 @@ class Draws:
         self._drawn: list[tuple[Any, Any]] = []
         self._states: list[tuple[Any, int]] = []  # each with the number of draws before it
         self._at = 0
-        self._end: Any = (
-            None  # the state after all draws, while the generators are at an earlier one
-        )
+        #: The state after all draws, while the generators are at an earlier one.
+        self._end: Any = None
 
     def repeated(
         self, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
@@ -40,8 +39,7 @@ class Draws:
             )
         self._at += 1
         if self._at == len(self._drawn):
-            with _unfollowed():
-                generators.set_rng_state(self._end)
+            Context().run(generators.set_rng_state, self._end)  # which is not followed there
         return drawn
 
     def made(
@@ -60,8 +58,7 @@ class Draws:
         for known, at in self._states:
             if known is state:
                 if at < self._at == len(self._drawn):
-                    with _unfollowed():
-                        self._end = generators.get_rng_state()
+                    self._end = Context().run(generators.get_rng_state)
                 self._at = at
                 return
         raise TraceError(
@@ -86,15 +83,6 @@ class Draws:
         self._drawn.clear()
         self._states.clear()
         self._at = 0
-
-
-@contextmanager
-def _unfollowed() -> Iterator[None]:
-    token = generators.follower.set(None)
-    try:
-        yield
-    finally:
-        generators.follower.reset(token)
 
 
 def _described(name: str, operands: Sequence[Any], parameters: Mapping[str, Any]) -> Any:

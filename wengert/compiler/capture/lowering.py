@@ -95,7 +95,11 @@ class _Array(NDArrayOperatorsMixin):
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **keywords: Any
     ) -> Any:
         if method == "reduce":
-            made = _called(_REDUCTIONS[ufunc], ufunc.reduce, inputs, _without_defaults(keywords))
+            # Without defaults, which are None or False.
+            given = {
+                k: x for k, x in keywords.items() if k == "axis" or not (x is None or x is False)
+            }
+            made = _called(_REDUCTIONS[ufunc], ufunc.reduce, inputs, given)
         elif method == "__call__":
             made = _called(ufunc.__name__, ufunc, inputs, keywords, own=True)
         else:
@@ -151,11 +155,6 @@ class _Array(NDArrayOperatorsMixin):
 
 #: The names of the ufuncs' reductions.
 _REDUCTIONS: Final = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
-
-
-def _without_defaults(keywords: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a reduction that differ from the defaults."""
-    return {k: x for k, x in keywords.items() if k == "axis" or (x is not None and x is not False)}
 
 
 def _called(

@@ -89,7 +89,8 @@ class Named:
         self.typed |= any(
             not all(owners or [0]) or bool(chain.path)
             if chain.root == "self"
-            else _followed(known(function, chain))
+            # It may be replaced by a traced number or array during a recording.
+            else (x := known(function, chain)) is Missing or type(x) in NUMBERS or is_array(x)
             for chain in used.typed
         )
         self.untyped |= "type" in used.globals or "__class__" in used.names
@@ -163,11 +164,6 @@ def known(function: FunctionType, chain: Chain) -> Any:
     for key in chain.path:
         x = Missing if x is Missing else _attribute(x, key)
     return x
-
-
-def _followed(x: Any) -> bool:
-    """Whether an object may be replaced by a traced number or array during a recording."""
-    return x is Missing or type(x) in NUMBERS or is_array(x)
 
 
 def _classes(x: Any) -> tuple[type, ...]:

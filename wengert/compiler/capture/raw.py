@@ -250,11 +250,12 @@ def _in_place(self: RawArray, other: Any) -> Any:
     raise _refused("a raw array is changed in place")
 
 
-def _unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self: self.call(name, function, (self,))
-
-
-with_operators(RawArray, _binary, partial(_binary, reflected=False), _unary)
+with_operators(
+    RawArray,
+    _binary,
+    partial(_binary, reflected=False),
+    lambda name, function: lambda self: self.call(name, function, (self,)),
+)
 for _name, *_ in BINARY:
     setattr(RawArray, f"__i{_name}__", _in_place)
 for _name, _reflected in (("__divmod__", False), ("__rdivmod__", True)):

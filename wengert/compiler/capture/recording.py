@@ -364,7 +364,9 @@ def _recorded(
     more = check_side_effects(call)
     leaves, structure = _taken_apart(call, returned, arguments)
     _check_found(call, leaves)
-    _keep(call)
+    reached = {id(x) for x in call.state.raws}  # which are guarded, and may be changed in place
+    constants = call.trace.constants
+    constants |= {value: copied(x) for value, x in constants.items() if id(x) in reached}
     effects, (others, values) = tensor_effects(call), place_effects(call)
     effects += others
     kinds = tuple([_leaf(call, leaf) for leaf in leaves])
@@ -443,13 +445,6 @@ def _check_found(call: _Call, leaves: Sequence[Any]) -> None:
             "the compiled function uses a Tensor that is reached by none of the names in its code; "
             "pass it as an argument, or hold it in a variable or attribute"
         )
-
-
-def _keep(call: _Call) -> None:
-    """Copy constants that are guarded by contents, because they may be changed in place."""
-    reached = {id(x) for x in call.state.raws}
-    constants = call.trace.constants
-    constants |= {value: copied(x) for value, x in constants.items() if id(x) in reached}
 
 
 def _taken_apart(call: _Call, returned: Any, arguments: Any) -> tuple[list[Any], TreeDef]:

@@ -274,7 +274,7 @@ class Trace:
                 answer = function(*given)
         except Exception as error:
             # A dtype error does not depend on values: the engine casts, and calls again.
-            dtypes = {x.dtype for x in _arrays(operands)}
+            dtypes = {x.dtype for x in operands if isinstance(x, Traced)}
             if not isinstance(error, TypeError) and (len(dtypes) < 2 or _by_values(name, error)):
                 self._failed(name, error)
             raise
@@ -591,7 +591,3 @@ def _by_values(name: str, error: Exception) -> bool:
     row = PRIMITIVES.get(name)
     told = isinstance(error, IndexError | ArithmeticError | np.linalg.LinAlgError)
     return told or (row is not None and bool(row.raises))
-
-
-def _arrays(operands: Sequence[Any]) -> list[Traced]:
-    return [x for x in operands if isinstance(x, Traced)]

@@ -427,17 +427,14 @@ def folded(line: str) -> list[str]:
     lines, inner = list[str](), "        "
     while len(line) > WIDTH:
         at = line.rfind(", ", len(inner), WIDTH)
-        # A statement can be wrapped only inside brackets.
-        if at < 0 or not _bracketed(line[:at]):
+        head = line[: max(at, 0)]
+        # A statement can be wrapped only inside brackets; a continued line always is inside.
+        opened = sum(map(head.count, "([{")) > sum(map(head.count, ")]}"))
+        if at < 0 or not (opened or head.startswith(inner)):
             break
         lines.append(line[: at + 1])
         line = inner + line[at + 2 :]
     return [*lines, line]
-
-
-def _bracketed(text: str) -> bool:
-    """Whether a bracket is open at the end; in a continued line one always is."""
-    return text.startswith("        ") or sum(map(text.count, "([{")) > sum(map(text.count, ")]}"))
 
 
 def _short(step: Instruction) -> str:

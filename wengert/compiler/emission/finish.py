@@ -31,7 +31,11 @@ def finish(
         library = "a program of several backends" if backend is None else backend.name
         report.note(f"capture=True is for CuPy: {library} has no CUDA graphs")
     if backend is not None and backend.name == "torch" and torch_compile:
-        return _torch_compiled(function, backend.torch, report, torch_compile)
+        torch, how = backend.torch, {} if torch_compile is True else {"backend": torch_compile}
+        compiled = torch.compile(function, **how)
+        report.note(f"torch.compile({', '.join(f'{k}={v!r}' for k, v in how.items())}) is used")
+        failing = torch._dynamo.exc.TorchDynamoException
+        return _tried(compiled, function, "torch.compile", report, failing)
     if backend is None or backend.name != "jax":
         return function
     looks = [step for step in program.instructions if not step.results]
@@ -45,21 +49,6 @@ def finish(
             "plain calls instead"
         )
         return function
-    return _jitted(program, function, backend, report)
-
-
-def _torch_compiled(function: Function, torch: Any, report: Report, how: bool | str) -> Function:
-    """The program under ``torch.compile``; plain calls if that fails."""
-    options = {} if how is True else {"backend": how}
-    compiled = torch.compile(function, **options)
-    report.note(f"torch.compile({', '.join(f'{k}={v!r}' for k, v in options.items())}) is used")
-    return _tried(
-        compiled, function, "torch.compile", report, torch._dynamo.exc.TorchDynamoException
-    )
-
-
-def _jitted(program: Program, function: Function, backend: Any, report: Report) -> Function:
-    """The program under ``jax.jit``; plain calls if that fails."""
     jax = backend.jax
     compiled = _divided(program, backend, lambda arrays, calls: jax.jit(calls))
     report.note("jax.jit has compiled the program")

@@ -12,6 +12,7 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.backends.backend import composite
+from wengert.compiler.capture.foreign import package_of
 from wengert.compiler.capture.reads import codes
 from wengert.compiler.emission.spelling import Names, dtype_home, identifier, plain
 
@@ -69,7 +70,7 @@ class Sources:
 
     def _define(self, x: Any, name: str) -> None:
         function = inspect.unwrap(x) if callable(x) else x
-        if isinstance(function, FunctionType | type) and _of_ours(function):
+        if isinstance(function, FunctionType | type) and package_of(function.__module__) == _OWN:
             try:
                 self._copied(x, function, name)
             except _NotWrittenError as error:
@@ -203,10 +204,6 @@ class Sources:
             rest = line[column + len(old.encode()) :]
             lines[row] = (line[:column] + new.encode() + rest).decode()
         self.definitions.append("\n".join(lines))
-
-
-def _of_ours(x: Any) -> bool:
-    return str(getattr(x, "__module__", "")).partition(".")[0] == _OWN
 
 
 class _NotWrittenError(ValueError):
