@@ -114,6 +114,7 @@ class Compiled(Generic[P, R]):
         self._replays: list[Replay] = []
         self._calls: list[Callable[..., Any]] = []
         self._refusals: list[Refusal] = []
+        self._other: Refusal | None = None  # of calls whose kind has neither program nor refusal
         self._walk = WalkOptions()
         self._shared: dict[int, Any] = {}  # argument containers that are also reached otherwise
         self._slotted: dict[int, Programs] = {}  # of the last objects without a dict
@@ -342,6 +343,9 @@ class Compiled(Generic[P, R]):
         refusal = next((each for each in self._refusals if each.arguments == call.arguments), None)
         if refusal is not None and refusal.stands():
             raise RefusedError(refusal)
+        other = None if refusal or self._alike(call.arguments[0]) else self._other
+        if other is not None and other.stands():
+            raise RefusedError(other)
         if self._replays:
             answer = self._run(call, refusal, mine=False)
             if answer is not MISS:
@@ -381,6 +385,7 @@ class Compiled(Generic[P, R]):
         why = self._why(signature)
         waits = refusal is None or not refusal.over
         if waits and (found := self._unused(call, signature, why)):
+            self._other = Refusal(None, found.reason, wait=STEPS)
             raise RefusedError(self._remembered(found))
         changed = self._walk.changed
         try:
@@ -538,6 +543,7 @@ class Compiled(Generic[P, R]):
                 replay.attach(answer, kept, tensors_of(leaves, state), leaves)
             return answer, found, replay
 
+        self._other = None
         answer, found, replay = record_call(function, state, layout, leaves, made, watch=watch)
         self.report.recorded(found, why)
         if options.check == 0:
@@ -570,7 +576,7 @@ class Compiled(Generic[P, R]):
         recording has taken no longer than the calls since. If programs run again, but others have
         been dropped for them, a call is recorded that comes so often, or takes as long.
         """
-        kept, what, size = self._replays, "an argument", self._options.size
+        kept, size = self._replays, self._options.size
         if self._options.strict or len(kept) < size:
             return None
         if any(x.reused for x in kept):
@@ -578,11 +584,14 @@ class Compiled(Generic[P, R]):
             wait = min(dropped - size, STEPS)
             why += f", and {several(dropped, 'program')} had to be dropped for others"
         else:
-            alike = any(signature[what] == replay.signature[what] for replay in kept)
-            wait = STEPS * self.report.recordings if alike else 1
+            wait = STEPS * self.report.recordings if self._alike(signature["an argument"]) else 1
             has = f"none of the {size} programs" if size > 1 else "not the one program"
             why += f", and {has} kept has run again"
         return Refusal(call.arguments, why, wait=wait) if wait > 0 else None
+
+    def _alike(self, arguments: Any) -> bool:
+        """Whether there is a program for arguments of these shapes and kinds."""
+        return any(arguments == replay.signature["an argument"] for replay in self._replays)
 
     def _forget(self, why: str) -> None:
         self._drop(min(self._replays, key=lambda replay: replay.used))

@@ -47,8 +47,7 @@ class Report:
     def recorded(self, recording: Any, why: str) -> None:
         """Count a recording."""
         self.recordings += 1
-        steps = len(recording.program.instructions)
-        self.reasons.append(f"{why}: {several(steps, 'instruction')}")
+        self.reasons.append(f"{why}: {several(len(recording.program.instructions), 'instruction')}")
         if not recording.repeatable:
             self.note("a call that made new state, such as an optimizer's, was not kept")
 

@@ -172,8 +172,8 @@ class Call:
     def arguments(self) -> Any:
         """The part of the signature that does not need the state."""
         pairs = zip(self.leaves, self.layout.static, strict=True)
-        kinds = [_kind(x, fixed) for x, fixed in pairs]
-        return self.layout, kinds, is_grad_enabled(), is_inference_mode_enabled()
+        kinds = tuple([_kind(x, fixed) for x, fixed in pairs])
+        return kinds, self.layout, is_grad_enabled(), is_inference_mode_enabled()
 
     def check(self, reached: Mapping[int, Any]) -> None:
         """Raise if a flattened container is also reached otherwise: its copy would differ."""

@@ -308,11 +308,6 @@ class Trace:
         count, self.failed = mark
         del self.instructions[count:], self._ticks[count:]
 
-    def named(self, mark: tuple[int, str], name: str) -> None:
-        """Rename the instruction since a position, if there is only one."""
-        if len(self.instructions) == mark[0] + 1:
-            self.instructions[-1].name = name
-
     def number(self, name: str, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """Compute and record arithmetic of Python numbers."""
         answer = self._computed(name, function, operands)
