@@ -19,6 +19,7 @@ import pytest
 
 import wengert as wg
 from tests.compiler.capture.courses import Made, same_course
+from wengert.compiler import compiled
 from wengert.compiler.capture.errors import TraceError
 
 Place = Callable[[Any], tuple[Callable[[Any, Any], Any], Callable[[], Any], Callable[[Any], None]]]
@@ -492,6 +493,22 @@ def test_what_comes_again_after_its_program_was_dropped_is_recorded_ever_more_se
     assert 16 < call.report.recordings < 40, call.report
     assert call.report.dropped == call.report.recordings - 8
     assert " programs had to be dropped for others" in str(call.report)
+
+
+def test_calls_of_new_shapes_are_seldom_inspected(monkeypatch: pytest.MonkeyPatch) -> None:
+    call, walks = wg.compile(lambda x: x * HELD.seen, check=0), list[Any]()
+    walk = compiled.find_state
+    monkeypatch.setattr(compiled, "find_state", lambda *a, **k: walks.append(a) or walk(*a, **k))
+    HELD.seen = 2
+    for n in range(1, 201):
+        assert call(wg.ones(n)).tolist() == [2] * n
+    assert call.report.recordings == 8
+    assert 8 < len(walks) < 50
+    for n in range(1, 9):  # these have programs
+        before = call.report._fallbacks.total()
+        HELD.seen = 2
+        assert call(wg.ones(n)).tolist() == [2] * n
+        assert call.report._fallbacks.total() == before
 
 
 def test_a_cycle_has_a_program_for_each_of_its_steps() -> None:
