@@ -204,6 +204,7 @@ class First(nn.Module):
         return results[0]
 
 
+@pytest.mark.slow
 def test_an_lstm_learns_over_thirty_steps() -> None:
     """What was seen thirty steps ago, which a network without memory cannot tell."""
     with wg.use_backend("numpy"):

@@ -110,6 +110,7 @@ def awkward(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
         primitive.kernels.pop(Awkward, None)
 
 
+@pytest.mark.slow
 def test_a_library_without_a_record(
     awkward: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
