@@ -302,7 +302,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "number = int(np.count_nonzero(counted)) or 2",
     ): "where none counts, what it divides is multiplied by zeros",
     (
-        "wengert/nn/functional/activation.py",
+        "wengert/nn/functional/softmaxes.py",
         "x = ops.astype(x, dtype, copy=False)",
         "x = ops.astype(x, dtype, copy=True)",
     ): COPY,

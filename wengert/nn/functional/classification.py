@@ -7,7 +7,6 @@ from typing import Any, cast
 from wengert import ops
 from wengert.backends import DTYPES, add_composite, dtype_of, namespaces
 from wengert.interpreters.batching import as_it_is
-from wengert.nn.functional.activation import log_softmax
 from wengert.nn.functional.define import (
     LOSS_OF_CLASSES,
     REDUCTIONS,
@@ -17,6 +16,7 @@ from wengert.nn.functional.define import (
     reduced,
     refused,
 )
+from wengert.nn.functional.softmaxes import log_softmax
 from wengert.ops.axes import number, operand
 from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
