@@ -322,7 +322,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "dtype = result_type(x2, x1)",
     ): "promotion is symmetric",
     (
-        "wengert/optim/optimizer.py",
+        "wengert/optim/groups.py",
         "super().__init__()",
         "pass",
     ): "an empty dict needs none",
