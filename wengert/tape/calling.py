@@ -17,7 +17,8 @@ from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive, explain
 from wengert.tape.promotion import SCALARS
 from wengert.tape.record import inexact, observe, record
-from wengert.tape.tensor import Tensor, show, untracked
+from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.views import show
 
 
 def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
