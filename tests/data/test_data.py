@@ -34,6 +34,23 @@ class Own:
         return {"x": ROWS[i], "n": i, "name": f"no. {i}"}
 
 
+class Column:
+    """What batches take of a pandas Series."""
+
+    def __init__(self, name, values):
+        self.name, self.held = name, np.asarray(values)
+        self.dtype, self.iloc = self.held.dtype, self
+
+    def __len__(self):
+        return len(self.held)
+
+    def __getitem__(self, indices):
+        return Column(self.name, self.held[indices])
+
+    def to_numpy(self):
+        return self.held
+
+
 class Stream:
     """Samples one after another."""
 
@@ -60,6 +77,13 @@ def test_a_dataset_of_one_array() -> None:
     dataset = data.TensorDataset(ROWS)
     assert len(dataset) == 10
     np.testing.assert_array_equal(dataset[3], ROWS[3:4])
+
+
+@pytest.mark.parametrize("dataset", [ROWS, data.TensorDataset(wg.asarray(ROWS))])
+def test_negative_indices_count_from_the_end(dataset) -> None:
+    (rows,) = data.DataLoader(dataset, 4, sampler=[-10, -1, 0, 9])
+    rows = rows[0] if isinstance(rows, list) else rows
+    np.testing.assert_array_equal(rows.numpy(), ROWS[[0, 9, 0, 9]])
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
@@ -248,6 +272,14 @@ def test_structures_are_kept(backend):
     assert one["s"][0] == "a" and one["s"][1].dtype is wg.int16
 
 
+def test_columns_by_what_pandas_has_for_them():
+    assert next(iter(data.DataLoader(Column("a", [1, 2, 3]), 2))).tolist() == [1, 2]
+    assert next(iter(data.DataLoader(Column("s", ["x", "y", "z"]), 2))) == ["x", "y"]
+    days = Column("when", np.asarray(["2020-01-01"] * 3, "datetime64[D]"))
+    with pytest.raises(TypeError, match=r"'when' holds datetime64.*convert it"):
+        next(iter(data.DataLoader(days, 2)))
+
+
 def test_own_datasets_and_frames():
     batch = next(iter(data.DataLoader(Own(), 2)))
     assert batch["x"].tolist() == ROWS[:2].tolist() and batch["name"] == ["no. 0", "no. 1"]
@@ -335,6 +367,11 @@ def test_random_split(n, parts):
             lambda: [*data.DataLoader(ROWS, sampler=[3, 10])],
             IndexError,
             "indices from 10 to 10 of 10 samples",
+        ),
+        (
+            lambda: [*data.DataLoader(ROWS, sampler=[3, -11])],
+            IndexError,
+            "indices from -11 to -11 of 10 samples",
         ),
     ],
 )

@@ -371,4 +371,19 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "n += 1",
         "n += 2",
     ): "another name that is free",
+    (
+        "wengert/inspection/breaks.py",
+        "frame: FrameType | None = sys._getframe(1)",
+        "frame: FrameType | None = sys._getframe(2)",
+    ): "its caller is Wengert's own",
+    (
+        "wengert/compiler/emission/emit.py",
+        'return Instruction("copy", backend.xp.asarray, (x,), {"copy": True}, (result,))',
+        "return Instruction('copy_', backend.xp.asarray, (x,), {\"copy\": True}, (result,))",
+    ): "names in the source end without underscores",
+    (
+        "wengert/ops/special/gammas.py",
+        "share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 1))",
+        "share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 2))",
+    ): "where it is not there, zero is added",
 }

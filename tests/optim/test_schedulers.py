@@ -479,7 +479,7 @@ def test_going_on_from_an_epoch() -> None:
     ("make", "error", "match"),
     [
         (lambda o: lr_scheduler.StepLR(o.param_groups, 2), TypeError, "list is not an Optimizer"),
-        (lambda o: lr_scheduler.LambdaLR(o, [abs]), ValueError, "same length.*1 values"),
+        (lambda o: lr_scheduler.LambdaLR(o, [abs]), ValueError, "^lr_lambda must .*1 values"),
         (lambda o: lr_scheduler.MultiplicativeLR(o, 0.5), TypeError, "should be a function"),
         (lambda o: lr_scheduler.ConstantLR(o, 2), ValueError, "between 0 and 1, not 2"),
         (lambda o: lr_scheduler.LinearLR(o, 0), ValueError, "Starting .* not 0"),
@@ -493,7 +493,17 @@ def test_going_on_from_an_epoch() -> None:
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, None, 2, 0), ValueError, "steps_per_epoch"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, pct_start=2.0), ValueError, "pct_start"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "got x"),
-        (lambda o: lr_scheduler.OneCycleLR(o, [1.0], 9), ValueError, "max_lr must have"),
+        (lambda o: lr_scheduler.OneCycleLR(o, [1.0], 9), ValueError, "^max_lr must have"),
+        (lambda o: lr_scheduler.CyclicLR(o, [0.1], 1.0), ValueError, "^base_lr must .*1 values"),
+        (lambda o: lr_scheduler.CyclicLR(o, 0.1, [1.0]), ValueError, "^max_lr must .*1 values"),
+        *[
+            (
+                lambda o, name=name: lr_scheduler.CyclicLR(o, 0.1, 1.0, **{name: [0.8]}),
+                ValueError,
+                f"^{name} must .*1 values",
+            )
+            for name in ("base_momentum", "max_momentum")
+        ],
         (lambda o: lr_scheduler.CyclicLR(o, 0.1, 1.0, mode="x"), ValueError, "mode is invalid"),
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, "x"), ValueError, "mode x is unknown"),
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, factor=1.0), ValueError, "Factor"),

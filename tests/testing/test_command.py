@@ -338,6 +338,12 @@ def test_what_a_declaration_leaves_out_is_said_to_be_unchecked(tmp_path, monkeyp
     assert first.what.startswith("first") and second.what.startswith("second")
 
 
+def test_it_is_told_how_many_calls_were_checked():
+    cube = Target("cube", lambda x: x**3, [Argument(())])
+    for line in _differences(cube, ["numpy"], 3, None, []):
+        assert line.told == "3 calls"
+
+
 @pytest.mark.slow
 def test_what_ends_the_program_does_not_end_the_check(tmp_path, monkeypatch, capsys):
     """An exit with status 0 would pass for a check that has passed."""

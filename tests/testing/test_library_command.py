@@ -41,6 +41,15 @@ def test_numpy_agrees_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert (before.exp is np.exp) == (namespaces[np.ndarray].exp is np.exp)  # no longer watched
 
 
+def test_the_record_of_a_known_library_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.py"
+    assert main(["array_api_strict", "--only", "exp", "--write", str(path)]) == 0
+    assert capsys.readouterr().out.startswith(f"written: {path}\n")
+    assert "BACKEND = " in path.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", SCENES)
 def test_scenes(name: str, backend: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
