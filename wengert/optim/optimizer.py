@@ -348,15 +348,13 @@ class Optimizer(Refusing):
                 state = states.get(param)
                 if state is None:
                     state = states[param] = init(xp, array)
-                others = [  # (a loop's variable would keep the last array)
-                    (type(x), x.dtype)
-                    for x in state.values()
-                    if (type(x) is not kind or x.dtype is not dtype or traced)
-                    and hasattr(x, "dtype")
-                ]
-                if others and (traced or not beside.issuperset(others)):
-                    self._check_moved(param, state)
-                    beside.update(others)
+                for x in state.values():
+                    if type(x) is kind and x.dtype is dtype and not traced:
+                        continue
+                    if hasattr(x, "dtype") and (traced or (type(x), x.dtype) not in beside):
+                        self._check_moved(param, state)
+                        beside.add((type(x), x.dtype))
+                x = None  # which would keep the last array
                 try:
                     array = update(array, grad._array, state)
                 except Exception:
