@@ -86,6 +86,10 @@ def test_twins_have_the_derivatives_of_both_losses(call, result, slope, backend:
     assert tangent.tolist() == [2 * slope, 2 * slope]
 
 
+def tracked() -> wg.Tensor:
+    return wg.asarray(0.5, requires_grad=True)
+
+
 REFUSED = [
     (lambda: wd.all_reduce(wg.ones(2), "product"), ValueError, "op is 'sum', 'mean'"),
     (lambda: wd.all_reduce(wg.asarray([1]), "mean"), TypeError, "a mean needs a floating"),
@@ -95,6 +99,8 @@ REFUSED = [
     (lambda: list(wd.shard([(wg.ones(2), "a")])), ValueError, "str 'a', which has no rows"),
     (lambda: wd.average(nn.Linear(1, 1)), ValueError, "weight has no gradient on rank 0"),
     (lambda: wd.mean(wg.ones(2), weight=-1), ValueError, "a weight is 0 or more"),
+    (lambda: wd.mean(wg.ones(2), tracked()), TypeError, "mean takes a number as weight, through"),
+    (lambda: wd.average([tracked()], tracked()), TypeError, "average takes a number as weight"),
     (lambda: wd.mean(wg.asarray([1])), TypeError, "mean takes a floating array"),
 ]
 

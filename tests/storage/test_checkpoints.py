@@ -565,7 +565,7 @@ def test_a_compiled_step_goes_on_from_what_was_loaded(backend, path):
 
 
 @pytest.mark.parametrize("read", [wg.load, wg.nn.load])
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("protocol", range(6))
 def test_a_pickle_is_named(tmp_path: Path, read: Any, protocol: int) -> None:
     path = tmp_path / "model.pkl"
     path.write_bytes(pickle.dumps({"weight": np.ones(3)}, protocol))
@@ -583,17 +583,22 @@ def test_numpys_files_are_named(tmp_path: Path, read: Any) -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("zipped", [True, False])
-def test_a_file_of_pytorchs_is_named(tmp_path: Path, zipped: bool) -> None:
+@pytest.mark.parametrize(("zipped", "protocol"), [(True, 2), (False, 2), (False, 1), (False, 0)])
+def test_a_file_of_pytorchs_is_named(tmp_path: Path, zipped: bool, protocol: int) -> None:
     torch = pytest.importorskip("torch")
     state = torch.nn.Linear(2, 3).state_dict()
-    torch.save(state, tmp_path / "m.pt", _use_new_zipfile_serialization=zipped)
+    options = {"_use_new_zipfile_serialization": zipped, "pickle_protocol": protocol}
+    torch.save(state, tmp_path / "m.pt", **options)
     with pytest.raises(ValueError, match=r"m\.pt is a file of torch.save, .*torch.save_file"):
         wg.load(tmp_path / "m.pt", model=wg.nn.Linear(2, 3))
 
 
 def test_a_checkpoint_that_is_cut_off_is_no_pickle(tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
+    for content in (b"", b"{}", b"some text\n", b"(1, 2)."):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="is no safetensors file, or is not complete"):
+            wg.load(path)
     for length in (0x280, 0x380, 0x480):
         path.write_bytes(length.to_bytes(8, "little") + b"{")
         with pytest.raises(ValueError, match="is no safetensors file, or is not complete"):

@@ -1,8 +1,10 @@
 """``python -m wengert check-backend``: what agrees, what a library gets wrong, and its record."""
 
 import importlib.util
+import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -150,6 +152,30 @@ def test_a_library_without_a_record(
     np.testing.assert_array_equal(backend.to_numpy(backend.to_device(array, "cpu")), [1.5, 2.0])
     written = path.read_text()
     assert "tanh" in written and "# The standard's functions that it has not" in written
+
+
+@pytest.mark.slow
+def test_a_namespace_in_the_user_s_own_folder_is_a_library(tmp_path: Path) -> None:
+    """What its functions do beside computing is no reason to run eagerly."""
+    (tmp_path / "own_library.py").write_text(
+        "from array_api_strict import *\n"
+        "import array_api_strict as strict\n"
+        "calls = []\n"
+        "def exp(x, /):\n"
+        "    calls.append(x.shape)\n"
+        "    return strict.exp(x)\n"
+    )
+    command = [sys.executable, "-m", "wengert", "check-backend", "own_library", "--only", "exp"]
+    root = str(Path(wg.__file__).parents[1])
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    assert not done.returncode, done.stdout + done.stderr
+    assert 'packages = ("own_library",)' in done.stdout
 
 
 def test_a_record_has_the_device_of_the_arrays(

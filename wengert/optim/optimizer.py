@@ -234,15 +234,8 @@ class Optimizer(Refusing):
                     update = self.rule(xp, group)
                     init: Callable[[Any, Any], State] = self.init
                     numbers = dtype_of(dtype)
-                    if any(
-                        hasattr(x, "dtype")
-                        and (
-                            namespaces.get(type(x), xp) is not xp
-                            or dtype_of(x.dtype) is not numbers
-                        )
-                        for x in states.get(param, {}).values()
-                    ):
-                        self._check_moved(param, states[param])
+                    beside: set[tuple[type, Any]] = set()  # what such parameters may have as state
+                    traced = hasattr(array, "bottom")  # whose class does not tell the library
                     if self.componentwise and numbers.complex:
                         update, init = update_in_parts(xp, update), init_in_parts(init)
                     elif group.get("master_weights") and is_half(numbers):
@@ -250,6 +243,14 @@ class Optimizer(Refusing):
                 state = states.get(param)
                 if state is None:
                     state = states[param] = init(xp, array)
+                if state:
+                    for x in state.values():
+                        if type(x) is kind and x.dtype is dtype and not traced:
+                            continue
+                        if hasattr(x, "dtype") and (traced or (type(x), x.dtype) not in beside):
+                            self._check_moved(param, state)
+                            beside.add((type(x), x.dtype))
+                    x = None  # which would keep the last array
                 try:
                     array = update(array, grad._array, state)
                 except Exception:
@@ -377,7 +378,7 @@ class Optimizer(Refusing):
                 f"{tuple(param.shape)}"
             )
         where = param.device if shape == tuple(param.shape) else differentiable.device(param)
-        dtype = DTYPES["float32"] if master else _precision(array, param)
+        dtype = DTYPES["float32"] if master else self._precision(array, param)
         return convert(array, param.backend, dtype, where)
 
     def _check_moved(self, param: Tensor, state: State) -> None:
@@ -395,13 +396,25 @@ class Optimizer(Refusing):
                 ("of", param.dtype.name, held.dtype.name),
             ):
                 # The state of a master is of its precision.
-                fits = "residual" in state or _precision(value, param) is held.dtype
+                fits = "residual" in state or self._precision(value, param) is held.dtype
                 if now != before and not (what == "of" and fits):
                     raise BackendError(
                         f"{shown}, is {what} {now}, and the optimizer's {name} for it {what} "
                         f"{before}: make the optimizer after moving the model, or take its state "
                         "along by optimizer.load_state_dict(optimizer.state_dict())"
                     )
+
+    def _precision(self, array: Any, param: Tensor) -> DType:
+        """A parameter's dtype; for real state of a complex one, the real dtype of its precision.
+
+        Where it is updated in parts, its state is complex.
+        """
+        held = dtype_of(array.dtype)
+        if not held.inexact:
+            return held
+        if param.dtype.complex and not held.complex and not self.componentwise:
+            return DTYPES["float32" if param.dtype.itemsize == 8 else "float64"]
+        return param.dtype
 
     def _params(self) -> list[Tensor]:
         return [param for group in self.param_groups for param in group["params"]]
@@ -419,13 +432,3 @@ def _shown(value: Any) -> Any:
     if isinstance(value, list):
         return [_shown(x) for x in value]
     return untracked(value) if hasattr(value, "dtype") else value
-
-
-def _precision(array: Any, param: Tensor) -> DType:
-    """The parameter's dtype; for real state of a complex one, the real dtype of its precision."""
-    held = dtype_of(array.dtype)
-    if not held.inexact:
-        return held
-    if param.dtype.complex and not held.complex:
-        return DTYPES["float32" if param.dtype.itemsize == 8 else "float64"]
-    return param.dtype

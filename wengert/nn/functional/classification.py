@@ -28,7 +28,7 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 _INT64 = DTYPES["int64"]
 
 
-def check_classes(target: Any, classes: int, ignore_index: int | None) -> bool:
+def check_classes(target: Any, classes: int, ignore_index: int | None = None) -> bool:
     """Raise for a class index out of range where `look` finds any; elsewhere losses are nan."""
     return look(target, check_indices, classes, ignore_index)
 
@@ -42,16 +42,6 @@ def check_indices(values: Any, classes: int, ignore_index: int | None) -> None:
         raise IndexError(
             f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
             f"from 0 to {classes - 1}{other}"
-        )
-
-
-def check_places(values: Any, classes: int) -> None:
-    """Raise for a class index that `one_hot` has no place for."""
-    wrong = values[(values < 0) | (values >= classes)]
-    if wrong.shape[0]:
-        raise RuntimeError(
-            f"one_hot: index {wrong[0]} is out of bounds: with num_classes={classes}, indices are "
-            f"from 0 to {classes - 1}"
         )
 
 
@@ -348,9 +338,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
 
     Raises
     ------
+    IndexError
+        If an index is negative or too large (checked where `cross_entropy` checks).
     RuntimeError
-        If an index is negative or too large (checked where `cross_entropy` checks), or there are
-        no indices to tell the number of classes from.
+        If there are no indices to tell the number of classes from.
 
     Notes
     -----
@@ -375,7 +366,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         num_classes = int(ops.max(x)) + 1
     if num_classes <= 0:
         raise RuntimeError(f"num_classes should be positive, not {num_classes}")
-    look(x._array, check_places, num_classes)
+    check_classes(x._array, num_classes)
     return ops.astype(_class_mask.bind(x, classes=num_classes), x.dtype)
 
 
