@@ -30,7 +30,7 @@ from wengert.nn.functional.attention import (
     scaled_dot_product_attention,
 )
 from wengert.nn.functional.binary import binary_cross_entropy, binary_cross_entropy_with_logits
-from wengert.nn.functional.classification import cross_entropy, nll_loss, one_hot
+from wengert.nn.functional.classification import cross_entropy, nll_loss
 from wengert.nn.functional.convolution import (
     conv1d,
     conv2d,
@@ -49,7 +49,7 @@ from wengert.nn.functional.distance import (
     triplet_margin_with_distance_loss,
 )
 from wengert.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d
-from wengert.nn.functional.embedding import embedding
+from wengert.nn.functional.embedding import embedding, one_hot
 from wengert.nn.functional.linear import bilinear, linear
 from wengert.nn.functional.margins import (
     multi_margin_loss,

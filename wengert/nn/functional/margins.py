@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.classification import check_classes, one_hot
+from wengert.nn.functional.classification import check_classes
 from wengert.nn.functional.define import (
     LOSS,
     LOSS_OF_CLASSES,
@@ -15,6 +15,7 @@ from wengert.nn.functional.define import (
     real_floating,
     reduced,
 )
+from wengert.nn.functional.embedding import one_hot
 from wengert.ops.axes import number, operand
 from wengert.ops.special.activation import relu
 from wengert.ops.special.everyday import log_expit, softplus
