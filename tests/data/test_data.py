@@ -6,6 +6,7 @@ import sys
 import threading
 import traceback
 from collections import OrderedDict
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from wengert import data
+from wengert.backends import get_backend
 
 ROWS = np.arange(20.0).reshape(10, 2)
 
@@ -117,6 +119,18 @@ def test_batches_come_to_the_selected_backend(name):
     assert int(x[1]) == 0
 
 
+def test_an_array_has_a_dtype_and_a_shape_and_is_of_some_library():
+    strict = get_backend("array_api_strict").from_numpy(ROWS)
+    (one,) = data.default_convert([strict])
+    both = data.default_collate([{"x": strict}] * 2)["x"]
+    assert one.backend.name == both.backend.name == "numpy"
+    np.testing.assert_array_equal(one.numpy(), ROWS)
+    np.testing.assert_array_equal(both.numpy(), np.stack([ROWS, ROWS]))
+    for held in ({"shape": (2,)}, {"dtype": ROWS.dtype}, {"shape": (2,), "dtype": ROWS.dtype}):
+        other = SimpleNamespace(**held)
+        assert data.default_convert(other) is other
+
+
 @given(
     n=st.integers(0, 13),
     size=st.integers(1, 5),
@@ -209,6 +223,9 @@ def test_samplers():
     assert [*data.SequentialSampler("abc")] == [0, 1, 2]
     some = data.RandomSampler(range(3), num_samples=7, generator=0)
     drawn = [*some]
+    rng = np.random.default_rng(0)  # which an epoch takes no more from than it needs
+    for epoch in (drawn, [*some]):
+        assert epoch == [i for _ in range(3) for i in rng.permutation(3).tolist()][:7]
     assert len(some) == 7 and sorted(drawn[:3]) == sorted(drawn[3:6]) == [0, 1, 2]
     again = data.RandomSampler(range(1000), replacement=True, generator=np.random.default_rng(0))
     assert len({*again}) < 700 < 1000 == len(again)

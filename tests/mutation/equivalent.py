@@ -282,6 +282,16 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "every call says it",
     (
         "wengert/testing/libraries.py",
+        "basic = x[0], x[-1], x[1:, ::2], x[..., -1], x[::-1], x[:, -2:0:-1], x[2:1], x[None, 1]",
+        "basic = x[0], x[-1], x[1:, ::2], x[..., -1], x[::-1], x[:, -2:1:-1], x[2:1], x[None, 1]",
+    ): "another slice with a negative step, which both libraries take",
+    (
+        "wengert/testing/libraries.py",
+        'x = wg.asarray([[1.5, 2.5], [3.5, 4.5]], dtype="float64")',
+        'x = wg.asarray([[1.5, 2.5], [4.5, 4.5]], dtype="float64")',
+    ): "other numbers that both libraries convert",
+    (
+        "wengert/testing/libraries.py",
         (
             "return repr(wg.asarray([1.5, 2.5])), str(wg.asarray(3)), repr(wg.ones(2, "
             "requires_grad=True))"

@@ -202,11 +202,22 @@ def test_a_checkpoint_keeps_masters_and_scale(tmp_path: Path) -> None:
 def test_errors() -> None:
     p = nn.Parameter(wg.ones(2, dtype=wg.float16))
     p.grad = wg.ones(2, dtype=wg.float16)
+    q = nn.Parameter(wg.ones(2))
+    q.grad = wg.ones(2)
     scaler = wg.amp.GradScaler()
     with pytest.raises(ValueError, match="FP16"):
         scaler.unscale_(optim.SGD([p]))
     with pytest.raises(TypeError, match="LBFGS"):
         wg.amp.master_weights(optim.LBFGS([p]))
+    unused = optim.SGD([nn.Parameter(wg.ones(2))])
+    for call in (scaler.unscale_, scaler.step):
+        with pytest.raises(RuntimeError, match="none of the optimizer's parameters has a gradient"):
+            call(unused)
+    scaler.unscale_(fine := optim.SGD([q]))
+    with pytest.raises(
+        RuntimeError, match=r"unscale_\(\) has already been called on this optimizer"
+    ):
+        scaler.unscale_(fine)
     optimizer = optim.Adam([p])
     optimizer.step()
     plain = copy.deepcopy(optimizer.state_dict())

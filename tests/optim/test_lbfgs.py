@@ -111,6 +111,26 @@ def test_directions_are_those_of_the_dense_update(size: int) -> None:
         np.testing.assert_allclose(step, 0.1 * expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "function", [lambda w: w**2 / 20 + wg.sin(3 * w), lambda w: wg.log(1 + (w - 3) ** 2)]
+)
+@pytest.mark.parametrize("first", [0.01, 0.1, 1, 10, 100])
+def test_steps_satisfy_the_strong_conditions_of_wolfe(first: float, function: Any) -> None:
+    """Whether the first point falls short of where the loss rises, or lies far beyond."""
+    weight = nn.Parameter(wg.asarray(0.5, dtype="float64"))
+    points = []
+    for _ in range(2):
+        value = function(weight)
+        (slope,) = wg.autograd.grad(value, weight)
+        points.append([weight.item(), value.item(), slope.item()])
+        if len(points) == 1:
+            options = {"line_search_fn": "strong_wolfe", "max_iter": 1, "max_eval": 25}
+            run(optim.LBFGS([weight], lr=first, **options), lambda: function(weight), 1)
+    (x, f, slope), (y, g, end) = points
+    assert g <= f + 1e-4 * slope * (y - x) < f
+    assert abs(end) <= 0.9 * abs(slope)
+
+
 def test_a_saved_state_goes_on(backend: Any) -> None:
     starts = [irregular(2, 3), irregular(6)]
     weights = [nn.Parameter(wg.asarray(p)) for p in starts]

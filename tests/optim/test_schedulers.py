@@ -539,6 +539,22 @@ def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
     assert [group["lr"] for group in optimiser.param_groups] == [0.1, 0.05]
 
 
+def test_cycles_rise_and_fall_in_their_own_times() -> None:
+    optimiser = ours()
+    scheduler = lr_scheduler.CyclicLR(
+        optimiser, 0.1, 0.9, 2, 4, "triangular2", base_momentum=0.5, max_momentum=0.9
+    )
+    # (The second cycle is half as high.)
+    heights = np.array([0, 1 / 2, 1, 3 / 4, 1 / 2, 1 / 4, 0, 1 / 4, 1 / 2, 3 / 8, 1 / 4, 1 / 8, 0])
+    found = [(scheduler.get_last_lr()[0], optimiser.param_groups[0]["momentum"])]
+    for _ in heights[1:]:
+        optimiser.step()
+        scheduler.step()
+        found.append((scheduler.get_last_lr()[0], optimiser.param_groups[0]["momentum"]))
+    expected = np.stack([0.1 + 0.8 * heights, 0.9 - 0.4 * heights], -1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_no_momentum_to_cycle() -> None:
     optimiser = optim.Adagrad([nn.Parameter(wg.ones(2))])
     for make in (
