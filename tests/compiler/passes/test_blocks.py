@@ -120,21 +120,18 @@ def test_updates_in_place(layers: int, name: str, options: dict[str, Any]) -> No
     assert ("call for at in blocks" in step.source) == usual
 
 
-@pytest.mark.parametrize("name", ["at", "call", "slice"])
-def test_arguments_may_be_named_as_what_loops_use(name: str) -> None:
-    model = wg.nn.Linear(200, 60)
-    optimizer = wg.optim.SGD(model.parameters(), lr=0.5, momentum=0.5)
-    held: dict[str, Any] = {"optimizer": optimizer, "weight": model.weight}
-    exec(f"def step({name}):\n    weight.grad = {name} * 2\n    optimizer.step()", held)
+@pytest.mark.parametrize("name", ["at", "call"])
+def test_an_argument_may_be_named_as_what_a_loop_uses(name: str) -> None:
+    weight = wg.nn.Parameter(wg.zeros((60, 200)))
+    optimizer = wg.optim.SGD([weight], lr=0.5, momentum=0.5)
+    held: dict[str, Any] = {"optimizer": optimizer, "weight": weight}
+    exec(f"def step({name}):\n    weight.grad = {name}\n    optimizer.step()", held)
     step = wg.compile(held["step"])
-    expected, velocity = model.weight.detach().numpy().copy(), 0.0
-    for k in range(4):
-        g = draw(60, 200, seed=k, dtype="float32")
-        velocity = 0.5 * velocity + 2 * g.numpy()
-        expected -= 0.5 * velocity
-        step(g)
-        np.testing.assert_allclose(model.weight.detach().numpy(), expected, rtol=1e-4, atol=1e-5)
+    for _ in range(3):
+        step(wg.ones((60, 200)))
     assert "call for at in blocks" in step.source
+    assert "eagerly" not in str(step.report)
+    np.testing.assert_array_equal(weight.detach().numpy(), -0.5 * (1 + 1.5 + 1.75))
 
 
 def test_a_program_by_blocks_is_saved(tmp_path: Any) -> None:
