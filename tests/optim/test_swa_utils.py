@@ -134,7 +134,8 @@ def test_rates_go_to_that_of_averaging(options: dict[str, Any]) -> None:
 
 def test_a_model_of_buffers_alone(backend: Any) -> None:
     model = nn.BatchNorm1d(2, affine=False)
-    averaged = swa_utils.AveragedModel(model, use_buffers=True)
+    with wg.use_backend("numpy"):
+        averaged = swa_utils.AveragedModel(model, use_buffers=True)
     assert averaged.n_averaged.dtype is wg.int64
     assert averaged.n_averaged.backend is backend
     for k in (1.0, 4.0):
@@ -142,6 +143,9 @@ def test_a_model_of_buffers_alone(backend: Any) -> None:
         averaged.update_parameters(model)
     assert int(averaged.n_averaged) == 2
     assert averaged.module.running_mean.tolist() == [2.5, 2.5]
+    empty = swa_utils.AveragedModel(nn.ReLU())
+    empty.update_parameters(nn.ReLU())
+    assert empty.n_averaged.dtype is wg.int64 and int(empty.n_averaged) == 1
 
 
 def test_bad_input() -> None:
