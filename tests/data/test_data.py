@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.backends import tiny
 from wengert import data
 from wengert.backends import get_backend
 
@@ -287,6 +288,16 @@ def test_structures_are_kept(backend):
     one = data.default_convert({"x": Pair(ROWS, 3), "s": ["a", np.int16(4)]})
     assert one["x"].x.backend is backend and one["x"].n == 3
     assert one["s"][0] == "a" and one["s"][1].dtype is wg.int16
+
+
+def test_arrays_of_other_libraries_are_converted_one_by_one():
+    other = tiny.asarray(ROWS[1])
+    batch = data.default_collate([wg.asarray(ROWS[0]), other, ROWS[2]])
+    assert batch.backend.name == "numpy" and batch.tolist() == ROWS[:3].tolist()
+    assert data.default_convert({"x": other})["x"].tolist() == ROWS[1].tolist()
+    # An array's attributes make no array of what has no library.
+    column = Column("a", [1, 2])
+    assert data.default_convert(column) is column
 
 
 def test_columns_by_what_pandas_has_for_them():

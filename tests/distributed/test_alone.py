@@ -86,6 +86,14 @@ def test_twins_have_the_derivatives_of_both_losses(call, result, slope, backend:
     assert tangent.tolist() == [2 * slope, 2 * slope]
 
 
+def test_rows_that_no_two_processes_can_share() -> None:
+    messages.connect(Twins())
+    with pytest.raises(
+        ValueError, match=r"^reduce_scatter: 3 rows can't be divided by 2 processes$"
+    ):
+        wd.reduce_scatter(wg.ones(3))
+
+
 def tracked() -> wg.Tensor:
     return wg.asarray(0.5, requires_grad=True)
 

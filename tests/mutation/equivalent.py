@@ -396,4 +396,24 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 1))",
         "share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 2))",
     ): "where it is not there, zero is added",
+    (
+        "wengert/tape/domain.py",
+        "reach = range(0 if self.period < 0 else -_MANY, _MANY + 1)",
+        "reach = range(1 if self.period < 0 else -_MANY, _MANY + 1)",
+    ): "the points themselves are there two lines above",
+    (
+        "wengert/testing/records.py",
+        'sample = np.asarray([[1.5, -2.0], [0.25, 3.0]], dtype="float32")',
+        'sample = np.asarray([[2.5, -2.0], [0.25, 3.0]], dtype="float32")',
+    ): "any numbers show whether a library keeps them",
+    (
+        "wengert/optimize/vectors.py",
+        'return backend_of(x).to_numpy(x) if hasattr(x, "dtype") else np.asarray(x)',
+        "return backend_of(x).to_numpy(x) if hasattr(x, 'dtype_') else np.asarray(x)",
+    ): OTHERS,
+    (
+        "wengert/func/linearization.py",
+        "astype(block, dtype(y, x), copy=False)",
+        "astype(block, dtype(y, x))",
+    ): COPY,
 }

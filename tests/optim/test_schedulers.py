@@ -357,19 +357,39 @@ def test_a_cosine_goes_up_and_down_again() -> None:
         np.testing.assert_allclose(schedule.get_last_lr()[0], expected, rtol=1e-12)
 
 
-def test_the_order_of_steps() -> None:
+IN_SEVERAL: dict[str, Any] = {
+    "StepLR": lambda o: lr_scheduler.StepLR(o, 2),
+    "ChainedScheduler": lambda o: lr_scheduler.ChainedScheduler(
+        [lr_scheduler.ExponentialLR(o, 0.9), lr_scheduler.StepLR(o, 2)]
+    ),
+    "SequentialLR": lambda o: lr_scheduler.SequentialLR(
+        o, [lr_scheduler.ConstantLR(o), lr_scheduler.ExponentialLR(o, 0.9)], milestones=[3]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_SEVERAL)
+def test_the_order_of_steps(name: str) -> None:
     optimiser = ours()
-    scheduler = lr_scheduler.StepLR(optimiser, 2)
-    with pytest.warns(UserWarning, match=r"before `optimizer.step\(\)`"):
+    scheduler = IN_SEVERAL[name](optimiser)
+    with pytest.warns(UserWarning, match=r"before `optimizer.step\(\)`") as caught:
         scheduler.step()
+    assert {one.filename for one in caught} == {__file__}
     optimiser = ours()
-    scheduler = lr_scheduler.StepLR(optimiser, 2)
+    scheduler = IN_SEVERAL[name](optimiser)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         optimiser.step()
         scheduler.step()
-    with pytest.warns(UserWarning, match="get_last_lr"):
-        scheduler.get_lr()
+
+
+def test_what_is_not_to_be_called_so_is_named_with_the_line() -> None:
+    scheduler = lr_scheduler.StepLR(ours(), 2)
+    scheduler.optimizer.step()
+    for call, text in ((scheduler.get_lr, "get_last_lr"), (lambda: scheduler.step(2), "epoch")):
+        with pytest.warns(UserWarning, match=text) as caught:
+            call()
+        assert [one.filename for one in caught] == [__file__]
 
 
 def of_ones(kind: str) -> tuple[wg.nn.Parameter, Any]:
@@ -379,19 +399,7 @@ def of_ones(kind: str) -> tuple[wg.nn.Parameter, Any]:
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "LBFGS"])
 @pytest.mark.parametrize("loaded", [False, True])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda o: lr_scheduler.StepLR(o, 2),
-        lambda o: lr_scheduler.ChainedScheduler(
-            [lr_scheduler.ExponentialLR(o, 0.9), lr_scheduler.StepLR(o, 2)]
-        ),
-        lambda o: lr_scheduler.SequentialLR(
-            o, [lr_scheduler.ConstantLR(o), lr_scheduler.ExponentialLR(o, 0.9)], milestones=[3]
-        ),
-    ],
-    ids=["StepLR", "ChainedScheduler", "SequentialLR"],
-)
+@pytest.mark.parametrize("make", list(IN_SEVERAL.values()), ids=list(IN_SEVERAL))
 def test_a_step_counts_though_no_parameter_has_a_gradient(
     make: Any, loaded: bool, kind: str
 ) -> None:

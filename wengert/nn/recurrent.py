@@ -1,6 +1,5 @@
 """Recurrent networks as layers of whole sequences."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from wengert.nn.functional import recurrent
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import number
 from wengert.tape.families import Family
+from wengert.tape.lines import warn
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -81,10 +81,9 @@ class _Recurrent(Uniform):
         if not 0.0 <= dropout <= 1.0:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout}")
         if dropout and num_layers == 1:
-            warnings.warn(
+            warn(
                 f"{name} drops results between layers, so dropout={dropout} does nothing with one "
-                "layer; set num_layers, or put nn.Dropout behind",
-                stacklevel=3,
+                "layer; set num_layers, or put nn.Dropout behind"
             )
         self.mode, self.num_layers, self.bias = mode, num_layers, bias
         self.input_size, self.hidden_size = input_size, hidden_size
