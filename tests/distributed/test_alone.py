@@ -86,6 +86,23 @@ def test_twins_have_the_derivatives_of_both_losses(call, result, slope, backend:
     assert tangent.tolist() == [2 * slope, 2 * slope]
 
 
+@pytest.mark.parametrize("root", [0, 1])
+@pytest.mark.parametrize("call", [wd.broadcast, wd.reduce])
+def test_derivatives_name_the_same_root(call, root, monkeypatch) -> None:
+    noted = []
+
+    def carry(self, xp, name, x, how):
+        noted.append((name, how))
+        return messages.replicated(xp, name, x, how, self)
+
+    monkeypatch.setattr(Twins, "carry", carry)
+    messages.connect(Twins())
+    slope = wg.grad(lambda x: wg.sum(call(x, root) ** 2))
+    wg.grad(lambda x: wg.sum(slope(x)))(wg.asarray([1.0, -2.0]))
+    assert {name for name, _ in noted} == {"broadcast", "reduce"}
+    assert all(how == {"root": root} for _, how in noted)
+
+
 def test_rows_that_no_two_processes_can_share() -> None:
     messages.connect(Twins())
     with pytest.raises(

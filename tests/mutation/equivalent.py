@@ -143,6 +143,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         ),
     ): "the level is the last number that is loaded",
     (
+        "wengert/compiler/capture/walk.py",
+        'elif kind is FunctionType and of_user(x.__globals__.get("__name__")):',
+        "elif kind is FunctionType and of_user(x.__globals__.get('__name___')):",
+    ): "only the user's code is read, so that nothing asks who owns other code",
+    (
         "wengert/tape/record.py",
         "alone = own.stop == own.start + 1",
         "alone = own.stop == (own.start - 1)",
@@ -376,6 +381,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "needed = [max(q.stop, width + q.reach - q.start) for q in across if q.stop > q.start]",
         "needed = [max(q.stop, (width + q.reach + q.start)) for q in across if q.stop > q.start]",
     ): "wider margins, of zeros",
+    (
+        "wengert/backends/numpy_convolutions.py",
+        "how = (1, *stride), ((0, 0), *padding), (1, *dilation), groups",
+        "how = (2, *stride), ((0, 0), *padding), (1, *dilation), groups",
+    ): SPEED,
     (
         "wengert/storage/description.py",
         "n += 1",

@@ -244,10 +244,23 @@ def test_comparisons_tell_what_differs() -> None:
     backend = get_backend("array_api_strict")
     with Comparisons(backend) as compared:
         assert compare("sin", "array_api_strict")["second"].verdict == "ok"
+        wg.sum(wg.asarray(backend.from_numpy(np.ones((2, 3)))), axis=0)  # NumPy is told the axis
         assert not compared.faults
         assert compare("isin", "array_api_strict")["values"].verdict == "fails"
     assert compared.faults["isin"].call == "isin(float64 (2, 3), float64 (2, 3))"
     assert compared.faults["isin"].told.startswith("TypeError: Only integer")
+
+
+def test_comparisons_do_not_tell_numpy_the_device(
+    awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(awkward, "zeros", awkward.ones)
+    record = records.written("awkward_library", "awkward", "3.1", records.probe(awkward))
+    backend = records.made(record, "awkward")
+    with Comparisons(backend) as compared:
+        backend.namespace.zeros(2, dtype=awkward.float64, device="tiny")
+    told = {name: fault.told for name, fault in compared.faults.items()}
+    assert told == {"zeros": "[1, 1] instead of [0, 0]"}
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
