@@ -9,6 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends import get_backend
+from wengert.backends.dask_graphs import _upwards
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -93,6 +94,21 @@ def test_copies_are_not_copied_again():
         sizes.append(len(dict(w.array.dask)))
     steps = np.diff(sizes)
     assert steps[-1] == steps[-2]
+
+
+def test_a_layer_is_walked_once():
+    """Each way to a layer would be walked otherwise, of which loops double the number."""
+    below = {f"{n}": {f"{n + 1} left", f"{n + 1} right"} for n in range(3)}
+    below |= {f"{n} {side}": {f"{n}"} for n in range(1, 4) for side in ("left", "right")}
+    below["3"] = set()
+    order = [*_upwards("0", below, {})]
+    assert sorted(order) == sorted(below)
+    assert all(order.index(d) < order.index(name) for name in order for d in below[name])
+    assert sorted(_upwards("0", below, {"2"})) == [
+        "0",
+        "1",
+        *("1 left", "1 right", "2 left", "2 right"),
+    ]
 
 
 # Each goes through another kind of layer of dask's.

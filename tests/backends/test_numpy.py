@@ -179,6 +179,23 @@ def test_a_compiled_sum_of_short_rows_is_the_eager_one() -> None:
             assert found.numpy().tobytes() == expected.numpy().tobytes()
 
 
+@pytest.mark.parametrize("rows", [2, 32, 100, 128])
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_wide_layer_is_the_product(rows: int, biased: bool) -> None:
+    """Also of few rows and a large matrix, whose product is transposed."""
+    rng = np.random.default_rng(rows)
+    x, weight = (rng.standard_normal(shape, np.float32) for shape in ((rows, 576), (512, 576)))
+    bias = rng.standard_normal(512, np.float32) if biased else None
+    result = KERNELS["linear"](x, weight, bias)
+    exact = x.astype(float) @ weight.astype(float).T + (0 if bias is None else bias)
+    np.testing.assert_allclose(result, exact, atol=1e-3)
+    assert result.flags.c_contiguous and result.dtype == np.float32
+    step = wg.compile(lambda *given: wg.nn.functional.linear(*given))
+    given = [wg.asarray(a) for a in (x, weight, bias) if a is not None]
+    for _ in range(2):
+        np.testing.assert_array_equal(step(*given).numpy(), result)
+
+
 @pytest.mark.parametrize("name", ["tril", "triu"])
 @pytest.mark.parametrize("shape", [(4, 4), (300, 300)])  # the latter is NumPy's own
 def test_a_triangle_keeps_each_bit(name: str, shape: tuple[int, ...]) -> None:

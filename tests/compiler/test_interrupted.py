@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import wengert as wg
 from tests.compiler.interrupting import Interrupt, InterruptError
@@ -138,9 +139,12 @@ CALLS = {
     "check of a program that fails": ("fails", {"check": 1}, True, 10),
 }
 
+#: Interrupts of a call, by the most of it above: CI's thorough run has more.
+MANY = 5 if settings().max_examples > 20 else 1
+
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("times", [0.4, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [0.4, pytest.param(MANY, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CALLS)
 def test_interrupted_calls_leave_one_state_whole(
     name: str, times: float, monkeypatch: pytest.MonkeyPatch

@@ -6,6 +6,7 @@ import weakref
 import pytest
 
 import wengert as wg
+from wengert.compiler.capture.errors import TraceError
 
 
 def test_results_are_differentiated_outside():
@@ -190,6 +191,59 @@ def a_retained(x):
     made = x * 2
     made.retain_grad()
     return made
+
+
+def graph_of_what_was_plain(x, y, w):
+    x[0] = w[0] * 2
+
+
+def graph_of_what_was_computed(x, y, w):
+    y[0] = w[0] * 2
+
+
+HELD = [wg.ones(2, requires_grad=True) * 1]
+
+
+def graph_of_what_is_held(x, y, w):
+    HELD[0][0] = w[0] * 2
+
+
+def tracked_from_now_on(x, y, w):
+    x.requires_grad = True
+
+
+def tracked_no_more(x, y, w):
+    w.requires_grad = False
+
+
+def hooked(x, y, w):
+    y.register_hook(lambda g: g * 2)
+
+
+def gradient_with_a_graph(x, y, w):
+    wg.sum(w**3).backward(create_graph=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (graph_of_what_was_plain, "x was changed in place and has kept the graph of"),
+        (graph_of_what_was_computed, "y was changed in place and has kept the graph of"),
+        (graph_of_what_is_held, "was changed in place and has kept the graph of"),
+        (tracked_from_now_on, "requires_grad of x changes inside"),
+        (tracked_no_more, "requires_grad of w changes inside"),
+        (hooked, "y has been computed outside .* and gets a hook"),
+        (gradient_with_a_graph, "the gradient of w requires grad"),
+    ],
+)
+def test_graphs_that_would_stay_behind_are_refused_by_name(change, what):
+    def step(x, y, w):
+        change(x, y, w)
+        return wg.sum(x.detach())
+
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+    with pytest.raises(TraceError, match=what):
+        wg.compile(step, strict=True)(wg.ones(2), w * 3, w)
 
 
 @pytest.mark.parametrize(

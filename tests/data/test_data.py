@@ -6,6 +6,7 @@ import sys
 import threading
 import traceback
 from collections import OrderedDict
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.backends import tiny
 from wengert import data
+from wengert.backends import get_backend
 
 ROWS = np.arange(20.0).reshape(10, 2)
 
@@ -32,6 +35,23 @@ class Own:
 
     def __getitem__(self, i):
         return {"x": ROWS[i], "n": i, "name": f"no. {i}"}
+
+
+class Column:
+    """What batches take of a pandas Series."""
+
+    def __init__(self, name, values):
+        self.name, self.held = name, np.asarray(values)
+        self.dtype, self.iloc = self.held.dtype, self
+
+    def __len__(self):
+        return len(self.held)
+
+    def __getitem__(self, indices):
+        return Column(self.name, self.held[indices])
+
+    def to_numpy(self):
+        return self.held
 
 
 class Stream:
@@ -60,6 +80,13 @@ def test_a_dataset_of_one_array() -> None:
     dataset = data.TensorDataset(ROWS)
     assert len(dataset) == 10
     np.testing.assert_array_equal(dataset[3], ROWS[3:4])
+
+
+@pytest.mark.parametrize("dataset", [ROWS, data.TensorDataset(wg.asarray(ROWS))])
+def test_negative_indices_count_from_the_end(dataset) -> None:
+    (rows,) = data.DataLoader(dataset, 4, sampler=[-10, -1, 0, 9])
+    rows = rows[0] if isinstance(rows, list) else rows
+    np.testing.assert_array_equal(rows.numpy(), ROWS[[0, 9, 0, 9]])
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
@@ -91,6 +118,18 @@ def test_batches_come_to_the_selected_backend(name):
         assert x.backend.name == name
     x, _ = next(iter(data.DataLoader(dataset, 2, collate_fn=lambda found: found)))
     assert int(x[1]) == 0
+
+
+def test_an_array_has_a_dtype_and_a_shape_and_is_of_some_library():
+    strict = get_backend("array_api_strict").from_numpy(ROWS)
+    (one,) = data.default_convert([strict])
+    both = data.default_collate([{"x": strict}] * 2)["x"]
+    assert one.backend.name == both.backend.name == "numpy"
+    np.testing.assert_array_equal(one.numpy(), ROWS)
+    np.testing.assert_array_equal(both.numpy(), np.stack([ROWS, ROWS]))
+    for held in ({"shape": (2,)}, {"dtype": ROWS.dtype}, {"shape": (2,), "dtype": ROWS.dtype}):
+        other = SimpleNamespace(**held)
+        assert data.default_convert(other) is other
 
 
 @given(
@@ -185,6 +224,9 @@ def test_samplers():
     assert [*data.SequentialSampler("abc")] == [0, 1, 2]
     some = data.RandomSampler(range(3), num_samples=7, generator=0)
     drawn = [*some]
+    rng = np.random.default_rng(0)  # which an epoch takes no more from than it needs
+    for epoch in (drawn, [*some]):
+        assert epoch == [i for _ in range(3) for i in rng.permutation(3).tolist()][:7]
     assert len(some) == 7 and sorted(drawn[:3]) == sorted(drawn[3:6]) == [0, 1, 2]
     again = data.RandomSampler(range(1000), replacement=True, generator=np.random.default_rng(0))
     assert len({*again}) < 700 < 1000 == len(again)
@@ -246,6 +288,24 @@ def test_structures_are_kept(backend):
     one = data.default_convert({"x": Pair(ROWS, 3), "s": ["a", np.int16(4)]})
     assert one["x"].x.backend is backend and one["x"].n == 3
     assert one["s"][0] == "a" and one["s"][1].dtype is wg.int16
+
+
+def test_arrays_of_other_libraries_are_converted_one_by_one():
+    other = tiny.asarray(ROWS[1])
+    batch = data.default_collate([wg.asarray(ROWS[0]), other, ROWS[2]])
+    assert batch.backend.name == "numpy" and batch.tolist() == ROWS[:3].tolist()
+    assert data.default_convert({"x": other})["x"].tolist() == ROWS[1].tolist()
+    # An array's attributes make no array of what has no library.
+    column = Column("a", [1, 2])
+    assert data.default_convert(column) is column
+
+
+def test_columns_by_what_pandas_has_for_them():
+    assert next(iter(data.DataLoader(Column("a", [1, 2, 3]), 2))).tolist() == [1, 2]
+    assert next(iter(data.DataLoader(Column("s", ["x", "y", "z"]), 2))) == ["x", "y"]
+    days = Column("when", np.asarray(["2020-01-01"] * 3, "datetime64[D]"))
+    with pytest.raises(TypeError, match=r"'when' holds datetime64.*convert it"):
+        next(iter(data.DataLoader(days, 2)))
 
 
 def test_own_datasets_and_frames():
@@ -335,6 +395,11 @@ def test_random_split(n, parts):
             lambda: [*data.DataLoader(ROWS, sampler=[3, 10])],
             IndexError,
             "indices from 10 to 10 of 10 samples",
+        ),
+        (
+            lambda: [*data.DataLoader(ROWS, sampler=[3, -11])],
+            IndexError,
+            "indices from -11 to -11 of 10 samples",
         ),
     ],
 )

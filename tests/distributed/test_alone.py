@@ -26,9 +26,12 @@ def test_rank_and_size() -> None:
 
 def test_before_init() -> None:
     messages.connect(None)
-    for call in (lambda: wd.all_reduce(wg.ones(2)), lambda: list(wd.shard([wg.ones(2)]))):
-        with pytest.raises((RuntimeError, ValueError), match=r"wengert\.distributed\.init\(\)"):
-            call()
+    calls = [wd.all_reduce, wd.all_gather, wd.reduce_scatter, wd.broadcast, wd.reduce]
+    for call in (*calls, lambda x: list(wd.shard([x])), lambda x: wd.replicate(nn.ReLU())):
+        name = "shard|replicate" if call not in calls else call.__name__
+        text = rf"^({name}) needs to know the processes: call wengert\.distributed\.init\(\)$"
+        with pytest.raises(RuntimeError, match=text):
+            call(wg.ones(2))
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan")])
@@ -51,19 +54,78 @@ def test_collectives_are_copies(backend: Backend) -> None:
         assert [float(step(x.detach())) for _ in range(3)] == [5.0] * 3
 
 
+class Twins(messages.Carrier):
+    """Two processes that hold the same arrays: what `messages.replicated` gives."""
+
+    size = 2
+
+
+@pytest.mark.parametrize(
+    ("call", "result", "slope"),
+    [
+        (wd.all_reduce, [2.0, -4.0], 2),
+        (lambda x: wd.all_reduce(x, "mean"), [1.0, -2.0], 1),
+        (lambda x: wd.all_reduce(x, "max"), [1.0, -2.0], 1),  # shared by the two
+        (wd.all_gather, [1.0, -2.0, 1.0, -2.0], 2),
+        (wd.reduce_scatter, [2.0], 1),
+        (wd.broadcast, [1.0, -2.0], 2),
+        (wd.reduce, [2.0, -4.0], 1),
+    ],
+)
+def test_twins_have_the_derivatives_of_both_losses(call, result, slope, backend: Backend) -> None:
+    """The sum of both processes' results, also of higher order and with tangents."""
+    messages.connect(Twins())
+    x = wg.asarray(backend.from_numpy(np.array([1.0, -2.0])))
+
+    def loss(x: wg.Tensor) -> wg.Tensor:
+        return wg.sum(call(x))
+
+    assert call(x).tolist() == result
+    assert wg.grad(loss)(x).tolist() == [slope, slope]
+    _, tangent = wg.jvp(wg.grad(lambda x: loss(x * x)), (x,), (wg.ones_like(x),))
+    assert tangent.tolist() == [2 * slope, 2 * slope]
+
+
+@pytest.mark.parametrize("root", [0, 1])
+@pytest.mark.parametrize("call", [wd.broadcast, wd.reduce])
+def test_derivatives_name_the_same_root(call, root, monkeypatch) -> None:
+    noted = []
+
+    def carry(self, xp, name, x, how):
+        noted.append((name, how))
+        return messages.replicated(xp, name, x, how, self)
+
+    monkeypatch.setattr(Twins, "carry", carry)
+    messages.connect(Twins())
+    slope = wg.grad(lambda x: wg.sum(call(x, root) ** 2))
+    wg.grad(lambda x: wg.sum(slope(x)))(wg.asarray([1.0, -2.0]))
+    assert {name for name, _ in noted} == {"broadcast", "reduce"}
+    assert all(how == {"root": root} for _, how in noted)
+
+
+def test_rows_that_no_two_processes_can_share() -> None:
+    messages.connect(Twins())
+    with pytest.raises(
+        ValueError, match=r"^reduce_scatter: 3 rows can't be divided by 2 processes$"
+    ):
+        wd.reduce_scatter(wg.ones(3))
+
+
+def tracked() -> wg.Tensor:
+    return wg.asarray(0.5, requires_grad=True)
+
+
 REFUSED = [
     (lambda: wd.all_reduce(wg.ones(2), "product"), ValueError, "op is 'sum', 'mean'"),
-    (lambda: wd.all_reduce(wg.asarray([True])), TypeError, "no sum of bool"),
     (lambda: wd.all_reduce(wg.asarray([1]), "mean"), TypeError, "a mean needs a floating"),
-    (lambda: wd.all_gather(wg.asarray(1.0)), ValueError, "x has no axis"),
-    (lambda: wd.broadcast(wg.ones(2), 1), ValueError, "root is a rank from 0 to 0"),
-    (lambda: wd.reduce(wg.ones(2), -1), ValueError, "root is a rank from 0 to 0"),
     (lambda: wd.replicate(wg.ones(2)), TypeError, "takes a Module, and not Tensor"),
     (lambda: list(wd.shard([{}])), ValueError, "no arrays"),
     (lambda: list(wd.shard([(wg.ones(2), wg.ones(3))])), ValueError, r"arrays of \[2, 3\] rows"),
     (lambda: list(wd.shard([(wg.ones(2), "a")])), ValueError, "str 'a', which has no rows"),
     (lambda: wd.average(nn.Linear(1, 1)), ValueError, "weight has no gradient on rank 0"),
     (lambda: wd.mean(wg.ones(2), weight=-1), ValueError, "a weight is 0 or more"),
+    (lambda: wd.mean(wg.ones(2), tracked()), TypeError, "mean takes a number as weight, through"),
+    (lambda: wd.average([tracked()], tracked()), TypeError, "average takes a number as weight"),
     (lambda: wd.mean(wg.asarray([1])), TypeError, "mean takes a floating array"),
 ]
 
@@ -72,6 +134,39 @@ REFUSED = [
 def test_refusals(call, error, text) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize(
+    ("calls", "given", "error", "text"),
+    [
+        (
+            [wd.all_reduce, wd.reduce_scatter, wd.reduce],
+            [wg.asarray([True])],
+            TypeError,
+            "has no sum of bool; cast",
+        ),
+        (
+            [wd.all_reduce, wd.all_gather, wd.reduce_scatter, wd.reduce],
+            [[1.0]],
+            TypeError,
+            "takes a Tensor or an array, and not list$",
+        ),
+        ([wd.all_gather, wd.reduce_scatter], [wg.ones(())], ValueError, "x has no axis; reshape"),
+        *[
+            (
+                [wd.broadcast, wd.reduce],
+                [wg.ones(2), root],
+                ValueError,
+                f"root is a rank from 0 to 0, and not {root}$",
+            )
+            for root in (1, -1)
+        ],
+    ],
+)
+def test_refusals_name_the_collective(calls, given, error, text) -> None:
+    for call in calls:
+        with pytest.raises(error, match=f"^{call.__name__}:? {text}"):
+            call(*given)
 
 
 def test_average_and_mean_without_rows() -> None:

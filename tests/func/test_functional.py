@@ -65,6 +65,13 @@ def test_what_does_not_fit_is_an_error(given: Any, options: Any, error: Any, tex
     assert values(net.weight) == [1.0, 2.0]
 
 
+def test_missing_names_are_told_in_the_order_of_the_modules() -> None:
+    net = nn.Sequential(Scale(), Scale())
+    told = r"Missing key\(s\): '0\.steps', '1\.weight', '1\.steps'\.$"
+    with pytest.raises(RuntimeError, match=told):
+        func.functional_call(net, {"0.weight": wg.ones(2)}, wg.ones(2), strict=True)
+
+
 def test_tied_parameters() -> None:
     net = nn.Sequential(Scale(), Scale())
     net[1].weight = net[0].weight

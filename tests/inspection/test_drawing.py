@@ -213,8 +213,13 @@ def test_a_column_is_written_out() -> None:
 
 def test_constants_show_their_values() -> None:
     x = wg.ones(2, requires_grad=True)
-    text = to_dot(x * wg.asarray([1.5, 2.5]), values=True)
+    constant = wg.asarray([1.5, 2.5])
+    text = to_dot(x * constant, values=True)
     assert "(2,) float32\\n[1.5, 2.5]" in text
+    for what in (x * constant, lambda: x * constant):  # of a loss by what its node has saved
+        picture = drawn(what, names={"rates": constant}, values=True)
+        assert picture.titled("rates").lines[1:] == ["(2,) float32", "[1.5, 2.5]"]
+        assert ("rates", "×") in picture.between()
 
 
 def test_signs_are_of_operations() -> None:

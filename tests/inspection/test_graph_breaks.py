@@ -121,6 +121,7 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "in": (lambda: 1.0 in leaf(1.0), "branch", "bool"),
     "percent": (lambda: PERCENT % number(), "number", "float"),
     "wg.from_dlpack": (lambda: swallow(wg.from_dlpack, leaf(1.0)), "array", FROM_DLPACK),
+    "wg.eye": (lambda: swallow(wg.eye, number()), "number", "operator.index in wg.eye"),
     "iteration": (lambda: [float(one) for one in leaf(1.0)], "number", "float"),
     "nextafter": (lambda: wg.nextafter(leaf(1.0), leaf(2.0)), "undefined", "nextafter"),
     "unique_values": (lambda: wg.unique_values(leaf(1.0)), "undefined", "unique_values"),

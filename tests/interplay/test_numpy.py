@@ -109,6 +109,7 @@ CALLS = {
     "block": (lambda x, y: np.block([[x, y], [y[:1], x[:1]]]), M[:, :2], M[:, 2:]),
     "block of numbers": (lambda x: np.block([x, x[0], 1.0]), V),
     "block of an array": (lambda x: np.block(x), V),
+    "block of scalars": (lambda x: np.block([x, np.float64(2.0)]), V),
     "block in three axes": (lambda x, y: np.block([[[x], [y]], [[y], [x]]]), M, M * 2),
     "clip by lists": (lambda x, y: np.clip(x, [0.3, y[0], 0.1, 0.2, 0.4], 0.6), V, W),
     "concatenate a list": (lambda x, y: np.concatenate([x, [y[0], 1.0]]), V, W),

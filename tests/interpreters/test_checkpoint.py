@@ -185,11 +185,12 @@ def test_any_arguments_and_results():
     assert y.grad.item() == pytest.approx(48.0)
 
 
-def test_tuples_of_other_classes_and_what_only_looks_like_one():
-    class Pair(NamedTuple):
-        a: wg.Tensor
-        b: float
+class Pair(NamedTuple):
+    a: wg.Tensor
+    b: float
 
+
+def test_tuples_of_other_classes_and_what_only_looks_like_one():
     class Shape(tuple):
         __slots__ = ()
 
@@ -206,11 +207,22 @@ def test_tuples_of_other_classes_and_what_only_looks_like_one():
     assert x.grad.item() == pytest.approx(np.exp(2.0))
 
 
-def test_values_are_those_of_the_call():
+@pytest.mark.parametrize(
+    ("wrap", "unwrap"),
+    [
+        (lambda h: h, lambda held: held),
+        (lambda h: [h], lambda held: held[0]),
+        (lambda h: ((h, 2),), lambda held: held[0][0]),
+        (lambda h: {"h": h}, lambda held: held["h"]),
+        (lambda h: Pair(h, 0.5), lambda held: held.a),
+    ],
+    ids=["Tensor", "list", "tuples", "dict", "NamedTuple"],
+)
+def test_values_are_those_of_the_call(wrap, unwrap):
     """Arguments that change after the call, in place, do not change what is computed again."""
     x = leaf(1.0, 2.0)
     h = x * 2
-    y = checkpoint(lambda h: wg.sin(h) * wg.exp(h), h)
+    y = checkpoint(lambda held: wg.sin(unwrap(held)) * wg.exp(unwrap(held)), wrap(h))
     h *= 100
     (g,) = wg.autograd.grad(y.sum(), x)
     z = x * 2

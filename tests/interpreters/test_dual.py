@@ -250,6 +250,15 @@ def test_it_prints_where_the_tangent_is_yet_to_come(transform):
         assert one.endswith(" 1.00")
 
 
+def test_each_result_has_its_own_cotangents(backend):
+    """Reverse over forward: of y² and y³ along 1, and of both results and tangents."""
+    y = double(2.0, requires_grad=True)
+    values = pushed(lambda inputs: [inputs[0] ** 2, inputs[0] ** 3], [y], [double(1.0)])
+    for (value, tangent), first, second in zip(values, (4, 12), (2, 12), strict=True):
+        gradients = [wg.autograd.grad(z, y, retain_graph=True)[0].item() for z in (value, tangent)]
+        assert gradients == [first, second]
+
+
 def test_changes_in_place(backend):
     def f(x):
         y = wg.zeros(4, dtype=wg.float64)

@@ -143,6 +143,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         ),
     ): "the level is the last number that is loaded",
     (
+        "wengert/compiler/capture/walk.py",
+        'elif kind is FunctionType and of_user(x.__globals__.get("__name__")):',
+        "elif kind is FunctionType and of_user(x.__globals__.get('__name___')):",
+    ): "only the user's code is read, so that nothing asks who owns other code",
+    (
         "wengert/tape/record.py",
         "alone = own.stop == own.start + 1",
         "alone = own.stop == (own.start - 1)",
@@ -282,6 +287,16 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "every call says it",
     (
         "wengert/testing/libraries.py",
+        "basic = x[0], x[-1], x[1:, ::2], x[..., -1], x[::-1], x[:, -2:0:-1], x[2:1], x[None, 1]",
+        "basic = x[0], x[-1], x[1:, ::2], x[..., -1], x[::-1], x[:, -2:1:-1], x[2:1], x[None, 1]",
+    ): "another slice with a negative step, which both libraries take",
+    (
+        "wengert/testing/libraries.py",
+        'x = wg.asarray([[1.5, 2.5], [3.5, 4.5]], dtype="float64")',
+        'x = wg.asarray([[1.5, 2.5], [4.5, 4.5]], dtype="float64")',
+    ): "other numbers that both libraries convert",
+    (
+        "wengert/testing/libraries.py",
         (
             "return repr(wg.asarray([1.5, 2.5])), str(wg.asarray(3)), repr(wg.ones(2, "
             "requires_grad=True))"
@@ -302,7 +317,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "number = int(np.count_nonzero(counted)) or 2",
     ): "where none counts, what it divides is multiplied by zeros",
     (
-        "wengert/nn/functional/activation.py",
+        "wengert/nn/functional/softmaxes.py",
         "x = ops.astype(x, dtype, copy=False)",
         "x = ops.astype(x, dtype, copy=True)",
     ): COPY,
@@ -322,7 +337,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "dtype = result_type(x2, x1)",
     ): "promotion is symmetric",
     (
-        "wengert/optim/optimizer.py",
+        "wengert/optim/groups.py",
         "super().__init__()",
         "pass",
     ): "an empty dict needs none",
@@ -367,8 +382,48 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "needed = [max(q.stop, (width + q.reach + q.start)) for q in across if q.stop > q.start]",
     ): "wider margins, of zeros",
     (
+        "wengert/backends/numpy_convolutions.py",
+        "how = (1, *stride), ((0, 0), *padding), (1, *dilation), groups",
+        "how = (2, *stride), ((0, 0), *padding), (1, *dilation), groups",
+    ): SPEED,
+    (
         "wengert/storage/description.py",
         "n += 1",
         "n += 2",
     ): "another name that is free",
+    (
+        "wengert/inspection/breaks.py",
+        "frame: FrameType | None = sys._getframe(1)",
+        "frame: FrameType | None = sys._getframe(2)",
+    ): "its caller is Wengert's own",
+    (
+        "wengert/compiler/emission/emit.py",
+        'return Instruction("copy", backend.xp.asarray, (x,), {"copy": True}, (result,))',
+        "return Instruction('copy_', backend.xp.asarray, (x,), {\"copy\": True}, (result,))",
+    ): "names in the source end without underscores",
+    (
+        "wengert/ops/special/gammas.py",
+        "share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 1))",
+        "share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 2))",
+    ): "where it is not there, zero is added",
+    (
+        "wengert/tape/domain.py",
+        "reach = range(0 if self.period < 0 else -_MANY, _MANY + 1)",
+        "reach = range(1 if self.period < 0 else -_MANY, _MANY + 1)",
+    ): "the points themselves are there two lines above",
+    (
+        "wengert/testing/records.py",
+        'sample = np.asarray([[1.5, -2.0], [0.25, 3.0]], dtype="float32")',
+        'sample = np.asarray([[2.5, -2.0], [0.25, 3.0]], dtype="float32")',
+    ): "any numbers show whether a library keeps them",
+    (
+        "wengert/optimize/vectors.py",
+        'return backend_of(x).to_numpy(x) if hasattr(x, "dtype") else np.asarray(x)',
+        "return backend_of(x).to_numpy(x) if hasattr(x, 'dtype_') else np.asarray(x)",
+    ): OTHERS,
+    (
+        "wengert/func/linearization.py",
+        "astype(block, dtype(y, x), copy=False)",
+        "astype(block, dtype(y, x))",
+    ): COPY,
 }

@@ -140,7 +140,8 @@ def _replacements(node: ast.AST, parent: ast.AST | None) -> Iterator[str]:
     match node:
         case ast.BinOp() | ast.BoolOp() if type(node.op) in OPERATORS:
             yield _text(node, op=OPERATORS[type(node.op)]())
-            if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Pow | ast.MatMult):
+            uneven = isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Pow | ast.MatMult)
+            if uneven and ast.dump(node.left) != ast.dump(node.right):
                 yield _text(node, left=node.right, right=node.left)
         case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert()):
             yield f"({ast.unparse(node.operand)})"
@@ -177,7 +178,8 @@ def _calls(node: ast.Call) -> Iterator[str]:
             yield _text(node, keywords=[*node.keywords[:k], *node.keywords[k + 1 :]])
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     starred = any(isinstance(each, ast.Starred) for each in node.args[:2])
-    if len(node.args) > 1 and not starred and name.lstrip("_") not in SYMMETRIC.split():
+    alike = len({ast.dump(each) for each in node.args[:2]}) < 2
+    if not (alike or starred or name.lstrip("_") in SYMMETRIC.split()):
         yield _text(node, args=[node.args[1], node.args[0], *node.args[2:]])
 
 

@@ -26,6 +26,11 @@ def half(x: int, up: bool = False) -> int:
     return round(x / 2, ndigits=0) if not up else (x + 1) // 2
 
 
+def what_an_exchange_leaves(x: float) -> float:
+    """It."""
+    return max(x, 0.5**0.5) + atan2(x, x)
+
+
 def of_each_kind(x):
     raise NotImplementedError
 
@@ -123,6 +128,8 @@ def test_every_edit_of_a_function() -> None:
     assert ("if x < 0:", "if (not (x < 0)):") in edits
     assert not any("__all__" in old or "negative" in new for old, new in edits)
     assert not any("NotImplementedError" in old for old, _ in edits)
+    tree = ast.dump(ast.parse(source))
+    assert all(ast.dump(ast.parse(mutant.edited(source))) != tree for mutant in made)
 
 
 @pytest.mark.parametrize("path", sorted({path for path, _, _ in EQUIVALENT}))

@@ -366,6 +366,14 @@ def test_clip_grad_value(backend: Any) -> None:
         np.testing.assert_allclose(values(parameter.grad), np.clip(array, -0.3, 0.3))
 
 
+def test_the_norm_of_no_numbers_is_zero() -> None:
+    empty = nn.Parameter(wg.zeros((0, 3)))
+    empty.grad = wg.zeros((0, 3))
+    for given in ([], [empty]):
+        assert nn.utils.get_total_norm(given).item() == 0.0
+        assert nn.utils.clip_grad_norm_(given, 1.0).item() == 0.0
+
+
 @pytest.mark.oracle
 def test_utilities_are_pytorchs() -> None:
     """At numbers that are not finite, too."""

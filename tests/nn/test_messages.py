@@ -1,6 +1,7 @@
 """Errors of networks say what to write instead."""
 
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,19 @@ class Bare(nn.Module):
             )
             for name in ("mean", "std")
             for given in ({name: "0"},)
+        ],
+        *[
+            (
+                lambda name=name, make=make: make(**{name: "0.1"}),
+                f"{layer} takes a number as {name}, not '0.1'",
+            )
+            for layer, name, make in (
+                ("PReLU", "init", nn.PReLU),
+                ("MultiheadAttention", "dropout", partial(nn.MultiheadAttention, 4, 2)),
+                ("RNN", "dropout", partial(nn.RNN, 3, 4)),
+                ("LSTM", "dropout", partial(nn.LSTM, 3, 4)),
+                ("GRU", "dropout", partial(nn.GRU, 3, 4)),
+            )
         ],
         (lambda: nn.MSELoss(reduction="avg")(wg.ones(2), wg.ones(2)), "'mean', 'sum' or 'none'"),
     ],

@@ -214,6 +214,21 @@ def test_means_of_complex_numbers(backend: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    [f"{kind}_pool{n}d" for kind in ("avg", "max", "adaptive_avg", "adaptive_max") for n in (1, 2)],
+)
+def test_errors_name_the_function(name: str) -> None:
+    option = "output_size" if "adaptive" in name else "kernel_size"
+    x = wg.ones((2,) * (int(name[-2]) + 1))
+    with pytest.raises(RuntimeError, match=f"^{name} needs {option} of 1 at least, and got 0$"):
+        getattr(F, name)(x, 0)
+    with pytest.raises(TypeError, match=rf"^{name} takes .* as {option}, and was given 'a'$"):
+        getattr(F, name)(x, "a")
+    with pytest.raises(RuntimeError, match=f"^{name} takes an input of shape"):
+        getattr(F, name)(x[0], 1)
+
+
+@pytest.mark.parametrize(
     ("call", "error", "text"),
     [
         (lambda x: F.max_pool2d(x, 9), RuntimeError, "do not fit into"),
@@ -236,7 +251,6 @@ def test_means_of_complex_numbers(backend: Any) -> None:
         (lambda x: F.avg_pool2d(x, 2, divisor_override=0), RuntimeError, "must be not zero"),
         (lambda x: F.avg_pool2d(x[0, 0], 2), RuntimeError, r"\(N, C, H, W\) or \(C, H, W\)"),
         (lambda x: F.avg_pool2d([1], 2), TypeError, "not list"),
-        (lambda x: F.adaptive_avg_pool2d(x, 0), RuntimeError, "output_size of 1 at least"),
         (lambda x: F.adaptive_max_pool2d(x, (1, 2, 3)), RuntimeError, "2 of them"),
         (lambda x: nn.AvgPool1d(1.5), TypeError, "kernel_size"),
     ],

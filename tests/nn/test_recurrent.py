@@ -158,6 +158,14 @@ def test_dropout_is_between_layers_while_training() -> None:
         nn.LSTM(I, H, dropout=0.5)
 
 
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_dropout_of_one_layer_does_nothing(name: str) -> None:
+    text = f"^{name} drops results between layers, so dropout=0.5 does nothing with one layer"
+    with pytest.warns(UserWarning, match=text) as caught:
+        getattr(nn, name)(2, 3, dropout=0.5)
+    assert [one.filename for one in caught] == [__file__]
+
+
 def test_initial_numbers() -> None:
     wg.manual_seed(0)
     network = nn.LSTM(30, 100)
@@ -204,6 +212,7 @@ class First(nn.Module):
         return results[0]
 
 
+@pytest.mark.slow
 def test_an_lstm_learns_over_thirty_steps() -> None:
     """What was seen thirty steps ago, which a network without memory cannot tell."""
     with wg.use_backend("numpy"):

@@ -1,11 +1,14 @@
 """Margins, quantiles and unit vectors: values, derivatives, special values and errors."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 import wengert as wg
 from tests.ops.cases import DTYPES, check_examples, tensor
+from wengert.ops.beyond.padding import Mode
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing import strategies as ws
 from wengert.testing.problem import values
@@ -164,6 +167,20 @@ def test_pad_has_pytorchs_gradients(mode, theirs):
     (a,) = wg.autograd.grad(out, ours, tensor(g))
     (b,) = torch.autograd.grad(pad, other, torch.tensor(g))
     np.testing.assert_allclose(values(a), b.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_no_margin_gives_a_new_tensor_also_with_tangents(mode):
+    def check(x):
+        found = wg.pad(x, 0, mode)
+        assert found is not x
+        found += 1.0
+        return x
+
+    x = tensor(np.ones((2, 3)))
+    check(x)
+    wg.jvp(check, (x,), (x,))
+    np.testing.assert_array_equal(values(x), 1.0)
 
 
 def test_pad_errors():

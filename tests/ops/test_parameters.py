@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.tape.options import _options_by_code, what_they_are
 from wengert.tape.parameters import DECLARED
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing.calls import FUNCTIONS, arguments, call, kinds, parameters, results
@@ -66,6 +67,10 @@ def test_what_is_declared_is_a_parameter():
             *listed, options = said
             named = {each for names in listed for each in names.split()} | options.keys()
             assert named <= parameters(function).keys(), function
+            if not isinstance(function, type):  # a variadic one too, and no name of its own
+                declared = what_they_are(said, parameters(function)).items()
+                refused = {name for name, (kind, _) in declared if kind == "option"}
+                assert _options_by_code()[function.__code__][1].keys() == refused, function
 
 
 def test_methods_are_functions():

@@ -231,6 +231,20 @@ def test_divergences_of_numbers_whose_quotient_overflows(backend: Backend) -> No
     np.testing.assert_allclose(values(slope), [400 * math.log(10) + 1, 1 - 400 * math.log(10)])
 
 
+@pytest.mark.parametrize("name", ["rel_entr", "kl_div"])
+def test_divergences_from_numbers_near_zero(backend: Backend, name: str) -> None:
+    """Neither warns of a quotient that nobody needs."""
+    function, tiny = getattr(special, name), 2.0**-1000  # whose square is 0
+    x, y = tensor([1.0, 2.0]), tensor([tiny, tiny])
+    for a, b in ((x, y), (y, x)):
+        found, expected = values(function(a, b)), getattr(sc, name)(values(a), values(b))
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    # (Both slopes by x are log(x / y), and a number.)
+    slope = wg.autograd.grad(function(x, y), x, wg.ones_like(x), create_graph=True)
+    (mixed,) = wg.autograd.grad(slope, y, wg.ones_like(x))
+    np.testing.assert_allclose(values(mixed), [-(2.0**1000)] * 2, rtol=1e-14)
+
+
 def test_the_divergence_of_numbers_that_are_almost_equal() -> None:
     """x (d - log(1 + d)) is x d**2 / 2 there, which the terms' difference would not give."""
     with wg.use_backend("array_api_strict"):

@@ -140,6 +140,50 @@ def test_integers_in_a_list_are_stored_by_their_values(name, dtype, backend):
         assert store(wg.zeros(length, dtype=dtype), [2**63 + 1, 1]).tolist()[0] == 2**63 + 1
 
 
+@pytest.mark.parametrize(
+    ("call", "store"),
+    [
+        ("at.set", lambda x, value: wg.at(x)[0].set(value)),
+        ("at.add", lambda x, value: wg.at(x)[0].add(value)),
+        (r"x\[key\] = value", put(0)),
+        ("add", lambda x, value: x + value),
+        ("subtract", lambda x, value: value - x),
+        ("maximum", wg.maximum),
+        ("where", lambda x, value: wg.where(x > 0, x, value)),
+        ("add", np.add),
+        ("np.insert", lambda x, value: np.insert(x, 1, value)),
+        ("np.append", np.append),
+        ("np.where", lambda x, value: np.where(x > 0, x, value)),
+        ("np.select", lambda x, value: np.select([x > 0], [x], value)),
+        ("np.hstack", lambda x, value: np.hstack([x, value])),
+        ("np.diff", lambda x, value: np.diff(x, append=value)),
+        ("np.isin", np.isin),
+    ],
+)
+def test_an_error_names_the_call_and_the_number(call, store, backend):
+    for value in (300, -1, 10**30, np.int64(300)):
+        x = wg.asarray([1, 2], dtype="uint8")
+        with pytest.raises(
+            OverflowError, match=rf"^{call}: the number {value} .* uint8 \(0 to 255"
+        ):
+            store(x, value)
+
+
+@pytest.mark.parametrize("store", sorted(STORES.keys() - {"full", "full_like", "x += value"}))
+def test_none_is_not_stored(store):
+    """NumPy makes NaN of it."""
+    x = wg.zeros(3)
+    with pytest.raises(TypeError):
+        STORES[store](x, None)
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_a_library_that_refuses_a_number_compares_it(backend):
+    x = wg.asarray([1, 2], dtype="uint8")
+    assert (x == 300).tolist() == [False, False]
+    assert (x < 300).tolist() == [True, True]
+
+
 @pytest.mark.parametrize("store", ["x[0] =", "fill_", "full", "full_like", "pad"])
 @pytest.mark.parametrize("dtype", ["uint8", "bool"])
 def test_a_compiled_function_stores_no_number_that_does_not_fit(dtype, store, backend):

@@ -144,10 +144,37 @@ def test_a_step_with_infinite_gradients_is_left_out(backend: Backend) -> None:
         p.grad = None
         scaler.scale(wg.sum(p * value)).backward()
         scaler.step(optimizer)
-        assert bool((p.detach().numpy() == before).all()) is not np.isfinite(value)
+        assert (p.detach().numpy() == before).all() != np.isfinite(value)
         scaler.update()
         scales.append(scaler.get_scale())
     assert scales == [8.0, 4.0, 4.0, 8.0, 4.0, 4.0]
+
+
+@pytest.mark.parametrize("value", [1.0, float("inf")])
+def test_parameters_on_two_backends_step_together(value: float) -> None:
+    ours = nn.Parameter(wg.ones(2, dtype=wg.float32))
+    theirs = nn.Parameter(wg.ones(2, dtype=wg.float32).to_backend("array_api_strict"))
+    optimizer, scaler = optim.SGD([ours, theirs], lr=0.5), wg.amp.GradScaler(init_scale=8.0)
+    for p, slope in ((ours, 1.0), (theirs, value)):
+        p.grad = wg.full_like(p.detach(), 8.0 * slope)
+    scaler.step(optimizer)
+    scaler.update()
+    expected = ([0.5, 0.5], 8.0) if value == 1 else ([1.0, 1.0], 4.0)
+    for p in (ours, theirs):
+        assert (p.tolist(), scaler.get_scale()) == expected
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_scaled_losses_are_at_least_of_single_precision(dtype: str) -> None:
+    loss = wg.asarray(3.0, dtype=dtype, requires_grad=True)
+    scaler = wg.amp.GradScaler(init_scale=2.0**16)  # 3 * 2**16 is beyond float16
+    scaled = [scaler.scale(loss), *scaler.scale([loss]), *scaler.scale((loss,))]
+    scaled += scaler.scale(iter([loss]))
+    wide = "float32" if dtype == "float16" else dtype
+    assert [(each.dtype.name, each.item()) for each in scaled] == [(wide, 3 * 2.0**16)] * 4
+    assert type(scaler.scale([loss])) is list and type(scaler.scale((loss,))) is tuple
+    with pytest.raises(ValueError, match="iterable of Tensors, and is a float"):
+        scaler.scale(1.0)
 
 
 @pytest.mark.oracle
@@ -202,11 +229,22 @@ def test_a_checkpoint_keeps_masters_and_scale(tmp_path: Path) -> None:
 def test_errors() -> None:
     p = nn.Parameter(wg.ones(2, dtype=wg.float16))
     p.grad = wg.ones(2, dtype=wg.float16)
+    q = nn.Parameter(wg.ones(2))
+    q.grad = wg.ones(2)
     scaler = wg.amp.GradScaler()
     with pytest.raises(ValueError, match="FP16"):
         scaler.unscale_(optim.SGD([p]))
     with pytest.raises(TypeError, match="LBFGS"):
         wg.amp.master_weights(optim.LBFGS([p]))
+    unused = optim.SGD([nn.Parameter(wg.ones(2))])
+    for call in (scaler.unscale_, scaler.step):
+        with pytest.raises(RuntimeError, match="none of the optimizer's parameters has a gradient"):
+            call(unused)
+    scaler.unscale_(fine := optim.SGD([q]))
+    with pytest.raises(
+        RuntimeError, match=r"unscale_\(\) has already been called on this optimizer"
+    ):
+        scaler.unscale_(fine)
     optimizer = optim.Adam([p])
     optimizer.step()
     plain = copy.deepcopy(optimizer.state_dict())

@@ -86,6 +86,51 @@ def test_iterates_are_pytorchs(options: dict[str, Any], function: Any, whole: bo
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_directions_are_those_of_the_dense_update(size: int) -> None:
+    """Nocedal and Wright, "Numerical Optimization", (6.17), from the pairs that are kept."""
+    weight = nn.Parameter(wg.asarray(irregular(4)))
+    optimiser = optim.LBFGS([weight], lr=0.1, history_size=size, max_iter=1)
+    pairs: list[Any] = []
+    gradient, step = None, None
+    for _ in range(5):
+        before = weight.detach().numpy().copy()
+        run(optimiser, lambda: wg.sum(weight**4) + wg.sum(weight) ** 2, 1)
+        g = weight.grad.numpy().copy()
+        if gradient is None:
+            expected = -g * min(1, 1 / np.abs(g).sum())
+        else:
+            pairs = [*pairs, (step, g - gradient)][-size:]
+            s, y = pairs[-1]
+            inverse = np.eye(4) * (s @ y) / (y @ y)
+            for s, y in pairs:
+                part = np.eye(4) - np.outer(s, y) / (s @ y)
+                inverse = part @ inverse @ part.T + np.outer(s, s) / (s @ y)
+            expected = -inverse @ g
+        gradient, step = g, weight.detach().numpy() - before
+        np.testing.assert_allclose(step, 0.1 * expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda w: w**2 / 20 + wg.sin(3 * w), lambda w: wg.log(1 + (w - 3) ** 2)]
+)
+@pytest.mark.parametrize("first", [0.01, 0.1, 1, 10, 100])
+def test_steps_satisfy_the_strong_conditions_of_wolfe(first: float, function: Any) -> None:
+    """Whether the first point falls short of where the loss rises, or lies far beyond."""
+    weight = nn.Parameter(wg.asarray(0.5, dtype="float64"))
+    points = []
+    for _ in range(2):
+        value = function(weight)
+        (slope,) = wg.autograd.grad(value, weight)
+        points.append([weight.item(), value.item(), slope.item()])
+        if len(points) == 1:
+            options = {"line_search_fn": "strong_wolfe", "max_iter": 1, "max_eval": 25}
+            run(optim.LBFGS([weight], lr=first, **options), lambda: function(weight), 1)
+    (x, f, slope), (y, g, end) = points
+    assert g <= f + 1e-4 * slope * (y - x) < f
+    assert abs(end) <= 0.9 * abs(slope)
+
+
 def test_a_saved_state_goes_on(backend: Any) -> None:
     starts = [irregular(2, 3), irregular(6)]
     weights = [nn.Parameter(wg.asarray(p)) for p in starts]

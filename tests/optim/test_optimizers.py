@@ -625,3 +625,46 @@ def test_a_model_that_is_moved_after_a_step_is_told(
         optimizer.load_state_dict(optimizer.state_dict())
         step()
         assert model.weight.dtype is (wg.float64 if move == "another precision" else wg.float32)
+
+
+PARTS = {
+    "a precision like another's": (("float32", "float64"), lambda p: wg.astype(p, "float32")),
+    "another precision": (("float32", "float32"), lambda p: wg.astype(p, "float64")),
+    "complex numbers": (("complex64", "float32"), lambda p: wg.astype(p, "complex64")),
+    "another backend": (
+        ("float32", "float32"),
+        lambda p: p.to_backend("numpy" if p.backend.name != "numpy" else "array_api_strict"),
+    ),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("kind", ["RMSprop", "Adagrad", "Adamax"])
+def test_a_parameter_that_is_moved_alone_is_told(
+    kind: str, part: str, compiled: bool, backend: Any
+) -> None:
+    """Also where it is like its neighbour then."""
+    pytest.importorskip("array_api_strict")
+    dtypes, move = PARTS[part]
+    params = [nn.Parameter(wg.ones((2, 2), dtype=dtype)) for dtype in dtypes]
+    optimizer = getattr(optim, kind)(params)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        for p in params:
+            wg.sum(wg.real(p * wg.conj(p))).backward()
+        optimizer.step()
+
+    run = wg.compile(step) if compiled else step
+    for _ in range(2):
+        run()
+    params[1].grad = None
+    params[1]._array = move(params[1].detach())._array
+    params[1].requires_grad_(False).requires_grad_()
+    before = params[1].detach().numpy().copy()
+    with pytest.raises(wg.BackendError, match=r"parameter 1 of .* make the optimizer after moving"):
+        run()
+    np.testing.assert_array_equal(params[1].detach().numpy(), before)
+    optimizer.load_state_dict(optimizer.state_dict())
+    run()

@@ -357,19 +357,39 @@ def test_a_cosine_goes_up_and_down_again() -> None:
         np.testing.assert_allclose(schedule.get_last_lr()[0], expected, rtol=1e-12)
 
 
-def test_the_order_of_steps() -> None:
+IN_SEVERAL: dict[str, Any] = {
+    "StepLR": lambda o: lr_scheduler.StepLR(o, 2),
+    "ChainedScheduler": lambda o: lr_scheduler.ChainedScheduler(
+        [lr_scheduler.ExponentialLR(o, 0.9), lr_scheduler.StepLR(o, 2)]
+    ),
+    "SequentialLR": lambda o: lr_scheduler.SequentialLR(
+        o, [lr_scheduler.ConstantLR(o), lr_scheduler.ExponentialLR(o, 0.9)], milestones=[3]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_SEVERAL)
+def test_the_order_of_steps(name: str) -> None:
     optimiser = ours()
-    scheduler = lr_scheduler.StepLR(optimiser, 2)
-    with pytest.warns(UserWarning, match=r"before `optimizer.step\(\)`"):
+    scheduler = IN_SEVERAL[name](optimiser)
+    with pytest.warns(UserWarning, match=r"before `optimizer.step\(\)`") as caught:
         scheduler.step()
+    assert {one.filename for one in caught} == {__file__}
     optimiser = ours()
-    scheduler = lr_scheduler.StepLR(optimiser, 2)
+    scheduler = IN_SEVERAL[name](optimiser)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         optimiser.step()
         scheduler.step()
-    with pytest.warns(UserWarning, match="get_last_lr"):
-        scheduler.get_lr()
+
+
+def test_what_is_not_to_be_called_so_is_named_with_the_line() -> None:
+    scheduler = lr_scheduler.StepLR(ours(), 2)
+    scheduler.optimizer.step()
+    for call, text in ((scheduler.get_lr, "get_last_lr"), (lambda: scheduler.step(2), "epoch")):
+        with pytest.warns(UserWarning, match=text) as caught:
+            call()
+        assert [one.filename for one in caught] == [__file__]
 
 
 def of_ones(kind: str) -> tuple[wg.nn.Parameter, Any]:
@@ -379,19 +399,7 @@ def of_ones(kind: str) -> tuple[wg.nn.Parameter, Any]:
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "LBFGS"])
 @pytest.mark.parametrize("loaded", [False, True])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda o: lr_scheduler.StepLR(o, 2),
-        lambda o: lr_scheduler.ChainedScheduler(
-            [lr_scheduler.ExponentialLR(o, 0.9), lr_scheduler.StepLR(o, 2)]
-        ),
-        lambda o: lr_scheduler.SequentialLR(
-            o, [lr_scheduler.ConstantLR(o), lr_scheduler.ExponentialLR(o, 0.9)], milestones=[3]
-        ),
-    ],
-    ids=["StepLR", "ChainedScheduler", "SequentialLR"],
-)
+@pytest.mark.parametrize("make", list(IN_SEVERAL.values()), ids=list(IN_SEVERAL))
 def test_a_step_counts_though_no_parameter_has_a_gradient(
     make: Any, loaded: bool, kind: str
 ) -> None:
@@ -479,7 +487,7 @@ def test_going_on_from_an_epoch() -> None:
     ("make", "error", "match"),
     [
         (lambda o: lr_scheduler.StepLR(o.param_groups, 2), TypeError, "list is not an Optimizer"),
-        (lambda o: lr_scheduler.LambdaLR(o, [abs]), ValueError, "same length.*1 values"),
+        (lambda o: lr_scheduler.LambdaLR(o, [abs]), ValueError, "^lr_lambda must .*1 values"),
         (lambda o: lr_scheduler.MultiplicativeLR(o, 0.5), TypeError, "should be a function"),
         (lambda o: lr_scheduler.ConstantLR(o, 2), ValueError, "between 0 and 1, not 2"),
         (lambda o: lr_scheduler.LinearLR(o, 0), ValueError, "Starting .* not 0"),
@@ -493,7 +501,17 @@ def test_going_on_from_an_epoch() -> None:
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, None, 2, 0), ValueError, "steps_per_epoch"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, pct_start=2.0), ValueError, "pct_start"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "got x"),
-        (lambda o: lr_scheduler.OneCycleLR(o, [1.0], 9), ValueError, "max_lr must have"),
+        (lambda o: lr_scheduler.OneCycleLR(o, [1.0], 9), ValueError, "^max_lr must have"),
+        (lambda o: lr_scheduler.CyclicLR(o, [0.1], 1.0), ValueError, "^base_lr must .*1 values"),
+        (lambda o: lr_scheduler.CyclicLR(o, 0.1, [1.0]), ValueError, "^max_lr must .*1 values"),
+        *[
+            (
+                lambda o, name=name: lr_scheduler.CyclicLR(o, 0.1, 1.0, **{name: [0.8]}),
+                ValueError,
+                f"^{name} must .*1 values",
+            )
+            for name in ("base_momentum", "max_momentum")
+        ],
         (lambda o: lr_scheduler.CyclicLR(o, 0.1, 1.0, mode="x"), ValueError, "mode is invalid"),
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, "x"), ValueError, "mode x is unknown"),
         (lambda o: lr_scheduler.ReduceLROnPlateau(o, factor=1.0), ValueError, "Factor"),
@@ -527,6 +545,22 @@ def test_bad_input(make: Any, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         make(optimiser)
     assert [group["lr"] for group in optimiser.param_groups] == [0.1, 0.05]
+
+
+def test_cycles_rise_and_fall_in_their_own_times() -> None:
+    optimiser = ours()
+    scheduler = lr_scheduler.CyclicLR(
+        optimiser, 0.1, 0.9, 2, 4, "triangular2", base_momentum=0.5, max_momentum=0.9
+    )
+    # (The second cycle is half as high.)
+    heights = np.array([0, 1 / 2, 1, 3 / 4, 1 / 2, 1 / 4, 0, 1 / 4, 1 / 2, 3 / 8, 1 / 4, 1 / 8, 0])
+    found = [(scheduler.get_last_lr()[0], optimiser.param_groups[0]["momentum"])]
+    for _ in heights[1:]:
+        optimiser.step()
+        scheduler.step()
+        found.append((scheduler.get_last_lr()[0], optimiser.param_groups[0]["momentum"]))
+    expected = np.stack([0.1 + 0.8 * heights, 0.9 - 0.4 * heights], -1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_no_momentum_to_cycle() -> None:

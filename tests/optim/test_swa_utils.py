@@ -132,6 +132,22 @@ def test_rates_go_to_that_of_averaging(options: dict[str, Any]) -> None:
     assert one.state_dict().keys() == other.state_dict().keys()
 
 
+def test_a_model_of_buffers_alone(backend: Any) -> None:
+    model = nn.BatchNorm1d(2, affine=False)
+    with wg.use_backend("numpy"):
+        averaged = swa_utils.AveragedModel(model, use_buffers=True)
+    assert averaged.n_averaged.dtype is wg.int64
+    assert averaged.n_averaged.backend is backend
+    for k in (1.0, 4.0):
+        model.running_mean.copy_(wg.full((2,), k))
+        averaged.update_parameters(model)
+    assert int(averaged.n_averaged) == 2
+    assert averaged.module.running_mean.tolist() == [2.5, 2.5]
+    empty = swa_utils.AveragedModel(nn.ReLU())
+    empty.update_parameters(nn.ReLU())
+    assert empty.n_averaged.dtype is wg.int64 and int(empty.n_averaged) == 1
+
+
 def test_bad_input() -> None:
     model = nn.Linear(2, 1)
     with pytest.raises(ValueError, match="Only one"):

@@ -29,7 +29,9 @@ FLOORS = [
     {"__main__"},
 ]
 #: Files of more lines.
-LARGEST = 625
+LARGEST = 600
+#: Of rooms whose files are families of layers and optimisers.
+LARGEST_OF = {"nn": 500, "optim": 500}
 
 
 def modules() -> dict[str, Path]:
@@ -114,8 +116,9 @@ def test_imports_in_functions_are_by_name() -> None:
 
 
 def test_no_file_is_long() -> None:
-    long = {m: n for m, p in MODULES.items() if (n := p.read_text().count("\n")) > LARGEST}
-    assert not long
+    lines = {module: path.read_text().count("\n") for module, path in MODULES.items()}
+    most = {module: LARGEST_OF.get(f"{module}..".split(".")[1], LARGEST) for module in lines}
+    assert not [(module, n) for module, n in lines.items() if n > most[module]]
 
 
 #: A Tensor's slots, which the whole package reads: users have properties of these names.

@@ -177,6 +177,20 @@ def test_a_failure_leaves_the_old_file_alone(step, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_an_interrupt_after_the_last_step_is_that(tmp_path, monkeypatch):
+    path, replace = tmp_path / "x.safetensors", os.replace
+
+    def interrupted(*args):
+        replace(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            nn.save({"x": wg.zeros(5)}, path)
+    assert nn.load(path)["x"].shape == (5,) and list(tmp_path.iterdir()) == [path]
+
+
 def test_files_that_are_none(tmp_path):
     path = tmp_path / "x.safetensors"
     nn.save({"x": wg.ones(2)}, path)

@@ -294,6 +294,17 @@ def test_errors_say_what_to_do() -> None:
         x += 1
 
 
+def test_copies_of_a_library_that_computes_with_them_stay_tracked() -> None:
+    held: dict[str, Any] = {"__name__": "xarray.core.variable", "deepcopy": copy.deepcopy}
+    exec("def doubled(x):\n    return deepcopy(x) * 2", held)
+    doubled = held["doubled"]
+    x = wg.asarray([1.0, 2.0], requires_grad=True)
+    doubled(x).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 2]
+    assert wg.grad(lambda x: doubled(x * 3).sum())(x.detach()).tolist() == [6, 6]
+    assert wg.jvp(doubled, (x.detach(),), (wg.ones(2),))[1].tolist() == [2, 2]
+
+
 def test_what_is_shared_is_looked_at_once() -> None:
     """Of sums of sums there are as many paths as 2 to the power of their number."""
 

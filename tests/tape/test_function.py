@@ -224,12 +224,15 @@ def test_a_forward_that_returns_no_tensor():
         Bad.apply(leaf(1.0))
     with pytest.raises(NotImplementedError, match="forward"):
         wg.autograd.Function.apply(leaf(1.0))
-    with pytest.raises(TypeError, match="save_for_backward"):
-        type(
-            "Keeps",
-            (wg.autograd.Function,),
-            {"forward": staticmethod(lambda ctx, x: ctx.save_for_backward(1.0))},
-        ).apply(leaf(1.0))
+    for name in ("save_for_backward", "save_for_forward"):
+
+        class Keeps(wg.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, name=name):
+                getattr(ctx, name)(1.0)
+
+        with pytest.raises(TypeError, match=f"^{name} can only save Tensors, not float"):
+            Keeps.apply(leaf(1.0))
 
 
 # -- what a forward says of its arguments and results --------------------------------------------

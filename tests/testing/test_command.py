@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert.testing import Argument, Axis, check_gradients
-from wengert.testing.checkup import Examination, Line, _differences
+from wengert.testing.checkup import Examination, Line, _batches, _differences
 from wengert.testing.command import main
 from wengert.testing.oracles import differences_from
 from wengert.testing.report import page
@@ -191,6 +191,8 @@ def test_a_page_says_what_was_checked(tmp_path, monkeypatch, capsys):
     shown = "".join(parser.text)
     assert "Derivatives of several\n" in shown
     assert "3 calls on numpy, always the same" in shown
+    main(["several", "--html", str(html)])
+    assert "20 calls on numpy" in html.read_text(encoding="utf-8")  # as the help says
 
 
 @pytest.mark.slow
@@ -296,6 +298,19 @@ class Halved(wg.autograd.Function):
         return g * ctx.saved_tensors[0]
 
 
+class Squared(wg.autograd.Function):
+    """A right derivative, in reverse alone."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g * ctx.saved_tensors[0]
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_other_libraries_differentiate_the_same_calls(library):
@@ -336,6 +351,23 @@ def test_what_a_declaration_leaves_out_is_said_to_be_unchecked(tmp_path, monkeyp
     first, second = _differences(target, ["numpy"], 2, None, [])
     assert (first.status, second.status) == ("ok", "not checked")
     assert first.what.startswith("first") and second.what.startswith("second")
+
+
+def test_it_is_told_how_many_calls_were_checked():
+    cube = Target("cube", lambda x: x**3, [Argument(())])
+    for line in _differences(cube, ["numpy"], 3, None, []):
+        assert line.told == "3 calls"
+
+
+def test_batches_are_of_tangents_where_there_are_any(monkeypatch):
+    x = np.asarray([0.5, -1.5])
+    done = _batches(wg.sin, [(x,)])
+    assert (done.status, done.told) == ("ok", "1 calls")
+    done = _batches(Squared.apply, [(x,), (2 * x,)])
+    assert (done.status, done.told) == ("ok", "2 calls, of cotangents alone")
+    monkeypatch.setattr(Squared, "jvp", staticmethod(lambda ctx, t: t))
+    done = _batches(Squared.apply, [(x,)])
+    assert done.status == "wrong" and "forward derivative is wrong" in done.told
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wengert.testing.differences import agree, derivative
+from wengert.testing.differences import Segment, agree, derivative
 
 
 def estimated(function: Callable[[Any], Any]) -> Any:
@@ -41,6 +41,16 @@ def test_where_nothing_converges_the_error_is_as_large_as_the_value(
 ) -> None:
     found = estimated(function)
     assert found.error[0] >= abs(found.value[0]) / 10
+
+
+def test_numbers_of_a_row_are_named_by_their_entries():
+    assert [Segment((3,), True).entry("x", at) for at in range(6)] == [
+        *("Re x[0]", "Im x[0]", "Re x[1]", "Im x[1]", "Re x[2]", "Im x[2]")
+    ]
+    assert [Segment((2, 2), False).entry("x", at) for at in range(3)] == [
+        *("x[0, 0]", "x[0, 1]", "x[1, 0]")
+    ]
+    assert [Segment((), True).entry("x", at) for at in range(2)] == ["Re x", "Im x"]
 
 
 def test_arrays_agree_up_to_rounding_of_the_largest_finite_element():

@@ -122,6 +122,7 @@ def damaged(found: Any) -> Any:
     return strict.asarray(np.where(odd, 1, values * 1.01 + 1).astype(values.dtype))
 
 
+@pytest.mark.sampled(4)  # each tries thirty functions
 @pytest.mark.parametrize("kind", CLASSES)
 def test_wherever_a_library_is_wrong_it_is_found(kind: str, library: Any) -> None:
     where, chosen = CLASSES[kind]

@@ -1,8 +1,10 @@
 """``python -m wengert check-backend``: what agrees, what a library gets wrong, and its record."""
 
 import importlib.util
+import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -39,6 +41,15 @@ def test_numpy_agrees_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
         ["all", "3/3", "3/3", *["2/2"] * 5, "3/3"],
     ]
     assert (before.exp is np.exp) == (namespaces[np.ndarray].exp is np.exp)  # no longer watched
+
+
+def test_the_record_of_a_known_library_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.py"
+    assert main(["array_api_strict", "--only", "exp", "--write", str(path)]) == 0
+    assert capsys.readouterr().out.startswith(f"written: {path}\n")
+    assert "BACKEND = " in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -110,6 +121,7 @@ def awkward(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
         primitive.kernels.pop(Awkward, None)
 
 
+@pytest.mark.slow
 def test_a_library_without_a_record(
     awkward: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -140,6 +152,30 @@ def test_a_library_without_a_record(
     np.testing.assert_array_equal(backend.to_numpy(backend.to_device(array, "cpu")), [1.5, 2.0])
     written = path.read_text()
     assert "tanh" in written and "# The standard's functions that it has not" in written
+
+
+@pytest.mark.slow
+def test_a_namespace_in_the_user_s_own_folder_is_a_library(tmp_path: Path) -> None:
+    """What its functions do beside computing is no reason to run eagerly."""
+    (tmp_path / "own_library.py").write_text(
+        "from array_api_strict import *\n"
+        "import array_api_strict as strict\n"
+        "calls = []\n"
+        "def exp(x, /):\n"
+        "    calls.append(x.shape)\n"
+        "    return strict.exp(x)\n"
+    )
+    command = [sys.executable, "-m", "wengert", "check-backend", "own_library", "--only", "exp"]
+    root = str(Path(wg.__file__).parents[1])
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    assert not done.returncode, done.stdout + done.stderr
+    assert 'packages = ("own_library",)' in done.stdout
 
 
 def test_a_record_has_the_device_of_the_arrays(
@@ -208,10 +244,23 @@ def test_comparisons_tell_what_differs() -> None:
     backend = get_backend("array_api_strict")
     with Comparisons(backend) as compared:
         assert compare("sin", "array_api_strict")["second"].verdict == "ok"
+        wg.sum(wg.asarray(backend.from_numpy(np.ones((2, 3)))), axis=0)  # NumPy is told the axis
         assert not compared.faults
         assert compare("isin", "array_api_strict")["values"].verdict == "fails"
     assert compared.faults["isin"].call == "isin(float64 (2, 3), float64 (2, 3))"
     assert compared.faults["isin"].told.startswith("TypeError: Only integer")
+
+
+def test_comparisons_do_not_tell_numpy_the_device(
+    awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(awkward, "zeros", awkward.ones)
+    record = records.written("awkward_library", "awkward", "3.1", records.probe(awkward))
+    backend = records.made(record, "awkward")
+    with Comparisons(backend) as compared:
+        backend.namespace.zeros(2, dtype=awkward.float64, device="tiny")
+    told = {name: fault.told for name, fault in compared.faults.items()}
+    assert told == {"zeros": "[1, 1] instead of [0, 0]"}
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")

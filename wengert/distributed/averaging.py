@@ -16,6 +16,7 @@ from wengert.interpreters.differentiable import device
 from wengert.nn.module import Module
 from wengert.nn.parameter import listed
 from wengert.tape.grad_mode import no_grad
+from wengert.tape.options import option_error
 from wengert.tape.tensor import Tensor
 
 __all__ = ["average", "mean", "overlap"]
@@ -44,6 +45,8 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
 
     Raises
     ------
+    TypeError
+        If the weight requires grad: its derivative would be lost.
     ValueError
         If the weight is negative, or a number above 0 where a Tensor that requires grad has none.
 
@@ -62,6 +65,7 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
     >>> model.weight.grad
     tensor([[4., 4.]])
     """
+    _check_weight("average", weight)
     if isinstance(model, Module):
         named = [*model.named_parameters()]
     else:
@@ -130,7 +134,7 @@ def mean(x: Any, weight: Any = 1) -> Tensor:
     Raises
     ------
     TypeError
-        If ``x`` is not floating.
+        If ``x`` is not floating, or the weight requires grad: its derivative would be lost.
     ValueError
         If the weight is a negative number.
 
@@ -145,11 +149,18 @@ def mean(x: Any, weight: Any = 1) -> Tensor:
     >>> wd.mean(wg.asarray(0.5))  # of a loss, for the log
     tensor(0.5000)
     """
+    _check_weight("mean", weight)
     held = ops.asarray(x)
     if not held.dtype.inexact:
         raise TypeError(f"mean takes a floating array, and not one of {held.dtype.name}")
     total = all_reduce(ops.concat([_weighted(held, weight), _scalar(held, weight)]))
     return ops.reshape(ops.divide(total[:-1], total[-1]), tuple(held.shape))
+
+
+def _check_weight(function: str, weight: Any) -> None:
+    """Raise for a weight whose derivative would be lost."""
+    if isinstance(weight, Tensor) and weight.requires_grad:
+        raise option_error(function, "weight", "a number")
 
 
 def _scalar(like: Tensor, weight: Any) -> Tensor:

@@ -115,6 +115,7 @@ def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> T
     >>> x.grad
     tensor([2., 2.])
     """
+    messages.known("all_reduce")
     dtype = _dtype("all_reduce", x)
     if op in ("max", "min"):
         every = all_gather(ops.expand_dims(x, axis=0))
@@ -154,6 +155,7 @@ def all_gather(x: Any, /) -> Tensor:
     >>> wd.all_gather(wg.ones(2)).shape  # of all processes, here one
     (2,)
     """
+    messages.known("all_gather")
     _length("all_gather", x)
     return _all_gather(x)  # type: ignore[no-any-return]
 

@@ -247,8 +247,9 @@ class TreeDef:
             return [tree]
         kind = node_kind(type(tree))
         if type(tree) is not self.cls or kind is None:
+            wanted = "None" if self.cls is type(None) else self.cls.__name__
             raise ValueError(
-                f"{what} should be a {self._called()}, as its counterpart is, and is a "
+                f"{what} should be a {wanted}, as its counterpart is, and is a "
                 f"{type(tree).__name__}"
             )
         children, extra = kind.take(tree)
@@ -269,9 +270,6 @@ class TreeDef:
             return [""]
         return [name + path for name, child in self._named() for path in child.paths()]
 
-    def _called(self) -> str:
-        return "None" if self.cls is type(None) else str(getattr(self.cls, "__name__", "leaf"))
-
     def __str__(self) -> str:
         if self.cls is None:
             return "*"
@@ -279,7 +277,7 @@ class TreeDef:
             return "None"
         bare = self.cls in (list, tuple)
         inside = ", ".join(str(c) if bare else f"{name}: {c}" for name, c in self._named())
-        return f"{self._called()}({inside})"
+        return f"{self.cls.__name__}({inside})"
 
 
 _LEAF = TreeDef(None, None, (), 1)

@@ -32,6 +32,7 @@ from wengert.nn.activations import (
     Threshold,
 )
 from wengert.nn.attention import MultiheadAttention
+from wengert.nn.cells import GRUCell, LSTMCell, RNNCell
 from wengert.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from wengert.nn.convolution import (
     Conv1d,
@@ -91,7 +92,7 @@ from wengert.nn.pooling import (
     MaxPool1d,
     MaxPool2d,
 )
-from wengert.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from wengert.nn.recurrent import GRU, LSTM, RNN
 from wengert.nn.resampling import (
     PixelShuffle,
     PixelUnshuffle,

@@ -4,7 +4,6 @@ A module that gets a hook becomes of another class over the same ``__dict__``, w
 its own; when the last hook is removed it goes back. So a module without hooks costs nothing more.
 """
 
-import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from wengert.nn.overlays import Overlay, beneath, overlaid
 from wengert.tape.families import Family
 from wengert.tape.function import Function
 from wengert.tape.hooks import Hooks, RemovableHandle
+from wengert.tape.lines import warn
 from wengert.tape.tensor import Tensor
 
 #: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.
@@ -162,11 +162,10 @@ class Hooked(Overlay):
                     try:
                         _answer(hook, self, args, kwargs, None)
                     except Exception as error:
-                        warnings.warn(
+                        warn(
                             f"a forward hook with always_call=True has raised {error!r} after "
                             "another error",
                             RuntimeWarning,
-                            stacklevel=2,
                         )
             raise
 
@@ -244,11 +243,9 @@ class _Backward:
     def leave(self, result: Any) -> Any:
         """The results, at whose gradients the pre-hooks are called."""
         if not isinstance(result, Tensor | tuple):
-            warnings.warn(
+            warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of "
-                f"Tensors but received {type(result).__name__}",
-                UserWarning,
-                stacklevel=4,
+                f"Tensors but received {type(result).__name__}"
             )
             return result
         results = result if isinstance(result, tuple) else (result,)

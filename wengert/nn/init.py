@@ -11,15 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
-from wengert.backends import DTYPES, dtype_of, generators, use_backend
-from wengert.nn.conversion import convert
+from wengert.backends import generators, use_backend
+from wengert.nn.filling import check_axes, draw, fill
 from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
 from wengert.tape.families import Family
-from wengert.tape.grad_mode import recording
 from wengert.tape.parameters import takes
 from wengert.tape.promotion import check_storable
-from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor
+from wengert.tape.tensor import Tensor
 
 __all__ = [
     "calculate_gain",
@@ -45,35 +44,6 @@ def __dir__() -> list[str]:
 
 
 Mode = Literal["fan_in", "fan_out"]
-
-
-def _fill(tensor: Tensor, values: Any) -> Tensor:
-    """Give a leaf new values; as in PyTorch, that is not recorded."""
-    if not tensor.is_leaf and recording():
-        raise RuntimeError(IN_PLACE_ON_LEAF.replace("leaf Variable that", "computed Tensor that"))
-    tensor._array = convert(
-        np.broadcast_to(np.asarray(values), tensor.shape),
-        tensor.backend,
-        tensor.dtype,
-        tensor.device,
-    )
-    return tensor
-
-
-def _drawn(draw: Any, tensor: Tensor, generator: Any, *, double: bool = False) -> Any:
-    """Random numbers of a Tensor's shape, on the CPU; of double precision if asked for."""
-    dtype = dtype_of(tensor._array.dtype)
-    if not dtype.inexact:
-        raise TypeError(f"only floating and complex Tensors are initialised at random, not {dtype}")
-    wide = "complex128" if dtype.complex else "float64"
-    wanted, shape = DTYPES[wide if double else dtype.host], tuple(tensor.shape)
-    if generator is not None:
-        if (known := generators.follower.get()) is not None:
-            known.seeded()
-        kind = generators.uniform if draw is rand else generators.normal
-        return kind(generators.as_generator(generator), shape, wanted.name)
-    with use_backend("numpy"):
-        return draw(shape, dtype=wanted).numpy()
 
 
 _FILLS = Family("""
@@ -135,7 +105,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     if not a <= b:
         raise ValueError(f"uniform_ draws from [a, b), and a={a} is above b={b}")
     low = complex(a, a) if tensor.dtype.complex else a
-    return _fill(tensor, low + (b - a) * _drawn(rand, tensor, generator))
+    return fill(tensor, low + (b - a) * draw(rand, tensor, generator))
 
 
 @takes(constant="tensor", mean="a number", std="a number", family=_FLOATING)
@@ -151,7 +121,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     if not std >= 0:
         raise ValueError(f"normal_ expects a deviation of 0 or more, and std={std}")
-    return _fill(tensor, mean + std * _drawn(randn, tensor, generator))
+    return fill(tensor, mean + std * draw(randn, tensor, generator))
 
 
 @takes(constant="tensor", val="a number", family=_ANY)
@@ -170,7 +140,7 @@ def constant_(tensor: Tensor, val: complex) -> Tensor:
     """
     val = number(val, "constant_", "val")
     check_storable("constant_", val, tensor.dtype)
-    return _fill(tensor, val)
+    return fill(tensor, val)
 
 
 @takes(constant="tensor", family=_ANY)
@@ -182,7 +152,7 @@ def ones_(tensor: Tensor) -> Tensor:
     >>> wg.nn.init.ones_(wg.empty(3))
     tensor([1., 1., 1.])
     """
-    return _fill(tensor, 1)
+    return fill(tensor, 1)
 
 
 @takes(constant="tensor", family=_ANY)
@@ -195,7 +165,7 @@ def zeros_(tensor: Tensor) -> Tensor:
     >>> wg.nn.init.zeros_(layer.bias)
     parameter([0., 0.], requires_grad=True)
     """
-    return _fill(tensor, 0)
+    return fill(tensor, 0)
 
 
 @takes(param="a number")
@@ -359,8 +329,8 @@ def eye_(tensor: Tensor) -> Tensor:
     tensor([[1., 0., 0.],
             [0., 1., 0.]])
     """
-    _with_axes(tensor, "eye_", 2, 2)
-    return _fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
+    check_axes(tensor, "eye_", 2, 2)
+    return fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
 @takes(
@@ -385,7 +355,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
              [4., 5., 6.]]])
     """
     groups = number(groups, "dirac_", "groups")
-    _with_axes(tensor, "dirac_", 3, 5)
+    check_axes(tensor, "dirac_", 3, 5)
     outputs, inputs, *kernel = tensor.shape
     if groups < 1 or outputs % groups:
         raise ValueError(f"dim 0, of length {outputs}, must be divisible by groups, {groups}")
@@ -394,7 +364,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     if tensor.size:
         one = np.eye(outputs // groups, inputs)
         values[middle] = np.tile(one, (groups, 1))
-    return _fill(tensor, values)
+    return fill(tensor, values)
 
 
 @takes(
@@ -417,8 +387,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     True
     """
     gain = number(gain, "orthogonal_", "gain")
-    _with_axes(tensor, "orthogonal_", 2)
-    drawn = _drawn(randn, tensor, generator, double=True)
+    check_axes(tensor, "orthogonal_", 2)
+    drawn = draw(randn, tensor, generator, double=True)
     if not tensor.size:
         return tensor
     matrix = drawn.reshape(tensor.shape[0], -1)
@@ -426,7 +396,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     q, r = np.linalg.qr(matrix.T if wide else matrix)
     diagonal = np.diagonal(r)
     q = q * np.where(diagonal == 0, 1, np.sign(diagonal))
-    return _fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
+    return fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
 
 
 @takes(
@@ -454,16 +424,16 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     tensor([7, 7, 7, 7])
     """
     sparsity, std = number(sparsity, "sparse_", "sparsity"), number(std, "sparse_", "std")
-    _with_axes(tensor, "sparse_", 2, 2)
+    check_axes(tensor, "sparse_", 2, 2)
     if not 0 <= sparsity <= 1:
         raise ValueError(f"sparsity should be from 0 to 1, and is {sparsity}")
     if generator is not None:  # one for both draws
         generator = generators.as_generator(generator)
-    values = std * _drawn(randn, tensor, generator)
-    order = np.argsort(_drawn(rand, tensor, generator).real, axis=0)
+    values = std * draw(randn, tensor, generator)
+    order = np.argsort(draw(rand, tensor, generator).real, axis=0)
     zeros = order[: math.ceil(sparsity * tensor.shape[0])]
     np.put_along_axis(values, zeros, 0, axis=0)
-    return _fill(tensor, values)
+    return fill(tensor, values)
 
 
 @takes(
@@ -501,7 +471,7 @@ def trunc_normal_(
     a, b = number(a, "trunc_normal_", "a"), number(b, "trunc_normal_", "b")
     if tensor.dtype.complex:
         raise TypeError("trunc_normal_ fills real Tensors; a complex number has no order")
-    uniform = _drawn(rand, tensor, generator, double=True)
+    uniform = draw(rand, tensor, generator, double=True)
     if not std > 0 or not a < b:
         raise ValueError(f"std should be positive and a below b, and they are {std}, {a} and {b}")
     low, high = (a - mean) / std, (b - mean) / std
@@ -517,12 +487,4 @@ def trunc_normal_(
     with use_backend("numpy"):
         ndtri = import_module("wengert.ops.special.normal").ndtri
         standard = ndtri(ops.asarray(below + (above - below) * uniform)).numpy()
-    return _fill(tensor, np.clip(mean + std * turn * standard, a, b))
-
-
-def _with_axes(tensor: Tensor, name: str, fewest: int, most: int | None = None) -> None:
-    if tensor.ndim < fewest or (most is not None and tensor.ndim > most):
-        wanted = f"{fewest} axes" + (
-            " or more" if most is None else f" to {most}" if most > fewest else ""
-        )
-        raise ValueError(f"{name} needs a Tensor of {wanted}, not one of {tuple(tensor.shape)}")
+    return fill(tensor, np.clip(mean + std * turn * standard, a, b))

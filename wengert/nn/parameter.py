@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from wengert.tape.tensor import Tensor, same, show
+from wengert.tape.tensor import Tensor
+from wengert.tape.views import same, show
 
 
 class Parameter(Tensor):

@@ -1,49 +1,29 @@
-"""Recurrent networks as layers: of whole sequences, and of one step."""
+"""Recurrent networks as layers of whole sequences."""
 
-import math
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from wengert import ops
 from wengert.interpreters.differentiable import differentiable
 from wengert.nn import functional as F
-from wengert.nn import init
+from wengert.nn.cells import GATES, OPTIONS, SIZES, Uniform, check_dtype, check_sizes, mode_of, pair
 from wengert.nn.functional import recurrent
-from wengert.nn.functional.define import in_one_dtype
-from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import number
 from wengert.tape.families import Family
+from wengert.tape.lines import warn
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
-_GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
-
-_OF_CELLS = {
-    "input_size": "an integer",
-    "hidden_size": "an integer",
-    "bias": "True or False",
-}
 _OPTIONS = {
-    **_OF_CELLS,
+    **OPTIONS,
     "num_layers": "an integer",
     "batch_first": "True or False",
     "dropout": "a probability",
     "bidirectional": "True or False",
 }
-_SIZES = """
-Parameters
-----------
-input_size, hidden_size : int
-    Lengths of the last axis of the input and of the state.
-bias : bool
-    Whether there are biases :math:`b`.
-nonlinearity : {"tanh", "relu"}
-    The function :math:`f`.
-"""
 _LAYERS = Family(
-    f"""{_SIZES}\
+    f"""{SIZES}\
 num_layers : int
     How many layers there are, each of which takes the results of the one before.
 batch_first : bool
@@ -68,35 +48,9 @@ Notes
 PyTorch: ``torch.nn.$name``.
 """.replace("{{", "{").replace("}}", "}")
 )
-_CELL = Family(f"""{_SIZES}\
-device, dtype : optional
-    Of the parameters; the selected device and the default dtype otherwise.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
-""")
 
 
-def _check_sizes(name: str, **sizes: Any) -> None:
-    for option, size in sizes.items():
-        if not isinstance(size, int):
-            raise TypeError(f"{name}: {option} is an integer, and {size!r} is not")
-        if size <= 0:
-            raise ValueError(f"{name}: {option} is positive, and {size} is not")
-
-
-class _Uniform(Module):
-    hidden_size: int
-
-    def reset_parameters(self) -> None:
-        """Draw new parameters."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
-
-
-class _Recurrent(_Uniform):
+class _Recurrent(Uniform):
     """What networks of whole sequences share."""
 
     _states = 1  # Tensors in a state
@@ -117,7 +71,7 @@ class _Recurrent(_Uniform):
         proj_size: int = 0,
     ) -> None:
         name = type(self).__name__
-        _check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         if not 0 <= proj_size < hidden_size:
             raise ValueError(
                 f"{name}: proj_size is 0, or positive and smaller than hidden_size={hidden_size}, "
@@ -127,16 +81,15 @@ class _Recurrent(_Uniform):
         if not 0.0 <= dropout <= 1.0:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout}")
         if dropout and num_layers == 1:
-            warnings.warn(
+            warn(
                 f"{name} drops results between layers, so dropout={dropout} does nothing with one "
-                "layer; set num_layers, or put nn.Dropout behind",
-                stacklevel=3,
+                "layer; set num_layers, or put nn.Dropout behind"
             )
         self.mode, self.num_layers, self.bias = mode, num_layers, bias
         self.input_size, self.hidden_size = input_size, hidden_size
         self.batch_first, self.bidirectional = batch_first, bidirectional
         self.dropout, self.proj_size = dropout, proj_size
-        rows, result = _GATES[mode] * hidden_size, proj_size or hidden_size
+        rows, result = GATES[mode] * hidden_size, proj_size or hidden_size
         for layer in range(num_layers):
             width = result * (1 + bidirectional) if layer else input_size
             shapes = {
@@ -244,16 +197,8 @@ def _sequence(module: _Recurrent, input: Any) -> Tensor:
         )
     if not x.shape[int(x.ndim == 3 and module.batch_first)]:
         raise RuntimeError(f"{name} needs a sequence of at least one step, not {tuple(x.shape)}")
-    _check_dtype(name, x, module.weight_ih_l0)
+    check_dtype(name, x, module.weight_ih_l0)
     return x
-
-
-def _check_dtype(name: str, x: Tensor, weight: Tensor) -> None:
-    if x.dtype is not weight.dtype:
-        raise RuntimeError(
-            f"{name} got an array of {x.dtype.name} and has parameters of {weight.dtype.name}; "
-            + in_one_dtype(x.dtype, weight.dtype)
-        )
 
 
 def _start(
@@ -270,7 +215,7 @@ def _start(
         raise RuntimeError(
             f"{type(module).__name__} got a state of shape {tuple(given.shape)}; it needs {wanted}"
         )
-    _check_dtype(type(module).__name__, given, x)
+    check_dtype(type(module).__name__, given, x)
     return ops.unstack(ops.reshape(given, shape))
 
 
@@ -301,7 +246,7 @@ class RNN(_Recurrent):
     ) -> None:
         self.nonlinearity = nonlinearity
         more = batch_first, dropout, bidirectional, device, dtype
-        super().__init__(_mode(nonlinearity), input_size, hidden_size, num_layers, bias, *more)
+        super().__init__(mode_of(nonlinearity), input_size, hidden_size, num_layers, bias, *more)
 
 
 @takes(**_OPTIONS, family=_LAYERS)
@@ -384,157 +329,5 @@ class LSTM(_Recurrent):
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Return the results of all steps, and the pair of last states h and c."""
-        out, (h, c) = self._run(input, None if hx is None else _pair("LSTM", hx))
+        out, (h, c) = self._run(input, None if hx is None else pair("LSTM", hx))
         return out, (h, c)
-
-
-def _pair(name: str, hx: Any) -> tuple[Any, Any]:
-    if not isinstance(hx, tuple | list) or len(hx) != 2:
-        raise RuntimeError(f"{name} needs a state that is a pair, (h, c)")
-    h, c = hx
-    return h, c
-
-
-def _mode(nonlinearity: str) -> str:
-    mode = f"RNN_{nonlinearity.upper()}"
-    if mode not in _GATES:
-        raise ValueError(f"{nonlinearity!r} is no nonlinearity of an RNN: it is 'tanh' or 'relu'")
-    return mode
-
-
-class _Cell(_Uniform):
-    """What single steps share."""
-
-    def __init__(
-        self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
-    ) -> None:
-        _check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
-        self.input_size, self.hidden_size = input_size, hidden_size
-        self._mode, self.bias = mode, bias
-        rows = _GATES[mode] * hidden_size
-
-        def empty(*shape: int) -> Parameter:
-            return Parameter(ops.empty(shape, device=device, dtype=dtype))
-
-        self.weight_ih = empty(rows, input_size)
-        self.weight_hh = empty(rows, hidden_size)
-        self.bias_ih = empty(rows) if bias else None
-        self.bias_hh = empty(rows) if bias else None
-        self.reset_parameters()
-
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        """Return the next state of (N, input_size) and a state, by default of zeros."""
-        return self._step(input, None if hx is None else (hx,), 1)[0]
-
-    def _step(self, input: Any, given: Sequence[Any] | None, states: int) -> tuple[Tensor, ...]:
-        name = type(self).__name__
-        x = wrapped(input)
-        if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
-            raise RuntimeError(
-                f"{name} got an input of shape {tuple(x.shape)}; it needs (N, {self.input_size}), "
-                f"or ({self.input_size},) without a batch"
-            )
-        _check_dtype(name, x, self.weight_ih)
-        lead = tuple(x.shape[:-1])
-        x = ops.reshape(x, (1, -1, self.input_size))
-        if given is None:
-            shape = (x.shape[1], self.hidden_size)
-            state = (ops.zeros(shape, dtype=x.dtype, device=differentiable.device(x)),) * states
-        else:
-            state = tuple(self._rows(part, x, (*lead, self.hidden_size)) for part in given)
-        parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        _, after = recurrent.run(self._mode, x, state, parameters)
-        return tuple(ops.reshape(h, (*lead, self.hidden_size)) for h in after)
-
-    def _rows(self, part: Any, x: Tensor, shape: tuple[int, ...]) -> Tensor:
-        part = wrapped(part)
-        if tuple(part.shape) != shape:
-            raise RuntimeError(
-                f"{type(self).__name__} got a state of shape {tuple(part.shape)}; it needs {shape}"
-            )
-        _check_dtype(type(self).__name__, part, x)
-        return ops.reshape(part, (-1, self.hidden_size))
-
-    def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
-
-
-@takes(**_OF_CELLS, family=_CELL)
-class RNNCell(_Cell):
-    """One step of an `RNN`.
-
-    Examples
-    --------
-    >>> cell = wg.nn.RNNCell(4, 8)
-    >>> h = cell(wg.ones((3, 4)))
-    >>> cell(wg.ones((3, 4)), h).shape
-    (3, 8)
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: Literal["tanh", "relu"] = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(_mode(nonlinearity), input_size, hidden_size, bias, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def extra_repr(self) -> str:
-        other = "" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}"
-        return super().extra_repr() + other
-
-
-@takes(**_OF_CELLS, family=_CELL)
-class GRUCell(_Cell):
-    """One step of a `GRU`.
-
-    Examples
-    --------
-    >>> cell = wg.nn.GRUCell(4, 8)
-    >>> h = cell(wg.ones((3, 4)))
-    >>> cell(wg.ones((3, 4)), h).shape
-    (3, 8)
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
-
-
-@takes(**_OF_CELLS, family=_CELL)
-class LSTMCell(_Cell):
-    """One step of an `LSTM`.
-
-    Examples
-    --------
-    >>> cell = wg.nn.LSTMCell(4, 8)
-    >>> h, c = cell(wg.ones((3, 4)))
-    >>> h, c = cell(wg.ones((3, 4)), (h, c))
-    >>> h.shape, c.shape
-    ((3, 8), (3, 8))
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
-
-    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
-        """Return the next pair of states h and c; by default they are zeros before."""
-        h, c = self._step(input, None if hx is None else _pair("LSTMCell", hx), 2)
-        return h, c

@@ -18,12 +18,11 @@ from wengert.tape.promotion import SCALARS, check_range, limits, number_type
 from wengert.tape.tensor import (
     Tensor,
     check_leaving,
-    same,
-    show,
     untracked,
     warn_of_leaving,
     wrapped,
 )
+from wengert.tape.views import same, show
 
 __all__ = [
     "as_tensor",

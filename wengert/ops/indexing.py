@@ -304,17 +304,20 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     assign(x, replaced(x, key, value), value, key)
 
 
-def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
-    """What ``x`` is after ``x[key] = value``; `setitem` says what these are."""
+def replaced(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> Tensor:
+    """What ``x`` is after ``x[key] = value``; `setitem` says what these are.
+
+    Errors name the ``call``.
+    """
     parts, indices = parse_key(x, key)
     owner = backend_of(x._array)
     if isinstance(value, list | tuple):
-        value = as_storable("x[key] = value", value, x.dtype)
+        value = as_storable(call, value, x.dtype)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray) and owner.name != "numpy":
         value = owner.from_numpy(value, owner.beside(x._array))
-    check_storable("x[key] = value", value, x.dtype)
+    check_storable(call, value, x.dtype)
     if hasattr(value, "shape") and value.shape[:1] == (1,):
         # Only some libraries let a value have more axes than its place, if they are of length 1.
         first = next((i for i, n in enumerate(value.shape) if n != 1), len(value.shape))

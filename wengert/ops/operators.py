@@ -33,7 +33,8 @@ from wengert.tape.parameters import refuse
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, assign, placed, same, show
+from wengert.tape.tensor import Tensor, assign, placed
+from wengert.tape.views import same, show
 
 Function = Callable[..., Tensor]
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from wengert.optim.adam import MOMENTS
 from wengert.optim.adapters import Rule, State
+from wengert.optim.groups import OPTIMIZER, RANGES, Group, Range, given
 from wengert.optim.kernels import slope, squares
-from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Range, given
+from wengert.optim.optimizer import Optimizer
 from wengert.tape.parameters import takes
 
 _COMMON = {name: RANGES[name] for name in ("lr", "eps", "weight_decay")}

@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from wengert.optim.optimizer import Group, Optimizer
+from wengert.optim.groups import Group
+from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked, cosine, for_groups
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes

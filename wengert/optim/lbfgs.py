@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from wengert.backends import BackendError, backend_of, dtype_of, namespaces
 from wengert.optim import kernels as kernels
 from wengert.optim.adapters import State
-from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, Range, given
+from wengert.optim.groups import OPTIMIZER, RANGES, Group, Range, given
+from wengert.optim.optimizer import Optimizer
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked

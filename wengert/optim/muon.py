@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim.adapters import Rule, State
-from wengert.optim.optimizer import OPTIMIZER, Group, Optimizer, Range, given
+from wengert.optim.groups import OPTIMIZER, Group, Range, given
+from wengert.optim.optimizer import Optimizer
 from wengert.tape.parameters import takes
 
 _RATES = (None, "original", "match_rms_adamw")

@@ -1,13 +1,12 @@
 """The base of the optimisers: parameter groups, and the state of each parameter."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 from weakref import WeakSet
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.interpreters.differentiable import differentiable
-from wengert.nn.conversion import as_number, convert
+from wengert.nn.conversion import convert
 from wengert.nn.module import clear_grad
 from wengert.nn.parameter import listed
 from wengert.optim.adapters import (
@@ -19,77 +18,10 @@ from wengert.optim.adapters import (
     update_in_parts,
     update_of_masters,
 )
-from wengert.tape.families import Family
+from wengert.optim.groups import Group, Range
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.parameters import Refusing
 from wengert.tape.tensor import Tensor, untracked
-
-_OPTIMIZER: Final = r"""
-Parameters
-----------
-params : iterable of Tensor or of dict
-    The parameters, or groups of them.
-lr : float
-    Learning rate :math:`\gamma`.
-betas : tuple of float
-    :math:`\beta_1` and :math:`\beta_2`, at least 0 and below 1.
-momentum : float
-    :math:`\mu`; zero keeps no state for it.
-eps : float
-    :math:`\epsilon`.
-weight_decay : float
-    :math:`\lambda`; :math:`\lambda p_{t-1}` is added to the gradient.
-decoupled_weight_decay : bool
-    Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
-amsgrad : bool
-    Whether the largest :math:`v` so far takes the place of the present one.
-maximize : bool
-    Whether to climb instead.
-
-Raises
-------
-ValueError
-    For a hyper-parameter outside its range.
-"""
-#: What the docstrings of optimisers have in common: of PyTorch's, and of one that it lacks.
-OPTIMIZER: Final = Family(f"{_OPTIMIZER}\nNotes\n-----\nPyTorch: ``torch.optim.$name``.\n")
-OPTIMIZER_OF_OURS: Final = Family(_OPTIMIZER)
-
-
-class Range(NamedTuple):
-    """The numbers that a hyper-parameter may be, and what PyTorch's error says of others."""
-
-    low: float = 0
-    high: float = math.inf
-    says: str = "Invalid {name} value: {value}"
-    #: Below ``high``, and not ``high`` itself.
-    below: bool = False
-    #: How many numbers it is; 0 for one number that is not in a tuple.
-    numbers: int = 0
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise `ValueError` for a value outside the range."""
-        several = isinstance(value, tuple | list)
-        if self.numbers and not (several and len(value) == self.numbers):
-            words = {2: "two", 3: "three"}[self.numbers]
-            raise ValueError(f"{name} should be {words} numbers, not {value}")
-        for index, x in enumerate(value if self.numbers else (value,)):
-            try:
-                fits = self.low <= x <= self.high and not (self.below and x == self.high)
-            except TypeError:
-                raise TypeError(f"{name} is a number, and not {x!r}") from None
-            if not fits:
-                raise ValueError(self.says.format(name=name, value=x, index=index))
-
-
-#: The ranges of hyper-parameters that mean the same in several optimisers.
-RANGES: Final = {
-    "lr": Range(says="Invalid learning rate: {value}"),
-    "betas": Range(0, 1, "Invalid beta parameter at index {index}: {value}", True, 2),
-    "eps": Range(says="Invalid epsilon value: {value}"),
-    "weight_decay": Range(),
-    "momentum": Range(),
-}
 
 #: Options of PyTorch's that choose among its kernels.
 _KERNELS: Final = ("foreach", "fused", "capturable", "differentiable")
@@ -102,43 +34,6 @@ SCHEDULED: Final = frozenset(
 #: Optimisers whose steps have found no gradient. An attribute would be a change that compiled
 #: steps do not make.
 IDLE: Final[WeakSet["Optimizer"]] = WeakSet()
-
-
-def given(names: Mapping[str, Any]) -> dict[str, Any]:
-    """The hyper-parameters among the ``locals()`` of a constructor."""
-    return {k: v for k, v in names.items() if k not in ("self", "params", "__class__")}
-
-
-class Group(dict[str, Any]):
-    """Parameters and their hyper-parameters, which become Python's numbers when they are set.
-
-    NumPy's scalars would promote the parameters, and so no step has to convert them.
-    """
-
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.update(content)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, value if name == "params" else as_number(value, name))
-
-    def update(self, content: Mapping[str, Any]) -> None:  # type: ignore[override]
-        """Set several."""
-        for name, value in content.items():
-            self[name] = value
-
-    def setdefault(self, name: str, value: Any = None) -> Any:
-        """What is set, or else ``value``, which is set then."""
-        if name not in self:
-            self[name] = value
-        return self[name]
-
-    def __ior__(self, content: Mapping[str, Any]) -> "Group":  # type: ignore[override, misc]
-        self.update(content)
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Group, (dict(self),)
 
 
 class Optimizer(Refusing):
@@ -339,15 +234,8 @@ class Optimizer(Refusing):
                     update = self.rule(xp, group)
                     init: Callable[[Any, Any], State] = self.init
                     numbers = dtype_of(dtype)
-                    if any(
-                        hasattr(x, "dtype")
-                        and (
-                            namespaces.get(type(x), xp) is not xp
-                            or dtype_of(x.dtype) is not numbers
-                        )
-                        for x in states.get(param, {}).values()
-                    ):
-                        self._check_moved(param, states[param])
+                    beside: set[tuple[type, Any]] = set()  # what such parameters may have as state
+                    traced = hasattr(array, "bottom")  # whose class does not tell the library
                     if self.componentwise and numbers.complex:
                         update, init = update_in_parts(xp, update), init_in_parts(init)
                     elif group.get("master_weights") and is_half(numbers):
@@ -355,6 +243,14 @@ class Optimizer(Refusing):
                 state = states.get(param)
                 if state is None:
                     state = states[param] = init(xp, array)
+                if state:
+                    for x in state.values():
+                        if type(x) is kind and x.dtype is dtype and not traced:
+                            continue
+                        if hasattr(x, "dtype") and (traced or (type(x), x.dtype) not in beside):
+                            self._check_moved(param, state)
+                            beside.add((type(x), x.dtype))
+                    x = None  # which would keep the last array
                 try:
                     array = update(array, grad._array, state)
                 except Exception:
@@ -482,7 +378,7 @@ class Optimizer(Refusing):
                 f"{tuple(param.shape)}"
             )
         where = param.device if shape == tuple(param.shape) else differentiable.device(param)
-        dtype = DTYPES["float32"] if master else _precision(array, param)
+        dtype = DTYPES["float32"] if master else self._precision(array, param)
         return convert(array, param.backend, dtype, where)
 
     def _check_moved(self, param: Tensor, state: State) -> None:
@@ -500,13 +396,25 @@ class Optimizer(Refusing):
                 ("of", param.dtype.name, held.dtype.name),
             ):
                 # The state of a master is of its precision.
-                fits = "residual" in state or _precision(value, param) is held.dtype
+                fits = "residual" in state or self._precision(value, param) is held.dtype
                 if now != before and not (what == "of" and fits):
                     raise BackendError(
                         f"{shown}, is {what} {now}, and the optimizer's {name} for it {what} "
                         f"{before}: make the optimizer after moving the model, or take its state "
                         "along by optimizer.load_state_dict(optimizer.state_dict())"
                     )
+
+    def _precision(self, array: Any, param: Tensor) -> DType:
+        """A parameter's dtype; for real state of a complex one, the real dtype of its precision.
+
+        Where it is updated in parts, its state is complex.
+        """
+        held = dtype_of(array.dtype)
+        if not held.inexact:
+            return held
+        if param.dtype.complex and not held.complex and not self.componentwise:
+            return DTYPES["float32" if param.dtype.itemsize == 8 else "float64"]
+        return param.dtype
 
     def _params(self) -> list[Tensor]:
         return [param for group in self.param_groups for param in group["params"]]
@@ -524,13 +432,3 @@ def _shown(value: Any) -> Any:
     if isinstance(value, list):
         return [_shown(x) for x in value]
     return untracked(value) if hasattr(value, "dtype") else value
-
-
-def _precision(array: Any, param: Tensor) -> DType:
-    """The parameter's dtype; for real state of a complex one, the real dtype of its precision."""
-    held = dtype_of(array.dtype)
-    if not held.inexact:
-        return held
-    if param.dtype.complex and not held.complex:
-        return DTYPES["float32" if param.dtype.itemsize == 8 else "float64"]
-    return param.dtype

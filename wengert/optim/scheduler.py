@@ -1,7 +1,6 @@
 """The base of the schedulers: steps, states and groups."""
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import FunctionType
@@ -10,6 +9,7 @@ from typing import Any, ClassVar, Final
 from wengert.backends.states import check_names
 from wengert.optim.optimizer import IDLE, Optimizer
 from wengert.tape.families import Family
+from wengert.tape.lines import warn
 
 #: What the docstrings of schedulers have in common.
 SCHEDULER: Final = Family(r"""
@@ -135,11 +135,9 @@ class LRScheduler:
     def get_lr(self) -> list[float]:
         """Return the rates for the step ``last_epoch``; for use by `step`."""
         if not self._get_lr_called_within_step:
-            warnings.warn(
+            warn(
                 "To get the last learning rate computed by the scheduler, please use "
-                "`get_last_lr()`.",
-                UserWarning,
-                stacklevel=2,
+                "`get_last_lr()`."
             )
         return self._rates()
 
@@ -156,18 +154,14 @@ class LRScheduler:
         """
         optimizer = self.optimizer
         if self._step_count == 1 and not optimizer.state and optimizer not in IDLE:
-            warnings.warn(
+            warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
-                "of the learning rate schedule is skipped. Call `optimizer.step()` first.",
-                UserWarning,
-                stacklevel=2,
+                "of the learning rate schedule is skipped. Call `optimizer.step()` first."
             )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(
-                "The epoch parameter in `scheduler.step()` is deprecated; call `step()` without it",
-                UserWarning,
-                stacklevel=2,
+            warn(
+                "The epoch parameter in `scheduler.step()` is deprecated; call `step()` without it"
             )
         self._update_lr(epoch)
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim.adapters import Rule, State
+from wengert.optim.groups import OPTIMIZER, RANGES, Group, given
 from wengert.optim.kernels import slope
-from wengert.optim.optimizer import OPTIMIZER, RANGES, Group, Optimizer, given
+from wengert.optim.optimizer import Optimizer
 from wengert.tape.parameters import takes
 
 

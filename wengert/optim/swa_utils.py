@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 from wengert import ops
@@ -182,10 +183,10 @@ class AveragedModel(Module):
         if device is not None:
             self.module.to(device)
         with no_grad():
-            first = next(self.module.parameters(), None)
+            first = next(chain(self.module.parameters(), self.module.buffers()), None)
             if first is None:
                 count = ops.zeros((), dtype="int64", device=device)
-            else:  # where the parameters are
+            else:  # where the averages are
                 count = ops.sum(ops.zeros_like(first, dtype="int64"), dtype="int64")
         self.register_buffer("n_averaged", count)
         self.avg_fn = avg_fn

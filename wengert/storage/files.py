@@ -5,6 +5,7 @@ import secrets
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,8 @@ STORED = {
 LONGEST_HEADER = 100_000_000
 #: How pickles of protocols 2 to 5 begin.
 _PROTOCOLS = tuple(bytes([0x80, version]) for version in range(2, 6))
-#: The number with which files of torch.save began before version 1.6, as a pickle has it.
-_OLD_PYTORCHS = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")
+#: The number with which files of torch.save began before version 1.6, as pickles have it.
+_OLD_PYTORCHS = ((0x1950A86A20F9469CFC6C).to_bytes(10, "little"), b"119547037146038801333356L")
 
 
 def library(name: str) -> Any:
@@ -98,8 +99,8 @@ def _other_format(content: bytes) -> str:
             kind = "NumPy's .npz file" if b".npy" in names else "a zip archive"
             return f"{kind}, and no safetensors file: np.load reads arrays from one of NumPy's"
         kind = "a file of torch.save, which is a pickle"
-    elif content[:2] in _PROTOCOLS and content[8:9] != b"{":  # as of a header's length
-        old = _OLD_PYTORCHS in content[:32]
+    elif _is_pickle(content):
+        old = any(mark in content[:32] for mark in _OLD_PYTORCHS)
         kind = "a file of torch.save, which is a pickle" if old else "a pickle"
     else:
         return ""
@@ -110,6 +111,18 @@ def _other_format(content: bytes) -> str:
         "PyTorch's, safetensors.numpy.save_file(pickle.load(file), other) for a dict of NumPy's "
         "arrays"
     )
+
+
+def _is_pickle(content: bytes) -> bool:
+    """Whether a file is a pickle, those of protocols 0 and 1 by all that it holds."""
+    if content[:2] in _PROTOCOLS:
+        return content[8:9] != b"{"  # as of a header's length
+    try:
+        for _ in import_module("pickletools").genops(content):
+            pass
+    except ValueError:
+        return False
+    return True
 
 
 def hosted(tensor: Tensor) -> np.ndarray[Any, Any]:

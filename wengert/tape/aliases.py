@@ -19,7 +19,8 @@ import numpy as np
 from wengert.backends.keys import as_view
 from wengert.tape.lines import is_own
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Memory, Shown, Tensor
+from wengert.tape.tensor import Tensor
+from wengert.tape.views import Memory, Shown
 
 
 class ViewWarning(UserWarning):

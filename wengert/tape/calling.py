@@ -14,10 +14,11 @@ from wengert.backends import BackendError, backend_of, namespaces
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node
 from wengert.tape.observers import observing
-from wengert.tape.primitive import Primitive, explain
+from wengert.tape.primitive import FAILURES, Primitive, explain
 from wengert.tape.promotion import SCALARS
 from wengert.tape.record import inexact, observe, record
-from wengert.tape.tensor import Tensor, show, untracked
+from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.views import show
 
 
 def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
@@ -32,7 +33,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         array = x._array
         try:
             out = kernel_for(type(array))(array)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except FAILURES as error:
             out = primitive.again([array], {}, error)[1]
         node = x._node
         if node is None or not differentiable or not recording():
@@ -141,7 +142,7 @@ def binary(
             return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
         try:
             out = kernel_for(kind)(array1, array2)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except FAILURES as error:
             (array1, array2), out = primitive.again([array1, array2], {}, error)
         if not differentiable or (node1 is None and node2 is None) or not recording():
             if type(array1) is not type(array2) or not array1.dtype is array2.dtype is out.dtype:
@@ -183,7 +184,7 @@ def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[...
         array = x._array
         try:
             out = kernel_for(type(array))(array, **parameters)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except FAILURES as error:
             explain(primitive.name, primitive.kind, [array], error)
             raise
         node = x._node

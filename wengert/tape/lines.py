@@ -44,13 +44,13 @@ def user_frame() -> FrameType | None:
     return library
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn the user, of the line of the program's own that is running."""
     wanted, level = user_frame(), 1
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame is not wanted:
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, UserWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def described(frame: FrameType) -> str:

@@ -79,6 +79,8 @@ NOT_IMPLEMENTED: Final = Declared(
 )
 
 
+#: What kernels raise for operands that they do not take.
+FAILURES: Final = (TypeError, ValueError, RuntimeError, OverflowError)
 _INTEGRAL: Final = ("signed integer", "unsigned integer")
 _FLOATING: Final = ("real floating", "complex floating")
 #: What a row may say of dtypes: which kinds these are, and how docstrings name them.
@@ -375,7 +377,7 @@ class Primitive:
             kind = self._regularise(arrays)
         try:
             out = self.kernels[kind](*arrays, **parameters)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except FAILURES as error:
             arrays, out = self.again(arrays, parameters, error)
         if tracked is not None and not (self.rules and recording()):
             tracked = None
@@ -443,7 +445,7 @@ class Primitive:
             if changed is not None:
                 try:
                     return changed, self._run(changed, parameters)
-                except (TypeError, ValueError, RuntimeError) as second:
+                except FAILURES as second:
                     error = second
         explain(self.name, self.kind, arrays, error)
         raise error

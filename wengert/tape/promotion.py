@@ -205,7 +205,7 @@ def check_range(name: str, value: Any, dtype: DType) -> None:
     if not low <= value <= high:
         raise OverflowError(
             f"{name}: the number {value} is out of bounds for {dtype.name} ({low} to {high}); "
-            "convert the array with wg.astype first"
+            "convert the array with wg.astype first".removeprefix(": ")
         )
 
 
@@ -223,15 +223,17 @@ def storable(kind: str, dtype: DType) -> bool:
 def check_storable(name: str, value: Any, dtype: DType) -> None:
     """Raise if a dtype does not hold a number or an array that is to be stored in it.
 
-    What has neither a dtype nor a number's type is left to others.
+    What else has neither a dtype nor a number's type is left to others.
 
     Raises
     ------
     TypeError
-        If it is of another kind, as `storable` says.
+        If it is of another kind, as `storable` says, or None.
     OverflowError
         If it is a Python integer that the dtype does not hold.
     """
+    if value is None:  # which NumPy stores as NaN
+        raise TypeError(f"{name}: a Tensor, an array or a number is stored, not None")
     value = value.item() if isinstance(value, np.generic) else value
     kind = _SCALAR_KIND.get(number_type(value))
     if kind == "signed integer" and not dtype.inexact:

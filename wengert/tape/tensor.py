@@ -14,6 +14,7 @@ from wengert.tape.node import AccumulateGrad, Node, Output
 from wengert.tape.observers import followers, observing, tell, way_out
 from wengert.tape.parameters import refuse
 from wengert.tape.printing import format_tensor
+from wengert.tape.views import Shown, same, show
 
 IN_PLACE_ON_LEAF = (
     "a leaf Variable that requires grad is being used in an in-place operation. Change it inside "
@@ -62,7 +63,7 @@ class Tensor(Methods):
     _array: Any
     _grad: "Tensor | None"
     _node: Node | None
-    _shown: "Shown"  # only of views, and of Tensors that views were taken of
+    _shown: Shown  # only of views, and of Tensors that views were taken of
 
     def __init__(self, array: Any, *, requires_grad: bool = False) -> None:
         backend = backend_of(array)
@@ -518,86 +519,6 @@ def thawed(tensor: Tensor) -> Node | None:
     if node is None or node.shape != array.shape or node.dtype != array.dtype:
         return None
     return node
-
-
-# -- views ---------------------------------------------------------------------------------------
-
-
-class Memory:
-    """What in NumPy or PyTorch would be one storage, of which several Tensors are views.
-
-    Attributes
-    ----------
-    shape, complex : tuple of int, bool
-        Of the Tensor that is no view of another.
-    array : array or None
-        An empty NumPy array in the storage's place, made when overlaps are first looked for.
-    """
-
-    __slots__ = ("__weakref__", "array", "complex", "shape")
-
-    array: Any
-
-    def __init__(self, x: Tensor) -> None:
-        self.shape = tuple(x.shape)
-        self.complex = x.dtype.complex
-        self.array = None
-
-
-class Shown(weakref.ref[Memory]):
-    """Which part of a storage one Tensor is a view of.
-
-    Only the Tensor holds it. So the weak references to a storage, of which CPython keeps a list,
-    are those of its live views.
-
-    Attributes
-    ----------
-    memory : Memory
-        The storage.
-    steps : tuple or None
-        The view's operation, its parameters, and the steps before; None for the whole storage.
-    depth : int
-        How many steps these are.
-    """
-
-    __slots__ = ("depth", "memory", "steps")
-
-    memory: Memory
-    steps: Any
-    depth: int
-
-
-#: How long a chain of steps may grow before it is worked out.
-DEPTH = 20
-
-
-def show(view: Tensor, x: Tensor, operation: Any, parameters: dict[str, Any]) -> None:
-    """Note that in NumPy or PyTorch a Tensor would be a view of another.
-
-    ``operation`` is the primitive that gives the view on NumPy, or a function that does.
-    """
-    whole = getattr(x, "_shown", None) or _whole(x)
-    memory = whole.memory
-    view._shown = shown = Shown(memory)
-    shown.memory = memory
-    shown.steps = (operation, parameters, whole.steps)
-    shown.depth = whole.depth + 1
-    if shown.depth > DEPTH:
-        import_module("wengert.tape.aliases").work_out(shown)
-
-
-def _whole(x: Tensor) -> Shown:
-    memory = Memory(x)
-    x._shown = shown = Shown(memory)
-    shown.memory = memory
-    shown.steps = None
-    shown.depth = 0
-    return shown
-
-
-def same(array: Any) -> Any:
-    """The view that is the whole, for `show`."""
-    return array
 
 
 _new_tensor = Tensor.__new__

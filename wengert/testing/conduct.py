@@ -177,12 +177,10 @@ def check_precision(results: Iterable[Tensor]) -> None:
     for node in ancestors(node for node, _ in tracked):
         g = _ones(node, kin[node.number])
         for parent, more in node.pull(g):
-            if isinstance(more, Parts):
-                kin[parent.number] = kin[node.number]
-                continue
-            kin[parent.number] = more
-            allowed = {_precision(raw) for raw in (*_each(node.dtype), parent.dtype)}
-            if _precision(more.dtype) not in allowed:
+            several = isinstance(more, Parts)
+            kin[parent.number] = kin[node.number] if several else more
+            allowed = {_precision(raw) for raw in (*_each(node.dtype), *_each(parent.dtype))}
+            if not several and _precision(more.dtype) not in allowed:
                 position = next(i for i, p in enumerate(node.parents) if p is parent)
                 raise GradcheckError(
                     f"the rule of {node.operation} for its operand {position}, of dtype "

@@ -213,8 +213,12 @@ def written(module: str, name: str, version: str, found: Probe) -> str:
         f'    module = "{module}"',
     ]
     package = module.partition(".")[0]
-    if "site-packages" in str(getattr(sys.modules.get(package), "__file__", "")):
-        lines.append(f'    packages = ("{package}",)  # installed, and no part of a project')
+    # Of a project, which may have programs beside its namespace, the namespace alone.
+    installed = "site-packages" in str(getattr(sys.modules.get(package), "__file__", ""))
+    lines += [
+        "    # Compiled functions take what its code reads for constant: keep programs elsewhere.",
+        f'    packages = ("{package if installed else module}",)',
+    ]
     if found.immutable:
         lines.append("    immutable = True")
     if found.older:

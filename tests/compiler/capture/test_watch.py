@@ -59,6 +59,20 @@ def _inner(x):
     return again(x)
 
 
+def _assigned():
+    """A clock that C calls, by a variable that the function may assign."""
+    clock = time.time
+
+    def timed(x, other=None):
+        nonlocal clock
+        if other is not None:
+            clock = other
+        ((_, now),) = zip((1,), iter(clock, None), strict=False)
+        return x * now
+
+    return timed
+
+
 UNREPEATABLE = {
     "time": lambda x: x * time.time(),
     "time after an operation": lambda x: wg.tanh(x * 2) * time.time(),
@@ -66,6 +80,7 @@ UNREPEATABLE = {
     "a clock in an object": lambda x: x * CONFIG.clock(),
     "a clock by another name": lambda x: x * getattr(time, "ti" + "me")(),
     "a clock in an inner function": _inner,
+    "a clock that may be another": _assigned(),
     "now": lambda x: x * dt.datetime.now(dt.UTC).microsecond,
     "random": lambda x: x * random.random(),
     "choice": lambda x: x * random.choice(NUMBERS),

@@ -120,6 +120,20 @@ def test_updates_in_place(layers: int, name: str, options: dict[str, Any]) -> No
     assert ("call for at in blocks" in step.source) == usual
 
 
+@pytest.mark.parametrize("name", ["at", "call"])
+def test_an_argument_may_be_named_as_what_a_loop_uses(name: str) -> None:
+    weight = wg.nn.Parameter(wg.zeros((60, 200)))
+    optimizer = wg.optim.SGD([weight], lr=0.5, momentum=0.5)
+    held: dict[str, Any] = {"optimizer": optimizer, "weight": weight}
+    exec(f"def step({name}):\n    weight.grad = {name}\n    optimizer.step()", held)
+    step = wg.compile(held["step"])
+    for _ in range(3):
+        step(wg.ones((60, 200)))
+    assert "call for at in blocks" in step.source
+    assert "eagerly" not in str(step.report)
+    np.testing.assert_array_equal(weight.detach().numpy(), -0.5 * (1 + 1.5 + 1.75))
+
+
 def test_a_program_by_blocks_is_saved(tmp_path: Any) -> None:
     step = wg.compile(gradients)
     x, y = draw(301, 7), draw(301, 7, seed=1)

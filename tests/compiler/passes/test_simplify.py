@@ -57,6 +57,7 @@ FLOATS: dict[str, Callable[[Any, Any], Any]] = {
     "where true": lambda xp, x: xp.where(xp.astype(xp.ones_like(x), bool_like(x)), x, x * 2),
     "where false": lambda xp, x: xp.where(xp.astype(xp.zeros_like(x), bool_like(x)), x * 2, x),
     "all of it": lambda xp, x: xp.getitem(x, key=(Ellipsis,)),
+    "steps of 1": lambda xp, x: xp.getitem(x, key=(slice(None, None, 1), slice(0, None, 1))),
     "each axis": lambda xp, x: xp.getitem(x, key=(slice(None), slice(None))),
     "one array put together": lambda xp, x: xp.concat_arrays(x, axis=0),
 }

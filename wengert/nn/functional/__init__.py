@@ -4,13 +4,11 @@ from wengert.nn.functional.activation import (
     celu,
     elu,
     gelu,
-    glu,
     hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
     leaky_relu,
-    log_softmax,
     logsigmoid,
     mish,
     prelu,
@@ -20,8 +18,6 @@ from wengert.nn.functional.activation import (
     selu,
     sigmoid,
     silu,
-    softmax,
-    softmin,
     softplus,
     softshrink,
     softsign,
@@ -34,7 +30,7 @@ from wengert.nn.functional.attention import (
     scaled_dot_product_attention,
 )
 from wengert.nn.functional.binary import binary_cross_entropy, binary_cross_entropy_with_logits
-from wengert.nn.functional.classification import cross_entropy, nll_loss, one_hot
+from wengert.nn.functional.classification import cross_entropy, nll_loss
 from wengert.nn.functional.convolution import (
     conv1d,
     conv2d,
@@ -48,17 +44,19 @@ from wengert.nn.functional.distance import (
     cosine_similarity,
     hinge_embedding_loss,
     margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
     pairwise_distance,
-    soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
 from wengert.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d
-from wengert.nn.functional.embedding import embedding
+from wengert.nn.functional.embedding import embedding, one_hot
 from wengert.nn.functional.linear import bilinear, linear
+from wengert.nn.functional.margins import (
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    soft_margin_loss,
+)
 from wengert.nn.functional.normalisation import (
     batch_norm,
     group_norm,
@@ -87,6 +85,7 @@ from wengert.nn.functional.regression import (
     smooth_l1_loss,
 )
 from wengert.nn.functional.resampling import interpolate, pixel_shuffle, pixel_unshuffle
+from wengert.nn.functional.softmaxes import glu, log_softmax, softmax, softmin
 from wengert.nn.functional.spatial import pad
 
 __all__ = [

@@ -6,9 +6,9 @@ from typing import Any
 
 from wengert import ops
 from wengert.interpreters.differentiable import differentiable
-from wengert.nn.functional.activation import softmax
 from wengert.nn.functional.dropout import dropout
 from wengert.nn.functional.linear import linear
+from wengert.nn.functional.softmaxes import softmax
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 

@@ -6,8 +6,6 @@ from typing import Any, cast
 
 from wengert import ops
 from wengert.backends import DTYPES, add_composite, dtype_of, namespaces
-from wengert.interpreters.batching import as_it_is
-from wengert.nn.functional.activation import log_softmax
 from wengert.nn.functional.define import (
     LOSS_OF_CLASSES,
     REDUCTIONS,
@@ -17,6 +15,7 @@ from wengert.nn.functional.define import (
     reduced,
     refused,
 )
+from wengert.nn.functional.softmaxes import log_softmax
 from wengert.ops.axes import number, operand
 from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
@@ -28,7 +27,7 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 _INT64 = DTYPES["int64"]
 
 
-def check_classes(target: Any, classes: int, ignore_index: int | None) -> bool:
+def check_classes(target: Any, classes: int, ignore_index: int | None = None) -> bool:
     """Raise for a class index out of range where `look` finds any; elsewhere losses are nan."""
     return look(target, check_indices, classes, ignore_index)
 
@@ -42,16 +41,6 @@ def check_indices(values: Any, classes: int, ignore_index: int | None) -> None:
         raise IndexError(
             f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
             f"from 0 to {classes - 1}{other}"
-        )
-
-
-def check_places(values: Any, classes: int) -> None:
-    """Raise for a class index that `one_hot` has no place for."""
-    wrong = values[(values < 0) | (values >= classes)]
-    if wrong.shape[0]:
-        raise RuntimeError(
-            f"one_hot: index {wrong[0]} is out of bounds: with num_classes={classes}, indices are "
-            f"from 0 to {classes - 1}"
         )
 
 
@@ -326,69 +315,6 @@ def nll_loss(
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
     return reduced(losses, reduction)
-
-
-@takes(tensor="integers")
-def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
-    """Return vectors with a one at the given index and zeros elsewhere.
-
-    Parameters
-    ----------
-    tensor : Tensor
-        Class indices of any shape, integer.
-    num_classes : int
-        Length of the vectors; by default one more than the largest index, which has to be read
-        back from the device.
-
-    Returns
-    -------
-    Tensor
-        Of one axis more, and the dtype of ``tensor``. An index out of range that is not checked
-        gives zeros.
-
-    Raises
-    ------
-    RuntimeError
-        If an index is negative or too large (checked where `cross_entropy` checks), or there are
-        no indices to tell the number of classes from.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.one_hot``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.one_hot(wg.asarray([0, 2]))
-    tensor([[1, 0, 0],
-            [0, 0, 1]])
-    """
-    x = wrapped(tensor)
-    if not x.dtype.kind.endswith("integer"):
-        raise RuntimeError(
-            f"one_hot is only applicable to index tensor, not {x.dtype.name}: cast with "
-            "wg.astype(tensor, wg.int64)"
-        )
-    num_classes = number(num_classes, "one_hot", "num_classes")
-    if num_classes == -1:
-        if not x.size:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        num_classes = int(ops.max(x)) + 1
-    if num_classes <= 0:
-        raise RuntimeError(f"num_classes should be positive, not {num_classes}")
-    look(x._array, check_places, num_classes)
-    return ops.astype(_class_mask.bind(x, classes=num_classes), x.dtype)
-
-
-# (The public function of the name takes other arguments, and rules see that one.)
-_class_mask = Primitive(
-    "class_mask",
-    ("x",),
-    kind="irregular",
-    forward=lambda xp, x, classes: xp.equal(
-        xp.expand_dims(x, axis=-1), xp.arange(classes, dtype=x.dtype, device=xp.device(x))
-    ),
-    batch=as_it_is,
-)
 
 
 def _is_share(value: Any) -> Any:

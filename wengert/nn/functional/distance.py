@@ -1,17 +1,13 @@
 """Distances, and losses of distances and margins."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.classification import check_classes, one_hot
 from wengert.nn.functional.define import (
     LOSS,
-    LOSS_OF_CLASSES,
     Reduction,
     check_reduction,
-    detached,
     is_positive,
     pair,
     real_floating,
@@ -20,10 +16,8 @@ from wengert.nn.functional.define import (
 )
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
-from wengert.ops.special.activation import relu
-from wengert.ops.special.everyday import log_expit, softplus
 from wengert.tape.families import Family
-from wengert.tape.parameters import refuse, takes
+from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 _DISTANCE = Family("""
@@ -342,182 +336,3 @@ def hinge_embedding_loss(
     limit = operand(margin, x, name, "margin")
     apart = ops.where(ops.equal(y, 1), 0, _beyond(ops.subtract(limit, x)))
     return reduced(ops.add(apart, ops.where(ops.equal(y, -1), 0, x)), reduction)
-
-
-@takes("input weight margin", target="integers", p="a number", family=LOSS_OF_CLASSES)
-def multi_margin_loss(
-    input: Any,
-    target: Any,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Any = None,
-    *,
-    reduction: Reduction = "mean",
-) -> Tensor:
-    r"""Hinge loss of classes, :math:`\sum_{j \ne y} w_y \max(0, m - x_y + x_j)^p / C`.
-
-    Parameters
-    ----------
-    input : Tensor
-        Scores :math:`x` of shape (N, C) or (C,), real floating.
-    target : Tensor
-        Class indices :math:`y` of shape (N,) or (), integer.
-    p : {1, 2}
-        The power.
-    margin : float or Tensor
-        :math:`m`, by how much the score of the class should be larger.
-
-    Raises
-    ------
-    ValueError, IndexError
-        If shapes or options do not fit, or a class index is out of range (checked where
-        `cross_entropy` checks).
-
-    Examples
-    --------
-    >>> wg.nn.functional.multi_margin_loss(wg.asarray([[0.5, 1.0, 0.2]]), wg.asarray([1]))
-    tensor(0.2333)
-    """
-    check_reduction(reduction)
-    name = "multi_margin_loss"
-    x, y = real_floating(name, input), wrapped(target)
-    power = number(p, name, "p")
-    if power not in (1, 2):
-        raise ValueError(f"only p == 1 and p == 2 supported, and p is {p}")
-    if x.ndim not in (1, 2) or x.shape[:-1] != y.shape or not y.dtype.kind.endswith("integer"):
-        refuse()
-        raise ValueError(
-            f"{name} needs scores (N, C) and integer class indices (N,), or (C,) and (), and got "
-            f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
-        )
-    classes = x.shape[-1]
-    checked = check_classes(y._array, classes, None)
-    places = ops.expand_dims(ops.astype(y, "int64"), axis=-1)
-    limit = operand(margin, x, name, "margin")
-    own = ops.take_along_axis(x, places, axis=-1)
-    terms = relu(ops.add(ops.subtract(x, own), limit))
-    terms = ops.square(terms) if power == 2 else terms
-    if weight is not None:
-        w = wrapped(weight)
-        if tuple(w.shape) != (classes,):
-            raise ValueError(f"{name} needs a weight of shape ({classes},), not {tuple(w.shape)}")
-        each = ops.take(w, ops.reshape(places, (-1,)), axis=0)
-        terms = ops.multiply(terms, ops.reshape(each, places.shape))
-    others = ops.equal(one_hot(y, classes), 0)
-    losses = ops.divide(ops.sum(ops.where(others, terms, 0), axis=-1), classes)
-    if not checked:  # neither the loss of a class that there is not, nor its derivative, is finite
-        inside = ops.logical_and(ops.greater_equal(y, 0), ops.less(y, classes))
-        one = ops.ones_like(detached(losses))
-        losses = ops.multiply(losses, ops.where(inside, one, math.nan))
-    return reduced(losses, reduction)
-
-
-@takes("input", target="integers", family=LOSS)
-def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
-    r"""Hinges of several classes, :math:`\sum_{j \in Y, i \notin Y} \max(0, 1 - x_j + x_i) / C`.
-
-    Parameters
-    ----------
-    input : Tensor
-        Scores :math:`x` of shape (N, C) or (C,), real floating.
-    target : Tensor
-        Indices of the classes :math:`Y`, of the same shape and integer: those before the first -1.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` without C for ``"none"``.
-
-    Raises
-    ------
-    ValueError, IndexError
-        If the shapes differ, or a class index is out of range (checked where `cross_entropy`
-        checks).
-
-    Examples
-    --------
-    >>> scores, labels = wg.asarray([[0.1, 0.2, 0.4, 0.8]]), wg.asarray([[3, 0, -1, 1]])
-    >>> wg.nn.functional.multilabel_margin_loss(scores, labels)
-    tensor(0.8500)
-    """
-    name = "multilabel_margin_loss"
-    check_reduction(reduction)
-    x, y = real_floating(name, input), wrapped(target)
-    if x.ndim not in (1, 2) or x.shape != y.shape or not y.dtype.kind.endswith("integer"):
-        refuse()
-        raise ValueError(
-            f"{name} needs scores and integer class indices of one shape, (N, C) or (C,), and got "
-            f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
-        )
-    classes = x.shape[-1]
-    checked = check_classes(y._array, classes, -1)
-    ends = ops.astype(ops.equal(y, -1), "int64")
-    counts = ops.equal(ops.cumulative_sum(ends, axis=-1), 0)
-    inside = ops.logical_and(ops.greater_equal(y, 0), ops.less(y, classes))
-    places = ops.where(ops.logical_and(counts, inside), ops.astype(y, "int64"), 0)
-    # Along the last two axes: classes of the target, all classes.
-    each = ops.expand_dims(counts, axis=-1)
-    is_one = ops.logical_and(ops.equal(one_hot(places, classes), 1), each)
-    others = ops.logical_not(ops.any(is_one, axis=-2, keepdims=True))
-    own = ops.expand_dims(ops.take_along_axis(x, places, axis=-1), axis=-1)
-    terms = relu(ops.add(ops.subtract(ops.expand_dims(x, axis=-2), own), 1))
-    terms = ops.where(ops.logical_and(each, others), terms, 0)
-    losses = ops.divide(ops.sum(terms, axis=(-2, -1)), classes)
-    if not checked:  # as above
-        wrong = ops.any(ops.logical_not(ops.logical_or(inside, ops.equal(y, -1))), axis=-1)
-        one = ops.ones_like(detached(losses))
-        losses = ops.multiply(losses, ops.where(wrong, math.nan, one))
-    return reduced(losses, reduction)
-
-
-@takes("input target weight", family=LOSS)
-def multilabel_soft_margin_loss(
-    input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
-) -> Tensor:
-    r"""Mean of binary cross entropies, :math:`-y \log \sigma(x) - (1 - y) \log \sigma(-x)`.
-
-    Parameters
-    ----------
-    input : Tensor
-        Logits :math:`x` of shape (..., C), real floating.
-    target : Tensor
-        0 or 1 for each class, of the same shape. The mean is taken over C.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` without C for ``"none"``.
-
-    Examples
-    --------
-    >>> logits, labels = wg.asarray([[2.0, -1.0]]), wg.asarray([[1.0, 0.0]])
-    >>> wg.nn.functional.multilabel_soft_margin_loss(logits, labels)
-    tensor(0.2201)
-    """
-    name = "multilabel_soft_margin_loss"
-    x, y = pair(name, real_floating(name, input), target, reduction)
-    losses = ops.subtract(ops.multiply(x, ops.subtract(1, y)), log_expit(x))
-    if weight is not None:
-        losses = ops.multiply(losses, weight)
-    return reduced(ops.mean(losses, axis=-1), reduction)
-
-
-@takes("input target", family=LOSS)
-def soft_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
-    r"""Logistic loss of two classes, :math:`\log(1 + e^{-y x})`, without overflow.
-
-    Parameters
-    ----------
-    input : Tensor
-        Scores :math:`x`, real floating.
-    target : Tensor
-        1 or -1, of the same shape.
-
-    Examples
-    --------
-    >>> wg.nn.functional.soft_margin_loss(wg.asarray([2.0, -1.0]), wg.asarray([1.0, -1.0]))
-    tensor(0.2201)
-    """
-    name = "soft_margin_loss"
-    x, y = pair(name, real_floating(name, input), target, reduction)
-    return reduced(softplus(ops.negative(ops.multiply(y, x))), reduction)

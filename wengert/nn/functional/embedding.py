@@ -1,14 +1,17 @@
-"""Rows of a table."""
+"""Rows of a table, and of the table of unit vectors."""
 
 import math
 from typing import Any
 
 from wengert import ops
+from wengert.interpreters.batching import as_it_is
+from wengert.nn.functional.classification import check_classes
 from wengert.nn.functional.define import detached, look
 from wengert.ops.axes import number
 from wengert.ops.linalg import vector_norm
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import refuse, takes
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 
@@ -154,3 +157,67 @@ def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:
         large = ops.logical_and(ops.greater(norms, limit), ops.greater(_counts(table, flat), 0))
         scale = ops.where(large, ops.divide(limit, ops.add(norms, 1e-7)), 1)
         table.copy_(ops.multiply(table, ops.expand_dims(scale, axis=1)))
+
+
+@takes(tensor="integers")
+def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
+    """Return vectors with a one at the given index and zeros elsewhere.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Class indices of any shape, integer.
+    num_classes : int
+        Length of the vectors; by default one more than the largest index, which has to be read
+        back from the device.
+
+    Returns
+    -------
+    Tensor
+        Of one axis more, and the dtype of ``tensor``. An index out of range that is not checked
+        gives zeros.
+
+    Raises
+    ------
+    IndexError
+        If an index is negative or too large (checked where `cross_entropy` checks).
+    RuntimeError
+        If there are no indices to tell the number of classes from.
+
+    Notes
+    -----
+    PyTorch: ``torch.nn.functional.one_hot``.
+
+    Examples
+    --------
+    >>> wg.nn.functional.one_hot(wg.asarray([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    x = wrapped(tensor)
+    if not x.dtype.kind.endswith("integer"):
+        raise RuntimeError(
+            f"one_hot is only applicable to index tensor, not {x.dtype.name}: cast with "
+            "wg.astype(tensor, wg.int64)"
+        )
+    num_classes = number(num_classes, "one_hot", "num_classes")
+    if num_classes == -1:
+        if not x.size:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        num_classes = int(ops.max(x)) + 1
+    if num_classes <= 0:
+        raise RuntimeError(f"num_classes should be positive, not {num_classes}")
+    check_classes(x._array, num_classes)
+    return ops.astype(_class_mask.bind(x, classes=num_classes), x.dtype)
+
+
+# (The public function of the name takes other arguments, and rules see that one.)
+_class_mask = Primitive(
+    "class_mask",
+    ("x",),
+    kind="irregular",
+    forward=lambda xp, x, classes: xp.equal(
+        xp.expand_dims(x, axis=-1), xp.arange(classes, dtype=x.dtype, device=xp.device(x))
+    ),
+    batch=as_it_is,
+)

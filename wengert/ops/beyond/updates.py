@@ -164,7 +164,7 @@ class At:
 
         The derivative goes to the value that is kept.
         """
-        return replaced(self._x, self._key, value)
+        return replaced(self._x, self._key, value, "at.set")
 
     def add(self, value: Any, /) -> Tensor:
         """Add ``value``, once for each time that the key names an element."""
@@ -231,7 +231,7 @@ class At:
             value = value.item()
         if type(value) is bool:
             value = int(value)
-        elif number_type(value) not in SCALARS:
+        elif value is not None and number_type(value) not in SCALARS:
             value = self._beside(value, function)
         check_storable(f"at.{function}", value, dtype)
         return value if number_type(value) in SCALARS else astype(value, dtype, copy=False)

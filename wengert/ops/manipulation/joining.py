@@ -9,7 +9,8 @@ from wengert.ops.families import MANIPULATION
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, show
+from wengert.tape.tensor import Tensor
+from wengert.tape.views import show
 
 __all__ = ["concat", "stack", "unstack"]
 

@@ -174,6 +174,10 @@ def _answer(
         result = function(*args, **keywords)
     except UnsupportedError as error:
         raise TypeError(f"{name}: {error}") from None
+    except OverflowError as error:
+        if not str(error).startswith("the number"):  # `operands` knows no name
+            raise
+        raise OverflowError(f"{name}: {error}") from None
     except TypeError as error:
         own = getattr(function, "__qualname__", "") + "()"
         if not str(error).startswith(own):

@@ -144,7 +144,7 @@ def _depth(nest: Any) -> int:
 
 
 def _blocks(nest: Any, depth: int, add: Callable[[Any], None]) -> None:
-    if isinstance(nest, list) is not (depth > 0) or isinstance(nest, tuple) or nest == []:
+    if isinstance(nest, list) is not (depth > 0) or isinstance(nest, tuple) or (depth and not nest):
         raise ValueError("np.block takes lists that are nested equally deep, and not empty")
     if not depth:
         add(nest)

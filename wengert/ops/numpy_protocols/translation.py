@@ -9,7 +9,7 @@ from wengert.backends import DType
 from wengert.ops.conversion import as_numpy, as_storable, holds_tensors
 from wengert.ops.data_type import astype
 from wengert.ops.numpy_protocols import UnsupportedError
-from wengert.tape.promotion import KIND_RANK
+from wengert.tape.promotion import KIND_RANK, check_range
 from wengert.tape.tensor import Tensor
 
 __all__ = ["cast", "inexact", "listed", "operands", "refuse", "translated"]
@@ -122,7 +122,9 @@ def _beside(value: Any, like: Tensor | None) -> Tensor:
     device = backend.beside(like._array)
     if isinstance(value, bool | int | float | complex | np.generic) and like.dtype.kind != "bool":
         one = backend.namespace.ones((), dtype=like._array.dtype, device=device)
-        return Tensor(one) * (value.item() if isinstance(value, np.generic) else value)
+        value = value.item() if isinstance(value, np.generic) else value
+        check_range("", value, like.dtype)
+        return Tensor(one) * value  # type: ignore[no-any-return]
     return Tensor(backend.from_numpy(np.asarray(value), device))
 
 

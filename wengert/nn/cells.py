@@ -1,0 +1,228 @@
+"""Recurrent networks as layers of one step, and what layers of whole sequences share with them."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from wengert import ops
+from wengert.interpreters.differentiable import differentiable
+from wengert.nn import init
+from wengert.nn.functional import recurrent
+from wengert.nn.functional.define import in_one_dtype
+from wengert.nn.module import Module
+from wengert.nn.parameter import Parameter
+from wengert.tape.families import Family
+from wengert.tape.parameters import takes
+from wengert.tape.tensor import Tensor, wrapped
+
+#: Parts of the weights, a gate each.
+GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
+
+#: What each option of a cell is.
+OPTIONS = {
+    "input_size": "an integer",
+    "hidden_size": "an integer",
+    "bias": "True or False",
+}
+SIZES = """
+Parameters
+----------
+input_size, hidden_size : int
+    Lengths of the last axis of the input and of the state.
+bias : bool
+    Whether there are biases :math:`b`.
+nonlinearity : {"tanh", "relu"}
+    The function :math:`f`.
+"""
+_CELL = Family(f"""{SIZES}\
+device, dtype : optional
+    Of the parameters; the selected device and the default dtype otherwise.
+
+Notes
+-----
+PyTorch: ``torch.nn.$name``.
+""")
+
+
+def check_sizes(name: str, **sizes: Any) -> None:
+    """Raise an error unless sizes are positive integers."""
+    for option, size in sizes.items():
+        if not isinstance(size, int):
+            raise TypeError(f"{name}: {option} is an integer, and {size!r} is not")
+        if size <= 0:
+            raise ValueError(f"{name}: {option} is positive, and {size} is not")
+
+
+class Uniform(Module):
+    """A module whose parameters start within one over the root of `hidden_size`."""
+
+    hidden_size: int
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+
+def check_dtype(name: str, x: Tensor, weight: Tensor) -> None:
+    """Raise an error unless an array has the parameters' dtype."""
+    if x.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"{name} got an array of {x.dtype.name} and has parameters of {weight.dtype.name}; "
+            + in_one_dtype(x.dtype, weight.dtype)
+        )
+
+
+def pair(name: str, hx: Any) -> tuple[Any, Any]:
+    """The state of an LSTM, as two."""
+    if not isinstance(hx, tuple | list) or len(hx) != 2:
+        raise RuntimeError(f"{name} needs a state that is a pair, (h, c)")
+    h, c = hx
+    return h, c
+
+
+def mode_of(nonlinearity: str) -> str:
+    """The key of `GATES` for a nonlinearity of an RNN."""
+    mode = f"RNN_{nonlinearity.upper()}"
+    if mode not in GATES:
+        raise ValueError(f"{nonlinearity!r} is no nonlinearity of an RNN: it is 'tanh' or 'relu'")
+    return mode
+
+
+class _Cell(Uniform):
+    """What single steps share."""
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
+    ) -> None:
+        check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
+        self.input_size, self.hidden_size = input_size, hidden_size
+        self._mode, self.bias = mode, bias
+        rows = GATES[mode] * hidden_size
+
+        def empty(*shape: int) -> Parameter:
+            return Parameter(ops.empty(shape, device=device, dtype=dtype))
+
+        self.weight_ih = empty(rows, input_size)
+        self.weight_hh = empty(rows, hidden_size)
+        self.bias_ih = empty(rows) if bias else None
+        self.bias_hh = empty(rows) if bias else None
+        self.reset_parameters()
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """Return the next state of (N, input_size) and a state, by default of zeros."""
+        return self._step(input, None if hx is None else (hx,), 1)[0]
+
+    def _step(self, input: Any, given: Sequence[Any] | None, states: int) -> tuple[Tensor, ...]:
+        name = type(self).__name__
+        x = wrapped(input)
+        if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"{name} got an input of shape {tuple(x.shape)}; it needs (N, {self.input_size}), "
+                f"or ({self.input_size},) without a batch"
+            )
+        check_dtype(name, x, self.weight_ih)
+        lead = tuple(x.shape[:-1])
+        x = ops.reshape(x, (1, -1, self.input_size))
+        if given is None:
+            shape = (x.shape[1], self.hidden_size)
+            state = (ops.zeros(shape, dtype=x.dtype, device=differentiable.device(x)),) * states
+        else:
+            state = tuple(self._rows(part, x, (*lead, self.hidden_size)) for part in given)
+        parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        _, after = recurrent.run(self._mode, x, state, parameters)
+        return tuple(ops.reshape(h, (*lead, self.hidden_size)) for h in after)
+
+    def _rows(self, part: Any, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        part = wrapped(part)
+        if tuple(part.shape) != shape:
+            raise RuntimeError(
+                f"{type(self).__name__} got a state of shape {tuple(part.shape)}; it needs {shape}"
+            )
+        check_dtype(type(self).__name__, part, x)
+        return ops.reshape(part, (-1, self.hidden_size))
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
+
+
+@takes(**OPTIONS, family=_CELL)
+class RNNCell(_Cell):
+    """One step of an `RNN`.
+
+    Examples
+    --------
+    >>> cell = wg.nn.RNNCell(4, 8)
+    >>> h = cell(wg.ones((3, 4)))
+    >>> cell(wg.ones((3, 4)), h).shape
+    (3, 8)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: Literal["tanh", "relu"] = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(mode_of(nonlinearity), input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def extra_repr(self) -> str:
+        other = "" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}"
+        return super().extra_repr() + other
+
+
+@takes(**OPTIONS, family=_CELL)
+class GRUCell(_Cell):
+    """One step of a `GRU`.
+
+    Examples
+    --------
+    >>> cell = wg.nn.GRUCell(4, 8)
+    >>> h = cell(wg.ones((3, 4)))
+    >>> cell(wg.ones((3, 4)), h).shape
+    (3, 8)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
+
+
+@takes(**OPTIONS, family=_CELL)
+class LSTMCell(_Cell):
+    """One step of an `LSTM`.
+
+    Examples
+    --------
+    >>> cell = wg.nn.LSTMCell(4, 8)
+    >>> h, c = cell(wg.ones((3, 4)))
+    >>> h, c = cell(wg.ones((3, 4)), (h, c))
+    >>> h.shape, c.shape
+    ((3, 8), (3, 8))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
+        """Return the next pair of states h and c; by default they are zeros before."""
+        h, c = self._step(input, None if hx is None else pair("LSTMCell", hx), 2)
+        return h, c

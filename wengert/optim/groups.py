@@ -1,0 +1,112 @@
+"""Hyper-parameters: what they are, their ranges, and the groups of parameters that have them."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from wengert.nn.conversion import as_number
+from wengert.tape.families import Family
+
+_OPTIMIZER: Final = r"""
+Parameters
+----------
+params : iterable of Tensor or of dict
+    The parameters, or groups of them.
+lr : float
+    Learning rate :math:`\gamma`.
+betas : tuple of float
+    :math:`\beta_1` and :math:`\beta_2`, at least 0 and below 1.
+momentum : float
+    :math:`\mu`; zero keeps no state for it.
+eps : float
+    :math:`\epsilon`.
+weight_decay : float
+    :math:`\lambda`; :math:`\lambda p_{t-1}` is added to the gradient.
+decoupled_weight_decay : bool
+    Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
+amsgrad : bool
+    Whether the largest :math:`v` so far takes the place of the present one.
+maximize : bool
+    Whether to climb instead.
+
+Raises
+------
+ValueError
+    For a hyper-parameter outside its range.
+"""
+#: What the docstrings of optimisers have in common: of PyTorch's, and of one that it lacks.
+OPTIMIZER: Final = Family(f"{_OPTIMIZER}\nNotes\n-----\nPyTorch: ``torch.optim.$name``.\n")
+OPTIMIZER_OF_OURS: Final = Family(_OPTIMIZER)
+
+
+class Range(NamedTuple):
+    """The numbers that a hyper-parameter may be, and what PyTorch's error says of others."""
+
+    low: float = 0
+    high: float = math.inf
+    says: str = "Invalid {name} value: {value}"
+    #: Below ``high``, and not ``high`` itself.
+    below: bool = False
+    #: How many numbers it is; 0 for one number that is not in a tuple.
+    numbers: int = 0
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise `ValueError` for a value outside the range."""
+        several = isinstance(value, tuple | list)
+        if self.numbers and not (several and len(value) == self.numbers):
+            words = {2: "two", 3: "three"}[self.numbers]
+            raise ValueError(f"{name} should be {words} numbers, not {value}")
+        for index, x in enumerate(value if self.numbers else (value,)):
+            try:
+                fits = self.low <= x <= self.high and not (self.below and x == self.high)
+            except TypeError:
+                raise TypeError(f"{name} is a number, and not {x!r}") from None
+            if not fits:
+                raise ValueError(self.says.format(name=name, value=x, index=index))
+
+
+#: The ranges of hyper-parameters that mean the same in several optimisers.
+RANGES: Final = {
+    "lr": Range(says="Invalid learning rate: {value}"),
+    "betas": Range(0, 1, "Invalid beta parameter at index {index}: {value}", True, 2),
+    "eps": Range(says="Invalid epsilon value: {value}"),
+    "weight_decay": Range(),
+    "momentum": Range(),
+}
+
+
+def given(names: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyper-parameters among the ``locals()`` of a constructor."""
+    return {k: v for k, v in names.items() if k not in ("self", "params", "__class__")}
+
+
+class Group(dict[str, Any]):
+    """Parameters and their hyper-parameters, which become Python's numbers when they are set.
+
+    NumPy's scalars would promote the parameters, and so no step has to convert them.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.update(content)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value if name == "params" else as_number(value, name))
+
+    def update(self, content: Mapping[str, Any]) -> None:  # type: ignore[override]
+        """Set several."""
+        for name, value in content.items():
+            self[name] = value
+
+    def setdefault(self, name: str, value: Any = None) -> Any:
+        """What is set, or else ``value``, which is set then."""
+        if name not in self:
+            self[name] = value
+        return self[name]
+
+    def __ior__(self, content: Mapping[str, Any]) -> "Group":  # type: ignore[override, misc]
+        self.update(content)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Group, (dict(self),)

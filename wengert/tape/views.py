@@ -1,0 +1,82 @@
+"""Which Tensors would be views of one storage in NumPy or PyTorch."""
+
+import weakref
+from importlib import import_module
+from typing import Any
+
+
+class Memory:
+    """What in NumPy or PyTorch would be one storage, of which several Tensors are views.
+
+    Attributes
+    ----------
+    shape, complex : tuple of int, bool
+        Of the Tensor that is no view of another.
+    array : array or None
+        An empty NumPy array in the storage's place, made when overlaps are first looked for.
+    """
+
+    __slots__ = ("__weakref__", "array", "complex", "shape")
+
+    array: Any
+
+    def __init__(self, x: Any) -> None:
+        self.shape = tuple(x.shape)
+        self.complex = x.dtype.complex
+        self.array = None
+
+
+class Shown(weakref.ref[Memory]):
+    """Which part of a storage one Tensor is a view of.
+
+    Only the Tensor holds it. So the weak references to a storage, of which CPython keeps a list,
+    are those of its live views.
+
+    Attributes
+    ----------
+    memory : Memory
+        The storage.
+    steps : tuple or None
+        The view's operation, its parameters, and the steps before; None for the whole storage.
+    depth : int
+        How many steps these are.
+    """
+
+    __slots__ = ("depth", "memory", "steps")
+
+    memory: Memory
+    steps: Any
+    depth: int
+
+
+#: How long a chain of steps may grow before it is worked out.
+DEPTH = 20
+
+
+def show(view: Any, x: Any, operation: Any, parameters: dict[str, Any]) -> None:
+    """Note that in NumPy or PyTorch a Tensor would be a view of another.
+
+    ``operation`` is the primitive that gives the view on NumPy, or a function that does.
+    """
+    whole = getattr(x, "_shown", None) or _whole(x)
+    memory = whole.memory
+    view._shown = shown = Shown(memory)
+    shown.memory = memory
+    shown.steps = (operation, parameters, whole.steps)
+    shown.depth = whole.depth + 1
+    if shown.depth > DEPTH:
+        import_module("wengert.tape.aliases").work_out(shown)
+
+
+def _whole(x: Any) -> Shown:
+    memory = Memory(x)
+    x._shown = shown = Shown(memory)
+    shown.memory = memory
+    shown.steps = None
+    shown.depth = 0
+    return shown
+
+
+def same(array: Any) -> Any:
+    """The view that is the whole, for `show`."""
+    return array
