@@ -35,13 +35,16 @@ from wengert.compiler.exchanges import noted
 from wengert.compiler.locating import located
 from wengert.compiler.refusals import (
     RECORDING,
+    STEPS,
     Refusal,
     RefusedError,
     check_alone,
     failed,
+    is_known,
     never,
     not_traceable,
     untraced,
+    unused,
 )
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference, several, summary
@@ -52,8 +55,6 @@ from wengert.nn.module import Module
 
 __all__ = ["Compiled", "Options"]
 
-#: Eager calls that a recording takes the time of.
-STEPS = 20
 #: Reasons why a call runs eagerly this time.
 _TOGETHER = "other threads ran compiled functions all the time, so that it was not recorded now"
 _WAITED = "another thread has recorded or checked for too long"
@@ -343,7 +344,7 @@ class Compiled(Generic[P, R]):
         refusal = next((each for each in self._refusals if each.arguments == call.arguments), None)
         if refusal is not None and refusal.stands():
             raise RefusedError(refusal)
-        other = None if refusal or self._alike(call.arguments[0]) else self._other
+        other = None if refusal or is_known(call.arguments, self._replays) else self._other
         if other is not None and other.stands():
             raise RefusedError(other)
         if self._replays:
@@ -384,7 +385,8 @@ class Compiled(Generic[P, R]):
             return MISS
         why = self._why(signature)
         waits = refusal is None or not refusal.over
-        if waits and (found := self._unused(call, signature, why)):
+        full = len(self._replays) >= self._options.size and not self._options.strict
+        if full and waits and (found := unused(call.arguments, self._replays, self.report, why)):
             self._other = Refusal(None, found.reason, wait=STEPS)
             raise RefusedError(self._remembered(found))
         changed = self._walk.changed
@@ -567,31 +569,6 @@ class Compiled(Generic[P, R]):
             return bool(signature_of(call.leaves, call.layout, state) == signature)
         except Exception:  # the function has run
             return False
-
-    def _unused(self, call: Call, signature: dict[str, Any], why: str) -> Refusal | None:
-        """Why a call is not recorded: programs are not kept for long enough to be worth it.
-
-        If as many as are kept have run in no second call, a call of another kind, as of another
-        shape, is recorded if it comes again; one that differs in numbers or state alone when
-        recording has taken no longer than the calls since. If programs run again, but others have
-        been dropped for them, a call is recorded that comes so often, or takes as long.
-        """
-        kept, size = self._replays, self._options.size
-        if self._options.strict or len(kept) < size:
-            return None
-        if any(x.reused for x in kept):
-            dropped = self.report.dropped
-            wait = min(dropped - size, STEPS)
-            why += f", and {several(dropped, 'program')} had to be dropped for others"
-        else:
-            wait = STEPS * self.report.recordings if self._alike(signature["an argument"]) else 1
-            has = f"none of the {size} programs" if size > 1 else "not the one program"
-            why += f", and {has} kept has run again"
-        return Refusal(call.arguments, why, wait=wait) if wait > 0 else None
-
-    def _alike(self, arguments: Any) -> bool:
-        """Whether there is a program for arguments of these shapes and kinds."""
-        return any(arguments == replay.signature["an argument"] for replay in self._replays)
 
     def _forget(self, why: str) -> None:
         self._drop(min(self._replays, key=lambda replay: replay.used))

@@ -12,7 +12,8 @@ from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.inplace import CHANGED
-from wengert.compiler.report import summary
+from wengert.compiler.replay import Replay
+from wengert.compiler.report import Report, several, summary
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import changes
 from wengert.tape.hooks import has_hooks
@@ -21,15 +22,20 @@ from wengert.tape.tensor import Tensor
 
 __all__ = [
     "RECORDING",
+    "STEPS",
     "Refusal",
     "RefusedError",
     "check_alone",
     "failed",
+    "is_known",
     "never",
     "not_traceable",
     "untraced",
+    "unused",
 ]
 
+#: Eager calls that a recording takes the time of.
+STEPS = 20
 #: Why a call waits for another thread's recording.
 RECORDING = "another thread records a function of the same Tensors"
 
@@ -167,3 +173,27 @@ def not_traceable(leaves: Sequence[Any]) -> str:
         if isinstance(array, Lifted):
             return f"the call is inside a transform ({type(array).__name__})"
     return ""
+
+
+def is_known(arguments: Any, replays: Sequence[Replay]) -> bool:
+    """Whether there is a program for arguments of these shapes and kinds."""
+    return any(arguments[0] == replay.signature["an argument"] for replay in replays)
+
+
+def unused(arguments: Any, replays: Sequence[Replay], report: Report, why: str) -> Refusal | None:
+    """Why a call is not recorded: programs are not kept for long enough to be worth it.
+
+    If as many as are kept have run in no second call, a call of another kind, as of another shape,
+    is recorded if it comes again; one that differs in numbers or state alone when recording has
+    taken no longer than the calls since. If programs run again, but others have been dropped for
+    them, a call is recorded that comes so often, or takes as long.
+    """
+    size = len(replays)
+    if any(x.reused for x in replays):
+        wait = min(report.dropped - size, STEPS)
+        why += f", and {several(report.dropped, 'program')} had to be dropped for others"
+    else:
+        wait = STEPS * report.recordings if is_known(arguments, replays) else 1
+        has = f"none of the {size} programs" if size > 1 else "not the one program"
+        why += f", and {has} kept has run again"
+    return Refusal(arguments, why, wait=wait) if wait > 0 else None
