@@ -51,3 +51,17 @@ tensor([[0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 5.9700e+02, 5.9800e+02,
 )
 def test_values(values: Any, text: str) -> None:
     assert repr(wg.asarray(values)) == text
+
+
+def test_a_line_has_less_than_80_columns() -> None:
+    x = wg.asarray(np.arange(6, dtype="float32") / 2, requires_grad=True)
+    assert repr(x * 1) == (
+        "tensor([0.0000, 0.5000, 1.0000, 1.5000, 2.0000, 2.5000],\n       grad_fn=<MulBackward0>)"
+    )
+    x = wg.asarray(np.arange(10, 19, dtype="float32"), requires_grad=True)
+    text = "tensor([10., 11., 12., 13., 14., 15., 16., 17., 18.], grad_fn=<ClampBackward0>)"
+    assert repr(wg.clip(x, 0, 20)) == text
+    x = wg.asarray(np.arange(32, dtype="float32"), requires_grad=True)
+    assert repr(x * 1).splitlines()[2] == "        28., 29., 30., 31.], grad_fn=<MulBackward0>)"
+    x = wg.asarray(np.arange(27, dtype="float32"), requires_grad=True)
+    assert repr(x * 1).splitlines()[2] == "       grad_fn=<MulBackward0>)"
