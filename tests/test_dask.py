@@ -120,9 +120,10 @@ def test_what_is_no_dask_array_with_rows_is_an_error():
 
 def test_without_dask_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
-    for call in (lambda: wg.dask.value_and_grad(total), wg.dask.persist):
-        with pytest.raises(ImportError, match=r"install wengert\[dask\]"):
-            call()
+    for name, given in (("value_and_grad", [total]), ("persist", [])):
+        text = rf"^wengert\.dask\.{name} needs dask, .*; install wengert\[dask\]$"
+        with pytest.raises(ImportError, match=text):
+            getattr(wg.dask, name)(*given)
 
 
 def training(persisted):

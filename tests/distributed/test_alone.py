@@ -103,6 +103,22 @@ def test_derivatives_name_the_same_root(call, root, monkeypatch) -> None:
     assert all(how == {"root": root} for _, how in noted)
 
 
+class Opposites(messages.Carrier):
+    """Two processes, of which the other has what this one has with the other sign."""
+
+    size = 2
+
+    def carry(self, xp, name, x, how):
+        assert name == "all_gather"
+        return xp.concat([x, xp.negative(x)])
+
+
+@pytest.mark.parametrize(("op", "result"), [("max", [1.0, 2.0]), ("min", [-1.0, -2.0])])
+def test_the_largest_and_the_smallest(op, result) -> None:
+    messages.connect(Opposites())
+    assert wd.all_reduce(wg.asarray([1.0, -2.0]), op).tolist() == result
+
+
 def test_rows_that_no_two_processes_can_share() -> None:
     messages.connect(Twins())
     with pytest.raises(

@@ -225,7 +225,9 @@ def test_what_is_assigned_unrecorded_leaves_the_tangent():
 def test_it_prints_value_and_tangent():
     seen = []
     jvp(lambda x: seen.append(repr(x)) or seen.append(repr(wg.ones_like(x) * x)) or x, 2.5, 1)
-    text = "tensor(2.5000, dtype=wengert.float64, tangent=tensor(1., dtype=wengert.float64))"
+    text = (
+        "tensor(2.5000, dtype=wengert.float64,\n       tangent=tensor(1., dtype=wengert.float64))"
+    )
     assert seen == [text, text]
     assert repr(Dual(1.0, 2.0, 3)) == "Dual(1.0, 2.0, level=3)"
 

@@ -10,6 +10,7 @@ import ast
 import hashlib
 import pickle
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--tests", nargs="+", default=["tests/"], metavar="PATH", help="how files of tests begin"
     )
     parser.add_argument("--line", type=int, help="mutants of this line alone")
+    parser.add_argument("--again", type=Path, help="the report whose mutants are judged again")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for a mutant")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds until it is given up")
@@ -77,7 +79,10 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("what tests reach is collected by sys.monitoring, of Python 3.12")
     trees = [trials.copy_checkout(chosen.work / f"tree{k}") for k in range(chosen.jobs)]
     reached = collected(trees, chosen.work / "reach.pickle", tuple(chosen.tests))
-    choice = choose(chosen.only, chosen.line, chosen.count, chosen.seed)
+    if chosen.again is None:
+        choice = choose(chosen.only, chosen.line, chosen.count, chosen.seed)
+    else:
+        choice = listed(chosen.again.read_text())
     return report(judge(choice, reached, trees, chosen.budget, chosen.limit))
 
 
@@ -154,6 +159,15 @@ def choose(only: str, line: int | None, count: int, seed: int) -> list[Mutant]:
     while len(chosen) < count and any(rooms.values()):
         chosen += [found.pop() for found in rooms.values() if found]
     return chosen[:count]
+
+
+def listed(report: str) -> list[Mutant]:
+    """The mutants that a report lists, as far as their lines are there still."""
+    found = []
+    for path, *lines in re.findall(r"(?m)^(wengert\S+):\d+: .*\n- (.*)\n\+ (.*)$", report):
+        made = mutants(path, source(path)) if (trials.ROOT / path).exists() else []
+        found += [x for x in made if list(x.difference(source(path))) == lines][:1]
+    return found
 
 
 def plan(mutant: Mutant, reached: dict[str, reach.Reach], budget: float) -> tuple[Plan, bool]:

@@ -372,6 +372,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "pass # type: ignore[attr-defined]",
     ): "CPython closes a generator that nobody holds",
     (
+        "wengert/data/datasets.py",
+        "if not math.isclose(sum(sizes), 1):",
+        "if not math.isclose(1, sum(sizes)):",
+    ): "math.isclose compares both ways alike",
+    (
         "wengert/compiler/capture/recording.py",
         "seldom = (max(before[0], SELDOM), *before[1:]) if before[0] else before",
         "seldom = (max(before[0], SELDOM), *before[1:]) if before[1] else before",

@@ -24,7 +24,7 @@ FUNCTIONS = {a: b for pair in _PAIRS.split(", ") for a, b in (pair.split(), pair
 #: What exchanged operands do not change, or always break.
 SYMMETRIC = (
     "add multiply maximum minimum max min equal not_equal logical_and logical_or logical_xor hypot "
-    "isinstance issubclass getattr hasattr setattr zip"
+    "isinstance issubclass getattr hasattr setattr zip swapaxes"
 )
 
 

@@ -95,9 +95,10 @@ def test_distributions(backend: Backend, dtype: wg.DType) -> None:
         # Six standard errors: one false alarm in 500 million.
         assert abs(values.mean() - mean) < 6 * deviation / n**0.5
         assert abs(values.std() - deviation) < 6 * deviation / n**0.5
-    z = wg.randn(n, dtype=wg.complex128).numpy()
-    assert abs(z.real.std() - 0.5**0.5) < 0.02
-    assert abs(z.imag.std() - 0.5**0.5) < 0.02
+    for make, deviation in ((wg.randn, 0.5**0.5), (wg.rand, 12**-0.5)):
+        z = make(n, dtype="complex64" if dtype is wg.float32 else "complex128").numpy()
+        assert abs(z.real.std() - deviation) < 0.02
+        assert abs(z.imag.std() - deviation) < 0.02
     counts = np.bincount(wg.randint(2, 6, n).numpy(), minlength=6)
     assert counts[:2].sum() == 0
     assert abs(counts[2:] - n / 4).max() < 6 * (n * 3 / 16) ** 0.5

@@ -11,6 +11,7 @@ import pytest
 import wengert as wg
 from wengert import nn
 from wengert.backends import DTYPES
+from wengert.storage import files
 
 #: Numbers that are different in every dtype of fewer bits, the special ones, and the smallest.
 NUMBERS = [0.0, -0.0, 1.0, -1.125, 1.5, 448.0, 2.0**-9, float("nan"), -3.5]
@@ -252,6 +253,17 @@ def test_a_file_that_may_not_be_written_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     with pytest.raises(PermissionError, match="may not be written"):
         nn.save({"x": wg.zeros(2)}, path)
+    assert path.read_bytes() == before
+
+
+def test_a_header_that_no_reader_takes_is_not_written(tmp_path, monkeypatch):
+    path = tmp_path / "x.safetensors"
+    nn.save({"x": wg.ones(2)}, path)
+    before = path.read_bytes()
+    monkeypatch.setattr(files, "LONGEST_HEADER", 1000)
+    nn.save({"x" * 900: wg.zeros(2)}, tmp_path / "y")
+    with pytest.raises(ValueError, match=r"names .* stored take 10\d\d bytes; .* allows 1000$"):
+        nn.save({"x" * 1000: wg.zeros(2)}, path)
     assert path.read_bytes() == before
 
 

@@ -318,6 +318,7 @@ def found(analytic, numerical, **kinds):
         ([2, 1], [6, 3], "off by a factor of 1/3"),
         ([np.log(2), 1], [1, 1], "off by a factor of log 2"),
         ([1.5, 3.5, 7.5], [1, 3, 7], "off by the same amount everywhere, 0.5"),
+        ([1e5 + 1.5, 1e3 + 2], [1e5, 1e3], None),  # amounts that are alike beside the first only
         ([3, 2, 1], [1, 2, 3], "in reverse order"),
         ([7, 1.25], [1, 3], None),
     ],

@@ -191,6 +191,25 @@ def test_slices_that_end_going_backwards_are_tried(monkeypatch: pytest.MonkeyPat
     assert [o.verdict for _, o in scenes("array_api_strict")] != ["ok"]
 
 
+@pytest.mark.parametrize("name", ["zeros", "ones", "full", "arange", "linspace", "eye"])
+def test_arrays_that_are_made_in_a_wrong_dtype_are_found(
+    name: str, library: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ones only integers are wrong."""
+    for other in [other for other in SCENES if other != "creation"]:
+        monkeypatch.delitem(SCENES, other)
+
+    def wrong(*given: Any, dtype: Any = None, **options: Any) -> Any:
+        if name != "ones" or dtype == strict.int64:
+            dtype = strict.int32
+        return getattr(strict, name)(*given, dtype=dtype, **options)
+
+    for mistakes, verdict in (([], "ok"), ([name], "differs")):
+        library(mistakes, {name: wrong})
+        library_command._backend("planted_library", None)
+        assert [o.verdict for _, o in scenes("planted_library")] == [verdict]
+
+
 #: Every so manieth function, where a library makes a program of each operation.
 SPARSE = {"jax": 24, "dask": 3}
 #: JAX takes the other side of a branch cut.

@@ -52,7 +52,7 @@ class Vectors:
 
     def parts(self, vector: Any) -> list[Tensor]:
         """The real Tensors of a vector, each on the backend and device of its leaf."""
-        pieces = iter(np.split(np.asarray(vector, dtype=np.float64), self._ends))
+        pieces = iter(np.split(vector, self._ends))
         found = []
         for like in self.likes:
             dtype = _REAL.get(like.dtype.name, like.dtype)

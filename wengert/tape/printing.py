@@ -54,10 +54,10 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
         for name, part in tensor._array.parts().items():
             notes.append(f"{name}={format_tensor(type(tensor)(part), read)}")
     lines = [prefix + text]
-    column = len(lines[0]) - (lines[0].rfind("\n") + 1)
-    for position, note in enumerate(notes):
+    column = len(lines[0]) - lines[0].rfind("\n") + 1  # two more than there are, as PyTorch counts
+    for note in notes:
         column += len(note) + 2
-        if column + (position == len(notes) - 1) > LINE_WIDTH and "\n" in text:
+        if column > LINE_WIDTH:
             lines.append(",\n" + " " * len(prefix) + note)
             column = len(prefix) + len(note)
         else:

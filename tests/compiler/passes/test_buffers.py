@@ -234,6 +234,19 @@ def test_short_rows_are_repeated(shapes: Any, repeated: bool) -> None:
     check_emitted(program, emitted, points)
 
 
+@pytest.mark.parametrize(
+    ("shape", "spread"),
+    [((200, 128), True), ((200, 129), False), ((1, 5), False), ((3000, 128), False)],
+)
+def test_a_short_row_is_spread_before_it_is_added(shape: tuple[int, int], spread: bool) -> None:
+    rng = np.random.default_rng(5)
+    points = [[rng.normal(size=shape), rng.normal(size=shape[1])] for _ in range(2)]
+    program = _program(lambda x, row: wg.sum(wg.exp(x + row)), *points[0])
+    emitted = emit(optimise(program), NUMPY)
+    assert ("buffer_1[...] = x1" in emitted.source) == spread, emitted.source
+    check_emitted(program, emitted, points)
+
+
 def test_rows_are_not_repeated_beside_another_order() -> None:
     x, y = np.ones((20, 1, 3)), np.asfortranarray(np.arange(1200.0).reshape(20, 20, 3))
     program = _program(lambda x, y: (x + y, wg.sum(x + y, axis=0)), x, y)
