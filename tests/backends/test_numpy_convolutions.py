@@ -37,6 +37,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "wide margins": ((2, 2), (1, 1), ((4, 4), (3, 5)), (1, 1), 1, (1, 2, 1)),
     "the whole image": ((5, 4), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, (2, 5, 4)),
     "a signal": ((3,), (2,), ((1, 2),), (2,), 2, (4, 11)),
+    "channels of several blocks": ((2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, (7, 9, 6)),
     "a long step": ((1,), (5,), ((0, 0),), (1,), 1, (2, 7)),
 }
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]

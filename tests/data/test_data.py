@@ -187,7 +187,10 @@ def test_what_is_not_taken_up_again():
             return iter([1, 0])
 
     loader = data.DataLoader([1, 2], sampler=Odd())
-    assert loader.state_dict()["position"] == 0
+    between = loader.state_dict()
+    assert between["position"] == 0
+    loader.load_state_dict(between)
+    assert loader.state_dict() == between
     for _ in loader:
         with pytest.raises(ValueError, match=r"BatchSampler without state_dict.*between epochs"):
             loader.state_dict()

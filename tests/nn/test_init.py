@@ -59,6 +59,13 @@ def test_orthogonal(backend: Any, shape: tuple[int, ...], dtype: str) -> None:
     np.testing.assert_allclose(matrix @ matrix.conj().T, np.eye(len(matrix)), atol=1e-12)
 
 
+@pytest.mark.parametrize("fill", [init.orthogonal_, init.trunc_normal_])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_short_numbers_are_made_of_long_ones(fill: Any, dtype: str) -> None:
+    short, long = (fill(wg.empty((6, 4), dtype=d), generator=5) for d in (dtype, "float64"))
+    np.testing.assert_array_equal(values(short), values(long).astype(dtype))
+
+
 def test_orthogonal_matrices_are_equally_likely() -> None:
     """Each element of a random rotation of the plane is the cosine of an even angle."""
     wg.manual_seed(0)

@@ -131,6 +131,21 @@ def test_steps_satisfy_the_strong_conditions_of_wolfe(first: float, function: An
     assert abs(end) <= 0.9 * abs(slope)
 
 
+@pytest.mark.parametrize("first", [3, 100])  # the least lies at a third, or close to the end
+def test_a_line_search_looks_at_the_least_of_a_parabola_at_once(first: float) -> None:
+    weight = nn.Parameter(wg.asarray(1.0, dtype="float64"))
+    points = []
+
+    def loss() -> Any:
+        points.append(weight.item())
+        return weight**2
+
+    options = {"line_search_fn": "strong_wolfe", "max_iter": 1, "max_eval": 5}
+    run(optim.LBFGS([weight], lr=first, **options), loss, 1)
+    assert points == pytest.approx([1, 1 - first, 0], abs=1e-12)
+    assert weight.item() == points[-1]
+
+
 def test_a_saved_state_goes_on(backend: Any) -> None:
     starts = [irregular(2, 3), irregular(6)]
     weights = [nn.Parameter(wg.asarray(p)) for p in starts]

@@ -446,6 +446,8 @@ def test_a_flipped_byte_of_the_header_is_an_error_or_another_value(position, pat
         (lambda s: s["host"].update(bit_generator="MT19937"), "PCG64"),
         (lambda s: s["devices"]["streams"].update({"torch": np.zeros(3, "u1")}), "no device"),
         (lambda s: s["devices"]["streams"].update({("torch", "cpu"): [1]}), "no vector"),
+        (lambda s: s["devices"]["streams"].update({("torch", "cpu"): np.zeros(3)}), "no vector"),
+        (lambda s: s["devices"]["streams"].update({("torch", "cpu"): np.array(3)}), "no vector"),
         (lambda s: s["devices"]["streams"].update({("numpy", "cpu"): {}}), "state"),
     ],
 )

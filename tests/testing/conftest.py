@@ -17,12 +17,13 @@ def plant():
     def make(forward, kind="elementwise", jvps=None, **rules):
         name = f"planted_{next(count)}_{id(made)}"
         names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
+        defaults = forward.__kwdefaults__ or {}
         primitive = Primitive(name, names, rules, kind=kind, forward=forward, jvps=jvps)
         made.append(name)
         setattr(differentiable, name, primitive.bind)
 
         def planted(*arrays, **parameters):
-            return primitive.bind(*arrays, **parameters)
+            return primitive.bind(*arrays, **{**defaults, **parameters})
 
         planted.primitive = name
         return planted

@@ -280,7 +280,7 @@ def check_gradients(
     Hypothesis draws arguments, and on each backend `gradcheck` and `gradgradcheck` compare first
     and second derivatives by reverse and forward mode with differences, and check that inputs
     are not changed, that gradients share no memory, have the inputs' shapes and dtypes, and are
-    linear in the cotangents, and that single precision stays single. A failure is shrunk, and
+    linear in what flows, and that single precision stays single. A failure is shrunk, and
     the message ends with code that shows it again.
 
     ::

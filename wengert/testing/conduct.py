@@ -74,25 +74,45 @@ def check_repeatable(problem: Problem, nondet_tol: float, swept: bool = True) ->
             _check_same(one, other, nondet_tol, f"the gradient of inputs[{i}]")
 
 
+def check_linear_in_tangents(problem: Problem, jacobian: Reals | None) -> None:
+    """Check that forward mode both ways along a random line gives what its Jacobian gives."""
+    if jacobian is None:
+        return
+    drawn = normal(np.random.default_rng(1), (problem.width,), False)
+    for direction in (drawn, -drawn):
+        wrong = _not_linear(jacobian.T, direction, problem.forward(direction))
+        if wrong:
+            at, found, expected = wrong
+            raise GradcheckError(
+                "a rule is not linear in the tangent: the derivative along a random one, of "
+                f"{problem.result_entry(at)}, is {found:.12g}, and the Jacobian's columns give "
+                f"{expected:.12g}"
+            )
+
+
 def _check_linear(
     problem: Problem,
     jacobian: Reals,
     cotangents: list[np.ndarray[Any, Any]],
     gradients: list[np.ndarray[Any, Any]],
 ) -> None:
-    weights = np.concatenate([to_reals(g) for g in cotangents])
-    expected = weights @ jacobian
-    scale = abs(weights) @ abs(jacobian)
-    allowed = LINEARITY * scale + CANCELLATION * np.sum(abs(weights))
-    found = np.concatenate([to_reals(g) for g in gradients])
-    wrong = np.flatnonzero(~(abs(found - expected) <= allowed))
-    if wrong.size:
-        at = int(wrong[0])
+    weights, found = [np.concatenate([to_reals(g) for g in gs]) for gs in (cotangents, gradients)]
+    wrong = _not_linear(jacobian, weights, found)
+    if wrong:
+        at, one, expected = wrong
         raise GradcheckError(
             "a rule is not linear in the cotangent: the gradient for a random one, at "
-            f"{problem.input_entry(at)}, is {found[at]:.12g}, and the Jacobian's rows give "
-            f"{expected[at]:.12g}"
+            f"{problem.input_entry(at)}, is {one:.12g}, and the Jacobian's rows give "
+            f"{expected:.12g}"
         )
+
+
+def _not_linear(rows: Reals, weights: Reals, found: Reals) -> tuple[int, float, float] | None:
+    """Where the weighted sum of rows is not what was found, with both numbers."""
+    expected = weights @ rows
+    allowed = LINEARITY * (abs(weights) @ abs(rows)) + CANCELLATION * np.sum(abs(weights))
+    wrong = np.flatnonzero(~(abs(found - expected) <= allowed))
+    return (int(wrong[0]), found[wrong[0]], expected[wrong[0]]) if wrong.size else None
 
 
 def _check_same(

@@ -13,6 +13,7 @@ from wengert.testing.comparison import Comparison
 from wengert.testing.conduct import (
     check_absent,
     check_conduct,
+    check_linear_in_tangents,
     check_repeatable,
     check_single,
 )
@@ -51,9 +52,10 @@ def gradcheck(
     by the convention that the gradient of a real :math:`L` is :math:`\partial L / \partial a + i\,
     \partial L / \partial b` at :math:`z = a + ib`.
 
-    It checks also that gradients have their input's shape and dtype, are linear in the cotangent,
-    the same each time, and in memory of their own; that no rule loses precision; that neither
-    inputs nor cotangents change; and that the graph is freed with its last Tensor.
+    It checks also that gradients have their input's shape and dtype, are linear in the cotangent
+    (by forward mode, in the tangent), the same each time, and in memory of their own; that no rule
+    loses precision; that neither inputs nor cotangents change; and that the graph is freed with its
+    last Tensor.
 
     The parameters are those of ``torch.autograd.gradcheck``. The defaults of the first three are
     narrower, because the differences are extrapolated.
@@ -288,7 +290,7 @@ def _carried_out(
             rows = comparison.check("reverse", "the gradient", fast)
         if forward:
             called = "the forward derivative" if backward else "the derivative"
-            comparison.check("forward", called, fast)
+            check_linear_in_tangents(problem, comparison.check("forward", called, fast))
         if batched:
             check_batched_cotangents(problem)
         if batched_forward:
