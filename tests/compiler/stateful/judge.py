@@ -104,7 +104,9 @@ def judged(program: Program, backend: str = "numpy") -> Finding | None:
         refused = [
             why
             for why, n in b.fallbacks.items()
-            if n > before.get(why, 0) and not (program.eager and re.search(program.eager, why))
+            if n > before.get(why, 0)
+            and not (program.eager and re.search(program.eager, why))
+            and not (program.decides and why.endswith(("kept has run again", "for others")))
         ]
         before = b.fallbacks
         if refused and not a.error:
