@@ -31,7 +31,8 @@ def master_weights(optimizer: Any) -> Any:
         p_t = \mathrm{round}(m_t), \qquad r_t = m_t - p_t
 
     with the parameter :math:`p`, its master :math:`m` and the residual :math:`r`, which the state
-    keeps in float32. Parameters of other dtypes are updated as before.
+    keeps in float32; a parameter that was changed since has none. Parameters of other dtypes are
+    updated as before.
 
     Parameters
     ----------

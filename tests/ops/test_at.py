@@ -105,6 +105,18 @@ def test_products_have_derivatives_at_zeros(backend):
         gradgradcheck(lambda x, v: wg.at(x)[rows].multiply(v), [x, value])
 
 
+def test_products_leave_other_places_as_they_are(backend):
+    """What one place becomes, infinite or NaN, has no part in the others."""
+    x = tensor(np.asarray([1.0, -2.0, 3.0, 0.0]), True)
+    value = tensor(np.asarray([np.inf, 2.0, np.nan, 2.0, 5.0, 1.0]), True)
+    rows = tensor(np.asarray([0, 1, 2, 1, 0, 3]))
+    out = wg.at(x)[rows].multiply(value)
+    np.testing.assert_array_equal(values(out), [np.inf, -8, np.nan, 0])
+    gx, gv = wg.autograd.grad(out, (x, value), wg.ones_like(out))
+    np.testing.assert_array_equal(values(gx), [np.inf, 4, np.nan, 1])
+    np.testing.assert_array_equal(values(gv), [5, -4, 3, -4, np.inf, 0])
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["set", "add", "subtract", "multiply", "divide", "power"])
 def test_derivatives_are_jaxs(name):

@@ -91,6 +91,26 @@ def test_a_parameter_that_was_loaded_is_not_overwritten_by_its_old_master() -> N
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+def test_what_rounding_took_from_an_old_value_is_not_added_to_a_new_one(
+    compiled: bool, backend: Backend
+) -> None:
+    p = nn.Parameter(wg.asarray([1000.5, 3.0], dtype=wg.float16))
+    optimizer = wg.amp.master_weights(optim.SGD([p], lr=0.2))
+
+    def train() -> None:
+        optimizer.zero_grad()
+        wg.sum(p).backward()
+        optimizer.step()
+
+    step = wg.compile(train) if compiled else train
+    step()
+    with wg.no_grad():
+        p.copy_(wg.asarray([0.25, 0.25], dtype=wg.float16))
+    step()
+    np.testing.assert_allclose(p.detach().numpy(), 0.05, rtol=1e-3)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 def test_training_in_half_precision_follows_that_in_single(
     compiled: bool, backend: Backend
 ) -> None:

@@ -627,6 +627,32 @@ def test_a_model_that_is_moved_after_a_step_is_told(
         assert model.weight.dtype is (wg.float64 if move == "another precision" else wg.float32)
 
 
+@pytest.mark.parametrize("kind", ["Muon", "LBFGS", "Adam"])
+def test_a_model_that_becomes_complex_is_told(kind: str, backend: Any) -> None:
+    p = nn.Parameter(wg.ones((2, 3)))
+    optimizer = getattr(optim, kind)([p])
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = wg.sum(wg.real(p * wg.conj(p)))
+        loss.backward()
+        return loss
+
+    def step() -> None:
+        closure()
+        optimizer.step(*[closure] if kind == "LBFGS" else [])
+
+    step()
+    p._array = wg.astype(p.detach(), "complex64")._array
+    p.requires_grad_(False).requires_grad_()
+    before, told = p.detach().numpy().copy(), repr(optimizer.state)
+    error = (ValueError, "complex") if kind == "Muon" else (wg.BackendError, "after moving")
+    with pytest.raises(error[0], match=error[1]):
+        step()
+    np.testing.assert_array_equal(p.detach().numpy(), before)
+    assert repr(optimizer.state) == told or kind == "Adam"
+
+
 PARTS = {
     "a precision like another's": (("float32", "float64"), lambda p: wg.astype(p, "float32")),
     "another precision": (("float32", "float32"), lambda p: wg.astype(p, "float64")),

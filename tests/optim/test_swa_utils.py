@@ -148,6 +148,18 @@ def test_a_model_of_buffers_alone(backend: Any) -> None:
     assert empty.n_averaged.dtype is wg.int64 and int(empty.n_averaged) == 1
 
 
+def test_a_model_that_is_moved_is_told(backend: Any) -> None:
+    """Also between libraries that do not know each other's devices."""
+    pytest.importorskip("torch")
+    model = nn.Linear(2, 1)
+    averaged = swa_utils.AveragedModel(model)
+    averaged.update_parameters(model)
+    model.to("torch" if backend.name != "torch" else "numpy")
+    with pytest.raises(wg.BackendError, match="arrays of two backends"):
+        averaged.update_parameters(model)
+    assert int(averaged.n_averaged) == 1
+
+
 def test_bad_input() -> None:
     model = nn.Linear(2, 1)
     with pytest.raises(ValueError, match="Only one"):

@@ -73,7 +73,10 @@ def update_of_masters(xp: Any, update: Rule) -> Rule:
     """
 
     def whole(p: Any, g: Any, state: State) -> Any:
-        master = xp.add(xp.astype(p, xp.float32), state["residual"])
+        held = xp.astype(p, xp.float32)
+        master = xp.add(held, state["residual"])
+        # A parameter that this is not rounded to was changed since: rounding took nothing from it.
+        master = xp.where(xp.equal(xp.astype(master, p.dtype), p), master, held)
         master = update(master, xp.astype(g, xp.float32), state)
         p = xp.astype(master, p.dtype)
         state["residual"] = xp.subtract(master, xp.astype(p, xp.float32))

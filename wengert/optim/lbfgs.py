@@ -218,9 +218,9 @@ def _put(params: list[Tensor], arrays: list[Any]) -> None:
         param._array = array
 
 
-def _place(array: Any) -> tuple[Any, Any]:
+def _place(array: Any) -> tuple[Any, ...]:
     held = untracked(array)
-    return held.dtype, held.device
+    return held.dtype, held.device, held.shape  # complex numbers have two parts each
 
 
 def _flat_gradient(xp: Any, params: list[Tensor]) -> Any:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from wengert.backends import DType, dtype_of
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, Group, Range, given
 from wengert.optim.optimizer import Optimizer
@@ -97,8 +98,7 @@ class Muon(Optimizer):
                     "Muon only supports 2D parameters whereas we found a parameter with size: "
                     f"{tuple(p.shape)}; give the others to another optimizer"
                 )
-            if p.dtype.complex:
-                raise ValueError("Muon does not support complex parameters")
+            _check_real(p.dtype)
 
     def init(self, xp: Any, p: Any) -> State:
         return {"momentum_buffer": xp.zeros_like(p)}
@@ -109,6 +109,7 @@ class Muon(Optimizer):
         coefficients, steps, eps = group["ns_coefficients"], group["ns_steps"], group["eps"]
 
         def update(p: Any, g: Any, state: State) -> Any:
+            _check_real(dtype_of(p.dtype))  # the parameter may have been cast
             held = state["momentum_buffer"]
             state["momentum_buffer"] = move = xp.axpby(momentum, held, 1 - momentum, g)
             if nesterov:
@@ -122,6 +123,11 @@ class Muon(Optimizer):
             return xp.axpby(1 - lr * decay, p, -lr * ratio, move)
 
         return update
+
+
+def _check_real(dtype: DType) -> None:
+    if dtype.complex:
+        raise ValueError("Muon does not support complex parameters")
 
 
 def _orthogonal(xp: Any, x: Any, high: bool, coefficients: Any, steps: int, eps: float) -> Any:

@@ -239,7 +239,7 @@ class AveragedModel(Module):
 def _contents(
     one: Module, other: Module, of: Callable[[Module], Iterable[Tensor]]
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """What two modules have, the other's where the first's are."""
+    """What two modules have, the other's on the first's devices, where these are one library's."""
     mine, yours = list(of(one)), [tensor.detach() for tensor in of(other)]
     shapes = [[tuple(tensor.shape) for tensor in each] for each in (mine, yours)]
     if shapes[0] != shapes[1]:
@@ -248,7 +248,10 @@ def _contents(
             f"instead of {shapes[0]}"
         )
     pairs = zip(mine, yours, strict=True)
-    return mine, [p if p.device == a.device else p.to_device(a.device) for a, p in pairs]
+    return mine, [
+        p if p.backend is not a.backend or p.device == a.device else p.to_device(a.device)
+        for a, p in pairs
+    ]
 
 
 def _copy(into: list[Tensor], given: list[Tensor]) -> None:

@@ -18,16 +18,16 @@ from wengert.ops.elementwise import (
     maximum,
     minimum,
     multiply,
-    not_equal,
+    remainder,
     subtract,
 )
 from wengert.ops.elementwise import pow as power
 from wengert.ops.indexing import getitem, parse_key, replaced, take
 from wengert.ops.manipulation import broadcast_to, concat, reshape
-from wengert.ops.searching import where
+from wengert.ops.searching import searchsorted, where
 from wengert.ops.sorting import argsort
 from wengert.tape.parameters import takes
-from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -111,17 +111,23 @@ _scatter_min = _extreme("scatter_min", "minimum", "greater")
 def _products(xp: Any, value: Tensor, rows: Tensor, n: int) -> Tensor:
     """For each of ``n`` rows the product of its values; 1 for none.
 
-    The values are sorted by their rows and multiplied up within each, by a recurrence that starts
-    anew with each row. So no derivative divides by a value.
+    The values are sorted by their rows, and those of each row are multiplied in pairs, in pairs of
+    pairs, and so on. So no derivative divides by a value, and no row has a part in another.
     """
     order = argsort(rows)
     rows, value = take(rows, order, axis=0), take(value, order, axis=0)
-    edge = equal(rows[:1], rows[:1])
-    starts = concat([edge, not_equal(rows[1:], rows[:-1])])
-    ends = concat([not_equal(rows[1:], rows[:-1]), edge])
-    factors, first = where(starts, 0, value), where(starts, value, 0)
-    running = PRIMITIVES["linear_recurrence"].bind(factors, first, axis=0)
-    total = _sums(xp, where(ends, running, 0), rows, n)
+    count, span = rows.shape[0], 1
+    nth = subtract(
+        arange(count, dtype=rows.dtype, device=xp.device(rows)),
+        astype(searchsorted(rows, rows), rows.dtype),
+    )
+    while span < count:
+        # A factor is taken where its place in its row is an odd multiple of the span.
+        taken = equal(remainder(nth[span:], 2 * span), span)
+        factors = where(taken, value[span:], 1)
+        value = concat([multiply(value[:-span], factors), value[-span:]])
+        span *= 2
+    total = _sums(xp, where(equal(nth, 0), value, 0), rows, n)
     blank = zeros((n,), dtype="bool", device=xp.device(rows))
     return where(replaced(blank, rows, True), total, 1)
 
