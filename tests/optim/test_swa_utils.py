@@ -148,6 +148,7 @@ def test_a_model_of_buffers_alone(backend: Any) -> None:
     assert empty.n_averaged.dtype is wg.int64 and int(empty.n_averaged) == 1
 
 
+@pytest.mark.oracle
 def test_a_model_that_is_moved_is_told(backend: Any) -> None:
     """Also between libraries that do not know each other's devices."""
     pytest.importorskip("torch")
