@@ -308,6 +308,8 @@ def _nan_cases() -> dict[str, tuple[Callable[..., Any], Callable[[Any], tuple[An
         "a key": (times(lambda: held.d.get(NAN)), of("d", lambda x: {x: 1})),
         "a set": (times(lambda: NAN in held.s), of("s", lambda x: {x})),
         "an attribute": (times(lambda: held.a in (NAN, 1.0)), of("a", lambda x: x)),
+        "an argument by `is`": (lambda y, n: y * (2 if n is NAN else 3), lambda x: (x,)),
+        "an attribute by `is`": (times(lambda: held.a is NAN), of("a", lambda x: x)),
         "an argument": (lambda y, n: y * (2 if n in (NAN, 1.0) else 3), lambda x: (x,)),
         "arguments": (lambda y, n: y * (2 if NAN in n else 3), lambda x: ([x, 1.0],)),
         "keys of arguments": (lambda y, n: y * (2 if NAN in n else 3), lambda x: ({x: 1.0},)),
@@ -329,6 +331,7 @@ STORED = [
     "s.n = s.n + 1.0\ns.b = s.n\nreturn s.b",
     "s.b = -s.n\ns.c = s.b",
     "s.a, s.n = s.n, s.a",
+    "s.a = s.n = 1.0 - s.n\nreturn s.a",
     "s.l[0], s.a = s.a, s.l[0]\nreturn s.l[0]",
 ]
 
