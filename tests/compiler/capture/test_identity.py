@@ -308,6 +308,8 @@ def _nan_cases() -> dict[str, tuple[Callable[..., Any], Callable[[Any], tuple[An
         "a key": (times(lambda: held.d.get(NAN)), of("d", lambda x: {x: 1})),
         "a set": (times(lambda: NAN in held.s), of("s", lambda x: {x})),
         "an attribute": (times(lambda: held.a in (NAN, 1.0)), of("a", lambda x: x)),
+        "an argument by `is`": (lambda y, n: y * (2 if n is NAN else 3), lambda x: (x,)),
+        "an attribute by `is`": (times(lambda: held.a is NAN), of("a", lambda x: x)),
         "an argument": (lambda y, n: y * (2 if n in (NAN, 1.0) else 3), lambda x: (x,)),
         "arguments": (lambda y, n: y * (2 if NAN in n else 3), lambda x: ([x, 1.0],)),
         "keys of arguments": (lambda y, n: y * (2 if NAN in n else 3), lambda x: ({x: 1.0},)),
@@ -328,6 +330,9 @@ STORED = [
     "s.b = s.c = s.a + 1.0",
     "s.n = s.n + 1.0\ns.b = s.n\nreturn s.b",
     "s.b = -s.n\ns.c = s.b",
+    "s.a, s.n = s.n, s.a",
+    "s.a = s.n = 1.0 - s.n\nreturn s.a",
+    "s.l[0], s.a = s.a, s.l[0]\nreturn s.l[0]",
 ]
 
 
@@ -336,7 +341,7 @@ STORED = [
 def test_which_nan_is_stored(body: str, check: int | None) -> None:
     def course(compiled: bool) -> list[list[Any]]:
         s = SimpleNamespace(a=float("nan"), b=1.0, c=2.0, n=float("nan"))
-        s.t = (s.a, 2)
+        s.t, s.l = (s.a, 2), [float("nan")]
         space = {"s": s, "HELD": {"nan": float("nan")}, "math": math, "__name__": "program"}
         exec("def step(x):\n    " + body.replace("\n", "\n    "), space)
         step = wg.compile(space["step"], check=check) if compiled else space["step"]
@@ -345,7 +350,8 @@ def test_which_nan_is_stored(body: str, check: int | None) -> None:
         for i in range(6):
             if i == 4:
                 s.a = float("nan")
-            now = [step(wg.ones(2)), s.a, s.b, s.c, s.n, space["HELD"]["nan"], math.nan]
+            now = [step(wg.ones(2)), s.a, s.b, s.c, s.n, s.l[0], space["HELD"]["nan"]]
+            now.append(math.nan)
             seen += now
             course.append([next(k for k, y in enumerate(seen) if y is x) for x in now if x != x])
         assert not compiled or not step.report._fallbacks

@@ -130,7 +130,7 @@ def test_a_name_is_put_back() -> None:
     ("before", "now", "differs"),
     [
         (1, 1, False), (1, True, True), (1, 1.0, True), (0.0, -0.0, True), (-0.0, -0.0, False),
-        (math.nan, math.nan, False), (math.nan, float("nan"), False), (1.5, 2.5, True),
+        (math.nan, math.nan, False), (math.nan, float("nan"), True), (1.5, 2.5, True),
         ("a", "a", False), (None, 0, True), ((1,), (1, 2), True), (1j, -1j, True),
     ],
 )  # fmt: skip

@@ -92,7 +92,7 @@ class Named:
             # It may be replaced by a traced number or array during a recording.
             else (x := known(function, chain)) is Missing or type(x) in NUMBERS or is_array(x)
             for chain in used.typed
-        )
+        ) or any(type(known(function, chain)) in NUMBERS for chain in used.told)
         self.untyped |= "type" in used.globals or "__class__" in used.names
         for root, name, path in used.chains:
             self.untyped |= "__class__" in path

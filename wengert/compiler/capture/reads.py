@@ -109,6 +109,8 @@ class Reads(NamedTuple):
         Whether it computes names of attributes of modules.
     typed : frozenset of Chain
         Objects whose types it reads, other than by `isinstance`; root "unknown" for unknown ones.
+    told : frozenset of Chain
+        Objects that it compares by ``is``, as far as they are known.
     filled : frozenset of str
         Globals and variables of enclosing functions that it only adds elements to.
     every : frozenset of str
@@ -128,6 +130,7 @@ class Reads(NamedTuple):
     computed: bool
     anywhere: bool
     typed: frozenset[Chain]
+    told: frozenset[Chain]
     filled: frozenset[str]
     every: frozenset[str]
     loads: tuple[Load, ...]
@@ -171,6 +174,7 @@ def reads(code: CodeType) -> Reads:
         or "__dict__" in names
         or any("__dict__" in chain.path for chain in chains if chain.root != "self"),
         found.typed.union(*[map(found.outside, each.typed) for each in inner]),
+        found.told.union(*[map(found.outside, each.told) for each in inner]),
         frozenset(found.filled - used),
         frozenset(every),
         (*found.loads, *[load for each in inner for load in each.loads]),
@@ -191,7 +195,7 @@ class _Reader:
         steps = [x for x in dis.get_instructions(code) if x.opname not in ("COPY", "EXTENDED_ARG")]
         self.set = {x.argval for x in steps if x.opname in _STORING}
         self.computed = self.anywhere = False
-        self.typed = frozenset[Chain]()
+        self.typed, self.told = frozenset[Chain](), frozenset[Chain]()
         self.stored = {x.argval for x in steps if x.opname == "LOAD_NAME"}.union(_stored(code))
         self.loads: list[Load] = []
         self.setting: dict[str, int] = {}
@@ -263,8 +267,16 @@ class _Reader:
                 self._by_name(_arguments(steps, at))
             elif step.argval == "type":
                 self.typed |= {self._asked_of(_arguments(steps, at))}
-        elif step.opname == "IS_OP" and any(map(_is_number, steps[max(at - 2, 0) : at])):
-            self.typed |= {_UNKNOWN}  # `x is 1`: a traced number is another object
+        elif step.opname == "IS_OP":  # a traced number is another object
+            if any(map(_is_number, steps[max(at - 2, 0) : at])):
+                self.typed |= {_UNKNOWN}
+            end = at
+            for _ in range(2):
+                start = end - 1
+                while steps[start].opname in _ATTRIBUTE:
+                    start -= 1
+                self.told |= {self._asked_of([steps[start:end]])}
+                end = start
         elif step.opname in _NAMING or (
             step.opname in _STORING and steps[at - 1].opname != "SWAP"  # not += after its read
         ):
@@ -277,7 +289,7 @@ class _Reader:
             self.names.add("__match_args__")
 
     def _asked_of(self, given: Sequence[Sequence[dis.Instruction]]) -> Chain:
-        """The argument of a call of `type`."""
+        """The argument of a call of `type`, or an operand of ``is``."""
         steps = given[0] if len(given) == 1 else ()
         root = self._root(steps[0]) if steps else None
         if root is None or any(step.opname not in _ATTRIBUTE for step in steps[1:]):

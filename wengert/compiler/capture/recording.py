@@ -528,7 +528,8 @@ def _leaf(call: _Call, leaf: Any) -> tuple[str, Any]:
     if isinstance(leaf, SymbolicNumber):
         return "plain", leaf.plain_number()
     if isinstance(leaf, TracedNumber) or (type(leaf) is float and leaf != leaf):
-        return "number", call.output(leaf)
+        stored = [i for i, x in enumerate(call.outputs) if x is leaf]
+        return "number", stored[0] if stored else call.output(leaf)
     if is_array(leaf) and not any(leaf is x for x in call.state.raws):
         return "array", call.made(leaf)
     if type(leaf) in PLAIN or _lasts(type(leaf)) or isinstance(leaf, type):

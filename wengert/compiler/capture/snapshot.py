@@ -237,10 +237,10 @@ def _changed(before: Parts, now: Parts) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def alike(x: Any, y: Any) -> bool:
-    """Whether two plain values are equal and print alike; NaN equals NaN."""
+    """Whether two plain values are equal and print alike. NaN equals none."""
     if not isinstance(x, _PLAIN) or type(x) is not type(y):
         return False
-    return bool(x == y or (x != x and y != y)) and repr(x) == repr(y)
+    return bool(x == y) and repr(x) == repr(y)
 
 
 def shown(x: Any) -> str:

@@ -532,10 +532,13 @@ class Glue:
             text, several[step.result] = speller.call(step, several), f"_{len(several)}"
             lines.append(f"{several[step.result]} = {text}")
         alone, together = [], []
+        returned = {what for kind, what in self._found.leaves if kind == "number"}
         for output, value in zip(found.gives, found.program.outputs, strict=True):
             place = numbers[changed[output].index]
-            once = found.program.outputs.count(value) == 1  # otherwise all get one object
-            if once and reads[value] <= {changed[output]} and len(own[value]) < SHORT:
+            once = found.program.outputs.count(value) == 1  # or all get one object, also the caller
+            if output in returned:
+                together += [f"o{output} = {several[value]}", self._stored(place, f"o{output}")]
+            elif once and reads[value] <= {changed[output]} and len(own[value]) < SHORT:
                 alone.append(self._stored(place, own[value]))
             else:
                 together.append(self._stored(place, several[value]))
