@@ -164,10 +164,18 @@ def choose(only: str, line: int | None, count: int, seed: int) -> list[Mutant]:
 def listed(report: str) -> list[Mutant]:
     """The mutants that a report lists, as far as their lines are there still."""
     found = []
-    for path, *lines in re.findall(r"(?m)^(wengert\S+):\d+: .*\n- (.*)\n\+ (.*)$", report):
+    for path, number, *lines in re.findall(
+        r"(?m)^(wengert\S+):(\d+): .*\n- (.*)\n\+ (.*)$", report
+    ):
         made = mutants(path, source(path)) if (trials.ROOT / path).exists() else []
-        found += [x for x in made if list(x.difference(source(path))) == lines][:1]
+        alike = [mutant for mutant in made if list(mutant.difference(source(path))) == lines]
+        alike.sort(key=lambda mutant: abs(line_of(mutant) - int(number)))
+        found += alike[:1]
     return found
+
+
+def line_of(mutant: Mutant) -> int:
+    return source(mutant.path).count(b"\n", 0, mutant.start) + 1
 
 
 def plan(mutant: Mutant, reached: dict[str, reach.Reach], budget: float) -> tuple[Plan, bool]:
@@ -284,9 +292,8 @@ def explained(mutant: Mutant) -> bool:
 
 def show(mutant: Mutant, verdict: str) -> None:
     if not explained(mutant):
-        line = source(mutant.path).count(b"\n", 0, mutant.start) + 1
         old, new = mutant.difference(source(mutant.path))
-        print(f"{mutant.path}:{line}: {verdict}\n- {old}\n+ {new}", flush=True)
+        print(f"{mutant.path}:{line_of(mutant)}: {verdict}\n- {old}\n+ {new}", flush=True)
 
 
 def report(verdicts: dict[Mutant, str]) -> int:
