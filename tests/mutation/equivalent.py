@@ -446,4 +446,44 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "sums: list[Any] = [None] * (upto + 1)",
         "sums: list[Any] = [None] * (upto + 2)",
     ): "nothing takes the last one",
+    (
+        "wengert/dask.py",
+        "add = dask.delayed(_added, pure=False)",
+        "add = dask.delayed(_added)",
+    ): "dask's default",
+    (
+        "wengert/dask.py",
+        "common = [dask.delayed(one, traverse=False, pure=False) for one in (step, values)]",
+        "common = [dask.delayed(one, traverse=False, pure=True) for one in (step, values)]",
+    ): SPEED,
+    (
+        "wengert/backends/numpy.py",
+        "dtype = np.result_type(values.dtype, np.complex64)",
+        "dtype = np.result_type(np.complex64, values.dtype)",
+    ): "promotion is symmetric",
+    (
+        "wengert/tape/promotion.py",
+        "return a if a.itemsize > b.itemsize else b",
+        "return a if (a.itemsize >= b.itemsize) else b",
+    ): "those of one size are told apart two lines above",
+    (
+        "wengert/optimize/adapters.py",
+        "at = np.asarray(vector, dtype=np.float64).tobytes()",
+        "at = np.asarray(vector).tobytes()",
+    ): "SciPy's vectors are of float64",
+    (
+        "wengert/nn/functional/linear.py",
+        "if any(dtype is not held[0] for dtype in held):",
+        "if any(dtype is not held[1] for dtype in held):",
+    ): "all are one dtype, whichever they are compared with",
+    (
+        "wengert/testing/problem.py",
+        "return backend.from_numpy(np.array(array, copy=True), backend.device(tensor.array))",
+        "return backend.from_numpy(np.array(array), backend.device(tensor.array))",
+    ): "NumPy's default",
+    (
+        "wengert/func/jacobians.py",
+        "self.count = self.elements = 0",
+        "self.count = self.elements = 1",
+    ): SPEED,
 }

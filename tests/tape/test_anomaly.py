@@ -89,6 +89,14 @@ def test_operations_recorded_outside_have_no_line():
         y.backward()
 
 
+def test_the_shapes_of_several_results_are_named():
+    with detect_anomaly():
+        y = wg.linalg.eigh(wg.eye(2, dtype=wg.float64).requires_grad_())[1]
+        said = r"inputs of shape \(2, 2\), with a result of shape \(2,\), \(2, 2\)\. "
+        with pytest.raises(RuntimeError, match=said):
+            wg.sum(y).backward()  # equal eigenvalues have no vectors of their own
+
+
 def test_finite_derivatives_pass_and_are_the_same():
     def function(x):
         return wg.sum(wg.exp(wg.unstack(x)[0]) * wg.concat([x, x]))

@@ -189,6 +189,15 @@ def test_a_record_has_the_device_of_the_arrays(
     assert backend.parse_device("tiny") == "tiny"
 
 
+def test_a_function_by_another_name_with_other_arguments_is_lacking(awkward: ModuleType) -> None:
+    for name, older in (("permute_dims", "transpose"), ("matrix_transpose", "swapaxes")):
+        setattr(awkward, older, getattr(awkward, name))
+        delattr(awkward, name)
+    found = records.probe(awkward)
+    assert found.older == {"pow": "power"}
+    assert {"tanh", "permute_dims", "matrix_transpose"} <= {*found.lacking}
+
+
 def test_what_a_library_refuses_is_told_with_the_remedy(
     awkward: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

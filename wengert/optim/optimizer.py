@@ -256,8 +256,6 @@ class Optimizer(Refusing):
                 except Exception:
                     self._check_moved(param, state)
                     raise
-                if type(array) is not kind:
-                    self._check_moved(param, state)
                 param._array = array
         if not states:
             IDLE.add(self)

@@ -185,7 +185,7 @@ def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[...
         try:
             out = kernel_for(type(array))(array, **parameters)
         except FAILURES as error:
-            explain(primitive.name, primitive.kind, [array], error)
+            explain(primitive.name, [array], error)
             raise
         node = x._node
         if (

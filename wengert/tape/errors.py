@@ -23,7 +23,7 @@ def floating(name: str, kind: str) -> bool:
     return kind in ("elementwise", "irregular", "reduction")
 
 
-def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> None:
+def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised, or add a note to it and return.
 
     Operands are raw arrays, Python numbers and None.
@@ -44,7 +44,7 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
     _compare_devices(name, arrays, error)
     for a in arrays:
         backend_of(a).adopt(getattr(a, "bottom", a))  # which refuses unknown shapes
-    broadcasts = PRIMITIVES[name].broadcasts if name in PRIMITIVES else kind == "elementwise"
+    broadcasts, wanted = PRIMITIVES[name].broadcasts, PRIMITIVES[name].dtypes
     if broadcasts and any(a is None for a in operands) and name != "clip":  # its bounds may be None
         raise TypeError(f"{name} takes Tensors, arrays and Python numbers, not None") from None
     shapes = [tuple(a.shape) for a in arrays]
@@ -52,7 +52,6 @@ def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> 
         listed = " and ".join(map(str, shapes))
         raise ValueError(f"{name}: the shapes {listed} do not broadcast together") from None
     given = ", ".join(_describe(a) for a in operands if a is not None)
-    wanted = PRIMITIVES[name].dtypes if name in PRIMITIVES else "any"
     if any(_kind(a) not in DTYPES_FOR[wanted][0] for a in operands if _is_strong(a)):
         raise TypeError(f"{name} takes {wanted} arrays, and was given {given}") from None
     if type(error) is RuntimeError and "memory" not in str(error):

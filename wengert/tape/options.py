@@ -118,7 +118,7 @@ def _check_sizes(value: Any) -> None:
             _check_sizes(each)
     array = None if isinstance(value, type) else getattr(value, "_array", None)  # not a slot
     if array is not None and any(isinstance(n, float) for n in array.shape):
-        backend_of(array).adopt(getattr(array, "bottom", array))
+        backend_of(array).adopt(array)
 
 
 def option_error(function: str, option: str, what: str) -> TypeError:

@@ -35,9 +35,9 @@ from wengert.tape.record import (
 from wengert.tape.tensor import Tensor, untracked
 
 
-def explain(name: str, kind: str, operands: Sequence[Any], error: Exception) -> None:
+def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised: see `wengert.tape.errors`."""
-    import_module("wengert.tape.errors").explain(name, kind, operands, error)  # seldom needed
+    import_module("wengert.tape.errors").explain(name, operands, error)  # seldom needed
 
 
 #: Every primitive by name: the table that tests, forward mode and the documentation walk.
@@ -447,7 +447,7 @@ class Primitive:
                     return changed, self._run(changed, parameters)
                 except FAILURES as second:
                     error = second
-        explain(self.name, self.kind, arrays, error)
+        explain(self.name, arrays, error)
         raise error
 
     def _run(self, arrays: list[Any], parameters: dict[str, Any]) -> Any:

@@ -315,6 +315,11 @@ class Tensor(Methods):
             if not isinstance(value, Tensor):
                 kind = type(value).__name__
                 raise TypeError(f"assigned grad should be a Tensor or None, not {kind}")
+            if value.backend is not self.backend:
+                raise RuntimeError(
+                    f"assigned grad is on {value.backend.name}, but the Tensor is on "
+                    f"{self.backend.name}: move it with grad.to_backend({self.backend.name!r})"
+                )
             if value.shape != self.shape or value.dtype is not self.dtype:
                 raise RuntimeError(
                     f"assigned grad has shape {tuple(value.shape)} and dtype {value.dtype.name}, "

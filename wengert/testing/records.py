@@ -42,7 +42,7 @@ DEVICES = (
 TO_DEVICE = ("array.to_device(device)", "self.xp.asarray(array, device=device)", "array")
 RAW_DTYPE = ("getattr(self.xp, dtype.name)", "getattr(self.xp, f'{dtype.name}_')")
 
-#: NumPy's older names of the standard's functions.
+#: NumPy's older names of the standard's functions, where these take the same arguments.
 OLDER = {
     **{name: f"arc{name[1:]}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh")},
     "atan2": "arctan2",
@@ -50,8 +50,6 @@ OLDER = {
     "bitwise_left_shift": "left_shift",
     "bitwise_right_shift": "right_shift",
     "concat": "concatenate",
-    "matrix_transpose": "swapaxes",
-    "permute_dims": "transpose",
     "pow": "power",
 }
 
@@ -131,7 +129,7 @@ def probe(xp: Any) -> Probe:
     for name in _needed():
         if not _has(xp, name):
             before = OLDER.get(name, "")
-            if before and name not in ("permute_dims", "matrix_transpose") and _has(xp, before):
+            if before and _has(xp, before):
                 older[name] = before
             else:
                 lacking.append(name)

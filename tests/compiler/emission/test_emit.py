@@ -2,8 +2,10 @@
 
 import gc
 import linecache
+import sys
 import traceback
 import tracemalloc
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from tests.compiler.recorded import trace_arrays
 from wengert.backends import Backend, get_backend
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
+from wengert.compiler.emission.spelling import dtype_home
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program
 
@@ -97,6 +100,20 @@ def test_names_and_constants_are_python() -> None:
     given = np.ones((2, 3)), np.zeros((2, 3)), np.arange(3.0), 3.0
     for x, y in zip(program(*given), emitted.function(*given), strict=True):
         assert same_bits(x, y)
+
+
+def test_a_module_is_the_home_of_what_its_name_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    class DataType:
+        def __repr__(self) -> str:
+            return "own_library.half"
+
+    library: Any = ModuleType("own_library")
+    monkeypatch.setitem(sys.modules, "own_library", library)
+    assert dtype_home(DataType()) is None
+    library.half = DataType()
+    assert dtype_home(library.half) == "own_library"
+    assert dtype_home(DataType()) is None  # another one
+    assert dtype_home(2.5) is None
 
 
 def test_an_array_goes_when_nothing_takes_it_any_more() -> None:
