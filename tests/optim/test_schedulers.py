@@ -346,6 +346,29 @@ def test_a_given_epoch(name: str, options: dict[str, Any], epochs: list[float]) 
             schedulers[0].step(2)
 
 
+@pytest.mark.filterwarnings("ignore:.*epoch parameter")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("StepLR", {"step_size": 3}),
+        ("MultiStepLR", {"milestones": [2, 4]}),
+        ("ConstantLR", {"total_iters": 3}),
+        ("LinearLR", {"total_iters": 4}),
+        ("ExponentialLR", {"gamma": 0.5}),
+        ("PolynomialLR", {"power": 2.0}),
+        ("CosineAnnealingLR", {"T_max": 8, "eta_min": 0.01}),
+    ],
+)
+def test_a_given_epoch_has_the_rates_that_steps_lead_to(name: str, options: dict[str, Any]) -> None:
+    stepped, given = (getattr(lr_scheduler, name)(ours(), **options) for _ in range(2))
+    for epoch in range(1, 7):
+        stepped.optimizer.step()
+        stepped.step()
+        given.optimizer.step()
+        given.step(epoch)
+        np.testing.assert_allclose(given.get_last_lr(), stepped.get_last_lr(), rtol=1e-12)
+
+
 def test_a_cosine_goes_up_and_down_again() -> None:
     optimiser = ours()
     base, least, half = optimiser.param_groups[0]["lr"], 0.01, 5
