@@ -288,6 +288,14 @@ def test_hinges_of_classes_at_their_kinks_are_pytorchs(name: str, targets: Any) 
         np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy())
 
 
+@pytest.mark.parametrize(("name", "word"), [("huber_loss", "delta"), ("smooth_l1_loss", "beta")])
+def test_the_end_of_the_square_may_be_a_tensor(name: str, word: str) -> None:
+    x = wg.asarray([0.1, -0.3, 0.5, 2.0, -3.0], dtype="float64")
+    loss = partial(getattr(F, name), x, wg.zeros_like(x), reduction="none")
+    found = loss(**{word: wg.asarray(0.5, dtype="float64")})
+    np.testing.assert_allclose(found.numpy(), loss(**{word: 0.5}).numpy(), rtol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("name", "targets"),
     [("multi_margin_loss", CLASSES), ("multilabel_margin_loss", SEVERAL)],

@@ -118,15 +118,20 @@ def test_directions_are_those_of_the_dense_update(size: int) -> None:
 def test_steps_satisfy_the_strong_conditions_of_wolfe(first: float, function: Any) -> None:
     """Whether the first point falls short of where the loss rises, or lies far beyond."""
     weight = nn.Parameter(wg.asarray(0.5, dtype="float64"))
-    points = []
+    points, looks = [], itertools.count()
+
+    def loss() -> Any:
+        next(looks)
+        return function(weight)
+
     for _ in range(2):
         value = function(weight)
         (slope,) = wg.autograd.grad(value, weight)
         points.append([weight.item(), value.item(), slope.item()])
         if len(points) == 1:
             options = {"line_search_fn": "strong_wolfe", "max_iter": 1, "max_eval": 25}
-            optimiser, looks = optim.LBFGS([weight], lr=first, **options), itertools.count()
-            run(optimiser, lambda: (next(looks), function(weight))[1], 1)
+            optimiser = optim.LBFGS([weight], lr=first, **options)
+            run(optimiser, loss, 1)
             assert optimiser.state_dict()["state"][0]["func_evals"] == next(looks)
     (x, f, slope), (y, g, end) = points
     assert g <= f + 1e-4 * slope * (y - x) < f

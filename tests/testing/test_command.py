@@ -14,7 +14,8 @@ from wengert.testing import Argument, Axis, check_gradients
 from wengert.testing.checkup import Examination, Line, _batches, _differences
 from wengert.testing.command import main
 from wengert.testing.oracles import differences_from
-from wengert.testing.report import page, text
+from wengert.testing.report import page
+from wengert.testing.report import text as printed
 from wengert.testing.targets import Target, UnusableError, find, shape_of
 
 ROOT = Path(__file__).parents[2]
@@ -237,7 +238,7 @@ def test_what_is_shown_is_escaped():
     shown = "".join(parser.text)
     for each in ("m<o>d", "<script>f&", "<b>'s", "a < b\n<u>", "a & b"):
         assert each in shown
-    assert text(done).splitlines() == [
+    assert printed(done).splitlines() == [
         "<script>f&: WRONG",
         "  inputs from <b>'s",
         "  WRONG       <i>",
