@@ -225,6 +225,20 @@ def test_what_is_right_within_a_function_of_numpys_is_no_break() -> None:
     assert {one.kind for one in breaks.notes} <= {"condition", "zero"}
 
 
+def test_a_result_that_a_function_declares_without_derivative_is_no_break() -> None:
+    class Sign(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            sign = wg.sign(x)
+            ctx.mark_non_differentiable(sign)
+            return sign
+
+    with graph_breaks() as breaks:
+        Sign.apply(leaf(1.0, 2.0))
+    assert not breaks
+    assert [(one.kind, one.operation) for one in breaks.notes] == [("condition", "Sign")]
+
+
 def test_what_does_not_require_grad_is_not_looked_at(backend: Any) -> None:
     x = wg.asarray([1.0, 2.0])
     with graph_breaks() as breaks:

@@ -486,4 +486,19 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "self.count = self.elements = 0",
         "self.count = self.elements = 1",
     ): SPEED,
+    (
+        "wengert/optim/lbfgs.py",
+        "t = right - margin if abs(t - right) < abs(t - left) else left + margin",
+        "t = right - margin if abs(t - right) < abs((left - t)) else left + margin",
+    ): "a distance has no direction",
+    (
+        "wengert/compiler/passes/flatten.py",
+        'taken.append(("outside", self.outside.index(x)))',
+        "taken.append(('outside_', self.outside.index(x)))",
+    ): "a mark that is compared with itself alone",
+    (
+        "wengert/func/jacobians.py",
+        "self.largest, self.regular = 1, True",
+        "self.largest, self.regular = 2, True",
+    ): SPEED,
 }

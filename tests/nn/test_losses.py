@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -285,6 +286,32 @@ def test_hinges_of_classes_at_their_kinks_are_pytorchs(name: str, targets: Any) 
         found.backward()
         expected.backward()
         np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy())
+
+
+@pytest.mark.parametrize(("name", "word"), [("huber_loss", "delta"), ("smooth_l1_loss", "beta")])
+def test_the_end_of_the_square_may_be_a_tensor(name: str, word: str) -> None:
+    x = wg.asarray([0.1, -0.3, 0.5, 2.0, -3.0], dtype="float64")
+    loss = partial(getattr(F, name), x, wg.zeros_like(x), reduction="none")
+    found = loss(**{word: wg.asarray(0.5, dtype="float64")})
+    np.testing.assert_allclose(found.numpy(), loss(**{word: 0.5}).numpy(), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "targets"),
+    [("multi_margin_loss", CLASSES), ("multilabel_margin_loss", SEVERAL)],
+)
+def test_classes_that_are_not_looked_at(
+    name: str, targets: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a device: the loss of a class that there is not is not a number."""
+    loss = partial(getattr(F, name), wg.asarray(A), reduction="none")
+    expected = loss(wg.asarray(targets)).tolist()
+    monkeypatch.setattr("wengert.nn.functional.define.on_host", lambda array: False)
+    assert loss(wg.asarray(targets)).tolist() == expected
+    wrong = targets.copy()
+    wrong[(1, *[0] * (targets.ndim - 1))] = -2
+    found = loss(wg.asarray(wrong)).numpy()
+    assert np.isnan(found).tolist() == [False, True, False, False]
 
 
 def test_special_points() -> None:

@@ -286,6 +286,10 @@ def test_errors() -> None:
     for wrong in ({"growth_factor": 1.0}, {"backoff_factor": 1.0}, {"growth_interval": 0}):
         with pytest.raises(ValueError, match="must be"):
             wg.amp.GradScaler(**wrong)
+    for name in ("init_scale", "growth_factor", "backoff_factor", "growth_interval"):
+        told = "the scale" if name == "init_scale" else name
+        with pytest.raises(TypeError, match=f"^{told} should be a number .*, and is an"):
+            wg.amp.GradScaler(**{name: wg.ones(2)})
 
 
 def test_the_state_has_pytorchs_names() -> None:

@@ -118,14 +118,21 @@ def test_directions_are_those_of_the_dense_update(size: int) -> None:
 def test_steps_satisfy_the_strong_conditions_of_wolfe(first: float, function: Any) -> None:
     """Whether the first point falls short of where the loss rises, or lies far beyond."""
     weight = nn.Parameter(wg.asarray(0.5, dtype="float64"))
-    points = []
+    points, looks = [], itertools.count()
+
+    def loss() -> Any:
+        next(looks)
+        return function(weight)
+
     for _ in range(2):
         value = function(weight)
         (slope,) = wg.autograd.grad(value, weight)
         points.append([weight.item(), value.item(), slope.item()])
         if len(points) == 1:
             options = {"line_search_fn": "strong_wolfe", "max_iter": 1, "max_eval": 25}
-            run(optim.LBFGS([weight], lr=first, **options), lambda: function(weight), 1)
+            optimiser = optim.LBFGS([weight], lr=first, **options)
+            run(optimiser, loss, 1)
+            assert optimiser.state_dict()["state"][0]["func_evals"] == next(looks)
     (x, f, slope), (y, g, end) = points
     assert g <= f + 1e-4 * slope * (y - x) < f
     assert abs(end) <= 0.9 * abs(slope)
@@ -141,7 +148,9 @@ def test_a_line_search_looks_at_the_least_of_a_parabola_at_once(first: float) ->
         return weight**2
 
     options = {"line_search_fn": "strong_wolfe", "max_iter": 1, "max_eval": 5}
-    run(optim.LBFGS([weight], lr=first, **options), loss, 1)
+    optimiser = optim.LBFGS([weight], lr=first, **options)
+    run(optimiser, loss, 1)
+    assert optimiser.state_dict()["state"][0]["func_evals"] == len(points)
     assert points == pytest.approx([1, 1 - first, 0], abs=1e-12)
     assert weight.item() == points[-1]
 

@@ -310,22 +310,22 @@ def test_rates_and_momenta_record_nothing(backend: Any, case: Any, kind: str) ->
     np.testing.assert_allclose(eager, replayed, rtol=1e-12)
 
 
+GIVEN: list[tuple[str, dict[str, Any], list[float]]] = [
+    ("StepLR", {"step_size": 3}, [5, 0]),
+    ("MultiStepLR", {"milestones": [2, 4]}, [3, 9]),
+    ("ConstantLR", {}, [3, 9]),
+    ("LinearLR", {}, [3, 9]),
+    ("ExponentialLR", {"gamma": 0.5}, [3, 0]),
+    ("PolynomialLR", {}, [3, 9]),
+    ("CosineAnnealingLR", {"T_max": 5}, [3, 9]),
+    ("CosineAnnealingWarmRestarts", {"T_0": 4}, [0.5, 7.25, 2]),
+    ("CosineAnnealingWarmRestarts", {"T_0": 4, "T_mult": 2}, [0.5, 7.25, 30.5]),
+    ("LambdaLR", {"lr_lambda": lambda t: 1 / (t + 1)}, [3, 1]),
+]
+
+
 @pytest.mark.oracle
-@pytest.mark.parametrize(
-    ("name", "options", "epochs"),
-    [
-        ("StepLR", {"step_size": 3}, [5, 0]),
-        ("MultiStepLR", {"milestones": [2, 4]}, [3, 9]),
-        ("ConstantLR", {}, [3, 9]),
-        ("LinearLR", {}, [3, 9]),
-        ("ExponentialLR", {"gamma": 0.5}, [3, 0]),
-        ("PolynomialLR", {}, [3, 9]),
-        ("CosineAnnealingLR", {"T_max": 5}, [3, 9]),
-        ("CosineAnnealingWarmRestarts", {"T_0": 4}, [0.5, 7.25, 2]),
-        ("CosineAnnealingWarmRestarts", {"T_0": 4, "T_mult": 2}, [0.5, 7.25, 30.5]),
-        ("LambdaLR", {"lr_lambda": lambda t: 1 / (t + 1)}, [3, 1]),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "epochs"), GIVEN)
 def test_a_given_epoch(name: str, options: dict[str, Any], epochs: list[float]) -> None:
     torch = pytest.importorskip("torch")
     optimisers = ours(), theirs(torch)
@@ -344,6 +344,18 @@ def test_a_given_epoch(name: str, options: dict[str, Any], epochs: list[float]) 
     if "Warm" not in name:
         with pytest.warns(UserWarning, match="epoch parameter"):
             schedulers[0].step(2)
+
+
+@pytest.mark.filterwarnings("ignore:.*epoch parameter")
+@pytest.mark.parametrize(("name", "options"), [row[:2] for row in GIVEN])
+def test_a_given_epoch_has_the_rates_that_steps_lead_to(name: str, options: dict[str, Any]) -> None:
+    stepped, given = (getattr(lr_scheduler, name)(ours(), **options) for _ in range(2))
+    for epoch in range(1, 7):
+        stepped.optimizer.step()
+        stepped.step()
+        given.optimizer.step()
+        given.step(epoch)
+        np.testing.assert_allclose(given.get_last_lr(), stepped.get_last_lr(), rtol=1e-12)
 
 
 def test_a_cosine_goes_up_and_down_again() -> None:

@@ -241,7 +241,13 @@ def test_a_file_says_what_it_cannot_give(tmp_path, monkeypatch):
         with pytest.raises(TypeError, match=match):
             nn.load(path)
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    for call in (lambda: nn.save({"x": wg.ones(1)}, path), lambda: nn.load(path)):
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    for call in (
+        *(lambda: nn.save({"x": wg.ones(1)}, path), lambda: nn.load(path)),
+        *(lambda: wg.save(path, x=wg.ones(1)), lambda: wg.load(path)),
+        # Before anything is copied.
+        *(lambda: nn.save({"x": object()}, path), lambda: wg.save(path, x=object())),
+    ):
         with pytest.raises(ImportError, match=r"safetensors here.*wengert\[safetensors\]"):
             call()
 

@@ -15,6 +15,7 @@ from wengert.testing.checkup import Examination, Line, _batches, _differences
 from wengert.testing.command import main
 from wengert.testing.oracles import differences_from
 from wengert.testing.report import page
+from wengert.testing.report import text as printed
 from wengert.testing.targets import Target, UnusableError, find, shape_of
 
 ROOT = Path(__file__).parents[2]
@@ -235,8 +236,16 @@ def test_what_is_shown_is_escaped():
     parser.feed(page("m<o>d", "a & b", [done]))
     assert not parser.open
     shown = "".join(parser.text)
-    for text in ("m<o>d", "<script>f&", "<b>'s", "a < b\n<u>", "a & b"):
-        assert text in shown
+    for each in ("m<o>d", "<script>f&", "<b>'s", "a < b\n<u>", "a & b"):
+        assert each in shown
+    assert printed(done).splitlines() == [
+        "<script>f&: WRONG",
+        "  inputs from <b>'s",
+        "  WRONG       <i>",
+        "              a < b",
+        "              <u>",
+        "  not checked x: &",
+    ]
 
 
 @pytest.mark.slow

@@ -174,6 +174,18 @@ def test_a_wrong_rule_is_caught_at_every_generic_point(name, mode):
         assert verdict(rule, point, **MODES[mode]) is WrongGradientError, point
 
 
+def test_the_search_for_a_slope_moves_the_inputs_of_the_direction_alone():
+    """Where most moves of the others leave the domain."""
+    edge = lambda y: np.sqrt(abs(y).max() - abs(y).sum())  # 0 where one number moves
+    x, y = (wg.zeros(n, dtype=wg.float64).requires_grad_() for n in (3, 12))
+
+    def function(x, y):
+        return Operation.apply(x, np.median, middle) + Operation.apply(y, edge, np.zeros_like)
+
+    with np.errstate(invalid="ignore"), pytest.raises(KinkError, match="derivatives close by diff"):
+        gradcheck(function, (x, y))
+
+
 def test_check_derivative_at_ties():
     point = np.array([1.0, 1.0, -0.5])
     options = {"form": "vjp", "kinks": "fail"}

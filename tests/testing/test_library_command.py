@@ -22,7 +22,7 @@ from tests.backends import tiny
 from wengert.backends import get_backend, namespaces, registry
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import records
-from wengert.testing.libraries import SCENES, Outcome, compare, scenes
+from wengert.testing.libraries import SCENES, Outcome, _weights, compare, scenes
 from wengert.testing.library_calls import Comparisons, difference
 from wengert.testing.library_command import Findings, main, rst, text
 from wengert.testing.time_limit import time_limit
@@ -41,6 +41,13 @@ def test_numpy_agrees_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
         ["all", "3/3", "3/3", *["2/2"] * 5, "3/3"],
     ]
     assert (before.exp is np.exp) == (namespaces[np.ndarray].exp is np.exp)  # no longer watched
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
+def test_cotangents_have_both_parts_of_complex_numbers(dtype: str) -> None:
+    found = _weights(np.zeros((2, 3), dtype))
+    assert (found.dtype, found.shape) == (dtype, (2, 3))
+    assert found.real.all() and found.imag.all() == ("complex" in dtype)
 
 
 def test_the_record_of_a_known_library_is_written(
