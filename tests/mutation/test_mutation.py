@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutation.__main__ import OTHERS
 from tests.mutation.equivalent import EQUIVALENT
 from tests.mutation.mutants import mutants
 from tests.mutation.trials import ROOT
@@ -137,6 +138,12 @@ def test_what_is_explained_is_an_edit_still(path: str) -> None:
     source = (ROOT / path).read_bytes()
     edits = {(path, *mutant.difference(source)) for mutant in mutants(path, source)}
     assert {key for key in EQUIVALENT if key[0] == path} <= edits
+
+
+@pytest.mark.parametrize("path", OTHERS)
+def test_what_is_for_other_libraries_is_there(path: str) -> None:
+    functions = [x.name for x in ast.parse((ROOT / path).read_text()).body if hasattr(x, "name")]
+    assert set(OTHERS[path].split()) <= set(functions)
 
 
 @pytest.mark.slow
