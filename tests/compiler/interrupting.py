@@ -56,6 +56,7 @@ class Interrupt:
             self._place(frame)
         if not inside:
             return None
+        frame.f_trace = self._inside  # in Python 3.13 before the next line
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         self._last[frame] = None
         return self._inside
