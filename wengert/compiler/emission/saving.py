@@ -77,7 +77,8 @@ class _Module:
         if backend.name == "numpy":
             last = part.program.outputs[len(part.program.outputs) - len(part.updates) :]
             before = [part.program.inputs[at] for at in part.updates]
-            part.program = flatten(part.program, dict(zip(last, before, strict=True)))
+            becomes = dict(zip(last, before, strict=True))
+            part.program = flatten(part.program, becomes, over=False)
         self.part = part
         self.emitted: Emitted = emit(part.program, backend, name="program")
         used = {x.id for x in ast.walk(ast.parse(self.emitted.source)) if isinstance(x, ast.Name)}

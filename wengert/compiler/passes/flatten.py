@@ -120,7 +120,9 @@ class _Run:
         self.pattern = (self.dtype, tuple(pattern))
 
 
-def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType({})) -> Program:
+def flatten(
+    program: Program, becomes: Mapping[Value, Value] = MappingProxyType({}), *, over: bool = True
+) -> Program:
     """Join the updates of small parameters into updates of flat arrays, for NumPy.
 
     The instructions of the stage ``"update"`` between two outputs update one parameter. Small
@@ -129,7 +131,7 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     the inputs whose next values outputs are, so that parts that one run splits need not be joined
     in the next.
 
-    Updates of large parameters come last, and in place where possible (`in_place`).
+    Updates of large parameters come last, and with ``over`` in place where possible (`in_place`).
     """
     groups: dict[Hashable, list[_Run]] = {}
     large: list[_Run] = []
@@ -147,7 +149,10 @@ def flatten(program: Program, becomes: Mapping[Value, Value] = MappingProxyType(
     for runs in chosen:  # at the end, since nothing else uses their results
         steps = _join_updates(runs, outputs, steps, becomes)
     alone = Value((0,), np.dtype(float), ALONE)
-    updates = in_place([run.steps for run in large], becomes, holders(program), alone, outputs)
+    last = [run.steps for run in large]
+    updates = [step for run in last for step in run]
+    if over:
+        updates = in_place(last, becomes, holders(program), alone, outputs)
     used = any(alone in step.used() for step in updates)
     inputs = (*program.inputs, alone) if used else program.inputs
     return replace(program, inputs=inputs, instructions=(*steps, *updates))
