@@ -20,7 +20,13 @@ from wengert.compiler.capture.calls import (
     signature_of,
     tensors_of,
 )
-from wengert.compiler.capture.errors import ChangeError, CompileError, DecisionError, TraceError
+from wengert.compiler.capture.errors import (
+    ChangeError,
+    CompileError,
+    DecisionError,
+    TraceError,
+    several,
+)
 from wengert.compiler.capture.places import PROGRAMS, State, WalkOptions
 from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.capture.recording import raised_inside, record_call, seldom_collected
@@ -47,7 +53,7 @@ from wengert.compiler.refusals import (
     unused,
 )
 from wengert.compiler.replay import Replay
-from wengert.compiler.report import Report, difference, several, summary
+from wengert.compiler.report import Report, difference, summary
 from wengert.compiler.restoring import restoring
 from wengert.compiler.threads import eagerly, exclusive, inspecting
 from wengert.nn.hooks import Hooked, changes

@@ -7,13 +7,13 @@ from types import FrameType
 from typing import Any
 
 from wengert.backends import backend_of
-from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.errors import TraceError, several
 from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.passes.inplace import CHANGED
 from wengert.compiler.replay import Replay
-from wengert.compiler.report import Report, several, summary
+from wengert.compiler.report import Report, summary
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import changes
 from wengert.tape.hooks import has_hooks

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from wengert.backends import DType, dtype_of
+from wengert.compiler.capture.errors import several
 from wengert.compiler.capture.places import Exact, Fact, Identity
 from wengert.nn.hooks import HOOKS, Hooked
 
-__all__ = ["Report", "difference", "several", "summary"]
+__all__ = ["Report", "difference", "summary"]
 
 #: Reasons for eager calls that a report tells apart.
 LISTED = 20
@@ -72,11 +73,6 @@ class Report:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-
-def several(count: int, noun: str) -> str:
-    """A number of things in words, as in "1 call" and "2 calls"."""
-    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def summary(error: BaseException) -> str:

@@ -1,9 +1,16 @@
-"""Errors for functions that can't be recorded, and for wrong programs."""
+"""Errors for functions that can't be recorded, and for wrong programs; how texts count."""
 
 from collections.abc import Iterable
 from contextvars import ContextVar
 
-__all__ = ["ChangeError", "CompileError", "DecisionError", "TraceError", "trace_errors"]
+__all__ = [
+    "ChangeError",
+    "CompileError",
+    "DecisionError",
+    "TraceError",
+    "several",
+    "trace_errors",
+]
 
 #: All errors raised during the trace of this thread or task, also if they were caught.
 trace_errors: "ContextVar[list[TraceError] | None]" = ContextVar(
@@ -41,3 +48,8 @@ class DecisionError(TraceError):
 
 class CompileError(RuntimeError):
     """A program's results or changes differ from those of the function."""
+
+
+def several(count: int, noun: str) -> str:
+    """A number of things in words, as in "1 call" and "2 calls"."""
+    return f"{count} {noun}{'s' if count != 1 else ''}"

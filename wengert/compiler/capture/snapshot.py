@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from wengert.backends import backend_of, generators, messages, registry
+from wengert.compiler.capture.errors import several
 from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, is_array, slots_of
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.interpreters.lifted import Lifted
@@ -40,7 +41,7 @@ class _Hooks(tuple[tuple[int, Any], ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"{len(self)} hook{'s' if len(self) != 1 else ''}"
+        return several(len(self), "hook")
 
 
 #: Types that are compared by value.
