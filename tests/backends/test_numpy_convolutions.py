@@ -133,6 +133,13 @@ def test_a_kernel_gives_what_its_composite_gives(case: str, dtype: str) -> None:
             assert again.tobytes() == found.tobytes(), order
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("case", OPTIONS)
+def test_many_channels_from_few(case: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numpy_convolutions, "MANY", 0)
+    test_a_kernel_gives_what_its_composite_gives(case, dtype)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "float16", "longdouble"])
 @pytest.mark.parametrize("case", OPTIONS)
 def test_numbers_for_which_there_is_no_blas(case: str, dtype: str) -> None:

@@ -27,12 +27,15 @@ Margins = tuple[tuple[int, int], ...]
 #: Stride, zeros before and after each axis, dilation and groups.
 How = tuple[Sizes, Margins, Sizes, int]
 
-#: Numbers of windows that are made at once: as many as a cache of the second level holds.
-AT_ONCE: Final = 1 << 18
+#: Numbers of windows that are made at once: two megabytes in single precision.
+AT_ONCE: Final = 1 << 19
 #: Products up to which OpenBLAS multiplies matrices as they are, which is a quarter faster than to
 #: arrange them first, and the fewest places for which matrices are made so small.
 SMALL: Final = 10**6
 FEWEST: Final = 64
+#: As many channels for each one that they are of have windows that take longer to be copied than
+#: products with every part of a window take to be added.
+MANY: Final = 6
 #: Places of any image.
 WHOLE: Final = 1 << 62
 
@@ -270,12 +273,16 @@ def convolution(x: Any, weight: Any, bias: Any, *, how: How, exact: bool) -> Any
 
 @_of_images
 def convolution_input(y: Any, weight: Any, *, lengths: Sizes, how: How, exact: bool) -> Any:
-    """For each phase of the images a convolution with the part of the weights that reads it."""
+    """For each phase of the images a convolution with the part of the weights that reads it.
+
+    Where windows would be of many channels, sums of the products with each part instead.
+    """
     stride, padding, dilation, groups = how
     produced, inner, *size = weight.shape
     dtype, channels = np.result_type(y, weight), groups * inner
-    if exact or _is_pointwise(size, how):
-        matrix = weight.reshape(groups, produced // groups, inner * math.prod(size)).mT
+    if exact or produced >= MANY * channels or _is_pointwise(size, how):
+        shape = groups, produced // groups, inner * math.prod(size)
+        matrix = np.ascontiguousarray(weight).reshape(shape).mT
         parts = np.matmul(matrix, _grouped(y, groups))
         if _is_pointwise(size, how):
             return parts.reshape(len(y), channels, *lengths)

@@ -63,10 +63,11 @@ def _forward(compute: Kernel) -> Kernel:
     @wraps(compute)
     def kernel(z: Any, *given: Any) -> tuple[Any, ...]:
         with np.errstate(over="ignore"):
-            if z.dtype.char != "e":
-                return compute(z, *given)
-            wide = [None if x is None else x.astype(np.float32) for x in (z, *given)]
-            return tuple([x.astype(z.dtype) for x in compute(*wide)])
+            if z.dtype.char == "e":
+                wide = [None if x is None else x.astype(np.float32) for x in (z, *given)]
+                return tuple([x.astype(z.dtype) for x in compute(*wide)])
+            found: tuple[Any, ...] = compute(z, *given)
+            return found
 
     return kernel
 
