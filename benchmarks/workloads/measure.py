@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from time import process_time
 from typing import Any
 
+import wengert as wg
 from benchmarks import importing, plot
 from benchmarks.report import Verdict, bars_table, describe_machine, describe_threads, table
 from benchmarks.timing import Ratio, Times, interleave, repeated
@@ -52,13 +53,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"whom to time beside {EAGER}: {', '.join(list(LIBRARIES)[1:])}; all by default",
     )
     parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
+    parser.add_argument(
+        "--keep-freed-memory",
+        action="store_true",
+        help="let the process keep it, so that what one contestant frees is not taken from the "
+        "system anew by chance",
+    )
     parser.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     parser.add_argument("--plot", metavar="PNG", help="also draw the ratios to NumPy by hand")
 
 
 def main(options: argparse.Namespace) -> None:
     """Run what the command line asks for, and print it."""
-    print(describe_machine(), describe_threads(), sep="\n", end="\n\n")
+    kept = "Memory that is freed is kept by the process."
+    print(describe_machine(), describe_threads(), *[kept] * options.keep_freed_memory, sep="\n")
+    print()
+    if options.keep_freed_memory:
+        wg.keep_freed_memory()
     names = [name for name in LIBRARIES if name == EAGER or name in options.peers]
     measured = {
         ROWS[name].label: measure(name, names, seconds=2.0 if options.quick else 9.0)
