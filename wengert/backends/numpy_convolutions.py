@@ -339,7 +339,7 @@ def convolution_weight(x: Any, y: Any, *, size: Sizes, how: How, exact: bool) ->
         numbers, before = x.shape[1] * math.prod(size), tuple([a for a, _ in padding])
         layout = _layout(
             *(len(x), x.shape[2:], size, stride, dilation, before, counts),
-            *(numbers, WHOLE if exact else AT_ONCE // numbers),
+            *(numbers, WHOLE if exact else _places(numbers, produced)),
         )
         rows, wide = layout.rows, layout.width if exact else layout.wide
         memory = np.zeros((layout.images, layout.several, y.shape[1], rows, wide), y.dtype)
@@ -349,9 +349,11 @@ def convolution_weight(x: Any, y: Any, *, size: Sizes, how: How, exact: bool) ->
                 held[:, these, :, :high, : counts[1]] = given
                 held[:, these, :, high:] = 0
             shape = *held.shape[:2], groups, -1, rows * wide
-            # This way round takes half of the time of its transpose.
-            given = windows.reshape(shape, copy=False), held.reshape(shape, copy=False).mT
-            total += np.matmul(*given).sum(axis=(0, 1))
+            given = held.reshape(shape, copy=False).mT
+            if numbers > produced * groups:
+                # NumPy turns the smaller matrix faster than OpenBLAS does.
+                given = np.ascontiguousarray(given)
+            total += np.matmul(windows.reshape(shape, copy=False), given).sum(axis=(0, 1))
     return np.ascontiguousarray(total.mT).reshape(groups * produced, inner, *size)
 
 
