@@ -275,8 +275,7 @@ class Adamax(Optimizer):
                 g = slope(xp, p, g, maximize, decay)
             state["step"] = step = state["step"] + 1
             state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-            size = xp.add(xp.abs(g), eps)
-            largest = xp.maximum(xp.multiply(state["exp_inf"], beta2), size)
+            largest = xp.maximum(xp.add(xp.abs(g), eps), xp.multiply(state["exp_inf"], beta2))
             state["exp_inf"] = largest
             return xp.axpby(1, p, -lr / (1 - beta1**step), xp.divide(m, largest))
 
