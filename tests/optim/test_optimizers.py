@@ -493,9 +493,12 @@ def test_the_arithmetic_of_updates(backend: Backend, a: float, b: float) -> None
     u, v = backend.from_numpy(x), backend.from_numpy(y)
     for axpby in (kernels.axpby, lambda xp, *rest: xp.axpby(*rest)):
         np.testing.assert_allclose(host(axpby(xp, a, u, b, v)), a * x + b * y, rtol=1e-15)
-    for normalised in (kernels.normalised, lambda xp, *rest: xp.normalised(*rest)):
-        found = host(normalised(xp, u, v * v, a * a + 1.0, 0.125))
-        np.testing.assert_allclose(found, x / (abs(y) / (a * a + 1.0) + 0.125), rtol=1e-15)
+    for add_squares in (kernels.add_squares, lambda xp, *rest: xp.add_squares(*rest)):
+        found = host(add_squares(xp, a, u, b, v))
+        np.testing.assert_allclose(found, a * x + b * y**2, rtol=1e-15)
+    for add_normalised in (kernels.add_normalised, lambda xp, *rest: xp.add_normalised(*rest)):
+        found = host(add_normalised(xp, u, b, v, v * v, 0.125))
+        np.testing.assert_allclose(found, x + b * y / (abs(y) + 0.125), rtol=1e-15)
 
 
 def test_groups_are_dictionaries() -> None:

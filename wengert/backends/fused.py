@@ -84,17 +84,21 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
     def axpby(a: Any, x: Any, b: Any, y: Any) -> Any:
         return a * x + b * y
 
-    def normalised(m: Any, v: Any, scale: Any, eps: Any) -> Any:
-        return m / (jax.numpy.sqrt(v) / scale + eps)
+    def add_normalised(p: Any, a: Any, m: Any, v: Any, eps: Any) -> Any:
+        return p + a * (m / (jax.numpy.sqrt(v) + eps))
+
+    def add_squares(a: Any, x: Any, b: Any, g: Any) -> Any:
+        return a * x + b * (g * g)
 
     return {
         # Each operation is compiled for each shape of a parameter, which takes longer than a step.
+        "add_normalised": jax.jit(add_normalised),
+        "add_squares": jax.jit(add_squares),
         "axpby": jax.jit(axpby),
         "expit": special.expit,
         "leaky_relu": nn.leaky_relu,
         "log_expit": log_expit,
         "log_softmax": nn.log_softmax,
-        "normalised": jax.jit(normalised),
         "silu": nn.silu,
         "softplus": softplus,
     }

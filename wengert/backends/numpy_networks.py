@@ -121,18 +121,30 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
             return _add(out, x, out)
         except TypeError:
             return _add(out, x)
-    return _add_into(_multiply(x, a), y if b == 1 else _multiply(y, b))
+    y = y if b == 1 else _multiply(y, b)  # first, so that ``x`` may be scaled in place
+    return _add_into(_multiply(x, a), y)
 
 
-def normalised(m: Any, v: Any, scale: float, eps: float) -> Any:
-    """``m / (sqrt(v) / scale + eps)``."""
+def add_squares(a: float, x: Any, b: float, g: Any) -> Any:
+    """``a * x + b * g**2``, of floating arrays."""
+    square = _multiply(g, g)
+    if not square.shape:
+        return square * b + x * a
+    if b != 1:
+        _multiply(square, b, square)
+    return _add(square, x, square) if a == 1 else _add_into(_multiply(x, a), square)
+
+
+def add_normalised(p: Any, a: float, m: Any, v: Any, eps: float) -> Any:
+    """``p + a * m / (sqrt(v) + eps)``, of floating arrays."""
     root = np.sqrt(v)
-    try:
-        _divide(root, scale, out=root)
-    except TypeError:  # a scalar
-        return m / (root / scale + eps)
-    _add(root, eps, out=root)
-    return _divide(m, root, out=root)
+    if not root.shape:
+        return p + m / (root + eps) * a
+    _add(root, eps, root)
+    _divide(m, root, root)
+    if a != 1:
+        _multiply(root, a, root)
+    return _add(root, p, root)
 
 
 def expit(x: Any) -> Any:
@@ -313,12 +325,13 @@ def masked(x: Any, keep: Any) -> Any:
 
 
 KERNELS: Mapping[str, Kernel] = {
+    "add_normalised": add_normalised,
+    "add_squares": add_squares,
     "axpby": axpby,
     "expit": expit,
     "linear": linear,
     "logistic_bell": logistic_bell,
     "mask": mask,
-    "normalised": normalised,
     "relu": relu,
     "softplus_tail": softplus_tail,
     "softmax_cross_entropy_parts": softmax_cross_entropy_parts,

@@ -5,7 +5,7 @@ from typing import Any
 
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, RANGES, Group, given
-from wengert.optim.kernels import slope, squares
+from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.parameters import takes
 
@@ -75,12 +75,12 @@ class Adam(Optimizer):
                 p = xp.multiply(p, 1 - lr * scaled)
             state["step"] = step = state["step"] + 1
             state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-            state["exp_avg_sq"] = v = squares(xp, beta2, state["exp_avg_sq"], g)
+            state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
             if amsgrad:
                 held = state.get("max_exp_avg_sq")
                 state["max_exp_avg_sq"] = v = v if held is None else xp.maximum(held, v)
-            move = xp.normalised(m, v, (1 - beta2**step) ** 0.5, eps)
-            return xp.axpby(1, p, -lr / (1 - beta1**step), move)
+            scale = (1 - beta2**step) ** 0.5  # of the root, and so of eps and the step instead
+            return xp.add_normalised(p, -lr * scale / (1 - beta1**step), m, v, eps * scale)
 
         return update
 

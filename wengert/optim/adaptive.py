@@ -6,7 +6,7 @@ from typing import Any
 from wengert.optim.adam import MOMENTS
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, RANGES, Group, Range, given
-from wengert.optim.kernels import slope, squares
+from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.parameters import takes
 
@@ -76,18 +76,18 @@ class RMSprop(Optimizer):
             if maximize or decay:
                 g = slope(xp, p, g, maximize, decay)
             state["step"] += 1
-            state["square_avg"] = v = squares(xp, alpha, state["square_avg"], g)
+            state["square_avg"] = v = xp.add_squares(alpha, state["square_avg"], 1 - alpha, g)
             if centered:
                 held = state.get("grad_avg")
                 mean = xp.multiply(g, 1 - alpha)
                 mean = mean if held is None else xp.axpby(alpha, held, 1, mean)
                 state["grad_avg"] = mean
                 v = xp.subtract(v, xp.multiply(mean, mean))
-            move = xp.normalised(g, v, 1, eps)
-            if momentum:
-                held = state.get("momentum_buffer")
-                move = move if held is None else xp.axpby(momentum, held, 1, move)
-                state["momentum_buffer"] = move
+            if not momentum:
+                return xp.add_normalised(p, -lr, g, v, eps)
+            held = state.get("momentum_buffer")
+            held = xp.zeros_like(p) if held is None else xp.multiply(held, momentum)
+            state["momentum_buffer"] = move = xp.add_normalised(held, 1, g, v, eps)
             return xp.axpby(1, p, -lr, move)
 
         return update
@@ -152,10 +152,10 @@ class Adagrad(Optimizer):
                 g = slope(xp, p, g, maximize, decay)
             state["step"] = step = state["step"] + 1
             held = state.get("sum")
-            square = xp.multiply(g, g)
-            state["sum"] = total = xp.add(square, start if held is None else held)
+            held = xp.full_like(p, start) if held is None else held
+            state["sum"] = total = xp.add_squares(1, held, 1, g)
             rate = lr / (1 + (step - 1) * slower)
-            return xp.axpby(1, p, -rate, xp.normalised(g, total, 1, eps))
+            return xp.add_normalised(p, -rate, g, total, eps)
 
         return update
 
@@ -215,11 +215,11 @@ class Adadelta(Optimizer):
             if maximize or decay:
                 g = slope(xp, p, g, maximize, decay)
             state["step"] += 1
-            state["square_avg"] = v = squares(xp, rho, state["square_avg"], g)
+            state["square_avg"] = v = xp.add_squares(rho, state["square_avg"], 1 - rho, g)
             held = state["acc_delta"]
             ratio = xp.divide(xp.sqrt(xp.add(held, eps)), xp.sqrt(xp.add(v, eps)))
             move = xp.multiply(ratio, g)
-            state["acc_delta"] = squares(xp, rho, held, move)
+            state["acc_delta"] = xp.add_squares(rho, held, 1 - rho, move)
             return xp.axpby(1, p, -lr, move)
 
         return update
@@ -275,7 +275,7 @@ class Adamax(Optimizer):
                 g = slope(xp, p, g, maximize, decay)
             state["step"] = step = state["step"] + 1
             state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-            largest = xp.maximum(xp.multiply(state["exp_inf"], beta2), xp.add(xp.abs(g), eps))
+            largest = xp.maximum(xp.add(xp.abs(g), eps), xp.multiply(state["exp_inf"], beta2))
             state["exp_inf"] = largest
             return xp.axpby(1, p, -lr / (1 - beta1**step), xp.divide(m, largest))
 
@@ -348,9 +348,10 @@ class NAdam(Optimizer):
             following = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * psi))
             state["mu_product"] = product = state["mu_product"] * mu
             state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-            state["exp_avg_sq"] = v = squares(xp, beta2, state["exp_avg_sq"], g)
+            state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
             ahead = xp.axpby(following / (1 - product * following), m, (1 - mu) / (1 - product), g)
-            return xp.axpby(1, p, -lr, xp.normalised(ahead, v, (1 - beta2**step) ** 0.5, eps))
+            scale = (1 - beta2**step) ** 0.5
+            return xp.add_normalised(p, -lr * scale, ahead, v, eps * scale)
 
         return update
 
@@ -415,13 +416,13 @@ class RAdam(Optimizer):
                 p = xp.multiply(p, 1 - lr * scaled)
             state["step"] = step = state["step"] + 1
             state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-            state["exp_avg_sq"] = v = squares(xp, beta2, state["exp_avg_sq"], g)
+            state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
             rate = lr / (1 - beta1**step)
             rho = limit - 2 * step * beta2**step / (1 - beta2**step)
             if rho > 5:
                 ratio = (rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho)
                 rate = rate * (ratio * (1 - beta2**step)) ** 0.5
-                m = xp.normalised(m, v, 1, eps)
+                return xp.add_normalised(p, -rate, m, v, eps)
             return xp.axpby(1, p, -rate, m)
 
         return update

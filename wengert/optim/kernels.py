@@ -17,9 +17,9 @@ def axpby(xp: Any, a: float, x: Any, b: float, y: Any) -> Any:
     return xp.add(x, y)
 
 
-def normalised(xp: Any, m: Any, v: Any, scale: float, eps: float) -> Any:
-    """Return ``m / (sqrt(v) / scale + eps)`` in a new array."""
-    return xp.divide(m, xp.add(xp.divide(xp.sqrt(v), scale), eps))
+def add_normalised(xp: Any, p: Any, a: float, m: Any, v: Any, eps: float) -> Any:
+    """Return ``p + a * m / (sqrt(v) + eps)`` in a new array."""
+    return xp.axpby(1, p, a, xp.divide(m, xp.add(xp.sqrt(v), eps)))
 
 
 def slope(xp: Any, p: Any, g: Any, maximize: bool, decay: float) -> Any:
@@ -29,10 +29,11 @@ def slope(xp: Any, p: Any, g: Any, maximize: bool, decay: float) -> Any:
     return xp.axpby(1, g, decay, p) if decay else g
 
 
-def squares(xp: Any, beta: float, held: Any, g: Any) -> Any:
-    """Return the running mean of squares: ``beta * held + (1 - beta) * g**2``."""
-    return xp.axpby(beta, held, 1 - beta, xp.multiply(g, g))
+def add_squares(xp: Any, a: float, x: Any, b: float, g: Any) -> Any:
+    """Return ``a * x + b * g**2`` in a new array."""
+    return xp.axpby(a, x, b, xp.multiply(g, g))
 
 
+add_composite("add_normalised", add_normalised)
+add_composite("add_squares", add_squares)
 add_composite("axpby", axpby)
-add_composite("normalised", normalised)

@@ -28,6 +28,17 @@ FEW, MANY = (RNG.normal(size=(n, 128)).astype(np.float32) for n in (16, 64))
 
 #: Operands and parameters of kernels.
 CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
+    "add_normalised": [
+        ((p, a, m, v, 1e-8), {})
+        for p, m, v in ((X, Y, Y * Y), (X[0, 0].copy(), Y[0, 0], Y[0, 0] * Y[0, 0]))
+        for a in (1, -0.5)
+    ],
+    "add_squares": [
+        ((a, x, b, g), {})
+        for x, g in ((X, Y), (X[0, 0].copy(), Y[0, 0]))
+        for a in (1, 0.5)
+        for b in (1, 0.25)
+    ],
     "astype": [((X,), {"dtype": np.dtype(dtype)}) for dtype in (np.float32, bool, np.float64)],
     "axpby": [((a, X, b, Y), {}) for a in (1, 0.5) for b in (1, -0.25)],
     "broadcast_to": [((X[0],), {"shape": (3, 7)}), ((X[0],), {"shape": (1 << 14, 7)})],
@@ -50,7 +61,6 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "max": [((x,), {"axis": 1, "keepdims": True}) for x in (X, TALL)],
     "mean": [((X,), {"axis": axis}) for axis in (None, 0)],
     "min": [((x,), {"axis": 1}) for x in (X, TALL)],
-    "normalised": [((X, Y * Y, 0.5, 1e-8), {}), ((X[0, 0].copy(), abs(Y[0, 0]), 0.5, 1e-8), {})],
     "permute_dims": [((X,), {"axes": (1, 0)})],
     "prod": [((X,), {"axis": (0, 1)})],
     "relu": [((X,), {}), ((RNG.normal(size=(1 << 8, 1 << 7)),), {})],

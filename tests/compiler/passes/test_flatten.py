@@ -99,6 +99,32 @@ def test_updates_are_alike_where_they_take_the_same_things_at_the_same_places():
     assert train(True) == train(False)
 
 
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_an_update_goes_on_after_a_result_that_it_does_not_use(looked_at):
+    """Adadelta's step is in a mean that nothing else uses, and in the parameter."""
+
+    def train(wrap):
+        params = [wg.nn.Parameter(wg.asarray([k, 2.0, 3.0])) for k in (1.0, 2.0, 3.0)]
+        optimizer = wg.optim.Adadelta(params)
+
+        @wrap
+        def step(x):
+            for k, p in enumerate(params):
+                p.grad = x * (k + 1)
+            optimizer.step()
+            return params[0].detach() * 2 if looked_at else None
+
+        found = [step(wg.asarray([0.5, 1.0 + i, -1.0])) for i in range(5)]
+        state = [x for state in optimizer.state.values() for x in state.values()]
+        left = (*state, *(x.detach().numpy() for x in (*params, *(found if looked_at else ()))))
+        return [np.asarray(x).tolist() for x in left], step
+
+    (found, step), (expected, _) = train(lambda f: wg.compile(f, strict=True)), train(lambda f: f)
+    assert found == expected
+    # Those of parameters that nothing looks at are joined.
+    assert step.source.count("np.divide(") == 1 + looked_at
+
+
 def test_a_graph_outside_keeps_the_parameters_it_saw():
     model, _, step = network("SGD")
     run = wg.compile(step)

@@ -264,7 +264,7 @@ class _Body:
         else:
             out = self.known[step.result] = self.known[step.out]  # type: ignore[index]
             self._kept.add(step.result)
-            body, results = [_spelled(self.speller.call(step, self.known, out))], {out: step.result}
+            body, results = [self._as_operand(step, out, self.known)], {out: step.result}
         self._end = self._joined.get(i, self._end)
         self._calls += body
         self._results_of_calls |= results
@@ -334,19 +334,25 @@ class _Body:
             out = self.known[step.result if step.out is None else step.out]
             divided = [x for x in step.used() if x.shape and run.divided(x)]
             known = self.known | {x: f"{self.known[x]}[at]" for x in divided}
-            call = self.speller.call(step, known, f"{out}[at]")
             if at_once:
-                calls.append(_spelled(call))
+                calls.append(self._as_operand(step, f"{out}[at]", known))
             else:
                 if step.line is not None and step.line != line:
                     line = step.line
                     calls.append(f"    {_comment(line)}")
-                calls += folded(f"        {call}")
+                calls += folded(f"        {self.speller.call(step, known, f'{out}[at]')}")
             self.known[step.result] = out
             made[out] = step.result
         if at_once:
             return [f"*[call for at in {rows} for call in ({', '.join(calls)})]"], made
         return [f"    for at in {rows}:", *calls], made
+
+    def _as_operand(self, step: Instruction, out: str, known: Mapping[Value, str]) -> str:
+        """A call as an operand of `at_once`: a tuple of a function and its operands."""
+        function, operands = self.speller.call(step, known, out)[:-1].split("(", 1)
+        if "out=" not in form(step).writes:
+            return f"({function}, {operands})"
+        return f"({self.speller.function(partial, 'partial')}({function}, {operands}),)"
 
     def _forgotten(self, step: Instruction) -> list[str]:
         """A ``del`` of views of arrays to be overwritten, whose reference counts are then known."""
@@ -376,11 +382,6 @@ def _inline(program: Program) -> set[Instruction]:
         and times[step.result] == 1
         and step.result not in outputs
     }
-
-
-def _spelled(call: str) -> str:
-    """A call as an operand of `at_once`: a tuple of the function and its operands."""
-    return "({}, {}".format(*call.split("(", 1))
 
 
 def _several(step: Instruction, results: Mapping[str, Value]) -> Instruction:

@@ -100,10 +100,8 @@ def together(
 
 
 def _plainly(step: Instruction) -> bool:
-    """Whether a call is a ufunc's with ``out`` as its last positional operand."""
-    return (
-        step.out is not None and type(step.function) is np.ufunc and "out=" not in form(step).writes
-    )
+    """Whether a call is a ufunc's that writes into given memory."""
+    return step.out is not None and type(step.function) is np.ufunc
 
 
 class _Memory:

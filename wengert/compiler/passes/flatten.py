@@ -164,31 +164,46 @@ def _runs(program: Program) -> list[_Run]:
     uses = Counter(value for step in program.instructions for value in step.used())
     found: list[_Run] = []
     steps: list[Instruction] = []
+    ended = 0  # how many of them are of the last update, and before it
     for step in program.instructions:
         if step.line is None or step.line.stage != "update" or step.name[:7] == "number.":
             continue
         if step.several or not elementwise(step):
-            steps = []
+            steps, ended = [], 0
             continue
         steps.append(step)
         own = _own(steps, uses) if step.result in outputs else []
-        if own and own[-1] is step:  # the result of an update is used by nothing else
+        if own:  # the result of an update is used by nothing else
+            if found and found[-1].steps[-1] in own:  # nor was an earlier one of the same update
+                found.pop()
+            else:
+                del steps[:ended]
             run = _Run(own)
             if run.shape and run.size:
                 found.append(run)
-            steps = []
-    return found
+            inside = Counter(value for each in steps for value in each.used())
+            if all(uses[each.result] == inside[each.result] for each in steps):
+                steps = []
+            ended = len(steps)
+    # What two updates read, the later one may overwrite.
+    at = {step: i for i, step in enumerate(program.instructions)}
+    return sorted(found, key=lambda run: at[run.steps[0]])
 
 
 def _own(steps: list[Instruction], uses: Counter[Value]) -> list[Instruction]:
-    """The instructions whose results are used by these instructions alone."""
+    """The instructions that the last is linked to by results that these alone use."""
     inside: Counter[Value] = Counter()
     kept: list[Instruction] = []
     for step in reversed(steps):
         if uses[step.result] == inside[step.result]:
             kept.append(step)
             inside.update(step.used())
-    return kept[::-1]
+    linked: dict[Value, set[Instruction]] = {}
+    for step in reversed(kept):
+        linked[step.result] = {step}.union(*[linked.get(x, ()) for x in step.used()])
+        linked |= {each.result: linked[step.result] for each in linked[step.result]}
+    last = linked.get(steps[-1].result, ())
+    return [step for step in reversed(kept) if step in last]
 
 
 def _join_updates(

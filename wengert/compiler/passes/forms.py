@@ -259,8 +259,9 @@ def _ufunc(function: Any) -> Form:
     taken = ", ".join(f"{{{i}}}" for i in range(function.nin))
     positional = isinstance(function, np.ufunc) and function not in _NAMED_OUT
     out = "{out}" if positional else "out={out}"
-    # A generalised ufunc, such as matmul, reads an operand more than once.
-    general = getattr(function, "signature", None) is not None
-    found = Form(f"{{f}}({taken}, {out})", inside="" if general else "any")
+    # A generalised ufunc, such as matmul, reads an operand more than once. Over its own operand
+    # NumPy's sign takes ten times as long: that loop has a branch for each element (NumPy 2.4).
+    apart = getattr(function, "signature", None) is not None or function is np.sign
+    found = Form(f"{{f}}({taken}, {out})", inside="" if apart else "any")
     FORMS[function] = found
     return found

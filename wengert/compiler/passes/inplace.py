@@ -133,14 +133,14 @@ def _row(
     Each one's result is used by the next one alone.
     """
     found: list[Instruction] = []
-    while i > first and "out=" not in form(steps[i]).writes:
+    while i > first:
         before, result = steps[i - 1], steps[i - 1].result
         alone = uses[result] == steps[i].used().count(result) > 0
         if not (alone and _ordered(result, steps[i].result) and _writes(before)):
             break
         found.append(before)
         i -= 1
-    return found if not found or "out=" not in form(found[-1]).writes else found[:-1]
+    return found
 
 
 def _free(steps: Sequence[Instruction], held: Holders) -> dict[Value, int]:
