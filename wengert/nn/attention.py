@@ -19,14 +19,9 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 @takes(
     embed_dim="an integer",
-    num_heads="an integer",
-    dropout="a probability",
-    bias="True or False",
     add_bias_kv="True or False",
-    add_zero_attn="True or False",
     kdim="an integer",
     vdim="an integer",
-    batch_first="True or False",
 )
 class MultiheadAttention(Module):
     """Attention in several heads; see `functional.multi_head_attention_forward`.

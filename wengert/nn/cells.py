@@ -18,12 +18,6 @@ from wengert.tape.tensor import Tensor, wrapped
 #: Parts of the weights, a gate each.
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
-#: What each option of a cell is.
-OPTIONS = {
-    "input_size": "an integer",
-    "hidden_size": "an integer",
-    "bias": "True or False",
-}
 SIZES = """
 Parameters
 ----------
@@ -147,7 +141,7 @@ class _Cell(Uniform):
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
 
 
-@takes(**OPTIONS, family=_CELL)
+@takes(family=_CELL)
 class RNNCell(_Cell):
     """One step of an `RNN`.
 
@@ -176,7 +170,7 @@ class RNNCell(_Cell):
         return super().extra_repr() + other
 
 
-@takes(**OPTIONS, family=_CELL)
+@takes(family=_CELL)
 class GRUCell(_Cell):
     """One step of a `GRU`.
 
@@ -199,7 +193,7 @@ class GRUCell(_Cell):
         super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
 
 
-@takes(**OPTIONS, family=_CELL)
+@takes(family=_CELL)
 class LSTMCell(_Cell):
     """One step of an `LSTM`.
 

@@ -108,7 +108,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     return fill(tensor, low + (b - a) * draw(rand, tensor, generator))
 
 
-@takes(constant="tensor", mean="a number", std="a number", family=_FLOATING)
+@takes(constant="tensor", mean="a number", family=_FLOATING)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
 
@@ -220,7 +220,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * receptive, tensor.shape[0] * receptive
 
 
-@takes(constant="tensor", gain="a number", family=_WITH_FANS)
+@takes(constant="tensor", family=_WITH_FANS)
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
@@ -237,7 +237,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor", gain="a number", family=_WITH_FANS)
+@takes(constant="tensor", family=_WITH_FANS)
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
@@ -369,7 +369,6 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 @takes(
     constant="tensor",
-    gain="a number",
     family=_FILLS(tensor="A leaf with two axes or more; those after the first are taken as one."),
 )
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
@@ -402,7 +401,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 @takes(
     constant="tensor",
     sparsity="a number",
-    std="a number",
     family=_FILLS(tensor="A leaf with two axes, floating or complex."),
 )
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
@@ -439,7 +437,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 @takes(
     constant="tensor",
     mean="a number",
-    std="a number",
     a="a number",
     b="a number",
     family=_FILLS(tensor="A leaf, real floating."),

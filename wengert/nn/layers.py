@@ -37,7 +37,7 @@ class Identity(Module):
         return anew(input) if isinstance(input, Tensor) else input
 
 
-@takes(bias="True or False")
+@takes()
 class Linear(Module):
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
@@ -100,7 +100,7 @@ class Linear(Module):
         )
 
 
-@takes(bias="True or False", in1_features="an integer", in2_features="an integer")
+@takes(in1_features="an integer", in2_features="an integer")
 class Bilinear(Module):
     r"""`functional.bilinear` with a weight and a bias that are learnt.
 

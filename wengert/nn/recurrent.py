@@ -6,7 +6,7 @@ from typing import Any, Literal
 from wengert import ops
 from wengert.interpreters.differentiable import differentiable
 from wengert.nn import functional as F
-from wengert.nn.cells import GATES, OPTIONS, SIZES, Uniform, check_dtype, check_sizes, mode_of, pair
+from wengert.nn.cells import GATES, SIZES, Uniform, check_dtype, check_sizes, mode_of, pair
 from wengert.nn.functional import recurrent
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import number
@@ -15,13 +15,6 @@ from wengert.tape.lines import warn
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
-_OPTIONS = {
-    **OPTIONS,
-    "num_layers": "an integer",
-    "batch_first": "True or False",
-    "dropout": "a probability",
-    "bidirectional": "True or False",
-}
 _LAYERS = Family(
     f"""{SIZES}\
 num_layers : int
@@ -219,7 +212,7 @@ def _start(
     return ops.unstack(ops.reshape(given, shape))
 
 
-@takes(**_OPTIONS, family=_LAYERS)
+@takes(family=_LAYERS)
 class RNN(_Recurrent):
     r"""Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
 
@@ -249,7 +242,7 @@ class RNN(_Recurrent):
         super().__init__(mode_of(nonlinearity), input_size, hidden_size, num_layers, bias, *more)
 
 
-@takes(**_OPTIONS, family=_LAYERS)
+@takes(family=_LAYERS)
 class GRU(_Recurrent):
     r"""Gated recurrent units.
 
@@ -287,7 +280,7 @@ class GRU(_Recurrent):
         super().__init__("GRU", input_size, hidden_size, num_layers, bias, *more)
 
 
-@takes(**_OPTIONS, proj_size="an integer", family=_LAYERS)
+@takes(family=_LAYERS)
 class LSTM(_Recurrent):
     r"""Long short-term memory.
 

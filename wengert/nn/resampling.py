@@ -29,7 +29,7 @@ PyTorch: ``torch.nn.$name``.
 """)
 
 
-@takes(align_corners="True or False", family=_TEXT)
+@takes(family=_TEXT)
 class Upsample(Module):
     """`functional.interpolate` as a module.
 

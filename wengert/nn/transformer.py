@@ -50,17 +50,6 @@ Vaswani et al., "Attention is all you need" (2017).
 
 PyTorch: ``torch.nn.$name``.
 """)
-_LAYER_OPTIONS = {
-    "d_model": "an integer",
-    "nhead": "an integer",
-    "dim_feedforward": "an integer",
-    "dropout": "a probability",
-    "activation": "a function",
-    "layer_norm_eps": "a number",
-    "batch_first": "True or False",
-    "norm_first": "True or False",
-    "bias": "True or False",
-}
 _STACK = Family("""
 Parameters
 ----------
@@ -79,7 +68,7 @@ PyTorch: ``torch.nn.$name``.
 """)
 
 
-@takes(**_LAYER_OPTIONS, family=None)
+@takes()
 class _Layer(Module):
     """What layers of the encoder and the decoder share."""
 
@@ -158,7 +147,7 @@ def _attending(
     return attend
 
 
-@takes(**_LAYER_OPTIONS, family=_LAYER)
+@takes(family=_LAYER)
 class TransformerEncoderLayer(_Layer):
     """Attention of a sequence to itself, and then a network for each position.
 
@@ -181,7 +170,7 @@ class TransformerEncoderLayer(_Layer):
         return self._added(self._added(src, 1, attend), 2, self._forwards)
 
 
-@takes(**_LAYER_OPTIONS, family=_LAYER)
+@takes(family=_LAYER)
 class TransformerDecoderLayer(_Layer):
     """Attention of a sequence to itself and to a memory, and then a network for each position.
 
@@ -228,11 +217,8 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
-_STACK_OPTIONS = {"num_layers": "an integer", "norm": "a module"}
-
-
 @takes(
-    **_STACK_OPTIONS,
+    norm="a module",
     encoder_layer="a module",
     enable_nested_tensor="True or False",
     mask_check="True or False",
@@ -274,7 +260,7 @@ class TransformerEncoder(_Stack):
         )
 
 
-@takes(**_STACK_OPTIONS, decoder_layer="a module", family=_STACK)
+@takes(norm="a module", decoder_layer="a module", family=_STACK)
 class TransformerDecoder(_Stack):
     """Layers such as `TransformerDecoderLayer`, one after the other.
 

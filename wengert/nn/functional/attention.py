@@ -17,8 +17,6 @@ _NEVER = -math.inf
 
 @takes(
     "query key value attn_mask scale",
-    dropout_p="a probability",
-    is_causal="True or False",
     enable_gqa="True or False",
 )
 def scaled_dot_product_attention(
@@ -166,13 +164,9 @@ def _canonical(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
     "query key value in_proj_weight in_proj_bias bias_k bias_v out_proj_weight out_proj_bias "
     "key_padding_mask attn_mask q_proj_weight k_proj_weight v_proj_weight static_k static_v",
     embed_dim_to_check="an integer",
-    num_heads="an integer",
-    add_zero_attn="True or False",
-    dropout_p="a probability",
     need_weights="True or False",
     use_separate_proj_weight="True or False",
     average_attn_weights="True or False",
-    is_causal="True or False",
 )
 def multi_head_attention_forward(
     query: Any,

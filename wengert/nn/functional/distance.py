@@ -42,7 +42,7 @@ _LEAST = """The least norm that it divides by. Below it the divisor is a constan
     derivative; in PyTorch the derivative is that of the norm there."""
 
 
-@takes("x1 x2", eps="a number", family=_DISTANCE(eps=_LEAST))
+@takes("x1 x2", family=_DISTANCE(eps=_LEAST))
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
 
@@ -70,7 +70,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 @takes(
     "x1 x2",
     p="a number",
-    eps="a number",
     keepdim="True or False",
     family=_DISTANCE(eps="Added to the difference, so that the norm has a derivative."),
 )
@@ -185,8 +184,7 @@ PyTorch: ``torch.nn.functional.$name``.
 """)
 
 
-@takes("anchor positive negative margin", p="a number", eps="a number", swap="True or False",
-       family=_TRIPLET)  # fmt: skip
+@takes("anchor positive negative margin", p="a number", family=_TRIPLET)  # fmt: skip
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -221,7 +219,7 @@ def triplet_margin_loss(
     )
 
 
-@takes("anchor positive negative margin", swap="True or False", distance_function="a function",
+@takes("anchor positive negative margin", distance_function="a function",
        family=_TRIPLET)  # fmt: skip
 def triplet_margin_with_distance_loss(
     anchor: Any,

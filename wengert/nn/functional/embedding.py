@@ -43,11 +43,6 @@ def no_sparse(sparse: bool) -> None:
 @takes(
     "weight",
     input="integers",
-    padding_idx="an integer",
-    max_norm="a number",
-    norm_type="a number",
-    scale_grad_by_freq="True or False",
-    sparse="True or False",
 )
 def embedding(
     input: Any,

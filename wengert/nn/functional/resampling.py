@@ -23,7 +23,7 @@ _AXES = {
 }
 
 
-@takes("input", align_corners="True or False")
+@takes("input")
 def interpolate(
     input: Any,
     size: int | tuple[int, ...] | None = None,
