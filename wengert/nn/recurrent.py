@@ -6,7 +6,16 @@ from typing import Any, Literal
 from wengert import ops
 from wengert.interpreters.differentiable import differentiable
 from wengert.nn import functional as F
-from wengert.nn.cells import GATES, SIZES, Uniform, check_dtype, check_sizes, mode_of, pair
+from wengert.nn.cells import (
+    GATES,
+    SIZES,
+    Uniform,
+    as_state,
+    check_dtype,
+    check_sizes,
+    mode_of,
+    pair,
+)
 from wengert.nn.functional import recurrent
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import number
@@ -43,27 +52,28 @@ PyTorch: ``torch.nn.$name``.
 )
 
 
+@takes()
 class _Recurrent(Uniform):
     """What networks of whole sequences share."""
 
     _states = 1  # Tensors in a state
+    mode: str  # of `GATES`
+    proj_size = 0
     weight_ih_l0: Parameter
 
     def __init__(
         self,
-        mode: str,
         input_size: int,
         hidden_size: int,
-        num_layers: int,
-        bias: bool,
-        batch_first: bool,
-        dropout: float,
-        bidirectional: bool,
-        device: Any,
-        dtype: Any,
-        proj_size: int = 0,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
-        name = type(self).__name__
+        name, proj_size = type(self).__name__, self.proj_size
         check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         if not 0 <= proj_size < hidden_size:
             raise ValueError(
@@ -78,11 +88,10 @@ class _Recurrent(Uniform):
                 f"{name} drops results between layers, so dropout={dropout} does nothing with one "
                 "layer; set num_layers, or put nn.Dropout behind"
             )
-        self.mode, self.num_layers, self.bias = mode, num_layers, bias
-        self.input_size, self.hidden_size = input_size, hidden_size
-        self.batch_first, self.bidirectional = batch_first, bidirectional
-        self.dropout, self.proj_size = dropout, proj_size
-        rows, result = GATES[mode] * hidden_size, proj_size or hidden_size
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.bidirectional = bias, batch_first, bidirectional
+        self.dropout = dropout
+        rows, result = GATES[self.mode] * hidden_size, proj_size or hidden_size
         for layer in range(num_layers):
             width = result * (1 + bidirectional) if layer else input_size
             shapes = {
@@ -202,14 +211,9 @@ def _start(
     if given is None:
         zeros = ops.zeros(shape[1:], dtype=x.dtype, device=differentiable.device(x))
         return (zeros,) * count
-    given = wrapped(given)
     wanted = shape if batched else (count, length)
-    if tuple(given.shape) != wanted:
-        raise RuntimeError(
-            f"{type(module).__name__} got a state of shape {tuple(given.shape)}; it needs {wanted}"
-        )
-    check_dtype(type(module).__name__, given, x)
-    return ops.unstack(ops.reshape(given, shape))
+    state = as_state(type(module).__name__, given, x, wanted)
+    return ops.unstack(ops.reshape(state, shape))
 
 
 @takes(family=_LAYERS)
@@ -237,9 +241,9 @@ class RNN(_Recurrent):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.nonlinearity = nonlinearity
+        self.mode, self.nonlinearity = mode_of(nonlinearity), nonlinearity
         more = batch_first, dropout, bidirectional, device, dtype
-        super().__init__(mode_of(nonlinearity), input_size, hidden_size, num_layers, bias, *more)
+        super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
 
 @takes(family=_LAYERS)
@@ -264,20 +268,7 @@ class GRU(_Recurrent):
     ((3, 10, 16), (2, 3, 8))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        more = batch_first, dropout, bidirectional, device, dtype
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, *more)
+    mode = "GRU"
 
 
 @takes(family=_LAYERS)
@@ -303,6 +294,7 @@ class LSTM(_Recurrent):
     """
 
     _states = 2
+    mode = "LSTM"
 
     def __init__(
         self,
@@ -317,8 +309,9 @@ class LSTM(_Recurrent):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        more = batch_first, dropout, bidirectional, device, dtype, proj_size
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, *more)
+        self.proj_size = proj_size
+        more = batch_first, dropout, bidirectional, device, dtype
+        super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Return the results of all steps, and the pair of last states h and c."""
