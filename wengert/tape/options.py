@@ -171,7 +171,8 @@ def check_constructor(cls: type) -> None:
     code = init.__code__
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     kinds = what_they_are(DECLARED[cls], names)
-    private = cls.__name__[0] == "_"
+    owner = init.__qualname__.partition(".")[0]
+    private = owner[0] == "_"
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -185,7 +186,7 @@ def check_constructor(cls: type) -> None:
         except TypeError as error:  # of wrong arguments, which names the base
             if not (private and str(error).startswith(init.__qualname__)):
                 raise
-            text = str(error).replace(cls.__name__, type(self).__name__, 1)
+            text = str(error).replace(owner, type(self).__name__, 1)
             raise TypeError(text) from None
 
     cls.__init__ = checked  # type: ignore[misc]
