@@ -2,6 +2,7 @@
 
 from wengert.nn import functional as F
 from wengert.nn.define import Single, stores
+from wengert.nn.functional.dropout import probability
 
 
 class _Dropout(Single):
@@ -11,8 +12,7 @@ class _Dropout(Single):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
 
     def _check(self) -> None:
-        if not 0.0 <= self.p <= 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
+        probability(type(self).__name__, self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"

@@ -17,8 +17,8 @@ from wengert.nn.cells import (
     pair,
 )
 from wengert.nn.functional import recurrent
+from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
-from wengert.ops.axes import number
 from wengert.tape.families import Family
 from wengert.tape.lines import warn
 from wengert.tape.parameters import takes
@@ -80,9 +80,7 @@ class _Recurrent(Uniform):
                 f"{name}: proj_size is 0, or positive and smaller than hidden_size={hidden_size}, "
                 f"and not {proj_size}"
             )
-        dropout = float(number(dropout, name, "dropout"))
-        if not 0.0 <= dropout <= 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout}")
+        dropout = float(probability(name, dropout, "dropout"))
         if dropout and num_layers == 1:
             warn(
                 f"{name} drops results between layers, so dropout={dropout} does nothing with one "

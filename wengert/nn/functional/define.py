@@ -174,11 +174,12 @@ def detached(x: Tensor) -> Tensor:
     return untracked(array.detached() if hasattr(array, "bottom") else array)
 
 
-def real_floating(name: str, input: Any) -> Tensor:
+def real_floating(name: str, input: Any, what: str = "input") -> Tensor:
     """The input of a function as a Tensor; an error if it is not real floating."""
     x = wrapped(input)
     if x.dtype.kind != "real floating":
         raise TypeError(
-            f"{name} needs a real floating input, not one of {x.dtype.name}; convert with wg.astype"
+            f"{name} needs a real floating {what}, not one of {x.dtype.name}; convert with "
+            "wg.astype"
         )
     return x
