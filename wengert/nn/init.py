@@ -53,6 +53,8 @@ tensor : Tensor
     $tensor
 gain : float
     A factor :math:`g`; see `calculate_gain`.
+a : float
+    The slope of the leaky ReLU that follows.
 mean, std : float
     Of the normal numbers.
 mode : {"fan_in", "fan_out"}
@@ -272,11 +274,6 @@ def kaiming_uniform_(
 
     He et al., "Delving deep into rectifiers" (2015).
 
-    Parameters
-    ----------
-    a : float
-        The slope of the leaky ReLU that follows.
-
     Examples
     --------
     >>> w = wg.nn.init.kaiming_uniform_(wg.empty((300, 200)), nonlinearity="relu")
@@ -301,11 +298,6 @@ def kaiming_normal_(
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
     The source is that of `kaiming_uniform_`.
-
-    Parameters
-    ----------
-    a : float
-        The slope of the leaky ReLU that follows.
 
     Examples
     --------

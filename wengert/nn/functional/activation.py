@@ -26,6 +26,9 @@ Parameters
 ----------
 input : Tensor
     Real floating.
+alpha : float or Tensor
+    :math:`\\alpha`. The result is differentiable in a Tensor, which may also be an array that
+    broadcasts with ``input``.
 
 Returns
 -------
@@ -60,12 +63,6 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
 
     Derivative 1 above 0 and :math:`\alpha e^x` below; :math:`\alpha` at 0. Clevert, Unterthiner and
     Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016).
-
-    Parameters
-    ----------
-    alpha : float or Tensor
-        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
-        broadcasts with ``input``.
 
     Examples
     --------
@@ -218,12 +215,6 @@ def celu(input: Any, alpha: float = 1.0) -> Tensor:
 
     Derivative 1 above 0 and :math:`e^{x / \alpha}` below. Barron, "Continuously differentiable
     exponential linear units" (2017).
-
-    Parameters
-    ----------
-    alpha : float or Tensor
-        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
-        broadcasts with ``input``.
 
     Raises
     ------

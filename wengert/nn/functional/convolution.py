@@ -314,7 +314,7 @@ def conv_transpose2d(
     )
 
 
-_WINDOWS = """
+_COLUMNS = Family("""
 Parameters
 ----------
 output_size : int or tuple
@@ -327,9 +327,7 @@ padding : int or tuple
     How many zeros the image has at both ends of each axis.
 stride : int or tuple
     How far the window moves from one place to the next.
-"""
-_COLUMNS = Family(f"""
-{_WINDOWS}
+
 Returns
 -------
 Tensor

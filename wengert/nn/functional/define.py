@@ -11,7 +11,11 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = get_args(Reduction)
 
-_OPTIONS = """\
+_LOSS = Family("""
+Parameters
+----------
+input, target : Tensor
+    Real floating, of one shape; both are differentiated.
 weight : Tensor, optional
     $weight
 ignore_index : int
@@ -29,15 +33,7 @@ delta : float or Tensor
 beta : float or Tensor
     The difference :math:`\\beta` at which the formula changes; 0 gives the absolute error. If it is
     a Tensor, it is differentiated too.
-"""
-_PER_ELEMENT = "Weights :math:`w`, of a shape that broadcasts to the input's."
-_PER_CLASS = "A weight :math:`w` for each class, of shape (C,)."
-_LOSS = f"""
-Parameters
-----------
-input, target : Tensor
-    Real floating, of one shape; both are differentiated.
-{_OPTIONS}
+
 Returns
 -------
 Tensor
@@ -51,14 +47,14 @@ ValueError
 Notes
 -----
 PyTorch: ``torch.nn.functional.$name``.
-"""
-#: What docstrings of losses share: of numbers and of classes, as functions and as modules.
-LOSS = Family(_LOSS)(weight=_PER_ELEMENT, shape="``input``")
-LOSS_OF_CLASSES = Family(_LOSS)(weight=_PER_CLASS, shape="``input`` without C")
-_MODULE = f"Parameters\n----------\n{_OPTIONS}\nNotes\n-----\nPyTorch: ``torch.nn.$name``."
-LOSS_MODULE = Family(_MODULE)(weight=_PER_ELEMENT)
-LOSS_MODULE_OF_CLASSES = Family(_MODULE)(weight=_PER_CLASS)
-
+""")
+#: What docstrings of losses share: of numbers and of classes.
+LOSS = _LOSS(
+    weight="Weights :math:`w`, of a shape that broadcasts to the input's.", shape="``input``"
+)
+LOSS_OF_CLASSES = _LOSS(
+    weight="A weight :math:`w` for each class, of shape (C,).", shape="``input`` without C"
+)
 
 _DLPACK_CPU = 1
 
