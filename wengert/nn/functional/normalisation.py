@@ -282,8 +282,10 @@ def _with_averages(
             )
         return _affine(_by_averages(x, *running, eps), weight, bias)
     if math.prod(x.shape[i] for i in axes) == 1:
-        what = "value per channel" if 0 in axes else "spatial element"
-        raise ValueError(f"Expected more than 1 {what} when training, got input size {[*x.shape]}")
+        of_batch = "Expected more than 1 value per channel when training"
+        of_member = "Expected more than 1 spatial element when training"
+        expected = of_batch if 0 in axes else of_member
+        raise ValueError(f"{expected}, got input size {[*x.shape]}")
     out = _standard(x, axes, eps, weight, bias)
     if running[0] is not None or running[1] is not None:
         _update(x, axes, running, momentum)
