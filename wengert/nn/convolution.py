@@ -55,26 +55,27 @@ _FORWARD = _MODULE(modes='"zeros", "reflect", "replicate", "circular"')
 _TRANSPOSED = _MODULE(modes='"zeros"')
 
 
+@takes()
 class _Convolution(Module):
     """What convolutions and their adjoints share."""
 
     _count = 0
     _transposed = False
+    output_padding: Sizes
 
-    def _make(
+    def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        output_padding: Any,
-        dilation: Any,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device: Any,
-        dtype: Any,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: Padding = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: PaddingMode = "zeros",
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         name, count = type(self).__name__, self._count
         if groups <= 0:
@@ -89,7 +90,6 @@ class _Convolution(Module):
         self.kernel_size = sizes(kernel_size, count, name, "kernel_size", 1)
         self.stride = sizes(stride, count, name, "stride", 1)
         self.dilation = sizes(dilation, count, name, "dilation", 1)
-        self.output_padding = sizes(output_padding, count, name, "output_padding")
         self.groups, self.padding_mode = groups, padding_mode
         # What does not go with the stride is an error now.
         pairs = margins(padding, self.kernel_size, self.stride, self.dilation, name)
@@ -127,27 +127,7 @@ class _Convolution(Module):
         return ", ".join([f"{self.in_channels}, {self.out_channels}", *said])
 
 
-@takes()
 class _Forward(_Convolution):
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, ...],
-        stride: int | tuple[int, ...] = 1,
-        padding: Padding = 0,
-        dilation: int | tuple[int, ...] = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        self._make(
-            *(in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups),
-            *(bias, padding_mode, device, dtype),
-        )
-
     def forward(self, input: Any) -> Tensor:
         """Convolve the input with the weights."""
         padding: Any = self.padding
@@ -170,6 +150,7 @@ class Conv1d(_Forward):
     """
 
     _count = 1
+    output_padding = (0,)
 
 
 @takes(family=_FORWARD(weight="(O, C/groups, h, w)"))
@@ -186,6 +167,7 @@ class Conv2d(_Forward):
     """
 
     _count = 2
+    output_padding = (0, 0)
 
 
 @takes()
@@ -207,10 +189,10 @@ class _Transposed(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self._make(
-            *(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation),
-            *(groups, bias, padding_mode, device, dtype),
-        )
+        name = type(self).__name__
+        self.output_padding = sizes(output_padding, self._count, name, "output_padding")
+        more = groups, bias, padding_mode, device, dtype
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, *more)
 
     def forward(self, input: Any, output_size: Sizes | None = None) -> Tensor:
         """Add up windows of the weights; ``output_size`` says how long the result is to be.
