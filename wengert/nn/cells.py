@@ -7,11 +7,11 @@ from typing import Any, Literal
 from wengert import ops
 from wengert.interpreters.differentiable import differentiable
 from wengert.nn import init
+from wengert.nn.families import of_layers
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.define import in_one_dtype
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -28,13 +28,9 @@ bias : bool
 nonlinearity : {"tanh", "relu"}
     The function :math:`f`.
 """
-_CELL = Family(f"""{SIZES}\
+_CELL = of_layers(f"""{SIZES}\
 device, dtype : optional
     Of the parameters; the selected device and the default dtype otherwise.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 
 

@@ -7,11 +7,11 @@ from wengert import ops
 from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.define import Single, stores
+from wengert.nn.families import of_layers
 from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
@@ -19,7 +19,7 @@ PaddingMode = Literal["zeros", "reflect", "replicate", "circular"]
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 #: What docstrings of these modules share; of the options they say what the functions' do.
-_MODULE = Family(r"""
+_MODULE = of_layers(r"""
 Parameters
 ----------
 in_channels, out_channels : int
@@ -46,10 +46,6 @@ weight : Parameter
 bias : Parameter or None
     Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
     element of the weight's first axis.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 _FORWARD = _MODULE(modes='"zeros", "reflect", "replicate", "circular"')
 _TRANSPOSED = _MODULE(modes='"zeros"')
@@ -293,15 +289,11 @@ class Fold(Single):
     ) -> None: ...
 
 
-_ZEROS = Family("""
+_ZEROS = of_layers("""
 Parameters
 ----------
 padding : int or tuple
     How many zeros are added: one number, or before and after the last axis$more.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import generators, use_backend
+from wengert.nn.families import pytorchs
 from wengert.nn.filling import check_axes, draw, fill
 from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
@@ -46,7 +46,7 @@ def __dir__() -> list[str]:
 Mode = Literal["fan_in", "fan_out"]
 
 
-_FILLS = Family("""
+_FILLS = pytorchs("nn.init")("""
 Parameters
 ----------
 tensor : Tensor
@@ -70,10 +70,6 @@ Returns
 -------
 Tensor
     ``tensor``.$raises
-
-Notes
------
-PyTorch: ``torch.nn.init.$name``.
 """)
 _ANY = _FILLS(tensor="A leaf.", raises="")
 _FILLS = _FILLS(

@@ -7,13 +7,13 @@ from typing import Any
 from wengert import ops
 from wengert.nn import functional as F
 from wengert.nn import init
+from wengert.nn.families import of_layers
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
-_LAYER = Family("""
+_LAYER = of_layers("""
 Parameters
 ----------
 normalized_shape : int or sequence of int
@@ -35,10 +35,6 @@ device, dtype : optional
     Of the parameters; the selected device and the default dtype otherwise.
 bias : bool
     False leaves the bias out.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 
 

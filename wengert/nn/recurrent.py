@@ -16,16 +16,15 @@ from wengert.nn.cells import (
     mode_of,
     pair,
 )
+from wengert.nn.families import of_layers
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
-from wengert.tape.families import Family
 from wengert.tape.lines import warn
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
-_LAYERS = Family(
-    f"""{SIZES}\
+_LAYERS = of_layers(f"""{SIZES}\
 num_layers : int
     How many layers there are, each of which takes the results of the one before.
 batch_first : bool
@@ -44,12 +43,7 @@ Attributes
 weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
     Of each layer k, with ``_lk``, and ``_lk_reverse`` for the second direction. The gates' parts
     follow one another. All start uniform within one over the root of ``hidden_size``.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
-""".replace("{{", "{").replace("}}", "}")
-)
+""")
 
 
 @takes()

@@ -4,16 +4,16 @@ from typing import Any
 
 from wengert.nn import functional as F
 from wengert.nn.define import Single, stores
+from wengert.nn.families import of_layers
 from wengert.nn.functional.resampling import Interpolation
 from wengert.nn.module import Module
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 _Size = int | tuple[int, ...] | None
 _Scale = float | tuple[float, ...] | None
 
-_TEXT = Family("""
+_TEXT = of_layers("""
 Parameters
 ----------
 size : int or tuple, optional
@@ -22,10 +22,6 @@ scale_factor : float or tuple, optional
     Instead, how much longer they are than the input's.
 mode, align_corners, recompute_scale_factor
     As for the function.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 
 

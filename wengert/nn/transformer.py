@@ -9,17 +9,17 @@ from wengert.nn import functional as F
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.containers import ModuleList
 from wengert.nn.dropout import Dropout
+from wengert.nn.families import of_layers
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.normalisation import LayerNorm
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
 
 _ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu}
-_LAYER = Family("""
+_LAYER = of_layers("""
 Parameters
 ----------
 d_model : int
@@ -47,10 +47,8 @@ device, dtype : optional
 Notes
 -----
 Vaswani et al., "Attention is all you need" (2017).
-
-PyTorch: ``torch.nn.$name``.
 """)
-_STACK = Family("""
+_STACK = of_layers("""
 Parameters
 ----------
 encoder_layer, decoder_layer : Module
@@ -61,10 +59,6 @@ norm : Module, optional
     Called with the last layer's result.
 enable_nested_tensor, mask_check : bool
     Accepted for PyTorch's sake. Every position is computed, also those that are padding.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 
 

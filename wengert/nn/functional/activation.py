@@ -3,10 +3,10 @@
 from typing import Any
 
 from wengert import ops
+from wengert.nn.families import of_functions
 from wengert.nn.functional.define import is_not_negative, real_floating, refused
 from wengert.ops.axes import number, operand
 from wengert.ops.special import everyday
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -21,7 +21,7 @@ silu = everyday.silu
 tanh = ops.tanh
 
 
-_ACTIVATION = Family("""
+_ACTIVATION = of_functions("""
 Parameters
 ----------
 input : Tensor
@@ -34,10 +34,6 @@ Returns
 -------
 Tensor
     Of the shape and dtype of ``input``.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 
 

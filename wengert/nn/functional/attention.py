@@ -6,6 +6,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.interpreters.differentiable import differentiable
+from wengert.nn.families import PYTORCH
 from wengert.nn.functional.dropout import dropout
 from wengert.nn.functional.linear import linear
 from wengert.nn.functional.softmaxes import softmax
@@ -15,10 +16,7 @@ from wengert.tape.tensor import Tensor, wrapped
 _NEVER = -math.inf
 
 
-@takes(
-    "query key value attn_mask scale",
-    enable_gqa="True or False",
-)
+@takes("query key value attn_mask scale", enable_gqa="True or False", family=PYTORCH)
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -65,8 +63,6 @@ def scaled_dot_product_attention(
     Notes
     -----
     Vaswani et al., "Attention is all you need" (2017).
-
-    PyTorch: ``torch.nn.functional.scaled_dot_product_attention``.
 
     Examples
     --------
@@ -167,6 +163,7 @@ def _canonical(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
     need_weights="True or False",
     use_separate_proj_weight="True or False",
     average_attn_weights="True or False",
+    family=PYTORCH,
 )
 def multi_head_attention_forward(
     query: Any,
@@ -255,10 +252,6 @@ def multi_head_attention_forward(
     ------
     RuntimeError
         If shapes or dtypes do not fit.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.multi_head_attention_forward``.
 
     Examples
     --------

@@ -4,6 +4,7 @@ import math
 from typing import Any, Literal
 
 from wengert import ops
+from wengert.nn.families import of_functions
 from wengert.nn.functional.spatial import (
     AXES,
     Sizes,
@@ -15,13 +16,12 @@ from wengert.nn.functional.spatial import (
 )
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
-from wengert.tape.families import Family
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
 
-_CONVOLUTION = Family("""
+_CONVOLUTION = of_functions("""
 Parameters
 ----------
 input : Tensor
@@ -54,10 +54,6 @@ TypeError
     If one of the operands is no array, or an option not of integers.
 ValueError
     If the padding is no name that is known, or does not go with the stride.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 _FORWARD = _CONVOLUTION(
     words=', "same" or "valid"',
@@ -314,7 +310,7 @@ def conv_transpose2d(
     )
 
 
-_COLUMNS = Family("""
+_COLUMNS = of_functions("""
 Parameters
 ----------
 output_size : int or tuple
@@ -339,10 +335,6 @@ RuntimeError
     If the shapes do not fit.
 TypeError
     If an option is not of integers.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 
 

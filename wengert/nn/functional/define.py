@@ -5,13 +5,13 @@ from typing import Any, Literal, get_args
 
 from wengert import ops
 from wengert.backends import DType, backend_of
-from wengert.tape.families import Family
+from wengert.nn.families import of_functions
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = get_args(Reduction)
 
-_LOSS = Family("""
+_LOSS = of_functions("""
 Parameters
 ----------
 input, target : Tensor
@@ -43,10 +43,6 @@ Raises
 ------
 ValueError
     If the shapes differ.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 #: What docstrings of losses share: of numbers and of classes.
 LOSS = _LOSS(

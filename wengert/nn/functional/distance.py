@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
+from wengert.nn.families import of_functions
 from wengert.nn.functional.define import (
     LOSS,
     Reduction,
@@ -16,11 +17,10 @@ from wengert.nn.functional.define import (
 )
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
-_DISTANCE = Family("""
+_DISTANCE = of_functions("""
 Parameters
 ----------
 x1, x2 : Tensor
@@ -32,10 +32,6 @@ Returns
 -------
 Tensor
     Without the axis.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 _EPSILON = 1e-12
 _LEAST = """The least norm that it divides by. Below it the divisor is a constant, also for the
@@ -155,7 +151,7 @@ def _beyond(x: Tensor) -> Tensor:
     return ops.clip(x, 0)
 
 
-_TRIPLET = Family("""
+_TRIPLET = of_functions("""
 Parameters
 ----------
 anchor, positive, negative : Tensor
@@ -177,10 +173,6 @@ Raises
 ------
 ValueError
     If the margin is not positive.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 
 

@@ -3,14 +3,14 @@
 from typing import Any
 
 from wengert import ops
+from wengert.nn.families import of_functions
 from wengert.nn.functional.define import real_floating
 from wengert.ops.axes import number
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
-_DROPOUT = Family("""
+_DROPOUT = of_functions("""
 Parameters
 ----------
 input : Tensor
@@ -29,10 +29,6 @@ Raises
 ------
 ValueError
     If ``p`` is no probability$axes.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 _CHANNELS = _DROPOUT(axes=", or the input has another number of axes")
 

@@ -6,6 +6,7 @@ from typing import Any
 from wengert import ops
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import composed
+from wengert.nn.families import PYTORCH
 from wengert.nn.functional.define import in_one_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
@@ -51,7 +52,7 @@ _linear = Primitive(
 _kernels, _plans = _linear.kernels, _linear.plans
 
 
-@takes("input weight bias")
+@takes("input weight bias", family=PYTORCH)
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
@@ -77,8 +78,6 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
     Notes
     -----
-    PyTorch: ``torch.nn.functional.linear``.
-
     Cotangents: :math:`g \bar W` of the input, :math:`g^T \bar x` of the weight and the sum of
     :math:`g` over all but the last axis of the bias.
 
@@ -140,7 +139,7 @@ def _general(input: Any, weight: Any, bias: Any) -> Tensor:
     return ops.reshape(linear(rows, weight, bias), (*x[:-1], w[0]))
 
 
-@takes("input1 input2 weight bias")
+@takes("input1 input2 weight bias", family=PYTORCH)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Bilinear map of the last axes, :math:`y_k = \sum_{ij} x_i W_{kij} z_j + b_k`.
 
@@ -162,10 +161,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     ------
     RuntimeError
         If the shapes or the dtypes do not fit.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.bilinear``.
 
     Examples
     --------

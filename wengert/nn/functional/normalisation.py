@@ -7,11 +7,11 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
+from wengert.nn.families import PYTORCH, of_functions
 from wengert.nn.functional.define import detached, real_floating
 from wengert.nn.functional.standardised import moments, standardised
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
-from wengert.tape.families import Family
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
@@ -19,7 +19,7 @@ from wengert.tape.tensor import Tensor, wrapped
 Axes = tuple[int, ...]
 
 
-_NORM = Family("""
+_NORM = of_functions("""
 Parameters
 ----------
 input : Tensor
@@ -47,10 +47,6 @@ Raises
 ------
 RuntimeError
     If shapes do not fit, or the dtypes of weight or bias differ from the input's.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 _OF_LAST = _NORM(shape="(..., \\*normalized_shape)", affine="``normalized_shape``")
 _OF_CHANNELS = _NORM(
@@ -386,7 +382,7 @@ def instance_norm(
     )
 
 
-@takes("input", p="a number")
+@takes("input", p="a number", family=PYTORCH)
 def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
     r"""Divide by the norm along an axis, :math:`x / \max(\|x\|_p, \epsilon)`.
 
@@ -410,10 +406,6 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
     ------
     ValueError
         If an axis is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.normalize``.
 
     Examples
     --------

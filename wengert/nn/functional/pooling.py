@@ -8,6 +8,7 @@ import numpy as np
 from wengert import ops
 from wengert.backends.windows import Options, Places, pooled_places
 from wengert.interpreters.differentiable import differentiable
+from wengert.nn.families import of_functions
 from wengert.nn.functional.convolution import window_lengths
 from wengert.nn.functional.spatial import (
     Sizes,
@@ -18,13 +19,12 @@ from wengert.nn.functional.spatial import (
     widened,
 )
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 _Size = int | tuple[int, ...]
 
-_POOLING = Family("""
+_POOLING = of_functions("""
 Parameters
 ----------
 input : Tensor
@@ -64,8 +64,6 @@ TypeError
 Notes
 -----
 $cotangent
-
-PyTorch: ``torch.nn.functional.$name``.
 """)
 _MEAN = _POOLING(
     dtypes="Floating or complex",

@@ -8,6 +8,7 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import backend_of, dtype_of
+from wengert.nn.families import PYTORCH
 from wengert.ops.axes import number
 from wengert.ops.beyond.padding import pad as margins
 from wengert.tape.parameters import refuse, takes
@@ -116,7 +117,7 @@ def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
     return cast(Tensor, PRIMITIVES["scatter_add"].bind(x, key=(..., *place), shape=shape))
 
 
-@takes("input", value="a number")
+@takes("input", value="a number", family=PYTORCH)
 def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = None) -> Tensor:
     """Return an array with margins on its last axes.
 
@@ -150,10 +151,6 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
         out that are not there, or the margin is longer than what it is made of.
     ValueError
         If ``value`` is given for another mode.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.pad``.
 
     Examples
     --------
