@@ -20,6 +20,7 @@ from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
+Arrays = tuple[Any, Any, Any]  # an input, a weight and a bias
 
 _CONVOLUTION = of_functions("""
 Parameters
@@ -99,67 +100,60 @@ def margins(padding: Any, size: Sizes, stride: Sizes, dilation: Sizes, name: str
     return tuple([(n // 2, n - n // 2) for n in more])
 
 
-def _check(
-    name: str, count: int, x: Tensor, w: Any, b: Any, groups: int, channels: str, own: int
-) -> tuple[Sizes, int]:
-    """The lengths of the kernel and the groups, if the shapes fit; ``own`` is the axis of C."""
-    shape, bias = tuple(w.shape), None if b is None else tuple(b.shape)
+def _operands(
+    name: str, count: int, arrays: Arrays, stride: Any, dilation: Any, groups: Any
+) -> tuple[Tensor, bool, Sizes, Sizes, Sizes, int]:
+    """What `examples` finds, the lengths of the kernel and the options, if all of them fit."""
+    input, weight, bias = arrays
+    same_dtype(name, input=input, weight=weight, bias=bias)
+    x, batched = examples(input, count, name)
+    shape, terms = tuple(weight.shape), None if bias is None else tuple(bias.shape)
     (groups,) = sizes(groups, 1, name, "groups")
+    transposed = "transpose" in name
     fits = len(shape) == count + 2 and groups > 0 and min(shape) > 0
     if fits:
-        divided, whole = (x.shape[1], shape[1] * groups) if own else (shape[0], x.shape[1])
-        produced = shape[0] if own else shape[1] * groups
-        fits = divided == whole and not (shape[0] % groups) and bias in (None, (produced,))
+        divided, whole = (shape[0], x.shape[1]) if transposed else (x.shape[1], shape[1] * groups)
+        produced = shape[1] * groups if transposed else shape[0]
+        fits = divided == whole and not (shape[0] % groups) and terms in (None, (produced,))
     if not fits:
         refuse()
+        channels = "C, O/groups" if transposed else "O, C/groups"
         raise RuntimeError(
             f"{name} got an input of shape {tuple(x.shape)}, a weight of shape {shape}, a bias of "
-            f"shape {bias} and groups={groups}; it needs (N, C, {AXES[count]}), ({channels}, "
+            f"shape {terms} and groups={groups}; it needs (N, C, {AXES[count]}), ({channels}, "
             f"{', '.join('k' * count)}) and (O,), where groups divide C and O"
         )
-    return shape[2:], groups
+    stride = sizes(stride, count, name, "stride", 1)
+    return x, batched, shape[2:], stride, sizes(dilation, count, name, "dilation", 1), groups
 
 
 def _convolve(
-    name: str,
-    count: int,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
+    name: str, count: int, arrays: Arrays, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Tensor:
-    same_dtype(name, input=input, weight=weight, bias=bias)
-    x, batched = examples(input, count, name)
-    size, groups = _check(name, count, x, weight, bias, groups, "O, C/groups", 1)
-    stride = sizes(stride, count, name, "stride", 1)
-    dilation = sizes(dilation, count, name, "dilation", 1)
+    x, batched, size, stride, dilation, groups = _operands(
+        name, count, arrays, stride, dilation, groups
+    )
     padding = margins(padding, size, stride, dilation, name)
     wide = tuple([n + a + b for n, (a, b) in zip(x.shape[2:], padding, strict=True)])
     window_lengths(wide, size, stride, dilation, name)
     how = (stride, padding, dilation, groups)
-    return as_given(convolution(x, weight, bias, how=how), batched)
+    return as_given(convolution(x, *arrays[1:], how=how), batched)
 
 
 def _transposed(
     name: str,
     count: int,
-    input: Any,
-    weight: Any,
-    bias: Any,
+    arrays: Arrays,
     stride: Any,
     padding: Any,
     output_padding: Any,
-    groups: int,
+    groups: Any,
     dilation: Any,
 ) -> Tensor:
-    same_dtype(name, input=input, weight=weight, bias=bias)
-    x, batched = examples(input, count, name)
-    size, groups = _check(name, count, x, weight, bias, groups, "C, O/groups", 0)
-    stride = sizes(stride, count, name, "stride", 1)
-    dilation = sizes(dilation, count, name, "dilation", 1)
+    x, batched, size, stride, dilation, groups = _operands(
+        name, count, arrays, stride, dilation, groups
+    )
+    _, weight, bias = arrays
     padding = sizes(padding, count, name, "padding")
     more = sizes(output_padding, count, name, "output_padding")
     if any(n >= max(s, d) for n, s, d in zip(more, stride, dilation, strict=True)):
@@ -214,7 +208,8 @@ def conv1d(
     >>> wg.nn.functional.conv1d(x, weight)  # differences
     tensor([[[1., 2., 4.]]])
     """
-    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+    arrays = input, weight, bias
+    return _convolve("conv1d", 1, arrays, stride, padding, dilation, groups)
 
 
 @takes(
@@ -244,7 +239,8 @@ def conv2d(
     tensor([[[[4., 4.],
               [4., 4.]]]])
     """
-    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    arrays = input, weight, bias
+    return _convolve("conv2d", 2, arrays, stride, padding, dilation, groups)
 
 
 @takes(
@@ -271,10 +267,8 @@ def conv_transpose1d(
     >>> wg.nn.functional.conv_transpose1d(x, weight)
     tensor([[[ 1., 12., 20.]]])
     """
-    return _transposed(
-        *("conv_transpose1d", 1, input, weight, bias),
-        *(stride, padding, output_padding, groups, dilation),
-    )
+    arrays, how = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
+    return _transposed("conv_transpose1d", 1, arrays, *how)
 
 
 @takes(
@@ -304,10 +298,8 @@ def conv_transpose2d(
     >>> wg.nn.functional.conv_transpose2d(x, weight, stride=2).shape
     (1, 3, 10, 10)
     """
-    return _transposed(
-        *("conv_transpose2d", 2, input, weight, bias),
-        *(stride, padding, output_padding, groups, dilation),
-    )
+    arrays, how = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
+    return _transposed("conv_transpose2d", 2, arrays, *how)
 
 
 _COLUMNS = of_functions("""
