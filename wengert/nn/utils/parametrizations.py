@@ -6,7 +6,7 @@ from wengert import ops
 from wengert.nn import init
 from wengert.nn.functional import normalize
 from wengert.nn.module import Module
-from wengert.nn.utils.parametrize import register_parametrization
+from wengert.nn.utils.parametrize import CHANGES, register_parametrization
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -40,6 +40,7 @@ class _WeightNorm(Module):
         return self._norm(weight), weight
 
 
+@CHANGES.complete
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     r"""Learn the norm and the direction of a weight apart.
 
@@ -48,17 +49,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     Parameters
     ----------
-    module : Module
-        Whose parameter it is.
-    name : str
-        The parameter's name.
     dim : int, optional
         The axis that has a norm for each entry; None or -1 for one norm of all.
-
-    Returns
-    -------
-    Module
-        ``module``.
 
     Raises
     ------
@@ -128,6 +120,7 @@ class _SpectralNorm(Module):
         return value
 
 
+@CHANGES.complete
 def spectral_norm(
     module: Module,
     name: str = "weight",
@@ -142,21 +135,12 @@ def spectral_norm(
 
     Parameters
     ----------
-    module : Module
-        Whose parameter it is.
-    name : str
-        The parameter's name.
     n_power_iterations : int
         Steps of the power method in each use.
     eps : float
         Below this norms count as this.
     dim : int, optional
         The axis that is the rows of the matrix; by default 1 for transposed convolutions, and 0.
-
-    Returns
-    -------
-    Module
-        ``module``.
 
     Raises
     ------
