@@ -205,6 +205,7 @@ BAD: list[tuple[Any, type, str]] = [
     (lambda x, w: F.conv2d(x, w, groups=0), RuntimeError, "groups=0"),
     (lambda x, w: F.conv2d(x, w.to(wg.float64)), RuntimeError, "weight of float64"),
     (lambda x, w: F.conv2d(x, [1]), TypeError, "a list as weight"),
+    (lambda x, w: F.conv2d(x, None), TypeError, "a NoneType as weight"),
     (lambda x, w: F.conv2d(x, w, stride=0), RuntimeError, "stride of 1 at least"),
     (lambda x, w: F.conv2d(x, w, stride=(1, 1, 1)), RuntimeError, "2 of them as stride"),
     (lambda x, w: F.conv2d(x, w, stride=1.5), TypeError, "integer or 2 of them as stride"),

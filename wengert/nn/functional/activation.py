@@ -4,7 +4,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.nn.families import of_functions
-from wengert.nn.functional.define import is_not_negative, real_floating, refused
+from wengert.nn.functional.define import is_not_negative, real_floating, refused, same_dtype
 from wengert.ops.axes import number, operand
 from wengert.ops.special import everyday
 from wengert.tape.parameters import takes
@@ -387,11 +387,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
             f"prelu needs a weight of 1 or {channels} numbers, one for each channel of an input of "
             f"shape {tuple(x.shape)}, and got one of shape {tuple(w.shape)}"
         )
-    if w.dtype is not x.dtype:
-        raise RuntimeError(
-            f"prelu got an input of {x.dtype.name} and a weight of {w.dtype.name}; convert one "
-            "with wg.astype"
-        )
+    same_dtype("prelu", x, w)
     shape = (channels, *[1] * (x.ndim - 2)) if w.size > 1 else ()
     slope: Any = ops.reshape(w, shape)
     return everyday.leaky_relu(x, slope)

@@ -5,15 +5,8 @@ from typing import Any, Literal
 
 from wengert import ops
 from wengert.nn.families import of_functions
-from wengert.nn.functional.spatial import (
-    AXES,
-    Sizes,
-    as_given,
-    examples,
-    same_dtype,
-    sizes,
-    widened,
-)
+from wengert.nn.functional.define import same_dtype
+from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, sizes, widened
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
 from wengert.tape.parameters import refuse, takes
@@ -105,7 +98,7 @@ def _operands(
 ) -> tuple[Tensor, bool, Sizes, Sizes, Sizes, int]:
     """What `examples` finds, the lengths of the kernel and the options, if all of them fit."""
     input, weight, bias = arrays
-    same_dtype(name, input=input, weight=weight, bias=bias)
+    same_dtype(name, *arrays)
     x, batched = examples(input, count, name)
     shape, terms = tuple(weight.shape), None if bias is None else tuple(bias.shape)
     (groups,) = sizes(groups, 1, name, "groups")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from wengert import ops
-from wengert.backends import DType, backend_of
+from wengert.backends import DType, backend_of, dtype_of
 from wengert.nn.families import of_functions
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -158,6 +158,25 @@ def in_one_dtype(given: DType, held: DType) -> str:
     """What to do where an input's dtype is not that of a module's parameters."""
     moved = f", or the module with module.to(wg.{given.name})" if given.inexact else ""
     return f"convert the input with wg.astype(x, wg.{held.name}){moved}"
+
+
+def same_dtype(function: str, input: Any, weight: Any, bias: Any = None) -> None:
+    """Raise an error unless all are arrays of one dtype; there may be no bias."""
+    given = {"input": input, "weight": weight} | ({} if bias is None else {"bias": bias})
+    for name, a in given.items():
+        if not hasattr(a, "dtype"):
+            raise TypeError(
+                f"{function} takes Tensors and arrays, and was given a {type(a).__name__} as "
+                f"{name}; make a Tensor of it with wg.asarray"
+            )
+    held = {name: dtype_of(a.dtype) for name, a in given.items()}
+    others = [dtype for dtype in held.values() if dtype is not held["input"]]
+    if others:
+        names = ", ".join(f"{name} of {dtype.name}" for name, dtype in held.items())
+        raise RuntimeError(
+            f"{function} got arrays of different dtypes ({names}); "
+            + in_one_dtype(held["input"], others[0])
+        )
 
 
 def detached(x: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from wengert import ops
-from wengert.backends import backend_of, dtype_of
+from wengert.backends import backend_of
 from wengert.nn.families import PYTORCH
 from wengert.ops.axes import number
 from wengert.ops.beyond.padding import pad as margins
@@ -80,23 +80,6 @@ def beside(x: Tensor, values: Any, dtype: Any = None) -> Tensor:
     owner = backend_of(x._array)
     made = untracked(owner.from_numpy(np.asarray(values), owner.beside(x._array)))
     return made if dtype is None else ops.astype(made, dtype, copy=False)
-
-
-def same_dtype(function: str, **given: Any) -> None:
-    """Raise if not all are arrays of one dtype; those that are None are not there."""
-    for name, a in given.items():
-        if a is not None and not hasattr(a, "dtype"):
-            raise TypeError(
-                f"{function} takes Tensors and arrays, and was given a {type(a).__name__} as "
-                f"{name}; make a Tensor of it with wg.asarray"
-            )
-    held = {name: dtype_of(a.dtype).name for name, a in given.items() if a is not None}
-    if len({*held.values()}) > 1:
-        names = ", ".join(f"{name} of {dtype}" for name, dtype in held.items())
-        raise RuntimeError(
-            f"{function} got dtypes that differ: {names}; convert them with wg.astype, or the "
-            "module with module.to(dtype)"
-        )
 
 
 def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
