@@ -137,13 +137,9 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Return the result, and the weights or None."""
-        if query.shape[-1] != self.embed_dim:
-            raise RuntimeError(
-                f"MultiheadAttention was made for {self.embed_dim} features, and got a query of "
-                f"shape {tuple(query.shape)}"
-            )
         return multi_head_attention(
             (query, key, value),
+            self.embed_dim,
             self.num_heads,
             self._weights(),
             self.in_proj_bias,

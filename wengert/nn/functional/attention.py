@@ -269,13 +269,9 @@ def multi_head_attention_forward(
         if use_separate_proj_weight
         else (in_proj_weight,)
     )
-    if wrapped(query).shape[-1] != index(embed_dim_to_check):
-        raise RuntimeError(
-            f"multi-head attention was made for {embed_dim_to_check} features, and got a query of "
-            f"shape {tuple(query.shape)}"
-        )
     return multi_head_attention(
         (query, key, value),
+        index(embed_dim_to_check),
         index(num_heads),
         weights,
         in_proj_bias,
@@ -294,6 +290,7 @@ def multi_head_attention_forward(
 
 def multi_head_attention(
     inputs: tuple[Any, Any, Any],
+    width: int,
     num_heads: int,
     weights: tuple[Any, ...],
     bias: Any,
@@ -314,6 +311,11 @@ def multi_head_attention(
 
     ``weights`` are three, or one of all; ``last`` are the weight and the bias after attention.
     """
+    if inputs[0].shape[-1] != width:
+        raise RuntimeError(
+            f"multi-head attention was made for {width} features, and got a query of shape "
+            f"{tuple(inputs[0].shape)}"
+        )
     batched, sequence = _check_sequences(inputs, batch_first)
     if not batched:
         inputs = _each(inputs, lambda x: ops.expand_dims(x, axis=0))
@@ -321,7 +323,7 @@ def multi_head_attention(
         if key_padding_mask is not None:
             key_padding_mask = ops.expand_dims(wrapped(key_padding_mask), axis=0)
     query, key, _ = inputs
-    width, batch = query.shape[-1], query.shape[1 - sequence]
+    batch = query.shape[1 - sequence]
     if width % num_heads:
         raise RuntimeError(f"{width} features cannot be split among {num_heads} heads")
     if is_causal and attn_mask is None:
