@@ -9,9 +9,10 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
+from wengert.ops.axes import as_axis
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 
 @takes("args kwargs")
@@ -184,12 +185,7 @@ class Flatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Reshape the input; one without axes gets one."""
-        shape = tuple(input.shape)
-        start, end = _dim(self.start_dim, shape), _dim(self.end_dim, shape)
-        if start > end:
-            raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-        joined = math.prod(shape[start : end + 1])
-        return ops.reshape(input, (*shape[:start], joined, *shape[end + 1 :]))
+        return wrapped(input).flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
@@ -219,7 +215,7 @@ class Unflatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Reshape the input."""
         shape = tuple(input.shape)
-        dim = _dim(self.dim, shape)
+        dim = as_axis(self.dim, len(shape), "unflatten")
         lengths = list(self.unflattened_size)
         if lengths.count(-1) == 1 and (known := -math.prod(lengths)):
             lengths[lengths.index(-1)] = shape[dim] // known
@@ -239,13 +235,3 @@ def _features(name: str, given: Any) -> int:
         return index(given)
     except TypeError:
         raise TypeError(f"{name} is an integer, and {given!r} is not") from None
-
-
-def _dim(dim: int, shape: tuple[int, ...]) -> int:
-    ndim = max(len(shape), 1)
-    if not -ndim <= dim < ndim:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
-            f"{dim})"
-        )
-    return dim % ndim

@@ -7,6 +7,7 @@ from wengert.nn import init
 from wengert.nn.functional import normalize
 from wengert.nn.module import Module
 from wengert.nn.utils.parametrize import CHANGES, register_parametrization
+from wengert.ops.axes import as_axis
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -74,16 +75,11 @@ class _SpectralNorm(Module):
     _v: Any
 
     def __init__(self, weight: Tensor, steps: int, dim: int, eps: float) -> None:
-        if not -weight.ndim <= dim < weight.ndim:
-            raise IndexError(
-                "Dimension out of range (expected to be in range of "
-                f"[{-weight.ndim}, {weight.ndim - 1}] but got {dim})"
-            )
+        self.dim, self.eps = as_axis(dim, weight.ndim, "spectral_norm"), eps
         if steps <= 0:
             raise ValueError(
                 f"Expected n_power_iterations to be positive, but got n_power_iterations={steps}"
             )
-        self.dim, self.eps = dim % weight.ndim, eps
         if weight.ndim > 1:
             self.n_power_iterations = steps
             with no_grad():
