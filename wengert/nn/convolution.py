@@ -1,17 +1,14 @@
 """Convolutions as modules, their windows as columns, and margins."""
 
-import math
 from typing import Any, Literal, cast
 
-from wengert import ops
 from wengert.nn import functional as F
-from wengert.nn import init
 from wengert.nn.define import Single, stores
 from wengert.nn.families import of_layers
 from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
+from wengert.nn.layers import Affine
 from wengert.nn.module import Module
-from wengert.nn.parameter import Parameter
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
@@ -52,7 +49,7 @@ _TRANSPOSED = _MODULE(modes='"zeros"')
 
 
 @takes()
-class _Convolution(Module):
+class _Convolution(Affine):
     """What convolutions and their adjoints share."""
 
     _count = 0
@@ -95,17 +92,7 @@ class _Convolution(Module):
         if self._transposed:
             first, second = second, first
         shape = (first, second // groups, *self.kernel_size)
-        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
-        own = (out_channels,)
-        self.bias = Parameter(ops.empty(own, device=device, dtype=dtype)) if bias else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new parameters."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        inputs = math.prod(self.weight.shape[1:])
-        if self.bias is not None and inputs:
-            init.uniform_(self.bias, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs))
+        self._make(shape, out_channels, bias, device, dtype)
 
     def extra_repr(self) -> str:
         none, one = (0,) * self._count, (1,) * self._count

@@ -38,8 +38,30 @@ class Identity(Module):
         return anew(input) if isinstance(input, Tensor) else input
 
 
+class Affine(Module):
+    """A module with a weight and, if it is not None, a bias for each output."""
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def _make(
+        self, shape: tuple[int, ...], outputs: int, bias: bool, device: Any, dtype: Any
+    ) -> None:
+        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
+        self.bias = Parameter(ops.empty((outputs,), device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            inputs = math.prod(self.weight.shape[1:])
+            bound = 1 / math.sqrt(inputs) if inputs else 0.0
+            init.uniform_(self.bias, -bound, bound)
+
+
 @takes()
-class Linear(Module):
+class Linear(Affine):
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
     Parameters
@@ -78,17 +100,8 @@ class Linear(Module):
     ) -> None:
         self.in_features = _features("in_features", in_features)
         self.out_features = _features("out_features", out_features)
-        shape = (self.out_features, self.in_features)
-        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
-        self.bias = Parameter(ops.empty(shape[:1], device=device, dtype=dtype)) if bias else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new parameters."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
-            init.uniform_(self.bias, -bound, bound)
+        shape = self.out_features, self.in_features
+        self._make(shape, self.out_features, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
@@ -102,7 +115,7 @@ class Linear(Module):
 
 
 @takes(in1_features="an integer", in2_features="an integer")
-class Bilinear(Module):
+class Bilinear(Affine):
     r"""`functional.bilinear` with a weight and a bias that are learnt.
 
     Parameters
@@ -142,10 +155,8 @@ class Bilinear(Module):
         self.out_features = _features("out_features", out_features)
         if self.in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
-        shape = (self.out_features, self.in1_features, self.in2_features)
-        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
-        self.bias = Parameter(ops.empty(shape[:1], device=device, dtype=dtype)) if bias else None
-        self.reset_parameters()
+        shape = self.out_features, self.in1_features, self.in2_features
+        self._make(shape, self.out_features, bias, device, dtype)
 
     def reset_parameters(self) -> None:
         """Draw new parameters."""
