@@ -472,11 +472,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "at = np.asarray(vector).tobytes()",
     ): "SciPy's vectors are of float64",
     (
-        "wengert/nn/functional/linear.py",
-        "if any(dtype is not held[0] for dtype in held):",
-        "if any(dtype is not held[1] for dtype in held):",
-    ): "all are one dtype, whichever they are compared with",
-    (
         "wengert/testing/problem.py",
         "return backend.from_numpy(np.array(array, copy=True), backend.device(tensor.array))",
         "return backend.from_numpy(np.array(array), backend.device(tensor.array))",

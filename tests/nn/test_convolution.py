@@ -198,6 +198,13 @@ def test_convolutions_in_batches_and_compiled() -> None:
     assert "convolution_input(" in step.source
 
 
+@pytest.mark.parametrize("layer", [nn.Linear(0, 3), nn.Conv1d(0, 3, 2), nn.Conv2d(0, 3, 1)])
+def test_without_inputs_the_bias_starts_with_zeros(layer: Any) -> None:
+    nn.init.ones_(layer.bias)
+    layer.reset_parameters()
+    assert layer.bias.tolist() == [0, 0, 0]
+
+
 BAD: list[tuple[Any, type, str]] = [
     (lambda x, w: F.conv2d(x[0, 0], w), RuntimeError, r"of shape \(N, C, H, W\) or \(C, H, W\)"),
     (lambda x, w: F.conv2d(x, w[:, :1]), RuntimeError, r"it needs \(N, C, H, W\)"),
@@ -205,6 +212,7 @@ BAD: list[tuple[Any, type, str]] = [
     (lambda x, w: F.conv2d(x, w, groups=0), RuntimeError, "groups=0"),
     (lambda x, w: F.conv2d(x, w.to(wg.float64)), RuntimeError, "weight of float64"),
     (lambda x, w: F.conv2d(x, [1]), TypeError, "a list as weight"),
+    (lambda x, w: F.conv2d(x, None), TypeError, "a NoneType as weight"),
     (lambda x, w: F.conv2d(x, w, stride=0), RuntimeError, "stride of 1 at least"),
     (lambda x, w: F.conv2d(x, w, stride=(1, 1, 1)), RuntimeError, "2 of them as stride"),
     (lambda x, w: F.conv2d(x, w, stride=1.5), TypeError, "integer or 2 of them as stride"),

@@ -320,6 +320,13 @@ def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("shape", [(4, 0), (0, 0), (4, 0, 2)])
+def test_no_channels_are_normalised_as_any(shape: tuple[int, ...]) -> None:
+    assert F.batch_norm(wg.ones(shape), None, None, training=True).shape == shape
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        F.batch_norm(wg.ones((1, 0)), None, None, training=True)
+
+
 def test_nothing_has_changed_after_an_error() -> None:
     layer = nn.BatchNorm1d(3)
     with pytest.raises(ValueError, match="more than 1 value"):

@@ -155,7 +155,6 @@ def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
         (lambda x: x[None].t(), "x.mT"),
         (lambda x: x.squeeze(0), "cannot be squeezed"),
         (lambda x: x.flatten("F"), "an axis is an integer"),
-        (lambda x: x.flatten(1, 0), "start_dim=1 comes after"),
         (lambda x: x.expand(3, -1, 3, 3), "cannot be expanded"),
         (lambda x: x.expand(3), "cannot be expanded"),
         (lambda x: x.diagonal(0, 1, 1), "one axis"),
@@ -166,6 +165,11 @@ def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
 def test_what_has_two_meanings_or_none_is_refused(call: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         call(wg.asarray(SQUARE))
+
+
+def test_axes_to_flatten_come_in_order() -> None:
+    with pytest.raises(RuntimeError, match="start_dim=1 cannot come after end_dim=0"):
+        wg.asarray(SQUARE).flatten(1, 0)
 
 
 # -- wrong names -----------------------------------------------------------------------------------

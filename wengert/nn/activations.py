@@ -14,15 +14,21 @@ from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 
+class _InPlace(Single):
+    def __init__(self, inplace: bool = False) -> None: ...
+
+
+class _Along(Single):
+    def __init__(self, dim: int | None = None) -> None: ...
+
+
 @stores(F.relu)
-class ReLU(Single):
+class ReLU(_InPlace):
     """Examples
     --------
     >>> wg.nn.ReLU()(wg.asarray([-1.0, 2.0]))
     tensor([0., 2.])
     """
-
-    def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.leaky_relu)
@@ -59,14 +65,12 @@ class GELU(Single):
 
 
 @stores(F.silu)
-class SiLU(Single):
+class SiLU(_InPlace):
     """Examples
     --------
     >>> wg.nn.SiLU()(wg.asarray([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
     """
-
-    def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.sigmoid)
@@ -108,47 +112,39 @@ class Softplus(Single):
 
 
 @stores(F.softmax)
-class Softmax(Single):
+class Softmax(_Along):
     """Examples
     --------
     >>> wg.nn.Softmax(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
     tensor([[0.0900, 0.2447, 0.6652]])
     """
 
-    def __init__(self, dim: int | None = None) -> None: ...
-
 
 @stores(F.log_softmax)
-class LogSoftmax(Single):
+class LogSoftmax(_Along):
     """Examples
     --------
     >>> wg.nn.LogSoftmax(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
     tensor([[-2.4076, -1.4076, -0.4076]])
     """
 
-    def __init__(self, dim: int | None = None) -> None: ...
-
 
 @stores(F.relu6)
-class ReLU6(Single):
+class ReLU6(_InPlace):
     """Examples
     --------
     >>> wg.nn.ReLU6()(wg.asarray([-1.0, 2.0, 8.0]))
     tensor([0., 2., 6.])
     """
 
-    def __init__(self, inplace: bool = False) -> None: ...
-
 
 @stores(F.selu)
-class SELU(Single):
+class SELU(_InPlace):
     """Examples
     --------
     >>> wg.nn.SELU()(wg.asarray([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
-
-    def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.celu)
@@ -163,36 +159,30 @@ class CELU(Single):
 
 
 @stores(F.mish)
-class Mish(Single):
+class Mish(_InPlace):
     """Examples
     --------
     >>> wg.nn.Mish()(wg.asarray([-1.0, 2.0]))
     tensor([-0.3034,  1.9440])
     """
 
-    def __init__(self, inplace: bool = False) -> None: ...
-
 
 @stores(F.hardswish, shown="")
-class Hardswish(Single):
+class Hardswish(_InPlace):
     """Examples
     --------
     >>> wg.nn.Hardswish()(wg.asarray([-1.5, 4.0]))
     tensor([-0.3750,  4.0000])
     """
 
-    def __init__(self, inplace: bool = False) -> None: ...
-
 
 @stores(F.hardsigmoid, shown="")
-class Hardsigmoid(Single):
+class Hardsigmoid(_InPlace):
     """Examples
     --------
     >>> wg.nn.Hardsigmoid()(wg.asarray([-1.5, 4.0]))
     tensor([0.2500, 1.0000])
     """
-
-    def __init__(self, inplace: bool = False) -> None: ...
 
 
 @stores(F.hardtanh)
@@ -251,6 +241,8 @@ class Tanhshrink(Single):
 class _Shrink(Single):
     lambd: float
 
+    def __init__(self, lambd: float = 0.5) -> None: ...
+
     def extra_repr(self) -> str:
         return str(self.lambd)
 
@@ -263,8 +255,6 @@ class Softshrink(_Shrink):
     tensor([-0.5000,  0.0000,  1.5000])
     """
 
-    def __init__(self, lambd: float = 0.5) -> None: ...
-
 
 @stores(F.hardshrink)
 class Hardshrink(_Shrink):
@@ -274,18 +264,14 @@ class Hardshrink(_Shrink):
     tensor([0., 2.])
     """
 
-    def __init__(self, lambd: float = 0.5) -> None: ...
-
 
 @stores(F.softmin)
-class Softmin(Single):
+class Softmin(_Along):
     """Examples
     --------
     >>> wg.nn.Softmin(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
     tensor([[0.6652, 0.2447, 0.0900]])
     """
-
-    def __init__(self, dim: int | None = None) -> None: ...
 
 
 class Softmax2d(Softmax):

@@ -5,10 +5,10 @@ from typing import Any
 from wengert import ops
 from wengert.nn import init
 from wengert.nn.functional.attention import multi_head_attention
+from wengert.nn.functional.dropout import probability
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.ops.axes import number
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
@@ -19,14 +19,9 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 @takes(
     embed_dim="an integer",
-    num_heads="an integer",
-    dropout="a probability",
-    bias="True or False",
     add_bias_kv="True or False",
-    add_zero_attn="True or False",
     kdim="an integer",
     vdim="an integer",
-    batch_first="True or False",
 )
 class MultiheadAttention(Module):
     """Attention in several heads; see `functional.multi_head_attention_forward`.
@@ -93,9 +88,6 @@ class MultiheadAttention(Module):
                 f"MultiheadAttention: embed_dim={embed_dim} is a positive multiple of num_heads, "
                 f"which is {num_heads}"
             )
-        dropout = number(dropout, "MultiheadAttention", "dropout")
-        if not 0.0 <= dropout <= 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout}")
 
         def empty(*shape: int) -> Parameter:
             return Parameter(ops.empty(shape, device=device, dtype=dtype))
@@ -104,7 +96,7 @@ class MultiheadAttention(Module):
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
         self.num_heads = num_heads
-        self.dropout = dropout
+        self.dropout = probability("MultiheadAttention", dropout, "dropout")
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         self.add_zero_attn = add_zero_attn
@@ -145,13 +137,9 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Return the result, and the weights or None."""
-        if query.shape[-1] != self.embed_dim:
-            raise RuntimeError(
-                f"MultiheadAttention was made for {self.embed_dim} features, and got a query of "
-                f"shape {tuple(query.shape)}"
-            )
         return multi_head_attention(
             (query, key, value),
+            self.embed_dim,
             self.num_heads,
             self._weights(),
             self.in_proj_bias,

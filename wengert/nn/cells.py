@@ -7,23 +7,17 @@ from typing import Any, Literal
 from wengert import ops
 from wengert.interpreters.differentiable import differentiable
 from wengert.nn import init
+from wengert.nn.families import of_layers
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.define import in_one_dtype
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 #: Parts of the weights, a gate each.
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
-#: What each option of a cell is.
-OPTIONS = {
-    "input_size": "an integer",
-    "hidden_size": "an integer",
-    "bias": "True or False",
-}
 SIZES = """
 Parameters
 ----------
@@ -34,13 +28,9 @@ bias : bool
 nonlinearity : {"tanh", "relu"}
     The function :math:`f`.
 """
-_CELL = Family(f"""{SIZES}\
+_CELL = of_layers(f"""{SIZES}\
 device, dtype : optional
     Of the parameters; the selected device and the default dtype otherwise.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 
 
@@ -74,6 +64,15 @@ def check_dtype(name: str, x: Tensor, weight: Tensor) -> None:
         )
 
 
+def as_state(name: str, given: Any, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A state as a Tensor; an error unless it has a shape and the dtype of an input."""
+    state = wrapped(given)
+    if tuple(state.shape) != shape:
+        raise RuntimeError(f"{name} got a state of shape {tuple(state.shape)}; it needs {shape}")
+    check_dtype(name, state, x)
+    return state
+
+
 def pair(name: str, hx: Any) -> tuple[Any, Any]:
     """The state of an LSTM, as two."""
     if not isinstance(hx, tuple | list) or len(hx) != 2:
@@ -90,16 +89,23 @@ def mode_of(nonlinearity: str) -> str:
     return mode
 
 
+@takes()
 class _Cell(Uniform):
     """What single steps share."""
 
+    _mode: str  # of `GATES`
+
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
-        self.input_size, self.hidden_size = input_size, hidden_size
-        self._mode, self.bias = mode, bias
-        rows = GATES[mode] * hidden_size
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = GATES[self._mode] * hidden_size
 
         def empty(*shape: int) -> Parameter:
             return Parameter(ops.empty(shape, device=device, dtype=dtype))
@@ -126,28 +132,21 @@ class _Cell(Uniform):
         lead = tuple(x.shape[:-1])
         x = ops.reshape(x, (1, -1, self.input_size))
         if given is None:
-            shape = (x.shape[1], self.hidden_size)
-            state = (ops.zeros(shape, dtype=x.dtype, device=differentiable.device(x)),) * states
+            rows = (x.shape[1], self.hidden_size)
+            state = (ops.zeros(rows, dtype=x.dtype, device=differentiable.device(x)),) * states
         else:
-            state = tuple(self._rows(part, x, (*lead, self.hidden_size)) for part in given)
+            shape = (*lead, self.hidden_size)
+            parts = [as_state(name, part, x, shape) for part in given]
+            state = tuple(ops.reshape(part, (-1, self.hidden_size)) for part in parts)
         parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         _, after = recurrent.run(self._mode, x, state, parameters)
         return tuple(ops.reshape(h, (*lead, self.hidden_size)) for h in after)
-
-    def _rows(self, part: Any, x: Tensor, shape: tuple[int, ...]) -> Tensor:
-        part = wrapped(part)
-        if tuple(part.shape) != shape:
-            raise RuntimeError(
-                f"{type(self).__name__} got a state of shape {tuple(part.shape)}; it needs {shape}"
-            )
-        check_dtype(type(self).__name__, part, x)
-        return ops.reshape(part, (-1, self.hidden_size))
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
 
 
-@takes(**OPTIONS, family=_CELL)
+@takes(family=_CELL)
 class RNNCell(_Cell):
     """One step of an `RNN`.
 
@@ -168,15 +167,15 @@ class RNNCell(_Cell):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(mode_of(nonlinearity), input_size, hidden_size, bias, device, dtype)
-        self.nonlinearity = nonlinearity
+        self._mode, self.nonlinearity = mode_of(nonlinearity), nonlinearity
+        super().__init__(input_size, hidden_size, bias, device, dtype)
 
     def extra_repr(self) -> str:
         other = "" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}"
         return super().extra_repr() + other
 
 
-@takes(**OPTIONS, family=_CELL)
+@takes(family=_CELL)
 class GRUCell(_Cell):
     """One step of a `GRU`.
 
@@ -188,18 +187,10 @@ class GRUCell(_Cell):
     (3, 8)
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
+    _mode = "GRU"
 
 
-@takes(**OPTIONS, family=_CELL)
+@takes(family=_CELL)
 class LSTMCell(_Cell):
     """One step of an `LSTM`.
 
@@ -212,15 +203,7 @@ class LSTMCell(_Cell):
     ((3, 8), (3, 8))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+    _mode = "LSTM"
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
         """Return the next pair of states h and c; by default they are zeros before."""

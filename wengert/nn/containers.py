@@ -13,22 +13,53 @@ from wengert.nn.state import hints
 from wengert.tape.tensor import Tensor
 
 
-class _Numbered(Module):
-    """Modules or parameters named by their positions."""
+class _Holder(Module):
+    """Modules, or parameters, by their names."""
 
     #: Of what class its elements are.
     _kind: type = Module
 
-    def __init__(self, modules: Iterable[Any]) -> None:
-        self.extend(modules)
-
     def _taken(self, value: Any) -> Any:
         """An element as it is held."""
-        return _module(self, value)
+        if not isinstance(value, Module):
+            raise hints().no_module(value, f"nn.{type(self).__name__}")
+        return value
 
     def _items(self) -> list[tuple[str, Any]]:
         kind = self._kind
         return [(name, value) for name, value in self.__dict__.items() if isinstance(value, kind)]
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+
+class _Parameters(_Holder):
+    """Parameters, and not modules."""
+
+    _kind = Parameter
+
+    def _taken(self, value: Any) -> Parameter:
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"nn.{type(self).__name__} holds parameters, and {type(value).__name__} is no "
+                "Tensor: make one with wg.tensor(...)"
+            )
+        return value if isinstance(value, Parameter) else Parameter(value)
+
+    def __repr__(self) -> str:
+        lines = []
+        for name, held in self._items():
+            size = "x".join(map(str, held.shape))
+            kind = f"[wengert.{held.dtype.name} of size {size}]"
+            lines.append(f"  ({name}): Parameter containing: {kind}")
+        return bracketed(type(self).__name__, "", lines)
+
+
+class _Numbered(_Holder):
+    """Modules or parameters named by their positions."""
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        self.extend(() if values is None else values)
 
     def _held(self) -> list[Any]:
         return [value for _, value in self._items()]
@@ -47,9 +78,6 @@ class _Numbered(Module):
             what = f"{self._kind.__name__.lower()}s"
             raise IndexError(f"index {position} is out of range for {length} {what}")
         return position % length
-
-    def __len__(self) -> int:
-        return len(self._held())
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._held())
@@ -117,26 +145,6 @@ class _Numbered(Module):
         return module
 
 
-def _module(holder: Module, value: Any) -> Module:
-    if not isinstance(value, Module):
-        raise hints().no_module(value, f"nn.{type(holder).__name__}")
-    return value
-
-
-def _parameter(holder: Module, value: Any) -> Parameter:
-    if not isinstance(value, Tensor):
-        raise TypeError(
-            f"nn.{type(holder).__name__} holds parameters, and {type(value).__name__} is no "
-            "Tensor: make one with wg.tensor(...)"
-        )
-    return value if isinstance(value, Parameter) else Parameter(value)
-
-
-def _described(parameter: Parameter) -> str:
-    size = "x".join(map(str, parameter.shape))
-    return f"Parameter containing: [wengert.{parameter.dtype.name} of size {size}]"
-
-
 def _renumbered(modules: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     for position, module in enumerate(modules):
         yield str(position), module
@@ -198,7 +206,7 @@ class ModuleList(_Numbered):
                 "nn.ModuleList takes one list of modules, nn.ModuleList([first, second]), and not "
                 f"{type(modules).__name__}"
             )
-        super().__init__(() if modules is None else modules)
+        super().__init__(modules)
 
     def __repr__(self) -> str:
         """Write modules that read the same in a row once, as PyTorch does."""
@@ -220,7 +228,7 @@ class ModuleList(_Numbered):
         )
 
 
-class ParameterList(_Numbered):
+class ParameterList(_Parameters, _Numbered):
     """A list of parameters.
 
     Parameters
@@ -235,30 +243,16 @@ class ParameterList(_Numbered):
     [(2,), (2, 3)]
     """
 
-    _kind = Parameter
-
     def __init__(self, values: Iterable[Tensor] | None = None) -> None:
-        super().__init__(() if values is None else values)
-
-    def _taken(self, value: Any) -> Any:
-        return _parameter(self, value)
-
-    def __repr__(self) -> str:
-        lines = [f"  ({name}): {_described(value)}" for name, value in self._items()]
-        return bracketed(type(self).__name__, "", lines)
+        super().__init__(values)
 
 
-class _Named(Module):
-    """Modules or parameters by their names."""
-
-    _kind: type = Module
+class _Named(_Holder):
+    """Modules or parameters as a dict has them."""
 
     def __init__(self, held: Any = None) -> None:
         if held is not None:
             self.update(held)
-
-    def _taken(self, value: Any) -> Any:
-        return _module(self, value)
 
     def __getitem__(self, key: str) -> Any:
         found = self.__dict__.get(key)
@@ -274,9 +268,6 @@ class _Named(Module):
     def __delitem__(self, key: str) -> None:
         self[key]
         delattr(self, key)
-
-    def __len__(self) -> int:
-        return len(self.keys())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -294,8 +285,7 @@ class _Named(Module):
 
     def items(self) -> list[tuple[str, Any]]:
         """The names with what is held."""
-        kind = self._kind
-        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, kind)]
+        return self._items()
 
     def update(self, held: Any) -> None:
         """Add what a mapping or pairs hold; one under a name that is taken replaces the other."""
@@ -344,7 +334,7 @@ class ModuleDict(_Named):
         super().__init__(modules)
 
 
-class ParameterDict(_Named):
+class ParameterDict(_Parameters, _Named):
     """A dict of parameters.
 
     Parameters
@@ -359,22 +349,13 @@ class ParameterDict(_Named):
     True
     """
 
-    _kind = Parameter
-
     def __init__(
         self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None
     ) -> None:
         super().__init__(parameters)
-
-    def _taken(self, value: Any) -> Any:
-        return _parameter(self, value)
 
     def update(self, held: Any) -> None:
         """Add parameters, as in PyTorch those of a plain dict in the order of their names."""
         if isinstance(held, Mapping) and not isinstance(held, OrderedDict):
             held = sorted(held.items())
         super().update(held)
-
-    def __repr__(self) -> str:
-        lines = [f"  ({name}): {_described(value)}" for name, value in self.items()]
-        return bracketed(type(self).__name__, "", lines)

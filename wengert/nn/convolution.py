@@ -1,17 +1,14 @@
 """Convolutions as modules, their windows as columns, and margins."""
 
-import math
 from typing import Any, Literal, cast
 
-from wengert import ops
 from wengert.nn import functional as F
-from wengert.nn import init
 from wengert.nn.define import Single, stores
+from wengert.nn.families import of_layers
 from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
+from wengert.nn.layers import Affine
 from wengert.nn.module import Module
-from wengert.nn.parameter import Parameter
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
@@ -19,7 +16,7 @@ PaddingMode = Literal["zeros", "reflect", "replicate", "circular"]
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 #: What docstrings of these modules share; of the options they say what the functions' do.
-_MODULE = Family(r"""
+_MODULE = of_layers(r"""
 Parameters
 ----------
 in_channels, out_channels : int
@@ -46,35 +43,32 @@ weight : Parameter
 bias : Parameter or None
     Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
     element of the weight's first axis.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 _FORWARD = _MODULE(modes='"zeros", "reflect", "replicate", "circular"')
 _TRANSPOSED = _MODULE(modes='"zeros"')
 
 
-class _Convolution(Module):
+@takes()
+class _Convolution(Affine):
     """What convolutions and their adjoints share."""
 
     _count = 0
     _transposed = False
+    output_padding: Sizes
 
-    def _make(
+    def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        output_padding: Any,
-        dilation: Any,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device: Any,
-        dtype: Any,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: Padding = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: PaddingMode = "zeros",
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         name, count = type(self).__name__, self._count
         if groups <= 0:
@@ -89,7 +83,6 @@ class _Convolution(Module):
         self.kernel_size = sizes(kernel_size, count, name, "kernel_size", 1)
         self.stride = sizes(stride, count, name, "stride", 1)
         self.dilation = sizes(dilation, count, name, "dilation", 1)
-        self.output_padding = sizes(output_padding, count, name, "output_padding")
         self.groups, self.padding_mode = groups, padding_mode
         # What does not go with the stride is an error now.
         pairs = margins(padding, self.kernel_size, self.stride, self.dilation, name)
@@ -99,17 +92,7 @@ class _Convolution(Module):
         if self._transposed:
             first, second = second, first
         shape = (first, second // groups, *self.kernel_size)
-        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
-        own = (out_channels,)
-        self.bias = Parameter(ops.empty(own, device=device, dtype=dtype)) if bias else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new parameters."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        inputs = math.prod(self.weight.shape[1:])
-        if self.bias is not None and inputs:
-            init.uniform_(self.bias, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs))
+        self._make(shape, out_channels, bias, device, dtype)
 
     def extra_repr(self) -> str:
         none, one = (0,) * self._count, (1,) * self._count
@@ -127,27 +110,7 @@ class _Convolution(Module):
         return ", ".join([f"{self.in_channels}, {self.out_channels}", *said])
 
 
-@takes()
 class _Forward(_Convolution):
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, ...],
-        stride: int | tuple[int, ...] = 1,
-        padding: Padding = 0,
-        dilation: int | tuple[int, ...] = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        self._make(
-            *(in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups),
-            *(bias, padding_mode, device, dtype),
-        )
-
     def forward(self, input: Any) -> Tensor:
         """Convolve the input with the weights."""
         padding: Any = self.padding
@@ -170,6 +133,7 @@ class Conv1d(_Forward):
     """
 
     _count = 1
+    output_padding = (0,)
 
 
 @takes(family=_FORWARD(weight="(O, C/groups, h, w)"))
@@ -186,6 +150,7 @@ class Conv2d(_Forward):
     """
 
     _count = 2
+    output_padding = (0, 0)
 
 
 @takes()
@@ -207,10 +172,10 @@ class _Transposed(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self._make(
-            *(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation),
-            *(groups, bias, padding_mode, device, dtype),
-        )
+        name = type(self).__name__
+        self.output_padding = sizes(output_padding, self._count, name, "output_padding")
+        more = groups, bias, padding_mode, device, dtype
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, *more)
 
     def forward(self, input: Any, output_size: Sizes | None = None) -> Tensor:
         """Add up windows of the weights; ``output_size`` says how long the result is to be.
@@ -311,15 +276,11 @@ class Fold(Single):
     ) -> None: ...
 
 
-_ZEROS = Family("""
+_ZEROS = of_layers("""
 Parameters
 ----------
 padding : int or tuple
     How many zeros are added: one number, or before and after the last axis$more.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 
 

@@ -55,7 +55,7 @@ def stores(
 ) -> Callable[[type[M]], type[M]]:
     """Make a class a module of a function, as a decorator.
 
-    The options are the parameters of the class's ``__init__``, whose body may check them. They
+    The options are the parameters of the ``__init__`` that it has, whose body may check them. They
     become attributes of their names, or buffers if the signature has ``Tensor | None``. ``forward``
     has the inherited signature. It calls the function with its arguments, with the options that the
     function has, and with ``training`` if the function has that. The docstring and what each
@@ -72,7 +72,7 @@ def stores(
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     def decorate(cls: type[M]) -> type[M]:
-        stub: Any = vars(cls).get("__init__")
+        stub: Any = cls.__init__ if cls.__init__ is not object.__init__ else None
         names = _arguments(stub) if stub else ()
         cls._options = names
         if shown is not None:
@@ -82,6 +82,8 @@ def stores(
         own = [" ".join(n for n in names if n in kind.split()) for kind in kinds]
         name = next(name for name in F.__all__ if getattr(F, name) is function)
         inherited(cls, function, f"`functional.{name}` as a module.", _TEXT)
+        if stub:
+            cls.__init__ = stub  # type: ignore[method-assign]
         takes(*own, **{n: what for n, what in words.items() if n in names})(cls)
         if stub:
             cls.__init__ = _constructor(cls, stub, names)  # type: ignore[method-assign]

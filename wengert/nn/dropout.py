@@ -2,15 +2,17 @@
 
 from wengert.nn import functional as F
 from wengert.nn.define import Single, stores
+from wengert.nn.functional.dropout import probability
 
 
 class _Dropout(Single):
     p: float
     inplace: bool
 
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
+
     def _check(self) -> None:
-        if not 0.0 <= self.p <= 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
+        probability(type(self).__name__, self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
@@ -27,8 +29,6 @@ class Dropout(_Dropout):
     tensor([1., 1., 1.])
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
-
 
 @stores(F.dropout1d)
 class Dropout1d(_Dropout):
@@ -37,8 +37,6 @@ class Dropout1d(_Dropout):
     >>> wg.nn.Dropout1d(0.5)(wg.ones((4, 8, 10))).shape
     (4, 8, 10)
     """
-
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
 
 
 @stores(F.dropout2d)
@@ -49,8 +47,6 @@ class Dropout2d(_Dropout):
     (4, 8, 5, 5)
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...
-
 
 @stores(F.alpha_dropout)
 class AlphaDropout(_Dropout):
@@ -60,5 +56,3 @@ class AlphaDropout(_Dropout):
     >>> layer.eval()(wg.ones(3))
     tensor([1., 1., 1.])
     """
-
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None: ...

@@ -34,11 +34,6 @@ PyTorch: ``torch.nn.$name``.
 @takes(
     num_embeddings="an integer",
     embedding_dim="an integer",
-    padding_idx="an integer",
-    max_norm="a number",
-    norm_type="a number",
-    scale_grad_by_freq="True or False",
-    sparse="True or False",
 )
 class Embedding(Module):
     """`functional.embedding` with a table that is learnt.

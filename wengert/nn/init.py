@@ -12,10 +12,10 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import generators, use_backend
+from wengert.nn.families import pytorchs
 from wengert.nn.filling import check_axes, draw, fill
 from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
@@ -46,13 +46,15 @@ def __dir__() -> list[str]:
 Mode = Literal["fan_in", "fan_out"]
 
 
-_FILLS = Family("""
+_FILLS = pytorchs("nn.init")("""
 Parameters
 ----------
 tensor : Tensor
     $tensor
 gain : float
     A factor :math:`g`; see `calculate_gain`.
+a : float
+    The slope of the leaky ReLU that follows.
 mean, std : float
     Of the normal numbers.
 mode : {"fan_in", "fan_out"}
@@ -68,10 +70,6 @@ Returns
 -------
 Tensor
     ``tensor``.$raises
-
-Notes
------
-PyTorch: ``torch.nn.init.$name``.
 """)
 _ANY = _FILLS(tensor="A leaf.", raises="")
 _FILLS = _FILLS(
@@ -108,7 +106,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     return fill(tensor, low + (b - a) * draw(rand, tensor, generator))
 
 
-@takes(constant="tensor", mean="a number", std="a number", family=_FLOATING)
+@takes(constant="tensor", mean="a number", family=_FLOATING)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
 
@@ -220,7 +218,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * receptive, tensor.shape[0] * receptive
 
 
-@takes(constant="tensor", gain="a number", family=_WITH_FANS)
+@takes(constant="tensor", family=_WITH_FANS)
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
@@ -237,7 +235,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor", gain="a number", family=_WITH_FANS)
+@takes(constant="tensor", family=_WITH_FANS)
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
@@ -272,11 +270,6 @@ def kaiming_uniform_(
 
     He et al., "Delving deep into rectifiers" (2015).
 
-    Parameters
-    ----------
-    a : float
-        The slope of the leaky ReLU that follows.
-
     Examples
     --------
     >>> w = wg.nn.init.kaiming_uniform_(wg.empty((300, 200)), nonlinearity="relu")
@@ -301,11 +294,6 @@ def kaiming_normal_(
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
     The source is that of `kaiming_uniform_`.
-
-    Parameters
-    ----------
-    a : float
-        The slope of the leaky ReLU that follows.
 
     Examples
     --------
@@ -369,7 +357,6 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 @takes(
     constant="tensor",
-    gain="a number",
     family=_FILLS(tensor="A leaf with two axes or more; those after the first are taken as one."),
 )
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
@@ -402,7 +389,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 @takes(
     constant="tensor",
     sparsity="a number",
-    std="a number",
     family=_FILLS(tensor="A leaf with two axes, floating or complex."),
 )
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
@@ -439,7 +425,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 @takes(
     constant="tensor",
     mean="a number",
-    std="a number",
     a="a number",
     b="a number",
     family=_FILLS(tensor="A leaf, real floating."),

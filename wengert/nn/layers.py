@@ -9,9 +9,10 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
+from wengert.ops.axes import as_axis
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 
 @takes("args kwargs")
@@ -37,8 +38,30 @@ class Identity(Module):
         return anew(input) if isinstance(input, Tensor) else input
 
 
-@takes(bias="True or False")
-class Linear(Module):
+class Affine(Module):
+    """A module with a weight and, if it is not None, a bias for each output."""
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def _make(
+        self, shape: tuple[int, ...], outputs: int, bias: bool, device: Any, dtype: Any
+    ) -> None:
+        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
+        self.bias = Parameter(ops.empty((outputs,), device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            inputs = math.prod(self.weight.shape[1:])
+            bound = 1 / math.sqrt(inputs) if inputs else 0.0
+            init.uniform_(self.bias, -bound, bound)
+
+
+@takes()
+class Linear(Affine):
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
     Parameters
@@ -77,17 +100,8 @@ class Linear(Module):
     ) -> None:
         self.in_features = _features("in_features", in_features)
         self.out_features = _features("out_features", out_features)
-        shape = (self.out_features, self.in_features)
-        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
-        self.bias = Parameter(ops.empty(shape[:1], device=device, dtype=dtype)) if bias else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new parameters."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
-            init.uniform_(self.bias, -bound, bound)
+        shape = self.out_features, self.in_features
+        self._make(shape, self.out_features, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
@@ -100,8 +114,8 @@ class Linear(Module):
         )
 
 
-@takes(bias="True or False", in1_features="an integer", in2_features="an integer")
-class Bilinear(Module):
+@takes(in1_features="an integer", in2_features="an integer")
+class Bilinear(Affine):
     r"""`functional.bilinear` with a weight and a bias that are learnt.
 
     Parameters
@@ -141,10 +155,8 @@ class Bilinear(Module):
         self.out_features = _features("out_features", out_features)
         if self.in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
-        shape = (self.out_features, self.in1_features, self.in2_features)
-        self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
-        self.bias = Parameter(ops.empty(shape[:1], device=device, dtype=dtype)) if bias else None
-        self.reset_parameters()
+        shape = self.out_features, self.in1_features, self.in2_features
+        self._make(shape, self.out_features, bias, device, dtype)
 
     def reset_parameters(self) -> None:
         """Draw new parameters."""
@@ -184,12 +196,7 @@ class Flatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Reshape the input; one without axes gets one."""
-        shape = tuple(input.shape)
-        start, end = _dim(self.start_dim, shape), _dim(self.end_dim, shape)
-        if start > end:
-            raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-        joined = math.prod(shape[start : end + 1])
-        return ops.reshape(input, (*shape[:start], joined, *shape[end + 1 :]))
+        return wrapped(input).flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
@@ -219,7 +226,7 @@ class Unflatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Reshape the input."""
         shape = tuple(input.shape)
-        dim = _dim(self.dim, shape)
+        dim = as_axis(self.dim, len(shape), "unflatten")
         lengths = list(self.unflattened_size)
         if lengths.count(-1) == 1 and (known := -math.prod(lengths)):
             lengths[lengths.index(-1)] = shape[dim] // known
@@ -239,13 +246,3 @@ def _features(name: str, given: Any) -> int:
         return index(given)
     except TypeError:
         raise TypeError(f"{name} is an integer, and {given!r} is not") from None
-
-
-def _dim(dim: int, shape: tuple[int, ...]) -> int:
-    ndim = max(len(shape), 1)
-    if not -ndim <= dim < ndim:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
-            f"{dim})"
-        )
-    return dim % ndim

@@ -42,6 +42,8 @@ class _Loss(Stored):
     _shown = ()
     reduction: Reduction
 
+    def __init__(self, *, reduction: Reduction = "mean") -> None: ...
+
     def _check(self) -> None:
         check_reduction(self.reduction)
 
@@ -98,8 +100,6 @@ class MSELoss(_Loss):
     tensor(5.)
     """
 
-    def __init__(self, *, reduction: Reduction = "mean") -> None: ...
-
 
 @stores(F.l1_loss)
 class L1Loss(_Loss):
@@ -108,8 +108,6 @@ class L1Loss(_Loss):
     >>> wg.nn.L1Loss()(wg.asarray([1.0, 5.0]), wg.asarray([2.0, 2.0]))
     tensor(2.)
     """
-
-    def __init__(self, *, reduction: Reduction = "mean") -> None: ...
 
 
 @stores(F.huber_loss)
@@ -184,13 +182,8 @@ class KLDivLoss(_Loss):
         check_reduction("mean" if self.reduction == "batchmean" else self.reduction)
 
 
-class _Variance(_Loss):
-    def forward(self, input: Any, target: Any, var: Any) -> Tensor:  # type: ignore[override]
-        raise NotImplementedError
-
-
 @stores(F.gaussian_nll_loss)
-class GaussianNLLLoss(_Variance):
+class GaussianNLLLoss(_Loss):
     """Examples
     --------
     >>> wg.nn.GaussianNLLLoss()(wg.asarray([1.0]), wg.asarray([3.0]), wg.asarray([4.0]))
@@ -200,6 +193,9 @@ class GaussianNLLLoss(_Variance):
     def __init__(
         self, *, full: bool = False, eps: float = 1e-6, reduction: Reduction = "mean"
     ) -> None: ...
+
+    def forward(self, input: Any, target: Any, var: Any) -> Tensor:  # type: ignore[override]
+        raise NotImplementedError
 
 
 @stores(F.poisson_nll_loss)
@@ -221,6 +217,8 @@ class PoissonNLLLoss(_Loss):
 
 
 class _Pairs(_Loss):
+    def __init__(self, margin: float = 0.0, *, reduction: Reduction = "mean") -> None: ...
+
     def forward(self, input1: Any, input2: Any, target: Any) -> Tensor:  # type: ignore[override]
         raise NotImplementedError
 
@@ -234,8 +232,6 @@ class CosineEmbeddingLoss(_Pairs):
     tensor(1.)
     """
 
-    def __init__(self, margin: float = 0.0, *, reduction: Reduction = "mean") -> None: ...
-
 
 @stores(F.margin_ranking_loss)
 class MarginRankingLoss(_Pairs):
@@ -245,8 +241,6 @@ class MarginRankingLoss(_Pairs):
     >>> criterion(wg.asarray([2.0, 1.0]), wg.asarray([1.0, 3.0]), wg.asarray([1.0, 1.0]))
     tensor(1.2500)
     """
-
-    def __init__(self, margin: float = 0.0, *, reduction: Reduction = "mean") -> None: ...
 
 
 @stores(F.hinge_embedding_loss)
@@ -287,8 +281,6 @@ class MultiLabelMarginLoss(_Loss):
     tensor(0.8500)
     """
 
-    def __init__(self, *, reduction: Reduction = "mean") -> None: ...
-
 
 @stores(F.multilabel_soft_margin_loss)
 class MultiLabelSoftMarginLoss(_Loss):
@@ -308,8 +300,6 @@ class SoftMarginLoss(_Loss):
     >>> wg.nn.SoftMarginLoss()(wg.asarray([2.0, -1.0]), wg.asarray([1.0, -1.0]))
     tensor(0.2201)
     """
-
-    def __init__(self, *, reduction: Reduction = "mean") -> None: ...
 
 
 class _Triplet(_Loss):

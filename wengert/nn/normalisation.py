@@ -7,13 +7,13 @@ from typing import Any
 from wengert import ops
 from wengert.nn import functional as F
 from wengert.nn import init
+from wengert.nn.families import of_layers
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
-_LAYER = Family("""
+_LAYER = of_layers("""
 Parameters
 ----------
 normalized_shape : int or sequence of int
@@ -35,10 +35,6 @@ device, dtype : optional
     Of the parameters; the selected device and the default dtype otherwise.
 bias : bool
     False leaves the bias out.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 
 
@@ -69,7 +65,7 @@ class _Norm(Module):
         return ", ".join([str(held[n]) for n in plain] + [f"{n}={held[n]}" for n in named])
 
 
-@takes(bias="True or False", family=_LAYER)
+@takes(family=_LAYER)
 class LayerNorm(_Norm):
     """`functional.layer_norm` with a weight and a bias.
 
@@ -136,7 +132,7 @@ class RMSNorm(_Norm):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
-@takes(bias="True or False", family=_LAYER)
+@takes(family=_LAYER)
 class GroupNorm(_Norm):
     """`functional.group_norm` with a weight and a bias.
 
@@ -174,6 +170,7 @@ class GroupNorm(_Norm):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
+@takes()
 class _Running(_Norm):
     """A layer of channels with running averages."""
 
@@ -184,16 +181,17 @@ class _Running(_Norm):
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
 
-    def _set(
+    def __init__(
         self,
         num_features: int,
-        eps: float,
-        momentum: float | None,
-        affine: bool,
-        track_running_stats: bool,
-        device: Any,
-        dtype: Any,
-        bias: bool,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         self.num_features = index(num_features)
         self.eps = eps
@@ -246,22 +244,7 @@ class _Running(_Norm):
         return ops.divide(1, ops.add(count, 1))
 
 
-@takes(bias="True or False")
 class _BatchNorm(_Running):
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        self._set(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
-
     def forward(self, input: Any) -> Tensor:
         """Normalise the channels, and while training update the averages."""
         self._fits(input)
@@ -280,7 +263,7 @@ class _BatchNorm(_Running):
         return out
 
 
-@takes(bias="True or False")
+@takes()
 class _InstanceNorm(_Running):
     def __init__(
         self,
@@ -294,7 +277,8 @@ class _InstanceNorm(_Running):
         *,
         bias: bool = True,
     ) -> None:
-        self._set(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+        given = eps, momentum, affine, track_running_stats, device, dtype
+        super().__init__(num_features, *given, bias=bias)
 
     def forward(self, input: Any) -> Tensor:
         """Normalise the channels of each member, and while training update the averages."""
@@ -313,7 +297,7 @@ class _InstanceNorm(_Running):
         return ops.squeeze(out, axis=0) if x is None else out
 
 
-@takes(bias="True or False", family=_LAYER)
+@takes(family=_LAYER)
 class BatchNorm1d(_BatchNorm):
     """`functional.batch_norm` of vectors or sequences, (N, C) or (N, C, L).
 
@@ -330,7 +314,7 @@ class BatchNorm1d(_BatchNorm):
     _shapes = "N C | N C L"
 
 
-@takes(bias="True or False", family=_LAYER)
+@takes(family=_LAYER)
 class BatchNorm2d(_BatchNorm):
     """`functional.batch_norm` of images, (N, C, H, W).
 
@@ -343,7 +327,7 @@ class BatchNorm2d(_BatchNorm):
     _shapes = "N C H W"
 
 
-@takes(bias="True or False", family=_LAYER)
+@takes(family=_LAYER)
 class InstanceNorm1d(_InstanceNorm):
     """`functional.instance_norm` of sequences, (C, L) or (N, C, L).
 
@@ -357,7 +341,7 @@ class InstanceNorm1d(_InstanceNorm):
     _shapes = "C L | N C L"
 
 
-@takes(bias="True or False", family=_LAYER)
+@takes(family=_LAYER)
 class InstanceNorm2d(_InstanceNorm):
     """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W).
 

@@ -8,22 +8,31 @@ from wengert.nn.functional.spatial import sizes
 
 _Size = int | tuple[int, ...]
 _Adaptive = Any
+_WINDOW = "kernel_size stride padding"
 
 
-class _Maximum(Stored):
-    def forward(self, input: Any) -> Any:
-        raise NotImplementedError
-
-
-class _MaxPool(_Maximum):
+class _Windows(Single):
     kernel_size: _Size
     stride: _Size | None
+    padding: _Size
 
     def _check(self) -> None:
         self.stride = self.kernel_size if self.stride is None else self.stride
 
 
-_WINDOW = "kernel_size stride padding"
+class _MaxPool(_Windows):
+    def __init__(
+        self,
+        kernel_size: _Size,
+        stride: _Size | None = None,
+        padding: _Size = 0,
+        dilation: _Size = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None: ...
+
+    def forward(self, input: Any) -> Any:
+        raise NotImplementedError
 
 
 @stores(F.max_pool1d, shown=f"{_WINDOW} dilation ceil_mode")
@@ -34,16 +43,6 @@ class MaxPool1d(_MaxPool):
     (2, 3, 5)
     """
 
-    def __init__(
-        self,
-        kernel_size: _Size,
-        stride: _Size | None = None,
-        padding: _Size = 0,
-        dilation: _Size = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None: ...
-
 
 @stores(F.max_pool2d, shown=f"{_WINDOW} dilation ceil_mode")
 class MaxPool2d(_MaxPool):
@@ -53,19 +52,9 @@ class MaxPool2d(_MaxPool):
     (2, 3, 4, 4)
     """
 
-    def __init__(
-        self,
-        kernel_size: _Size,
-        stride: _Size | None = None,
-        padding: _Size = 0,
-        dilation: _Size = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None: ...
-
 
 @stores(F.avg_pool1d, shown=_WINDOW)
-class AvgPool1d(Single):
+class AvgPool1d(_Windows):
     """Examples
     --------
     >>> wg.nn.AvgPool1d(3, stride=2)(wg.ones((2, 3, 11))).shape
@@ -82,15 +71,14 @@ class AvgPool1d(Single):
     ) -> None: ...
 
     def _check(self) -> None:
-        given: Any = self
-        size, stride = given.kernel_size, given.stride
-        self.kernel_size = sizes(size, 1, "AvgPool1d", "kernel_size", 1)
-        self.stride = sizes(size if stride is None else stride, 1, "AvgPool1d", "stride", 1)
-        self.padding = sizes(given.padding, 1, "AvgPool1d", "padding")
+        super()._check()
+        self.kernel_size = sizes(self.kernel_size, 1, "AvgPool1d", "kernel_size", 1)
+        self.stride = sizes(self.stride, 1, "AvgPool1d", "stride", 1)
+        self.padding = sizes(self.padding, 1, "AvgPool1d", "padding")
 
 
 @stores(F.avg_pool2d, shown=_WINDOW)
-class AvgPool2d(Single):
+class AvgPool2d(_Windows):
     """Examples
     --------
     >>> wg.nn.AvgPool2d(2)(wg.ones((2, 3, 8, 8))).shape
@@ -107,50 +95,49 @@ class AvgPool2d(Single):
         divisor_override: int | None = None,
     ) -> None: ...
 
-    def _check(self) -> None:
-        given: Any = self
-        self.stride = given.kernel_size if given.stride is None else given.stride
+
+class _AdaptiveAvgPool(Single):
+    def __init__(self, output_size: _Adaptive) -> None: ...
 
 
 @stores(F.adaptive_avg_pool1d)
-class AdaptiveAvgPool1d(Single):
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     """Examples
     --------
     >>> wg.nn.AdaptiveAvgPool1d(4)(wg.ones((2, 3, 10))).shape
     (2, 3, 4)
     """
 
-    def __init__(self, output_size: _Adaptive) -> None: ...
-
 
 @stores(F.adaptive_avg_pool2d)
-class AdaptiveAvgPool2d(Single):
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     """Examples
     --------
     >>> wg.nn.AdaptiveAvgPool2d((1, 1))(wg.ones((2, 3, 7, 5))).shape
     (2, 3, 1, 1)
     """
 
-    def __init__(self, output_size: _Adaptive) -> None: ...
+
+class _AdaptiveMaxPool(Stored):
+    def __init__(self, output_size: _Adaptive, return_indices: bool = False) -> None: ...
+
+    def forward(self, input: Any) -> Any:
+        raise NotImplementedError
 
 
 @stores(F.adaptive_max_pool1d, shown="output_size")
-class AdaptiveMaxPool1d(_Maximum):
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """Examples
     --------
     >>> wg.nn.AdaptiveMaxPool1d(4)(wg.ones((2, 3, 10))).shape
     (2, 3, 4)
     """
 
-    def __init__(self, output_size: _Adaptive, return_indices: bool = False) -> None: ...
-
 
 @stores(F.adaptive_max_pool2d, shown="output_size")
-class AdaptiveMaxPool2d(_Maximum):
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """Examples
     --------
     >>> wg.nn.AdaptiveMaxPool2d((1, 1))(wg.ones((2, 3, 7, 5))).shape
     (2, 3, 1, 1)
     """
-
-    def __init__(self, output_size: _Adaptive, return_indices: bool = False) -> None: ...

@@ -6,24 +6,25 @@ from typing import Any, Literal
 from wengert import ops
 from wengert.interpreters.differentiable import differentiable
 from wengert.nn import functional as F
-from wengert.nn.cells import GATES, OPTIONS, SIZES, Uniform, check_dtype, check_sizes, mode_of, pair
+from wengert.nn.cells import (
+    GATES,
+    SIZES,
+    Uniform,
+    as_state,
+    check_dtype,
+    check_sizes,
+    mode_of,
+    pair,
+)
+from wengert.nn.families import of_layers
 from wengert.nn.functional import recurrent
+from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
-from wengert.ops.axes import number
-from wengert.tape.families import Family
 from wengert.tape.lines import warn
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
-_OPTIONS = {
-    **OPTIONS,
-    "num_layers": "an integer",
-    "batch_first": "True or False",
-    "dropout": "a probability",
-    "bidirectional": "True or False",
-}
-_LAYERS = Family(
-    f"""{SIZES}\
+_LAYERS = of_layers(f"""{SIZES}\
 num_layers : int
     How many layers there are, each of which takes the results of the one before.
 batch_first : bool
@@ -42,54 +43,47 @@ Attributes
 weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
     Of each layer k, with ``_lk``, and ``_lk_reverse`` for the second direction. The gates' parts
     follow one another. All start uniform within one over the root of ``hidden_size``.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
-""".replace("{{", "{").replace("}}", "}")
-)
+""")
 
 
+@takes()
 class _Recurrent(Uniform):
     """What networks of whole sequences share."""
 
     _states = 1  # Tensors in a state
+    mode: str  # of `GATES`
+    proj_size = 0
     weight_ih_l0: Parameter
 
     def __init__(
         self,
-        mode: str,
         input_size: int,
         hidden_size: int,
-        num_layers: int,
-        bias: bool,
-        batch_first: bool,
-        dropout: float,
-        bidirectional: bool,
-        device: Any,
-        dtype: Any,
-        proj_size: int = 0,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
-        name = type(self).__name__
+        name, proj_size = type(self).__name__, self.proj_size
         check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         if not 0 <= proj_size < hidden_size:
             raise ValueError(
                 f"{name}: proj_size is 0, or positive and smaller than hidden_size={hidden_size}, "
                 f"and not {proj_size}"
             )
-        dropout = float(number(dropout, name, "dropout"))
-        if not 0.0 <= dropout <= 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout}")
+        dropout = float(probability(name, dropout, "dropout"))
         if dropout and num_layers == 1:
             warn(
                 f"{name} drops results between layers, so dropout={dropout} does nothing with one "
                 "layer; set num_layers, or put nn.Dropout behind"
             )
-        self.mode, self.num_layers, self.bias = mode, num_layers, bias
-        self.input_size, self.hidden_size = input_size, hidden_size
-        self.batch_first, self.bidirectional = batch_first, bidirectional
-        self.dropout, self.proj_size = dropout, proj_size
-        rows, result = GATES[mode] * hidden_size, proj_size or hidden_size
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.bidirectional = bias, batch_first, bidirectional
+        self.dropout = dropout
+        rows, result = GATES[self.mode] * hidden_size, proj_size or hidden_size
         for layer in range(num_layers):
             width = result * (1 + bidirectional) if layer else input_size
             shapes = {
@@ -209,17 +203,12 @@ def _start(
     if given is None:
         zeros = ops.zeros(shape[1:], dtype=x.dtype, device=differentiable.device(x))
         return (zeros,) * count
-    given = wrapped(given)
     wanted = shape if batched else (count, length)
-    if tuple(given.shape) != wanted:
-        raise RuntimeError(
-            f"{type(module).__name__} got a state of shape {tuple(given.shape)}; it needs {wanted}"
-        )
-    check_dtype(type(module).__name__, given, x)
-    return ops.unstack(ops.reshape(given, shape))
+    state = as_state(type(module).__name__, given, x, wanted)
+    return ops.unstack(ops.reshape(state, shape))
 
 
-@takes(**_OPTIONS, family=_LAYERS)
+@takes(family=_LAYERS)
 class RNN(_Recurrent):
     r"""Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
 
@@ -244,12 +233,12 @@ class RNN(_Recurrent):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.nonlinearity = nonlinearity
+        self.mode, self.nonlinearity = mode_of(nonlinearity), nonlinearity
         more = batch_first, dropout, bidirectional, device, dtype
-        super().__init__(mode_of(nonlinearity), input_size, hidden_size, num_layers, bias, *more)
+        super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
 
-@takes(**_OPTIONS, family=_LAYERS)
+@takes(family=_LAYERS)
 class GRU(_Recurrent):
     r"""Gated recurrent units.
 
@@ -271,23 +260,10 @@ class GRU(_Recurrent):
     ((3, 10, 16), (2, 3, 8))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        more = batch_first, dropout, bidirectional, device, dtype
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, *more)
+    mode = "GRU"
 
 
-@takes(**_OPTIONS, proj_size="an integer", family=_LAYERS)
+@takes(family=_LAYERS)
 class LSTM(_Recurrent):
     r"""Long short-term memory.
 
@@ -310,6 +286,7 @@ class LSTM(_Recurrent):
     """
 
     _states = 2
+    mode = "LSTM"
 
     def __init__(
         self,
@@ -324,8 +301,9 @@ class LSTM(_Recurrent):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        more = batch_first, dropout, bidirectional, device, dtype, proj_size
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, *more)
+        self.proj_size = proj_size
+        more = batch_first, dropout, bidirectional, device, dtype
+        super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Return the results of all steps, and the pair of last states h and c."""

@@ -4,40 +4,27 @@ from typing import Any
 
 from wengert.nn import functional as F
 from wengert.nn.define import Single, stores
+from wengert.nn.families import of_layers
 from wengert.nn.functional.resampling import Interpolation
-from wengert.nn.module import Module
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
-from wengert.tape.tensor import Tensor
 
 _Size = int | tuple[int, ...] | None
 _Scale = float | tuple[float, ...] | None
 
-_TEXT = Family("""
-Parameters
-----------
-size : int or tuple, optional
-    The spatial lengths of the result.
-scale_factor : float or tuple, optional
-    Instead, how much longer they are than the input's.
-mode, align_corners, recompute_scale_factor
-    As for the function.
 
-Notes
------
-PyTorch: ``torch.nn.$name``.
-""")
-
-
-@takes(align_corners="True or False", family=_TEXT)
-class Upsample(Module):
-    """`functional.interpolate` as a module.
-
-    Examples
+@stores(F.interpolate)
+class Upsample(Single):
+    """Examples
     --------
     >>> wg.nn.Upsample(scale_factor=2.0, mode="bilinear")(wg.ones((1, 3, 4, 4))).shape
     (1, 3, 8, 8)
     """
+
+    size: _Size
+    scale_factor: Any
+    mode: Interpolation
+    align_corners: bool | None
+    recompute_scale_factor: bool | None
 
     def __init__(
         self,
@@ -46,25 +33,27 @@ class Upsample(Module):
         mode: Interpolation = "nearest",
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
-    ) -> None:
-        self.size = size
-        if isinstance(scale_factor, tuple):
-            self.scale_factor: Any = tuple(map(float, scale_factor))
-        else:
-            self.scale_factor = float(scale_factor) if scale_factor else None
-        self.mode = mode
-        self.align_corners = align_corners
-        self.recompute_scale_factor = recompute_scale_factor
+    ) -> None: ...
 
-    def forward(self, input: Any) -> Tensor:
-        """Resample the input."""
-        how: Any = (self.mode, self.align_corners, self.recompute_scale_factor)
-        return F.interpolate(input, self.size, self.scale_factor, *how)
+    def _check(self) -> None:
+        given = self.scale_factor
+        several = isinstance(given, tuple)
+        self.scale_factor = tuple(map(float, given)) if several else float(given) if given else None
 
     def extra_repr(self) -> str:
         scaled = self.scale_factor is not None
         lengths = f"scale_factor={self.scale_factor!r}" if scaled else f"size={self.size!r}"
         return f"{lengths}, mode={self.mode!r}"
+
+
+_TEXT = of_layers("""
+Parameters
+----------
+size : int or tuple, optional
+    The spatial lengths of the result.
+scale_factor : float or tuple, optional
+    Instead, how much longer they are than the input's.
+""")
 
 
 @takes(family=_TEXT)

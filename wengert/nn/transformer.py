@@ -9,17 +9,17 @@ from wengert.nn import functional as F
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.containers import ModuleList
 from wengert.nn.dropout import Dropout
+from wengert.nn.families import of_layers
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.normalisation import LayerNorm
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
 
 _ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu}
-_LAYER = Family("""
+_LAYER = of_layers("""
 Parameters
 ----------
 d_model : int
@@ -47,21 +47,8 @@ device, dtype : optional
 Notes
 -----
 Vaswani et al., "Attention is all you need" (2017).
-
-PyTorch: ``torch.nn.$name``.
 """)
-_LAYER_OPTIONS = {
-    "d_model": "an integer",
-    "nhead": "an integer",
-    "dim_feedforward": "an integer",
-    "dropout": "a probability",
-    "activation": "a function",
-    "layer_norm_eps": "a number",
-    "batch_first": "True or False",
-    "norm_first": "True or False",
-    "bias": "True or False",
-}
-_STACK = Family("""
+_STACK = of_layers("""
 Parameters
 ----------
 encoder_layer, decoder_layer : Module
@@ -72,14 +59,10 @@ norm : Module, optional
     Called with the last layer's result.
 enable_nested_tensor, mask_check : bool
     Accepted for PyTorch's sake. Every position is computed, also those that are padding.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
 """)
 
 
-@takes(**_LAYER_OPTIONS, family=None)
+@takes()
 class _Layer(Module):
     """What layers of the encoder and the decoder share."""
 
@@ -158,7 +141,7 @@ def _attending(
     return attend
 
 
-@takes(**_LAYER_OPTIONS, family=_LAYER)
+@takes(family=_LAYER)
 class TransformerEncoderLayer(_Layer):
     """Attention of a sequence to itself, and then a network for each position.
 
@@ -181,7 +164,7 @@ class TransformerEncoderLayer(_Layer):
         return self._added(self._added(src, 1, attend), 2, self._forwards)
 
 
-@takes(**_LAYER_OPTIONS, family=_LAYER)
+@takes(family=_LAYER)
 class TransformerDecoderLayer(_Layer):
     """Attention of a sequence to itself and to a memory, and then a network for each position.
 
@@ -228,11 +211,8 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
-_STACK_OPTIONS = {"num_layers": "an integer", "norm": "a module"}
-
-
 @takes(
-    **_STACK_OPTIONS,
+    norm="a module",
     encoder_layer="a module",
     enable_nested_tensor="True or False",
     mask_check="True or False",
@@ -274,7 +254,7 @@ class TransformerEncoder(_Stack):
         )
 
 
-@takes(**_STACK_OPTIONS, decoder_layer="a module", family=_STACK)
+@takes(norm="a module", decoder_layer="a module", family=_STACK)
 class TransformerDecoder(_Stack):
     """Layers such as `TransformerDecoderLayer`, one after the other.
 

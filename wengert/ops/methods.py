@@ -63,7 +63,7 @@ def flatten(x: Tensor, /, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     first = as_axis(start_dim, len(shape), "flatten")
     last = as_axis(end_dim, len(shape), "flatten")
     if first > last:
-        raise ValueError(f"flatten: start_dim={start_dim} comes after end_dim={end_dim}")
+        raise RuntimeError(f"flatten: start_dim={start_dim} cannot come after end_dim={end_dim}")
     joined = 1
     for length in shape[first : last + 1]:
         joined *= length

@@ -32,6 +32,9 @@ OPTIONS: Final = {
     **dict.fromkeys(("shape", "more", "lengths", "size", "sizes", "repeats", "s"), _INTEGERS),
     **dict.fromkeys(("indices", "sorter", "shapes", "pad_width", "stat_length"), _INTEGERS),
     "normalized_shape": _INTEGERS,
+    **dict.fromkeys(("input_size", "hidden_size", "proj_size", "num_layers"), _INTEGER),
+    **dict.fromkeys(("d_model", "nhead", "num_heads", "dim_feedforward"), _INTEGER),
+    "padding_idx": _INTEGER,
     **dict.fromkeys(("unflattened_size", "repetitions", "shift"), _INTEGERS),
     **dict.fromkeys(("kernel_size", "stride", "padding", "dilation", "output_padding"), _INTEGERS),
     **dict.fromkeys(("output_size", "pad", "divisor_override", "groups"), _INTEGERS),
@@ -45,13 +48,18 @@ OPTIONS: Final = {
     "unitriangular": _FLAG,
     **dict.fromkeys(("return_sign", "training", "inplace", "amsgrad", "maximize"), _FLAG),
     **dict.fromkeys(("affine", "elementwise_affine", "track_running_stats"), _FLAG),
-    **dict.fromkeys(("decoupled_weight_decay", "nesterov"), _FLAG),
+    **dict.fromkeys(("decoupled_weight_decay", "nesterov", "full", "swap", "sparse"), _FLAG),
+    **dict.fromkeys(("batch_first", "bidirectional", "norm_first", "is_causal"), _FLAG),
+    **dict.fromkeys(("add_zero_attn", "scale_grad_by_freq"), _FLAG),
     "copy": "True, False or None",
     "generator": "a seed or a generator of NumPy",
     **dict.fromkeys(("centered",), _FLAG),
     **dict.fromkeys(("lr", "eps", "weight_decay", "momentum", "dampening"), _NUMBER),
     **dict.fromkeys(("lr_decay", "initial_accumulator_value", "rho", "lambd", "t0"), _NUMBER),
-    "momentum_decay": _NUMBER,
+    **dict.fromkeys(("momentum_decay", "max_norm", "norm_type", "layer_norm_eps"), _NUMBER),
+    **dict.fromkeys(("gain", "std"), _NUMBER),
+    **dict.fromkeys(("dropout", "dropout_p"), "a probability"),
+    "activation": "a function",
     **dict.fromkeys(("betas", "etas", "step_sizes"), "two numbers"),
     "ns_coefficients": "three numbers",
     **dict.fromkeys(("ns_steps", "max_iter", "max_eval", "history_size"), _INTEGER),
@@ -163,7 +171,8 @@ def check_constructor(cls: type) -> None:
     code = init.__code__
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     kinds = what_they_are(DECLARED[cls], names)
-    private = cls.__name__[0] == "_"
+    owner = init.__qualname__.partition(".")[0]
+    private = owner[0] == "_"
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -177,7 +186,7 @@ def check_constructor(cls: type) -> None:
         except TypeError as error:  # of wrong arguments, which names the base
             if not (private and str(error).startswith(init.__qualname__)):
                 raise
-            text = str(error).replace(cls.__name__, type(self).__name__, 1)
+            text = str(error).replace(owner, type(self).__name__, 1)
             raise TypeError(text) from None
 
     cls.__init__ = checked  # type: ignore[misc]

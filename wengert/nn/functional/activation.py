@@ -3,10 +3,10 @@
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import is_not_negative, real_floating, refused
+from wengert.nn.families import of_functions
+from wengert.nn.functional.define import is_not_negative, real_floating, refused, same_dtype
 from wengert.ops.axes import number, operand
 from wengert.ops.special import everyday
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -21,20 +21,19 @@ silu = everyday.silu
 tanh = ops.tanh
 
 
-_ACTIVATION = Family("""
+_ACTIVATION = of_functions("""
 Parameters
 ----------
 input : Tensor
     Real floating.
+alpha : float or Tensor
+    :math:`\\alpha`. The result is differentiable in a Tensor, which may also be an array that
+    broadcasts with ``input``.
 
 Returns
 -------
 Tensor
     Of the shape and dtype of ``input``.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 
 
@@ -60,12 +59,6 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
 
     Derivative 1 above 0 and :math:`\alpha e^x` below; :math:`\alpha` at 0. Clevert, Unterthiner and
     Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016).
-
-    Parameters
-    ----------
-    alpha : float or Tensor
-        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
-        broadcasts with ``input``.
 
     Examples
     --------
@@ -218,12 +211,6 @@ def celu(input: Any, alpha: float = 1.0) -> Tensor:
 
     Derivative 1 above 0 and :math:`e^{x / \alpha}` below. Barron, "Continuously differentiable
     exponential linear units" (2017).
-
-    Parameters
-    ----------
-    alpha : float or Tensor
-        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
-        broadcasts with ``input``.
 
     Raises
     ------
@@ -400,11 +387,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
             f"prelu needs a weight of 1 or {channels} numbers, one for each channel of an input of "
             f"shape {tuple(x.shape)}, and got one of shape {tuple(w.shape)}"
         )
-    if w.dtype is not x.dtype:
-        raise RuntimeError(
-            f"prelu got an input of {x.dtype.name} and a weight of {w.dtype.name}; convert one "
-            "with wg.astype"
-        )
+    same_dtype("prelu", x, w)
     shape = (channels, *[1] * (x.ndim - 2)) if w.size > 1 else ()
     slope: Any = ops.reshape(w, shape)
     return everyday.leaky_relu(x, slope)

@@ -6,6 +6,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.interpreters.differentiable import differentiable
+from wengert.nn.families import PYTORCH
 from wengert.nn.functional.dropout import dropout
 from wengert.nn.functional.linear import linear
 from wengert.nn.functional.softmaxes import softmax
@@ -15,12 +16,7 @@ from wengert.tape.tensor import Tensor, wrapped
 _NEVER = -math.inf
 
 
-@takes(
-    "query key value attn_mask scale",
-    dropout_p="a probability",
-    is_causal="True or False",
-    enable_gqa="True or False",
-)
+@takes("query key value attn_mask scale", enable_gqa="True or False", family=PYTORCH)
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -67,8 +63,6 @@ def scaled_dot_product_attention(
     Notes
     -----
     Vaswani et al., "Attention is all you need" (2017).
-
-    PyTorch: ``torch.nn.functional.scaled_dot_product_attention``.
 
     Examples
     --------
@@ -166,13 +160,10 @@ def _canonical(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
     "query key value in_proj_weight in_proj_bias bias_k bias_v out_proj_weight out_proj_bias "
     "key_padding_mask attn_mask q_proj_weight k_proj_weight v_proj_weight static_k static_v",
     embed_dim_to_check="an integer",
-    num_heads="an integer",
-    add_zero_attn="True or False",
-    dropout_p="a probability",
     need_weights="True or False",
     use_separate_proj_weight="True or False",
     average_attn_weights="True or False",
-    is_causal="True or False",
+    family=PYTORCH,
 )
 def multi_head_attention_forward(
     query: Any,
@@ -262,10 +253,6 @@ def multi_head_attention_forward(
     RuntimeError
         If shapes or dtypes do not fit.
 
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.multi_head_attention_forward``.
-
     Examples
     --------
     >>> layer = wg.nn.MultiheadAttention(8, 2)
@@ -282,13 +269,9 @@ def multi_head_attention_forward(
         if use_separate_proj_weight
         else (in_proj_weight,)
     )
-    if wrapped(query).shape[-1] != index(embed_dim_to_check):
-        raise RuntimeError(
-            f"multi-head attention was made for {embed_dim_to_check} features, and got a query of "
-            f"shape {tuple(query.shape)}"
-        )
     return multi_head_attention(
         (query, key, value),
+        index(embed_dim_to_check),
         index(num_heads),
         weights,
         in_proj_bias,
@@ -307,6 +290,7 @@ def multi_head_attention_forward(
 
 def multi_head_attention(
     inputs: tuple[Any, Any, Any],
+    width: int,
     num_heads: int,
     weights: tuple[Any, ...],
     bias: Any,
@@ -327,6 +311,11 @@ def multi_head_attention(
 
     ``weights`` are three, or one of all; ``last`` are the weight and the bias after attention.
     """
+    if inputs[0].shape[-1] != width:
+        raise RuntimeError(
+            f"multi-head attention was made for {width} features, and got a query of shape "
+            f"{tuple(inputs[0].shape)}"
+        )
     batched, sequence = _check_sequences(inputs, batch_first)
     if not batched:
         inputs = _each(inputs, lambda x: ops.expand_dims(x, axis=0))
@@ -334,7 +323,7 @@ def multi_head_attention(
         if key_padding_mask is not None:
             key_padding_mask = ops.expand_dims(wrapped(key_padding_mask), axis=0)
     query, key, _ = inputs
-    width, batch = query.shape[-1], query.shape[1 - sequence]
+    batch = query.shape[1 - sequence]
     if width % num_heads:
         raise RuntimeError(f"{width} features cannot be split among {num_heads} heads")
     if is_causal and attn_mask is None:

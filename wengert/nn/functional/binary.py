@@ -4,17 +4,11 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import dtype_of
-from wengert.nn.functional.define import (
-    LOSS,
-    Reduction,
-    check_reduction,
-    look,
-    reduced,
-)
+from wengert.nn.functional.define import LOSS, Reduction, look, pair, real_floating, reduced
 from wengert.ops.special.everyday import log_expit
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor
 
 # (1 - y) x + softplus(-x), written so that neither term is large where the loss is small.
 _logistic_loss = Primitive(
@@ -31,19 +25,8 @@ _logistic_loss = Primitive(
 
 
 def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Tensor]:
-    check_reduction(reduction)
-    x, y = wrapped(input), wrapped(target)
-    if x.shape != y.shape:
-        raise ValueError(
-            f"{name}: Target size ({tuple(y.shape)}) must be the same as input size "
-            f"({tuple(x.shape)})"
-        )
-    if x.dtype.kind != "real floating" or y.dtype.kind != "real floating":
-        raise TypeError(
-            f"{name} needs a floating input and target, not {x.dtype.name} and {y.dtype.name}; "
-            "convert with wg.astype"
-        )
-    return x, y
+    x, y = real_floating(name, input), real_floating(name, target, "target")
+    return pair(name, x, y, reduction)
 
 
 @takes("input target weight pos_weight", family=LOSS)

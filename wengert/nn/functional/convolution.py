@@ -4,24 +4,18 @@ import math
 from typing import Any, Literal
 
 from wengert import ops
-from wengert.nn.functional.spatial import (
-    AXES,
-    Sizes,
-    as_given,
-    examples,
-    same_dtype,
-    sizes,
-    widened,
-)
+from wengert.nn.families import of_functions
+from wengert.nn.functional.define import same_dtype
+from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, sizes, widened
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
-from wengert.tape.families import Family
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
+Arrays = tuple[Any, Any, Any]  # an input, a weight and a bias
 
-_CONVOLUTION = Family("""
+_CONVOLUTION = of_functions("""
 Parameters
 ----------
 input : Tensor
@@ -54,10 +48,6 @@ TypeError
     If one of the operands is no array, or an option not of integers.
 ValueError
     If the padding is no name that is known, or does not go with the stride.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 _FORWARD = _CONVOLUTION(
     words=', "same" or "valid"',
@@ -103,67 +93,60 @@ def margins(padding: Any, size: Sizes, stride: Sizes, dilation: Sizes, name: str
     return tuple([(n // 2, n - n // 2) for n in more])
 
 
-def _check(
-    name: str, count: int, x: Tensor, w: Any, b: Any, groups: int, channels: str, own: int
-) -> tuple[Sizes, int]:
-    """The lengths of the kernel and the groups, if the shapes fit; ``own`` is the axis of C."""
-    shape, bias = tuple(w.shape), None if b is None else tuple(b.shape)
+def _operands(
+    name: str, count: int, arrays: Arrays, stride: Any, dilation: Any, groups: Any
+) -> tuple[Tensor, bool, Sizes, Sizes, Sizes, int]:
+    """What `examples` finds, the lengths of the kernel and the options, if all of them fit."""
+    input, weight, bias = arrays
+    same_dtype(name, *arrays)
+    x, batched = examples(input, count, name)
+    shape, terms = tuple(weight.shape), None if bias is None else tuple(bias.shape)
     (groups,) = sizes(groups, 1, name, "groups")
+    transposed = "transpose" in name
     fits = len(shape) == count + 2 and groups > 0 and min(shape) > 0
     if fits:
-        divided, whole = (x.shape[1], shape[1] * groups) if own else (shape[0], x.shape[1])
-        produced = shape[0] if own else shape[1] * groups
-        fits = divided == whole and not (shape[0] % groups) and bias in (None, (produced,))
+        divided, whole = (shape[0], x.shape[1]) if transposed else (x.shape[1], shape[1] * groups)
+        produced = shape[1] * groups if transposed else shape[0]
+        fits = divided == whole and not (shape[0] % groups) and terms in (None, (produced,))
     if not fits:
         refuse()
+        channels = "C, O/groups" if transposed else "O, C/groups"
         raise RuntimeError(
             f"{name} got an input of shape {tuple(x.shape)}, a weight of shape {shape}, a bias of "
-            f"shape {bias} and groups={groups}; it needs (N, C, {AXES[count]}), ({channels}, "
+            f"shape {terms} and groups={groups}; it needs (N, C, {AXES[count]}), ({channels}, "
             f"{', '.join('k' * count)}) and (O,), where groups divide C and O"
         )
-    return shape[2:], groups
+    stride = sizes(stride, count, name, "stride", 1)
+    return x, batched, shape[2:], stride, sizes(dilation, count, name, "dilation", 1), groups
 
 
 def _convolve(
-    name: str,
-    count: int,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
+    name: str, count: int, arrays: Arrays, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Tensor:
-    same_dtype(name, input=input, weight=weight, bias=bias)
-    x, batched = examples(input, count, name)
-    size, groups = _check(name, count, x, weight, bias, groups, "O, C/groups", 1)
-    stride = sizes(stride, count, name, "stride", 1)
-    dilation = sizes(dilation, count, name, "dilation", 1)
+    x, batched, size, stride, dilation, groups = _operands(
+        name, count, arrays, stride, dilation, groups
+    )
     padding = margins(padding, size, stride, dilation, name)
     wide = tuple([n + a + b for n, (a, b) in zip(x.shape[2:], padding, strict=True)])
     window_lengths(wide, size, stride, dilation, name)
     how = (stride, padding, dilation, groups)
-    return as_given(convolution(x, weight, bias, how=how), batched)
+    return as_given(convolution(x, *arrays[1:], how=how), batched)
 
 
 def _transposed(
     name: str,
     count: int,
-    input: Any,
-    weight: Any,
-    bias: Any,
+    arrays: Arrays,
     stride: Any,
     padding: Any,
     output_padding: Any,
-    groups: int,
+    groups: Any,
     dilation: Any,
 ) -> Tensor:
-    same_dtype(name, input=input, weight=weight, bias=bias)
-    x, batched = examples(input, count, name)
-    size, groups = _check(name, count, x, weight, bias, groups, "C, O/groups", 0)
-    stride = sizes(stride, count, name, "stride", 1)
-    dilation = sizes(dilation, count, name, "dilation", 1)
+    x, batched, size, stride, dilation, groups = _operands(
+        name, count, arrays, stride, dilation, groups
+    )
+    _, weight, bias = arrays
     padding = sizes(padding, count, name, "padding")
     more = sizes(output_padding, count, name, "output_padding")
     if any(n >= max(s, d) for n, s, d in zip(more, stride, dilation, strict=True)):
@@ -218,7 +201,8 @@ def conv1d(
     >>> wg.nn.functional.conv1d(x, weight)  # differences
     tensor([[[1., 2., 4.]]])
     """
-    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+    arrays = input, weight, bias
+    return _convolve("conv1d", 1, arrays, stride, padding, dilation, groups)
 
 
 @takes(
@@ -248,7 +232,8 @@ def conv2d(
     tensor([[[[4., 4.],
               [4., 4.]]]])
     """
-    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    arrays = input, weight, bias
+    return _convolve("conv2d", 2, arrays, stride, padding, dilation, groups)
 
 
 @takes(
@@ -275,10 +260,8 @@ def conv_transpose1d(
     >>> wg.nn.functional.conv_transpose1d(x, weight)
     tensor([[[ 1., 12., 20.]]])
     """
-    return _transposed(
-        *("conv_transpose1d", 1, input, weight, bias),
-        *(stride, padding, output_padding, groups, dilation),
-    )
+    arrays, how = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
+    return _transposed("conv_transpose1d", 1, arrays, *how)
 
 
 @takes(
@@ -308,13 +291,11 @@ def conv_transpose2d(
     >>> wg.nn.functional.conv_transpose2d(x, weight, stride=2).shape
     (1, 3, 10, 10)
     """
-    return _transposed(
-        *("conv_transpose2d", 2, input, weight, bias),
-        *(stride, padding, output_padding, groups, dilation),
-    )
+    arrays, how = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
+    return _transposed("conv_transpose2d", 2, arrays, *how)
 
 
-_WINDOWS = """
+_COLUMNS = of_functions("""
 Parameters
 ----------
 output_size : int or tuple
@@ -327,9 +308,7 @@ padding : int or tuple
     How many zeros the image has at both ends of each axis.
 stride : int or tuple
     How far the window moves from one place to the next.
-"""
-_COLUMNS = Family(f"""
-{_WINDOWS}
+
 Returns
 -------
 Tensor
@@ -341,10 +320,6 @@ RuntimeError
     If the shapes do not fit.
 TypeError
     If an option is not of integers.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 
 

@@ -4,14 +4,18 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from wengert import ops
-from wengert.backends import DType, backend_of
-from wengert.tape.families import Family
+from wengert.backends import DType, backend_of, dtype_of
+from wengert.nn.families import of_functions
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = get_args(Reduction)
 
-_OPTIONS = """\
+_LOSS = of_functions("""
+Parameters
+----------
+input, target : Tensor
+    Real floating, of one shape; both are differentiated.
 weight : Tensor, optional
     $weight
 ignore_index : int
@@ -29,15 +33,7 @@ delta : float or Tensor
 beta : float or Tensor
     The difference :math:`\\beta` at which the formula changes; 0 gives the absolute error. If it is
     a Tensor, it is differentiated too.
-"""
-_PER_ELEMENT = "Weights :math:`w`, of a shape that broadcasts to the input's."
-_PER_CLASS = "A weight :math:`w` for each class, of shape (C,)."
-_LOSS = f"""
-Parameters
-----------
-input, target : Tensor
-    Real floating, of one shape; both are differentiated.
-{_OPTIONS}
+
 Returns
 -------
 Tensor
@@ -47,18 +43,14 @@ Raises
 ------
 ValueError
     If the shapes differ.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
-"""
-#: What docstrings of losses share: of numbers and of classes, as functions and as modules.
-LOSS = Family(_LOSS)(weight=_PER_ELEMENT, shape="``input``")
-LOSS_OF_CLASSES = Family(_LOSS)(weight=_PER_CLASS, shape="``input`` without C")
-_MODULE = f"Parameters\n----------\n{_OPTIONS}\nNotes\n-----\nPyTorch: ``torch.nn.$name``."
-LOSS_MODULE = Family(_MODULE)(weight=_PER_ELEMENT)
-LOSS_MODULE_OF_CLASSES = Family(_MODULE)(weight=_PER_CLASS)
-
+""")
+#: What docstrings of losses share: of numbers and of classes.
+LOSS = _LOSS(
+    weight="Weights :math:`w`, of a shape that broadcasts to the input's.", shape="``input``"
+)
+LOSS_OF_CLASSES = _LOSS(
+    weight="A weight :math:`w` for each class, of shape (C,).", shape="``input`` without C"
+)
 
 _DLPACK_CPU = 1
 
@@ -168,17 +160,37 @@ def in_one_dtype(given: DType, held: DType) -> str:
     return f"convert the input with wg.astype(x, wg.{held.name}){moved}"
 
 
+def same_dtype(function: str, input: Any, weight: Any, bias: Any = None) -> None:
+    """Raise an error unless all are arrays of one dtype; there may be no bias."""
+    given = {"input": input, "weight": weight} | ({} if bias is None else {"bias": bias})
+    for name, a in given.items():
+        if not hasattr(a, "dtype"):
+            raise TypeError(
+                f"{function} takes Tensors and arrays, and was given a {type(a).__name__} as "
+                f"{name}; make a Tensor of it with wg.asarray"
+            )
+    held = {name: dtype_of(a.dtype) for name, a in given.items()}
+    others = [dtype for dtype in held.values() if dtype is not held["input"]]
+    if others:
+        names = ", ".join(f"{name} of {dtype.name}" for name, dtype in held.items())
+        raise RuntimeError(
+            f"{function} got arrays of different dtypes ({names}); "
+            + in_one_dtype(held["input"], others[0])
+        )
+
+
 def detached(x: Tensor) -> Tensor:
     """The values, through which no derivative flows."""
     array = x._array
     return untracked(array.detached() if hasattr(array, "bottom") else array)
 
 
-def real_floating(name: str, input: Any) -> Tensor:
+def real_floating(name: str, input: Any, what: str = "input") -> Tensor:
     """The input of a function as a Tensor; an error if it is not real floating."""
     x = wrapped(input)
     if x.dtype.kind != "real floating":
         raise TypeError(
-            f"{name} needs a real floating input, not one of {x.dtype.name}; convert with wg.astype"
+            f"{name} needs a real floating {what}, not one of {x.dtype.name}; convert with "
+            "wg.astype"
         )
     return x

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
+from wengert.nn.families import of_functions
 from wengert.nn.functional.define import (
     LOSS,
     Reduction,
@@ -16,11 +17,10 @@ from wengert.nn.functional.define import (
 )
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
-_DISTANCE = Family("""
+_DISTANCE = of_functions("""
 Parameters
 ----------
 x1, x2 : Tensor
@@ -32,17 +32,13 @@ Returns
 -------
 Tensor
     Without the axis.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 _EPSILON = 1e-12
 _LEAST = """The least norm that it divides by. Below it the divisor is a constant, also for the
     derivative; in PyTorch the derivative is that of the norm there."""
 
 
-@takes("x1 x2", eps="a number", family=_DISTANCE(eps=_LEAST))
+@takes("x1 x2", family=_DISTANCE(eps=_LEAST))
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
 
@@ -70,7 +66,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 @takes(
     "x1 x2",
     p="a number",
-    eps="a number",
     keepdim="True or False",
     family=_DISTANCE(eps="Added to the difference, so that the norm has a derivative."),
 )
@@ -156,7 +151,7 @@ def _beyond(x: Tensor) -> Tensor:
     return ops.clip(x, 0)
 
 
-_TRIPLET = Family("""
+_TRIPLET = of_functions("""
 Parameters
 ----------
 anchor, positive, negative : Tensor
@@ -178,15 +173,10 @@ Raises
 ------
 ValueError
     If the margin is not positive.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 
 
-@takes("anchor positive negative margin", p="a number", eps="a number", swap="True or False",
-       family=_TRIPLET)  # fmt: skip
+@takes("anchor positive negative margin", p="a number", family=_TRIPLET)  # fmt: skip
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -221,7 +211,7 @@ def triplet_margin_loss(
     )
 
 
-@takes("anchor positive negative margin", swap="True or False", distance_function="a function",
+@takes("anchor positive negative margin", distance_function="a function",
        family=_TRIPLET)  # fmt: skip
 def triplet_margin_with_distance_loss(
     anchor: Any,

@@ -3,16 +3,18 @@
 from typing import Any
 
 from wengert import ops
+from wengert.nn.families import of_functions
 from wengert.nn.functional.define import real_floating
 from wengert.ops.axes import number
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
-_CHANNELS = Family("""
+_DROPOUT = of_functions("""
 Parameters
 ----------
+input : Tensor
+    $input
 p : float
     Probability of zero, from 0 to 1. The others are multiplied by :math:`1 / (1 - p)`.
 training : bool
@@ -26,43 +28,21 @@ Tensor
 Raises
 ------
 ValueError
-    If ``p`` is no probability, or the input has another number of axes.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
+    If ``p`` is no probability$axes.
 """)
+_CHANNELS = _DROPOUT(axes=", or the input has another number of axes")
 
 
-@takes("input", p="a probability")
+@takes(
+    "input",
+    p="a probability",
+    family=_DROPOUT(input="Floating or complex, of any shape.", axes=""),
+)
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random elements to zero and scale the others, so that the mean stays.
 
-    Parameters
-    ----------
-    input : Tensor
-        Floating or complex, of any shape.
-    p : float
-        Probability of zero, from 0 to 1.
-    training : bool
-        False returns the input's values, in another Tensor.
-
-    Returns
-    -------
-    Tensor
-        ``input`` times 0 with probability :math:`p`, and times :math:`1 / (1 - p)` otherwise. The
-        mask is drawn on the device of ``input``; the cotangent is multiplied with the same mask.
-
-    Raises
-    ------
-    ValueError
-        If ``p`` is no probability.
-
-    Notes
-    -----
+    The mask is drawn on the device of ``input``; the cotangent is multiplied with the same mask.
     Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
-
-    PyTorch: ``torch.nn.functional.dropout``.
 
     Examples
     --------
@@ -75,7 +55,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 
 def _dropped(name: str, input: Any, p: Any, training: bool, kept_axes: int | None = None) -> Tensor:
     """Dropout of elements, or of all that is along the axes after the first few."""
-    p = _probability(name, p)
+    p = probability(name, p)
     x = wrapped(input)
     if not training or p == 0.0:
         return anew(x)
@@ -83,8 +63,9 @@ def _dropped(name: str, input: Any, p: Any, training: bool, kept_axes: int | Non
     return ops.multiply(x, ops.multiply(kept, 1 / (1 - p)) if p < 1 else kept)
 
 
-def _probability(name: str, p: Any) -> Any:
-    p = number(p, name, "p")
+def probability(name: str, p: Any, option: str = "p") -> Any:
+    """A probability of dropout as a number; an error if it is none."""
+    p = number(p, name, option)
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     return p
@@ -108,14 +89,9 @@ def _channels(name: str, input: Any, p: Any, training: bool, sizes: str) -> Tens
     return _dropped(name, x, p, training, x.ndim - members + 1)
 
 
-@takes("input", p="a probability", family=_CHANNELS)
+@takes("input", p="a probability", family=_CHANNELS(input="Of shape (C, L) or (N, C, L)."))
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of sequences to zero and scale the others.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (C, L) or (N, C, L).
 
     Examples
     --------
@@ -126,14 +102,9 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     return _channels("dropout1d", input, p, training, "L")
 
 
-@takes("input", p="a probability", family=_CHANNELS)
+@takes("input", p="a probability", family=_CHANNELS(input="Of shape (C, H, W) or (N, C, H, W)."))
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of images to zero and scale the others.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (C, H, W) or (N, C, H, W).
 
     Notes
     -----
@@ -152,7 +123,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 _LOWEST = -1.7580993408473766  # of `selu`, far below 0
 
 
-@takes("input", p="a probability", family=_CHANNELS)
+@takes("input", p="a probability", family=_DROPOUT(input="Real floating.", axes=""))
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
     """Set random elements to the lowest value of `selu`, so that mean 0 and variance 1 stay.
 
@@ -161,8 +132,6 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
 
     Parameters
     ----------
-    input : Tensor
-        Real floating.
     p : float
         Probability of the lowest value, from 0 to 1. With 1, all is zero.
 
@@ -171,7 +140,7 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
     >>> wg.nn.functional.alpha_dropout(wg.ones(3), p=0.5, training=False)
     tensor([1., 1., 1.])
     """
-    p = _probability("alpha_dropout", p)
+    p = probability("alpha_dropout", p)
     x = real_floating("alpha_dropout", input)
     if not training or p == 0.0:
         return anew(x)

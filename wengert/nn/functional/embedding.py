@@ -5,6 +5,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.interpreters.batching import as_it_is
+from wengert.nn.families import PYTORCH
 from wengert.nn.functional.classification import check_classes
 from wengert.nn.functional.define import detached, look
 from wengert.ops.axes import number
@@ -40,15 +41,7 @@ def no_sparse(sparse: bool) -> None:
         raise ValueError("embedding: gradients are dense arrays; leave sparse=True out")
 
 
-@takes(
-    "weight",
-    input="integers",
-    padding_idx="an integer",
-    max_norm="a number",
-    norm_type="a number",
-    scale_grad_by_freq="True or False",
-    sparse="True or False",
-)
+@takes("weight", input="integers", family=PYTORCH)
 def embedding(
     input: Any,
     weight: Any,
@@ -92,10 +85,6 @@ def embedding(
         such a row is nan).
     ValueError, RuntimeError, TypeError
         If shapes, options or dtypes do not fit.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.embedding``.
 
     Examples
     --------
@@ -159,7 +148,7 @@ def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:
         table.copy_(ops.multiply(table, ops.expand_dims(scale, axis=1)))
 
 
-@takes(tensor="integers")
+@takes(tensor="integers", family=PYTORCH)
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     """Return vectors with a one at the given index and zeros elsewhere.
 
@@ -183,10 +172,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         If an index is negative or too large (checked where `cross_entropy` checks).
     RuntimeError
         If there are no indices to tell the number of classes from.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.one_hot``.
 
     Examples
     --------

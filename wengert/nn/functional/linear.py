@@ -4,9 +4,9 @@ import math
 from typing import Any
 
 from wengert import ops
-from wengert.backends import dtype_of
 from wengert.interpreters.batching import composed
-from wengert.nn.functional.define import in_one_dtype
+from wengert.nn.families import PYTORCH
+from wengert.nn.functional.define import same_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
 from wengert.tape.parameters import takes
@@ -51,7 +51,7 @@ _linear = Primitive(
 _kernels, _plans = _linear.kernels, _linear.plans
 
 
-@takes("input weight bias")
+@takes("input weight bias", family=PYTORCH)
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
@@ -77,8 +77,6 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
     Notes
     -----
-    PyTorch: ``torch.nn.functional.linear``.
-
     Cotangents: :math:`g \bar W` of the input, :math:`g^T \bar x` of the weight and the sum of
     :math:`g` over all but the last axis of the bias.
 
@@ -114,12 +112,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
 
 def _general(input: Any, weight: Any, bias: Any) -> Tensor:
-    for a, name in ((input, "input"), (weight, "weight"), (bias, "bias")):
-        if not hasattr(a, "shape") and (a is not None or name != "bias"):
-            raise TypeError(
-                f"linear takes Tensors and arrays, and was given a {type(a).__name__} as {name}; "
-                "make a Tensor of it with wg.asarray"
-            )
+    same_dtype("linear", input, weight, bias)
     x, w = tuple(input.shape), tuple(weight.shape)
     b = None if bias is None else tuple(bias.shape)
     if not x or len(w) != 2 or x[-1] != w[1] or b not in (None, w[:1]):
@@ -127,20 +120,13 @@ def _general(input: Any, weight: Any, bias: Any) -> Tensor:
             f"linear got an input of shape {x}, a weight of shape {w} and a bias of shape {b}; it "
             "needs (..., in), (out, in) and (out,)"
         )
-    held = [dtype_of(a.dtype) for a in (input, weight, bias) if a is not None]
-    if any(dtype is not held[0] for dtype in held):
-        names = ", ".join(dtype.name for dtype in held)
-        raise RuntimeError(
-            f"linear got an input, a weight and a bias of different dtypes ({names}); "
-            + in_one_dtype(*held[:2])
-        )
     if len(x) < 3:
         return _linear.bind(input, weight, bias)  # type: ignore[no-any-return]
     rows = ops.reshape(input, (math.prod(x[:-1]), x[-1]))
     return ops.reshape(linear(rows, weight, bias), (*x[:-1], w[0]))
 
 
-@takes("input1 input2 weight bias")
+@takes("input1 input2 weight bias", family=PYTORCH)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Bilinear map of the last axes, :math:`y_k = \sum_{ij} x_i W_{kij} z_j + b_k`.
 
@@ -162,10 +148,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     ------
     RuntimeError
         If the shapes or the dtypes do not fit.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.bilinear``.
 
     Examples
     --------

@@ -7,11 +7,11 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
+from wengert.nn.families import PYTORCH, of_functions
 from wengert.nn.functional.define import detached, real_floating
 from wengert.nn.functional.standardised import moments, standardised
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
-from wengert.tape.families import Family
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
@@ -19,7 +19,7 @@ from wengert.tape.tensor import Tensor, wrapped
 Axes = tuple[int, ...]
 
 
-_NORM = Family("""
+_NORM = of_functions("""
 Parameters
 ----------
 input : Tensor
@@ -47,10 +47,6 @@ Raises
 ------
 RuntimeError
     If shapes do not fit, or the dtypes of weight or bias differ from the input's.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 _OF_LAST = _NORM(shape="(..., \\*normalized_shape)", affine="``normalized_shape``")
 _OF_CHANNELS = _NORM(
@@ -81,13 +77,6 @@ def _fitting(
             )
         found.append(given if beside == shape else ops.reshape(given, beside))
     return found[0], found[1]
-
-
-def _by_channel(
-    name: str, x: Tensor, weight: Any, bias: Any
-) -> tuple[Tensor | None, Tensor | None]:
-    channels = tuple(x.shape[1:2])
-    return _fitting(name, x, weight, bias, channels, (*channels, *[1] * (x.ndim - 2)))
 
 
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -125,7 +114,7 @@ def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> t
     return shape, tuple(range(x.ndim - n, x.ndim))
 
 
-@takes("input weight bias", normalized_shape="integers", eps="a number", family=_OF_LAST)
+@takes("input weight bias", family=_OF_LAST)
 def layer_norm(
     input: Any,
     normalized_shape: int | Sequence[int],
@@ -151,7 +140,7 @@ def layer_norm(
     return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)
 
 
-@takes("input weight", normalized_shape="integers", family=_OF_LAST)
+@takes("input weight", family=_OF_LAST)
 def rms_norm(
     input: Any,
     normalized_shape: int | Sequence[int],
@@ -183,7 +172,7 @@ def rms_norm(
     return _standard(x, axes, smallest, weight, None, centred=False)
 
 
-@takes("input weight bias", num_groups="an integer", family=_OF_CHANNELS)
+@takes("input weight bias", family=_OF_CHANNELS)
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
@@ -257,20 +246,51 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
             average.copy_(ops.add(average, step))
 
 
-def _averages(name: str, x: Tensor, running: tuple[Any, Any]) -> None:
-    """Raise unless the averages fit the channels, axis 1."""
+def _with_averages(
+    name: str,
+    x: Tensor,
+    axes: Axes,
+    own: tuple[str, bool],
+    running: tuple[Tensor | None, Tensor | None],
+    affine: tuple[Any, Any],
+    momentum: Any,
+    eps: Any,
+) -> Tensor:
+    """Normalise channels by their own statistics over ``axes``, or by averages, and update those.
+
+    ``own`` is the option that says whether it is by their own.
+    """
     for what, average in zip(("running_mean", "running_var"), running, strict=True):
         if average is not None and tuple(average.shape) != tuple(x.shape[1:2]):
             raise RuntimeError(
                 f"{name}: {what} should contain {x.shape[1]} elements, one for each channel of an "
                 f"input of shape {tuple(x.shape)}, and is of shape {tuple(average.shape)}"
             )
+    eps = number(eps, name, "eps")
+    channels = tuple(x.shape[1:2])
+    weight, bias = _fitting(name, x, *affine, channels, (*channels, *[1] * (x.ndim - 2)))
+    momentum = operand(momentum, x, name, "momentum")
+    option, by_own = own
+    if not by_own:
+        if running[0] is None or running[1] is None:
+            raise RuntimeError(
+                f"{name} needs running_mean and running_var when {option}=False, and got None"
+            )
+        return _affine(_by_averages(x, *running, eps), weight, bias)
+    if math.prod(x.shape[i] for i in axes) == 1:
+        of_batch = "Expected more than 1 value per channel when training"
+        of_member = "Expected more than 1 spatial element when training"
+        expected = of_batch if 0 in axes else of_member
+        raise ValueError(f"{expected}, got input size {[*x.shape]}")
+    out = _standard(x, axes, eps, weight, bias)
+    if running[0] is not None or running[1] is not None:
+        _update(x, axes, running, momentum)
+    return out
 
 
 @takes(
     "input weight bias running_mean running_var",
     "momentum",
-    eps="a number",
     family=_OF_CHANNELS,
 )
 def batch_norm(
@@ -307,35 +327,17 @@ def batch_norm(
             [ 1.0000,  1.0000]])
     """
     x = real_floating("batch_norm", input)
-    running = running_mean, running_var
     if x.ndim < 2:
         raise RuntimeError(f"batch_norm needs an input (N, C, ...), not one of {tuple(x.shape)}")
-    _averages("batch_norm", x, running)
-    eps = number(eps, "batch_norm", "eps")
-    weight, bias = _by_channel("batch_norm", x, weight, bias)
-    momentum = operand(momentum, x, "batch_norm", "momentum")
-    if training:
-        if math.prod(x.shape) == x.shape[1]:
-            raise ValueError(
-                f"Expected more than 1 value per channel when training, got input size {[*x.shape]}"
-            )
-        axes = (0, *range(2, x.ndim))
-        out = _standard(x, axes, eps, weight, bias)
-    else:
-        if running_mean is None or running_var is None:
-            raise RuntimeError(
-                "batch_norm needs running_mean and running_var when training=False, and got None"
-            )
-        out = _affine(_by_averages(x, *running, eps), weight, bias)
-    if training and (running_mean is not None or running_var is not None):
-        _update(x, axes, running, momentum)
-    return out
+    return _with_averages(
+        *("batch_norm", x, (0, *range(2, x.ndim)), ("training", training)),
+        *((running_mean, running_var), (weight, bias), momentum, eps),
+    )
 
 
 @takes(
     "input weight bias running_mean running_var",
     "momentum",
-    eps="a number",
     use_input_stats="True or False",
     family=_OF_CHANNELS,
 )
@@ -370,35 +372,17 @@ def instance_norm(
              [-1.0000,  1.0000]]])
     """
     x = real_floating("instance_norm", input)
-    running = running_mean, running_var
     if x.ndim < 3:
         raise RuntimeError(
             f"instance_norm needs an input (N, C, L, ...), not one of {tuple(x.shape)}"
         )
-    _averages("instance_norm", x, running)
-    eps = number(eps, "instance_norm", "eps")
-    weight, bias = _by_channel("instance_norm", x, weight, bias)
-    momentum = operand(momentum, x, "instance_norm", "momentum")
-    axes = tuple(range(2, x.ndim))
-    if use_input_stats:
-        if math.prod(x.shape[2:]) == 1:
-            raise ValueError(
-                f"Expected more than 1 spatial element when training, got input size {[*x.shape]}"
-            )
-        out = _standard(x, axes, eps, weight, bias)
-    else:
-        if running_mean is None or running_var is None:
-            raise RuntimeError(
-                "instance_norm needs running_mean and running_var when use_input_stats=False, and "
-                "got None"
-            )
-        out = _affine(_by_averages(x, *running, eps), weight, bias)
-    if use_input_stats and (running_mean is not None or running_var is not None):
-        _update(x, axes, running, momentum)
-    return out
+    return _with_averages(
+        *("instance_norm", x, tuple(range(2, x.ndim)), ("use_input_stats", use_input_stats)),
+        *((running_mean, running_var), (weight, bias), momentum, eps),
+    )
 
 
-@takes("input", p="a number", eps="a number")
+@takes("input", p="a number", family=PYTORCH)
 def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
     r"""Divide by the norm along an axis, :math:`x / \max(\|x\|_p, \epsilon)`.
 
@@ -422,10 +406,6 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
     ------
     ValueError
         If an axis is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.normalize``.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 from wengert import ops
 from wengert.backends.windows import Options, Places, pooled_places
 from wengert.interpreters.differentiable import differentiable
+from wengert.nn.families import of_functions
 from wengert.nn.functional.convolution import window_lengths
 from wengert.nn.functional.spatial import (
     Sizes,
@@ -18,13 +19,16 @@ from wengert.nn.functional.spatial import (
     widened,
 )
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 _Size = int | tuple[int, ...]
 
-_OPTIONS = """
+_POOLING = of_functions("""
+Parameters
+----------
+input : Tensor
+    $dtypes, of shape (N, C, $axes), or (C, $axes) for one example.
 kernel_size : int or tuple
     The lengths of a window.
 stride : int or tuple, optional
@@ -43,12 +47,7 @@ return_indices : bool
     Whether the result is a pair, of the maxima and of where they are.
 output_size : int, None or tuple
     The lengths of the result; None for the input's.
-"""
-_POOLING = Family(f"""
-Parameters
-----------
-input : Tensor
-    $dtypes, of shape (N, C, $axes), or (C, $axes) for one example.{_OPTIONS}
+
 Returns
 -------
 Tensor$pair
@@ -64,14 +63,24 @@ TypeError
 
 Notes
 -----
-PyTorch: ``torch.nn.functional.$name``.
+$cotangent
 """)
-_MEAN = _POOLING(dtypes="Floating or complex", padding="zeros", pair="", indices="")
+_MEAN = _POOLING(
+    dtypes="Floating or complex",
+    padding="zeros",
+    pair="",
+    indices="",
+    cotangent="""\
+The cotangent of an element is the sum of those of its windows, each divided as the mean is.""",
+)
 _MAXIMUM = _POOLING(
     dtypes="Real",
     padding="less than any other",
     pair=" or tuple of Tensor",
     indices=".\n    With ``return_indices`` a pair, with int64 indices into a channel",
+    cotangent="""\
+A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
+nan.""",
 )
 
 
@@ -274,8 +283,6 @@ def avg_pool1d(
 ) -> Tensor:
     """Means of a signal's windows.
 
-    The cotangent of an element is the sum of those of its windows, each divided as the mean is.
-
     Examples
     --------
     >>> wg.nn.functional.avg_pool1d(wg.asarray([[[1.0, 2.0, 3.0, 4.0]]]), 2)
@@ -298,8 +305,6 @@ def avg_pool2d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """Means of an image's windows.
-
-    The cotangent of an element is the sum of those of its windows, each divided as the mean is.
 
     Examples
     --------
@@ -324,8 +329,6 @@ def max_pool1d(
 ) -> Any:
     """Maxima of a signal's windows.
 
-    A cotangent goes to the first of equal maxima. A window with a nan gives nan.
-
     Examples
     --------
     >>> x = wg.asarray([[[1.0, 5.0, 3.0, 4.0]]])
@@ -349,8 +352,6 @@ def max_pool2d(
     return_indices: bool = False,
 ) -> Any:
     """Maxima of an image's windows.
-
-    A cotangent goes to the first of equal maxima, row by row. A window with a nan gives nan.
 
     Examples
     --------
@@ -395,8 +396,6 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
 def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = False) -> Any:
     """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
 
-    A cotangent goes to the first of equal maxima. A window with a nan gives nan.
-
     Examples
     --------
     >>> wg.nn.functional.adaptive_max_pool1d(wg.asarray([[[1.0, 2.0, 3.0, 4.0]]]), 2)
@@ -411,8 +410,6 @@ def adaptive_max_pool2d(
     input: Any, output_size: _Size | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Any:
     """Maxima of as many windows of an image as are asked for; see `adaptive_avg_pool2d`.
-
-    A cotangent goes to the first of equal maxima, row by row. A window with a nan gives nan.
 
     Examples
     --------

@@ -138,10 +138,6 @@ def _lstm_cotangents(
 _shared("lstm_cotangents", _lstm_cotangents)
 
 
-def _lstm_adjoint(xp: Any, g: Any, weight: Any, c: Any, projection: Any, out: Any) -> Any:
-    return xp.lstm_cotangents(*g, weight, c, projection, *out)
-
-
 def _lstm_tangents(
     xp: Any,
     weight: Any,
@@ -203,7 +199,9 @@ _lstm = Primitive(
         "c": lambda xp, g: g[2],
         "projection": _lstm_by_projection,
     },
-    adjoint=_lstm_adjoint,
+    adjoint=lambda xp, g, weight, c, projection, out: xp.lstm_cotangents(
+        *g, weight, c, projection, *out
+    ),
     kind="irregular",
     forward=_lstm_forward,
     jvps={
@@ -296,10 +294,6 @@ def _gru_cotangents(
 _shared("gru_cotangents", _gru_cotangents)
 
 
-def _gru_adjoint(xp: Any, g: Any, weight: Any, h: Any, out: Any) -> Any:
-    return xp.gru_cotangents(*g, weight, h, *out)
-
-
 def _gru_tangents(
     xp: Any, weight: Any, h: Any, out: Any, *, z: Any = None, of_own: Any = None, of_h: Any = None
 ) -> tuple[Any, Any, Any]:
@@ -348,7 +342,7 @@ _gru = Primitive(
         "h": lambda xp, g: g[2],
         "bias": lambda xp, g: xp.sum(g[1], axis=(0, 1)),
     },
-    adjoint=_gru_adjoint,
+    adjoint=lambda xp, g, weight, h, out: xp.gru_cotangents(*g, weight, h, *out),
     kind="irregular",
     forward=_gru_forward,
     jvps={

@@ -173,7 +173,7 @@ def check_variances(values: Any) -> None:
         raise ValueError("var has negative entry/entries: it holds variances")
 
 
-@takes("input target var", full="True or False", eps="a number", family=LOSS)
+@takes("input target var", family=LOSS)
 def gaussian_nll_loss(
     input: Any,
     target: Any,
@@ -237,7 +237,7 @@ def gaussian_nll_loss(
     return reduced(ops.add(losses, math.log(2 * math.pi) / 2) if full else losses, reduction)
 
 
-@takes("input target", log_input="True or False", full="True or False", eps="a number", family=LOSS)
+@takes("input target", log_input="True or False", family=LOSS)
 def poisson_nll_loss(
     input: Any,
     target: Any,

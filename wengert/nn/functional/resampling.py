@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
+from wengert.nn.families import PYTORCH
 from wengert.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from wengert.nn.functional.spatial import beside, sizes
 from wengert.ops.axes import number
@@ -23,7 +24,7 @@ _AXES = {
 }
 
 
-@takes("input", align_corners="True or False")
+@takes("input", family=PYTORCH)
 def interpolate(
     input: Any,
     size: int | tuple[int, ...] | None = None,
@@ -71,10 +72,6 @@ def interpolate(
     ValueError
         If not exactly one of ``size`` and ``scale_factor`` is given, or an option does not go with
         the mode.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.interpolate``.
 
     Examples
     --------
@@ -187,7 +184,7 @@ def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
     )
 
 
-@takes("input")
+@takes("input", family=PYTORCH)
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """Make images larger by their channels: each element becomes a square of r² channels' elements.
 
@@ -210,10 +207,6 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     RuntimeError
         If there are fewer than three axes, or r² does not divide the channels.
 
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.pixel_shuffle``.
-
     Examples
     --------
     >>> wg.nn.functional.pixel_shuffle(wg.ones((1, 8, 4, 4)), 2).shape
@@ -232,7 +225,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     return ops.reshape(x, (*lead, channels // r**2, height * r, width * r))
 
 
-@takes("input")
+@takes("input", family=PYTORCH)
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """Make images smaller and their channels more: the inverse of `pixel_shuffle`.
 
@@ -254,10 +247,6 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     ------
     RuntimeError
         If there are fewer than three axes, or r does not divide the last two.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.pixel_unshuffle``.
 
     Examples
     --------

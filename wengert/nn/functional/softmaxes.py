@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
+from wengert.nn.families import of_functions
 from wengert.ops.axes import as_axis, at_axis
 from wengert.ops.special import everyday
-from wengert.tape.families import Family
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
-_SHARES = Family("""
+_SHARES = of_functions("""
 Parameters
 ----------
 input : Tensor
@@ -24,10 +24,6 @@ Returns
 -------
 Tensor
     Of the shape of ``input``.
-
-Notes
------
-PyTorch: ``torch.nn.functional.$name``.
 """)
 
 

@@ -7,7 +7,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from wengert import ops
-from wengert.backends import backend_of, dtype_of
+from wengert.backends import backend_of
+from wengert.nn.families import PYTORCH
 from wengert.ops.axes import number
 from wengert.ops.beyond.padding import pad as margins
 from wengert.tape.parameters import refuse, takes
@@ -81,23 +82,6 @@ def beside(x: Tensor, values: Any, dtype: Any = None) -> Tensor:
     return made if dtype is None else ops.astype(made, dtype, copy=False)
 
 
-def same_dtype(function: str, **given: Any) -> None:
-    """Raise if not all are arrays of one dtype; those that are None are not there."""
-    for name, a in given.items():
-        if a is not None and not hasattr(a, "dtype"):
-            raise TypeError(
-                f"{function} takes Tensors and arrays, and was given a {type(a).__name__} as "
-                f"{name}; make a Tensor of it with wg.asarray"
-            )
-    held = {name: dtype_of(a.dtype).name for name, a in given.items() if a is not None}
-    if len({*held.values()}) > 1:
-        names = ", ".join(f"{name} of {dtype}" for name, dtype in held.items())
-        raise RuntimeError(
-            f"{function} got dtypes that differ: {names}; convert them with wg.astype, or the "
-            "module with module.to(dtype)"
-        )
-
-
 def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
     """``x`` with zeros before and after its last axes; without elements where a width is < 0."""
     lengths = x.shape[x.ndim - len(widths) :]
@@ -116,7 +100,7 @@ def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
     return cast(Tensor, PRIMITIVES["scatter_add"].bind(x, key=(..., *place), shape=shape))
 
 
-@takes("input", value="a number")
+@takes("input", value="a number", family=PYTORCH)
 def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = None) -> Tensor:
     """Return an array with margins on its last axes.
 
@@ -150,10 +134,6 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
         out that are not there, or the margin is longer than what it is made of.
     ValueError
         If ``value`` is given for another mode.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.functional.pad``.
 
     Examples
     --------

@@ -6,7 +6,8 @@ from wengert import ops
 from wengert.nn import init
 from wengert.nn.functional import normalize
 from wengert.nn.module import Module
-from wengert.nn.utils.parametrize import register_parametrization
+from wengert.nn.utils.parametrize import CHANGES, register_parametrization
+from wengert.ops.axes import as_axis
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -40,6 +41,7 @@ class _WeightNorm(Module):
         return self._norm(weight), weight
 
 
+@CHANGES.complete
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     r"""Learn the norm and the direction of a weight apart.
 
@@ -48,17 +50,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     Parameters
     ----------
-    module : Module
-        Whose parameter it is.
-    name : str
-        The parameter's name.
     dim : int, optional
         The axis that has a norm for each entry; None or -1 for one norm of all.
-
-    Returns
-    -------
-    Module
-        ``module``.
 
     Raises
     ------
@@ -82,16 +75,11 @@ class _SpectralNorm(Module):
     _v: Any
 
     def __init__(self, weight: Tensor, steps: int, dim: int, eps: float) -> None:
-        if not -weight.ndim <= dim < weight.ndim:
-            raise IndexError(
-                "Dimension out of range (expected to be in range of "
-                f"[{-weight.ndim}, {weight.ndim - 1}] but got {dim})"
-            )
+        self.dim, self.eps = as_axis(dim, weight.ndim, "spectral_norm"), eps
         if steps <= 0:
             raise ValueError(
                 f"Expected n_power_iterations to be positive, but got n_power_iterations={steps}"
             )
-        self.dim, self.eps = dim % weight.ndim, eps
         if weight.ndim > 1:
             self.n_power_iterations = steps
             with no_grad():
@@ -128,6 +116,7 @@ class _SpectralNorm(Module):
         return value
 
 
+@CHANGES.complete
 def spectral_norm(
     module: Module,
     name: str = "weight",
@@ -142,21 +131,12 @@ def spectral_norm(
 
     Parameters
     ----------
-    module : Module
-        Whose parameter it is.
-    name : str
-        The parameter's name.
     n_power_iterations : int
         Steps of the power method in each use.
     eps : float
         Below this norms count as this.
     dim : int, optional
         The axis that is the rows of the matrix; by default 1 for transposed convolutions, and 0.
-
-    Returns
-    -------
-    Module
-        ``module``.
 
     Raises
     ------

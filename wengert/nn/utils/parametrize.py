@@ -9,6 +9,7 @@ from wengert.nn.hooks import Hooked, changes
 from wengert.nn.module import Module
 from wengert.nn.overlays import Overlay, beneath, overlaid
 from wengert.nn.parameter import Parameter
+from wengert.tape.families import Family
 from wengert.tape.grad_mode import is_grad_enabled, no_grad
 from wengert.tape.tensor import Tensor
 
@@ -22,6 +23,22 @@ __all__ = [
 
 #: What has been computed within `cached`, with what of; None outside of it.
 _cache: list[dict[Any, Any] | None] = [None]
+
+
+#: What docstrings of functions that change a module share.
+CHANGES = Family("""
+Parameters
+----------
+module : Module
+    Whose Tensor it is.
+name, tensor_name : str
+    Its name.
+
+Returns
+-------
+Module
+    ``module``.
+""")
 
 
 class ParametrizationList(ModuleList):
@@ -208,6 +225,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return tensor_name is None or tensor_name in held
 
 
+@CHANGES.complete
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
@@ -220,19 +238,12 @@ def register_parametrization(
 
     Parameters
     ----------
-    module : Module
-        Whose Tensor it is.
     tensor_name : str
         The name of a parameter, a buffer, or a Tensor that is parametrised already.
     parametrization : Module
         Called with the original; may have a method ``right_inverse(value)``.
     unsafe : bool
         Whether the shape may change.
-
-    Returns
-    -------
-    Module
-        ``module``.
 
     Raises
     ------
@@ -290,6 +301,7 @@ def _change(module: Module, change: Any) -> None:
     changes[0] += 1
 
 
+@CHANGES.complete
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
@@ -297,17 +309,8 @@ def remove_parametrizations(
 
     Parameters
     ----------
-    module : Module
-        Whose Tensor it is.
-    tensor_name : str
-        Its name.
     leave_parametrized : bool
         Whether it gets the value that the parametrisation computes, or that of the original.
-
-    Returns
-    -------
-    Module
-        ``module``.
 
     Raises
     ------
