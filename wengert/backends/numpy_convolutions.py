@@ -349,11 +349,11 @@ def convolution_weight(x: Any, y: Any, *, size: Sizes, how: How, exact: bool) ->
                 held[:, these, :, :high, : counts[1]] = given
                 held[:, these, :, high:] = 0
             shape = *held.shape[:2], groups, -1, rows * wide
-            given = held.reshape(shape, copy=False).mT
+            by_places = held.reshape(shape, copy=False).mT
             if numbers > produced * groups:
                 # NumPy turns the smaller matrix faster than OpenBLAS does.
-                given = np.ascontiguousarray(given)
-            total += np.matmul(windows.reshape(shape, copy=False), given).sum(axis=(0, 1))
+                by_places = np.ascontiguousarray(by_places)
+            total += np.matmul(windows.reshape(shape, copy=False), by_places).sum(axis=(0, 1))
     return np.ascontiguousarray(total.mT).reshape(groups * produced, inner, *size)
 
 
