@@ -20,6 +20,7 @@ from wengert import data
 from wengert.backends import get_backend
 
 ROWS = np.arange(20.0).reshape(10, 2)
+MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 
 
 class Pair(NamedTuple):
@@ -451,6 +452,10 @@ def test_random_split(n, parts):
         (lambda: data.TensorDataset(ROWS, ROWS[:3]), ValueError, r"lengths \[10, 3\]"),
         (lambda: data.TensorDataset(np.array(1)), ValueError, "one has none"),
         (lambda: data.TensorDataset([1, 2]), TypeError, "was given list"),
+        (lambda: data.TensorDataset(MASKED), TypeError, "MaskedArray has an arithmetic of its own"),
+        (lambda: [*data.DataLoader(MASKED)], TypeError, "MaskedArray has an arithmetic of its own"),
+        (lambda: data.default_collate([MASKED]), TypeError, "MaskedArray has an arithmetic"),
+        (lambda: data.default_convert([MASKED]), TypeError, "MaskedArray has an arithmetic"),
         (lambda: data.TensorDataset(np.array(["a"])), TypeError, "array of <U1"),
         (lambda: data.ConcatDataset([]), ValueError, "empty"),
         (lambda: data.ConcatDataset([[1]])[1], IndexError, "out of range for 1"),
