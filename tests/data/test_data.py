@@ -557,6 +557,21 @@ def test_the_thread_ends_with_the_loop():
     assert not threads()
 
 
+def test_the_thread_ends_where_an_interrupt_comes_as_it_starts(monkeypatch):
+    start, started = threading.Thread.start, []
+
+    def interrupted(thread):
+        start(thread)
+        started.append(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(iter(data.DataLoader(ROWS, prefetch=2)))
+    started[0].join(5)
+    assert not started[0].is_alive()
+
+
 def test_the_thread_is_ahead_by_so_many_batches_and_no_more():
     made, reached = [], threading.Event()
 

@@ -397,8 +397,8 @@ def _prefetched(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
             batches.close()  # type: ignore[attr-defined]
 
     thread = threading.Thread(target=context.run, args=(make,), daemon=True, name="DataLoader")
-    thread.start()
     try:
+        thread.start()
         while True:
             kind, item = made.get()
             if kind == "end":
@@ -414,7 +414,8 @@ def _prefetched(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
     finally:
         stopped.set()
         slots.release()
-        thread.join()
+        if thread.is_alive():  # an interrupt may have come before it had begun
+            thread.join()
 
 
 def progress(loader: Iterable[Any], **options: Any) -> Any:
