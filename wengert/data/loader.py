@@ -377,14 +377,17 @@ def _prefetched(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
         contextvars.copy_context()
     )  # the selected backend, and whether operations are recorded
     made: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-    slots = threading.Semaphore(ahead)
-    stopped = threading.Event()
+    # Not a semaphore: Python's is written in Python, and an interrupt may leave its lock taken.
+    slots: SimpleQueue[None] = SimpleQueue()
+    for _ in range(ahead):
+        slots.put(None)
+    stopped: list[bool] = []
 
     def make() -> None:
         try:
             while True:
-                slots.acquire()
-                if stopped.is_set():
+                slots.get()
+                if stopped:
                     return
                 try:
                     made.put(("batch", next(batches)))
@@ -408,12 +411,12 @@ def _prefetched(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
                     raise item
                 finally:
                     del item  # whose traceback holds this frame
-            slots.release()
+            slots.put(None)
             yield item
             del item
     finally:
-        stopped.set()
-        slots.release()
+        stopped.append(True)
+        slots.put(None)
         if thread.is_alive():  # an interrupt may have come before it had begun
             thread.join()
 
