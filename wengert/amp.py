@@ -332,8 +332,10 @@ class GradScaler:
                 "that was not enabled"
             )
         *factors, tracker = (state_dict[name] for name in self.state_dict())
+        if not ((steps := as_number(tracker, "_growth_tracker")) >= 0 and steps == int(steps)):
+            raise ValueError(f"_growth_tracker counts steps, and is {tracker}")
         self._take(*factors)
-        self._count(int(tracker))
+        self._count(int(steps))
 
 
 #: The largest scale whose product with 1 is a float32.

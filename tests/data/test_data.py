@@ -20,6 +20,7 @@ from wengert import data
 from wengert.backends import get_backend
 
 ROWS = np.arange(20.0).reshape(10, 2)
+MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 
 
 class Pair(NamedTuple):
@@ -181,6 +182,59 @@ def test_a_place_before_the_first_batch_and_after_a_break():
     assert sorted([*batch.tolist(), *(n for b in rest for n in b.tolist())]) == [*range(9)]
 
 
+@pytest.mark.parametrize("prefetch", [0, 2])
+@pytest.mark.parametrize("order", ["long short rng", "rng short long"])
+def test_loaders_of_one_generator_are_taken_up_again(order, prefetch):
+    """The generator goes on from where it was, though an order is drawn again from its past."""
+
+    def make():
+        rng = np.random.default_rng(0)
+        long = data.DataLoader(range(20), 5, shuffle=True, generator=rng, prefetch=prefetch)
+        return {"long": long, "short": data.DataLoader(range(6), 3, True, generator=rng)}, rng
+
+    def run(loaders, rng, step, stop):
+        seen = []
+        while loaders["long"].epoch < 2:
+            for batch in loaders["long"]:
+                step += 1
+                seen.append(batch.tolist())
+                if step in (2, 3, 6):
+                    seen += [batch.tolist() for batch in loaders["short"]]
+                seen.append(int(rng.integers(10**6)))
+                if step == stop:
+                    states = {name: each.state_dict() for name, each in loaders.items()}
+                    return seen, {**states, "rng": rng.bit_generator.state}
+        return seen, None
+
+    whole, _ = run(*make(), 0, None)
+    for stop in range(1, 8):
+        first, states = run(*make(), 0, stop)
+        loaders, rng = make()
+        for name in order.split():
+            if name == "rng":
+                rng.bit_generator.state = states[name]
+            else:
+                loaders[name].load_state_dict(states[name])
+        assert first + run(loaders, rng, stop, None)[0] == whole
+
+
+def test_a_sampler_of_a_class_below_has_its_own_order():
+    class Backwards(data.SequentialSampler):
+        def __iter__(self):
+            return iter(range(len(self) - 1, -1, -1))
+
+    class Listed:
+        order = (2, 0)  # no method
+
+        def __iter__(self):
+            return iter(self.order)
+
+    (batch,) = data.DataLoader(ROWS[:3, 0], 3, sampler=Backwards(range(3)))
+    assert batch.tolist() == [4, 2, 0]
+    (batch,) = data.DataLoader(ROWS[:3, 0], 3, sampler=Listed())
+    assert batch.tolist() == [4, 0]
+
+
 def test_what_is_not_taken_up_again():
     class Odd:
         def __iter__(self):
@@ -206,6 +260,18 @@ def test_what_is_not_taken_up_again():
         with pytest.raises(ValueError, match=r"batch 5 was reached|integer of 0 or more"):
             plain.load_state_dict({**before, **change})
         assert plain.state_dict() == before
+    for change, message in (
+        ({"now": {}}, "it lacks 'sampler'"),  # after the order was set
+        ({"samples": 5}, "batch 1 this was saved had samples 5, and here it has 4"),
+        ({"samples": None}, "had samples None, and here it has 4"),
+        ({"batch_size": 2}, "had batch_size 2, and here it has 1"),
+    ):
+        loader = data.DataLoader(range(4), shuffle=True)
+        next(iter(loader))
+        before = loader.state_dict()
+        with pytest.raises(ValueError, match=message):
+            loader.load_state_dict({**before, **change})
+        assert loader.state_dict() == before
     for loader in (shuffled, plain):  # each name of each part, missing or misspelt
         before = loader.state_dict()
         for wrong in misspelt(before):
@@ -329,6 +395,28 @@ def test_own_datasets_and_frames():
         data.TensorDataset(frame["s"])
 
 
+def test_samples_of_frames_are_rows():
+    pandas = pytest.importorskip("pandas")
+    labelled = pandas.Series([10, 11, 12], index=[2, 1, 0])
+    assert data.Subset(labelled, [2, 0])[0] == 12
+    (batch,) = data.DataLoader(data.ConcatDataset([labelled, labelled[:1]]), 4)
+    assert batch.tolist() == [10, 11, 12, 10]
+    frame = pandas.DataFrame([[1, 2], [3, 4]])  # whose columns are 0 and 1
+    assert data.Subset(frame, [1])[0].tolist() == data.ConcatDataset([frame])[1].tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("of", ["Int64", "category"])
+def test_a_column_has_one_dtype_in_all_batches(of):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": pandas.Series([1, 2, 3, None], dtype="Int64").astype(of)})
+    if of == "category":
+        frame = pandas.DataFrame({"a": pandas.Categorical([1, 2, 3, None], [1, 2, 3])})
+    loader = iter(data.DataLoader(frame, 2))
+    assert next(loader)["a"].dtype is wg.int64
+    with pytest.raises(TypeError, match=r"'a' holds [Ii]nt64 and misses values; fill them"):
+        next(loader)
+
+
 @given(n=st.integers(0, 40), parts=st.lists(st.integers(1, 9), min_size=1, max_size=4))
 def test_random_split(n, parts):
     fractions = [part / sum(parts) for part in parts]
@@ -364,6 +452,10 @@ def test_random_split(n, parts):
         (lambda: data.TensorDataset(ROWS, ROWS[:3]), ValueError, r"lengths \[10, 3\]"),
         (lambda: data.TensorDataset(np.array(1)), ValueError, "one has none"),
         (lambda: data.TensorDataset([1, 2]), TypeError, "was given list"),
+        (lambda: data.TensorDataset(MASKED), TypeError, "MaskedArray has an arithmetic of its own"),
+        (lambda: [*data.DataLoader(MASKED)], TypeError, "MaskedArray has an arithmetic of its own"),
+        (lambda: data.default_collate([MASKED]), TypeError, "MaskedArray has an arithmetic"),
+        (lambda: data.default_convert([MASKED]), TypeError, "MaskedArray has an arithmetic"),
         (lambda: data.TensorDataset(np.array(["a"])), TypeError, "array of <U1"),
         (lambda: data.ConcatDataset([]), ValueError, "empty"),
         (lambda: data.ConcatDataset([[1]])[1], IndexError, "out of range for 1"),
@@ -403,6 +495,17 @@ def test_random_split(n, parts):
             lambda: [*data.DataLoader(ROWS, sampler=[3, -11])],
             IndexError,
             "indices from -11 to -11 of 10 samples",
+        ),
+        (lambda: [*data.DataLoader(ROWS, sampler=[0.5])], TypeError, "an index is of float64"),
+        (lambda: [*data.DataLoader(ROWS, sampler=ROWS[:, 0] > 3)], TypeError, "of a mask"),
+        (lambda: [*data.DataLoader([1, 2], sampler=[True, False])], TypeError, "is of bool"),
+        (lambda: data.Subset([1, 2], [True, False])[0], TypeError, "is of bool"),
+        (lambda: data.Subset([1, 2], np.array([True, False]))[0], TypeError, "is of bool"),
+        (lambda: data.Subset([1, 2], [0.5])[0], TypeError, "is of float"),
+        (
+            lambda: setattr(data.DataLoader([1]), "batch_size", 2),
+            ValueError,
+            "batch_size attribute should not be set after DataLoader is initialized",
         ),
     ],
 )
@@ -452,6 +555,21 @@ def test_the_thread_ends_with_the_loop():
     assert not threads()
     assert len([*loader]) == 100
     assert not threads()
+
+
+def test_the_thread_ends_where_an_interrupt_comes_as_it_starts(monkeypatch):
+    start, started = threading.Thread.start, []
+
+    def interrupted(thread):
+        start(thread)
+        started.append(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(iter(data.DataLoader(ROWS, prefetch=2)))
+    started[0].join(5)
+    assert not started[0].is_alive()
 
 
 def test_the_thread_is_ahead_by_so_many_batches_and_no_more():

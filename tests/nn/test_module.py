@@ -520,3 +520,29 @@ def test_modules_move_to_devices_by_their_names(monkeypatch: pytest.MonkeyPatch)
         {"dtype": "float16"},
         {"dtype": "float64"},
     ]
+
+
+@pytest.mark.parametrize("name", ["get_extra_state", "_save_to_state_dict"])
+def test_a_state_that_pytorch_would_ask_for_is_not_lost(name: str) -> None:
+    counting = type("Counting", (nn.Linear,), {name: lambda self, *args: {"seen": 1}})
+    for module in (counting(1, 1), nn.Sequential(counting(1, 1))):
+        for call in (module.state_dict, lambda module=module: module.load_state_dict({})):
+            with pytest.raises(TypeError, match=f"Counting.* defines {name}, which .* be lost"):
+                call()
+
+
+def test_a_state_of_ones_own_inside_another_module_is_not_lost() -> None:
+    class More(nn.Linear):
+        def state_dict(self, **options: Any) -> Any:
+            return {**super().state_dict(**options), "more": wg.ones(1)}
+
+    assert [*More(1, 1).state_dict()] == ["weight", "bias", "more"]
+    with pytest.raises(TypeError, match=r"the More at '0' defines state_dict, .*Sequential does"):
+        nn.Sequential(More(1, 1)).state_dict()
+
+
+def test_a_parameter_in_the_place_of_a_buffer_is_no_buffer() -> None:
+    layer = nn.BatchNorm1d(2)
+    layer.running_mean = nn.Parameter(wg.ones(2))
+    assert [name for name, _ in layer.named_buffers()] == ["running_var", "num_batches_tracked"]
+    assert sorted(layer.state_dict()) == sorted(nn.BatchNorm1d(2).state_dict())

@@ -283,6 +283,11 @@ def test_errors() -> None:
         scaler.update()
     with pytest.raises(RuntimeError, match="was not enabled"):
         scaler.load_state_dict({})
+    before = scaler.state_dict()
+    for steps in (-5, 1.5, float("nan")):
+        with pytest.raises(ValueError, match="_growth_tracker counts steps"):
+            scaler.load_state_dict({**before, "scale": 2.0, "_growth_tracker": steps})
+        assert scaler.state_dict() == before
     for wrong in ({"growth_factor": 1.0}, {"backoff_factor": 1.0}, {"growth_interval": 0}):
         with pytest.raises(ValueError, match="must be"):
             wg.amp.GradScaler(**wrong)

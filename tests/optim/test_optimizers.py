@@ -314,6 +314,25 @@ def test_a_state_of_fewer_axes_is_not_broadcast(name: str) -> None:
         optimiser.load_state_dict(state)
 
 
+@pytest.mark.parametrize(
+    ("saved", "held", "absent"),
+    [
+        ("Adamax", "Adam", "exp_avg_sq"),
+        ("RAdam", "NAdam", "mu_product"),
+        ("Lion", "Adamax", "step"),
+    ],
+)
+def test_the_state_of_another_optimiser_is_refused(saved: str, held: str, absent: str) -> None:
+    """They have hyper-parameters of the same names, and other states."""
+    p = nn.Parameter(wg.ones(2))
+    p.grad = wg.ones(2)
+    other, optimiser = getattr(optim, saved)([p]), getattr(optim, held)([p])
+    other.step()
+    with pytest.raises(ValueError, match=f"has no {absent}.* of parameter 0, which {held} needs"):
+        optimiser.load_state_dict(other.state_dict())
+    assert not optimiser.state
+
+
 @pytest.mark.oracle
 def test_what_users_and_pytorch_note_in_groups_is_loaded() -> None:
     torch = pytest.importorskip("torch")

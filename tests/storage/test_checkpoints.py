@@ -253,6 +253,10 @@ def nested(n):
         (Point(1), "value is of type Point"),
         (b"bytes", "type bytes"),
         (np.array(["a"]), "type ndarray of <U1"),
+        (
+            [np.ma.array([1.0], mask=True)],
+            r"value\.0 is a MaskedArray, of which a part would be lost",
+        ),
         (nn.Linear, "value is the class Linear; give an object"),
         (nested(70), "nested more than 64 deep"),
         ([1 << 14_000], "more than 14000 bits"),

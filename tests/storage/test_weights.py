@@ -204,6 +204,18 @@ def test_files_that_are_none(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match="no safetensors file, or is not complete: "):
             nn.load(path)
+    nn.save({"x": wg.zeros((0, 100))}, path)
+    path.write_bytes(path.read_bytes().replace(b"100]", b"9" * 19 + b"]"))
+    content = path.read_bytes()
+    path.write_bytes((len(content) - 8).to_bytes(8, "little") + content[8:])
+    with pytest.raises(ValueError, match=r"x\.safetensors holds 'x' of the shape \[0, 999"):
+        nn.load(path)
+
+
+def test_a_name_is_as_long_as_names_can_be(tmp_path):
+    path = tmp_path / ("ä" * 120 + "x" * 15)
+    nn.save({"x": wg.ones(2)}, path)
+    assert nn.load(path)["x"].shape == (2,) and list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.oracle

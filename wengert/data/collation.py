@@ -36,8 +36,12 @@ def _dtype(raw: Any) -> Any:
 
 def is_array(value: Any) -> bool:
     """Whether it is an array of some library, or a Tensor."""
-    if isinstance(value, Tensor | np.ndarray | np.generic):
-        return isinstance(value, Tensor) or value.dtype.kind in "biufc"
+    if isinstance(value, Tensor):
+        return True
+    if isinstance(value, np.ndarray):
+        backend_of(value)  # which refuses masks and units
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind in "biufc"
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
         return False
     try:

@@ -1,6 +1,7 @@
 """Datasets: samples by their indices."""
 
 import math
+import operator
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -150,11 +151,11 @@ class Subset:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, list):
             return self.__getitems__(index)
-        return self.dataset[int(self.indices[index])]
+        return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> Any:
         """All samples of a batch."""
-        return samples(self.dataset, [int(self.indices[i]) for i in indices])
+        return samples(self.dataset, [_whole(self.indices[i]) for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -187,7 +188,8 @@ class ConcatDataset:
             raise IndexError(f"index {index} is out of range for {n} samples")
         index = index % n
         which = bisect_right(self.cumulative_sizes, index)
-        return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
+        start = self.cumulative_sizes[which - 1] if which else 0
+        return samples(self.datasets[which], [index - start])[0]
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
@@ -248,8 +250,27 @@ def random_split(
 # -- all samples of a batch at once --------------------------------------------------------------
 
 
+def _whole(index: Any) -> int:
+    """An index that is a number, of whatever library."""
+    if isinstance(index, bool):
+        raise _no_indices("bool")
+    try:
+        return operator.index(index)
+    except TypeError:
+        raise _no_indices(str(getattr(index, "dtype", type(index).__name__))) from None
+
+
+def _no_indices(kind: str) -> TypeError:
+    return TypeError(
+        f"samples are chosen by integers, and an index is of {kind}; np.flatnonzero(mask) gives "
+        "the indices of a mask"
+    )
+
+
 def samples(dataset: Any, indices: Sequence[Any]) -> Any:
     """The samples at some indices, each for itself."""
+    if any(isinstance(index, bool) for index in indices):  # which Python counts as 0 and 1
+        raise _no_indices("bool")
     if hasattr(dataset, "__getitems__"):
         return dataset.__getitems__(indices)
     if hasattr(dataset, "iloc"):
@@ -266,7 +287,10 @@ def gathers(dataset: Any) -> bool:
 
 def gather(dataset: Any, indices: Any) -> Any:
     """The rows at some indices, as arrays in the structure of a sample."""
-    indices = np.asarray(indices, dtype=np.int64)
+    indices = np.asarray(indices)
+    if indices.size and indices.dtype.kind not in "iu":
+        raise _no_indices(str(indices.dtype))
+    indices = indices.astype(np.int64, copy=False)
     if type(dataset) is Subset:
         held = dataset.indices
         chosen = held[indices] if isinstance(held, np.ndarray) else [held[i] for i in indices]
@@ -304,6 +328,13 @@ def _column(column: Any, name: Any) -> Any:
     """Numbers as an array, and strings as a list."""
     found = column.to_numpy()
     if found.dtype.kind in "biufc":
+        # The dtype of a batch would depend on what is missing in it.
+        own = getattr(column.dtype, "categories", column).dtype
+        if own.kind in "biu" and found.dtype.kind == "f":
+            raise TypeError(
+                f"the column {name!r} holds {own} and misses values; fill them, or convert it to "
+                "float64, in which they are nan"
+            )
         return found
     items = found.tolist()
     if not all(isinstance(item, str) for item in items):

@@ -2,7 +2,7 @@
 
 import contextvars
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import nullcontext
 from importlib import import_module
 from itertools import islice
@@ -19,6 +19,7 @@ from wengert.data.samplers import (
     BatchSampler,
     RandomSampler,
     SequentialSampler,
+    at_once,
     length,
     repeats,
     set_state_of,
@@ -34,6 +35,8 @@ _PROCESSES: Final = (
     *("num_workers", "pin_memory", "pin_memory_device", "persistent_workers", "prefetch_factor"),
     *("worker_init_fn", "multiprocessing_context", "timeout", "in_order"),
 )
+#: What a loader is made of once and for all: samplers and a place depend on them.
+_FIXED: Final = frozenset({"dataset", "batch_size", "sampler", "batch_sampler", "drop_last"})
 
 
 class DataLoader(Refusing):
@@ -137,6 +140,14 @@ class DataLoader(Refusing):
         self._resumes = False  # whether the next loop goes on with that epoch
         self._latest: object = None  # the loop that counts
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED and "_latest" in self.__dict__:
+            raise ValueError(
+                f"{name} attribute should not be set after {type(self).__name__} is initialized; "
+                "make another loader"
+            )
+        object.__setattr__(self, name, value)
+
     def _samplers(self, shuffle: bool, sampler: Any, batch_sampler: Any, generator: Any) -> Any:
         if self._iterable and (shuffle or sampler is not None or batch_sampler is not None):
             raise TypeError(
@@ -180,14 +191,18 @@ class DataLoader(Refusing):
 
     def __iter__(self) -> Iterator[Any]:
         # All happens when the first batch is asked for: some tools make an iterator and drop it.
+        latest = self._latest = object()
         if self._resumes:
-            set_state_of(self._order, self._start)
             self._resumes = False
+            now = state_of(self._order)
+            set_state_of(self._order, self._start)
+            batches = self._batches(self._position)
+            if at_once(self._order):  # others may have drawn from its generator since
+                set_state_of(self._order, now)
         else:
             self._position = 0
             self._start = state_of(self._order)
-        latest = self._latest = object()
-        batches = self._batches(self._position)
+            batches = self._batches(0)
         if self.prefetch:
             batches = _prefetched(batches, self.prefetch)
         try:
@@ -285,6 +300,16 @@ class DataLoader(Refusing):
             "epoch": self.epoch,
             "position": self._position,
             "order": self._start if running else state_of(self._order),
+            "now": state_of(self._order),
+            **self._units(),
+        }
+
+    def _units(self) -> dict[str, int | None]:
+        """What a position counts: batches of how many samples, out of how many."""
+        sized = isinstance(self.dataset, Sized) and not self._iterable
+        return {
+            "samples": len(self.dataset) if sized else None,
+            "batch_size": self.batch_size,
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -296,24 +321,38 @@ class DataLoader(Refusing):
         Raises
         ------
         ValueError
-            If names are missing or unexpected, or the loader has another kind of order, or fewer
-            batches. Nothing has changed then.
+            If names are missing or unexpected, the loader has another kind of order, or, in the
+            middle of an epoch, another batch size or other samples. Nothing has changed then.
         """
-        check_names(type(self).__name__, state_dict, ("epoch", "position", "order"))
+        units = self._units()
+        names = ("epoch", "position", "order", "now", *units)
+        check_names(type(self).__name__, state_dict, names)
         epoch, position = state_dict["epoch"], state_dict["position"]
         for name, value in (("epoch", epoch), ("position", position)):
             if type(value) is not int or value < 0:
                 raise ValueError(f"{name} should be an integer of 0 or more, not {value!r}")
+        for name, here in units.items():
+            if position and state_dict[name] != here:
+                raise ValueError(
+                    f"the epoch at whose batch {position} this was saved had {name} "
+                    f"{state_dict[name]}, and here it has {here}"
+                )
         try:
             batches: float = len(self)
         except TypeError:
             batches = float("inf")
         if position > batches:
             raise ValueError(
-                f"batch {position} was reached, and an epoch here has {batches}: are the data and "
-                "the batch_size those that were saved?"
+                f"batch {position} was reached, and an epoch here has {batches}: is drop_last what "
+                "it was?"
             )
-        set_state_of(self._order, state_dict["order"])
+        before = state_of(self._order)
+        try:
+            for name in ("order", "now"):
+                set_state_of(self._order, state_dict[name])
+        except BaseException:
+            set_state_of(self._order, before)
+            raise
         self._start, self._position, self.epoch = state_dict["order"], position, epoch
         self._resumes, self._latest = position > 0, None
 
@@ -338,14 +377,17 @@ def _prefetched(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
         contextvars.copy_context()
     )  # the selected backend, and whether operations are recorded
     made: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-    slots = threading.Semaphore(ahead)
-    stopped = threading.Event()
+    # Not a semaphore: Python's is written in Python, and an interrupt may leave its lock taken.
+    slots: SimpleQueue[None] = SimpleQueue()
+    for _ in range(ahead):
+        slots.put(None)
+    stopped: list[bool] = []
 
     def make() -> None:
         try:
             while True:
-                slots.acquire()
-                if stopped.is_set():
+                slots.get()
+                if stopped:
                     return
                 try:
                     made.put(("batch", next(batches)))
@@ -358,8 +400,8 @@ def _prefetched(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
             batches.close()  # type: ignore[attr-defined]
 
     thread = threading.Thread(target=context.run, args=(make,), daemon=True, name="DataLoader")
-    thread.start()
     try:
+        thread.start()
         while True:
             kind, item = made.get()
             if kind == "end":
@@ -369,13 +411,14 @@ def _prefetched(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
                     raise item
                 finally:
                     del item  # whose traceback holds this frame
-            slots.release()
+            slots.put(None)
             yield item
             del item
     finally:
-        stopped.set()
-        slots.release()
-        thread.join()
+        stopped.append(True)
+        slots.put(None)
+        if thread.is_alive():  # an interrupt may have come before it had begun
+            thread.join()
 
 
 def progress(loader: Iterable[Any], **options: Any) -> Any:

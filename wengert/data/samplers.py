@@ -182,9 +182,10 @@ class BatchSampler:
 
     def batches(self, skipped: int) -> Iterator[Sequence[Any]]:
         """The batches of an epoch after the first ``skipped``; what is random is drawn now."""
-        if hasattr(self.sampler, "order"):  # all are known: batches are parts of one array
-            return self._parts(self.sampler.order(), skipped)
-        return self._chunks(iter(self.sampler), skipped)
+        sampler: Any = self.sampler
+        if at_once(sampler):  # all are known: batches are parts of one array
+            return self._parts(sampler.order(), skipped)
+        return self._chunks(iter(sampler), skipped)
 
     def _parts(self, order: Sequence[Any], skipped: int) -> Iterator[Sequence[Any]]:
         size = self.batch_size
@@ -224,11 +225,17 @@ def state_of(sampler: Any) -> Any:
     return sampler.state_dict() if hasattr(sampler, "state_dict") else None
 
 
+def at_once(sampler: Any) -> bool:
+    """Whether a sampler, or that of batches, draws its order when a loop begins."""
+    innermost = sampler.sampler if type(sampler) is BatchSampler else sampler
+    return type(innermost) in (SequentialSampler, RandomSampler)  # others have their own __iter__
+
+
 def repeats(sampler: Any) -> bool:
     """Whether a sampler gives the same order again if it has the state that it had."""
     if type(sampler) is BatchSampler:
         return repeats(sampler.sampler)
-    fixed = sampler is None or isinstance(sampler, SequentialSampler)
+    fixed = sampler is None or type(sampler) is SequentialSampler
     return fixed or hasattr(sampler, "state_dict") or hasattr(sampler, "__getitem__")
 
 

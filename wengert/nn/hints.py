@@ -50,6 +50,17 @@ def no_state(given: Any) -> TypeError:
     return TypeError(f"state_dict should be a mapping of names to Tensors, not {kind}{instead}")
 
 
+def uncalled(holder: Any, path: str, module: Any, names: Iterable[str]) -> TypeError:
+    """Return the error for a module with ways of its own to a state, which are not called."""
+    where = f" at {path!r}" if path else ""
+    return TypeError(
+        f"the {type(module).__name__}{where} defines {', '.join(names)}, which the state of "
+        f"{type(holder).__name__} does not call, so that a part of it would be lost; keep arrays "
+        "in buffers (register_buffer), and save what is no array by a name of its own "
+        "(wg.save(path, model=model, more=...))"
+    )
+
+
 def no_parameters(function: str, given: Any) -> TypeError:
     """Return the error for what is no iterable of Tensors."""
     kind = type(given).__name__

@@ -88,6 +88,8 @@ class Module(Hookable, State):
                 f"cannot assign {type(value).__name__} as buffer {name!r} "
                 "(wengert.Tensor or None expected); make one with wg.tensor(...)"
             )
+        if isinstance(value, Parameter):
+            self._forget_buffer(name)
         object.__setattr__(self, name, value)
         changes[0] += 1
         if type(value) in _HOLDING and value:
@@ -96,6 +98,9 @@ class Module(Hookable, State):
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
         changes[0] += 1
+        self._forget_buffer(name)
+
+    def _forget_buffer(self, name: str) -> None:
         if name in self._buffers:
             kept = {n: persistent for n, persistent in self._buffers.items() if n != name}
             object.__setattr__(self, "_buffers", kept)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from wengert.backends import backend_of, dtype_of
 from wengert.nn.conversion import convert, replace
@@ -11,6 +11,12 @@ from wengert.tape.tensor import Tensor, untracked
 
 if TYPE_CHECKING:
     from wengert.nn.module import Module
+
+
+#: What a class gives its state by in PyTorch, and is not called here.
+_UNCALLED: Final = (
+    *("get_extra_state", "set_extra_state", "_save_to_state_dict", "_load_from_state_dict"),
+)
 
 
 class IncompatibleKeys(NamedTuple):
@@ -40,6 +46,12 @@ class State:
             Put before each name.
         keep_vars : bool
             Whether to return the parameters and buffers themselves, with ``requires_grad``.
+
+        Raises
+        ------
+        TypeError
+            If the class of a submodule defines ``state_dict`` or ``load_state_dict`` itself, or any
+            class has PyTorch's ``get_extra_state``: what they add would be lost.
         """
         return {
             prefix + name: tensor if keep_vars else untracked(tensor._array)
@@ -48,6 +60,13 @@ class State:
 
     def _state(self) -> Iterator[tuple[str, Tensor]]:
         for path, module in self.named_modules(remove_duplicate=False):
+            cls = type(module)
+            if own := [name for name in _UNCALLED if hasattr(cls, name)] or [
+                name
+                for name in ("state_dict", "load_state_dict")
+                if path and getattr(cls, name) is not getattr(State, name)
+            ]:
+                raise hints().uncalled(self, path, module, own)
             for name, parameter in module._own_parameters():
                 yield joined(path, name), parameter
             for name, buffer in module._own_buffers():
@@ -82,6 +101,8 @@ class State:
         RuntimeError
             If names are missing or unexpected, or a value is no array or has the wrong shape.
             The error lists all of them. Nothing is loaded then.
+        TypeError
+            As for `state_dict`.
         """
         if not isinstance(state_dict, Mapping):
             raise hints().no_state(state_dict)

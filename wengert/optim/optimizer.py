@@ -345,7 +345,14 @@ class Optimizer(Refusing):
         if strange:
             raise ValueError(f"loaded state dict has state for unknown parameters {strange}")
         for key, items in state_dict["state"].items():
-            if id(owners[key]) in masters and "residual" not in items:
+            param = owners[key]
+            needed = self.init(namespaces[type(param._array)], param._array)
+            if absent := [name for name in needed if name not in items]:
+                raise ValueError(
+                    f"loaded state dict has no {', '.join(absent)} of parameter {key}, which "
+                    f"{type(self).__name__} needs: it is that of another optimizer"
+                )
+            if id(param) in masters and "residual" not in items:
                 raise ValueError(
                     f"loaded state dict has no float32 residual of parameter {key}, which has a "
                     "float32 master; load it into an optimizer without wg.amp.master_weights"

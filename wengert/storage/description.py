@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import dtype_of
+from wengert.backends.registry import has_own_arithmetic
 from wengert.storage.files import STORED, hosted
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -91,6 +92,8 @@ def describe(value: Any, name: str, arrays: Arrays, depth: int = 0) -> Any:
 def _array(value: Any, name: str, arrays: Arrays) -> dict[str, str]:
     kind = "tensor"
     if isinstance(value, np.generic | np.ndarray):
+        if has_own_arithmetic(type(value)):
+            raise TypeError(f"{name} is a {type(value).__name__}, of which a part would be lost")
         kind = "scalar" if isinstance(value, np.generic) else "array"
         value = np.asarray(value, dtype=value.dtype.newbyteorder("="))
     try:

@@ -85,7 +85,12 @@ def read_file(
             check(dtype, name)
         raw = np.frombuffer(item["data"], held(dtype) if dtype.name != "bool" else np.uint8)
         array = raw != 0 if dtype.name == "bool" else raw.astype(dtype.host)
-        arrays[name] = array.reshape(item["shape"]), dtype
+        try:
+            arrays[name] = array.reshape(item["shape"]), dtype
+        except ValueError as error:  # none of its numbers, and NumPy's arrays are not as long
+            raise ValueError(
+                f"{path} holds {name!r} of the shape {item['shape']}: {error}"
+            ) from error
     return content, arrays
 
 
@@ -156,7 +161,8 @@ def replace_file(path: str, content: bytes) -> None:
         return
     if mode is not None and not os.access(target, os.W_OK):
         raise PermissionError(f"{path} may not be written; its permissions say so")
-    beside = target.with_name(f"{target.name}.{secrets.token_hex(6)}.tmp")
+    # The name's beginning, since a whole one may be as long as names can be.
+    beside = target.with_name(f"{target.name[:40]}.{secrets.token_hex(6)}.tmp")
     try:
         # Not by `tempfile`, whose files are for their owner alone: here the umask decides.
         with beside.open("xb") as file:
