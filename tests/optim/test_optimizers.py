@@ -520,6 +520,17 @@ def test_the_arithmetic_of_updates(backend: Backend, a: float, b: float) -> None
         np.testing.assert_allclose(found, x + b * y / (abs(y) + 0.125), rtol=1e-15)
 
 
+@pytest.mark.parametrize("kind", [optim.Adam, optim.AdamW, optim.NAdam])
+def test_half_precision_has_an_eps_in_the_first_steps(kind: Any) -> None:
+    """A gradient of zero is divided by it: no less than 6e-8, the least that there is."""
+    p = nn.Parameter(wg.ones(2, dtype=wg.float16))
+    optimiser = kind([p], lr=0.125, eps=1e-7, weight_decay=0)
+    for _ in range(3):
+        p.grad = wg.asarray([0.0, 1.0], dtype=wg.float16)
+        optimiser.step()
+    assert p[0].item() == 1 > p[1].item()
+
+
 def test_groups_are_dictionaries() -> None:
     p = nn.Parameter(wg.ones(2))
     group = optim.SGD([p], lr=0.5).param_groups[0]

@@ -5,7 +5,7 @@ from typing import Any
 
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, RANGES, Group, given
-from wengert.optim.kernels import slope
+from wengert.optim.kernels import add_corrected, slope
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.parameters import takes
 
@@ -79,8 +79,7 @@ class Adam(Optimizer):
             if amsgrad:
                 held = state.get("max_exp_avg_sq")
                 state["max_exp_avg_sq"] = v = v if held is None else xp.maximum(held, v)
-            scale = (1 - beta2**step) ** 0.5  # of the root, and so of eps and the step instead
-            return xp.add_normalised(p, -lr * scale / (1 - beta1**step), m, v, eps * scale)
+            return add_corrected(xp, p, -lr / (1 - beta1**step), m, v, 1 - beta2**step, eps)
 
         return update
 

@@ -6,7 +6,7 @@ from typing import Any
 from wengert.optim.adam import MOMENTS
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, RANGES, Group, Range, given
-from wengert.optim.kernels import slope
+from wengert.optim.kernels import add_corrected, slope
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.parameters import takes
 
@@ -350,8 +350,7 @@ class NAdam(Optimizer):
             state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
             state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
             ahead = xp.axpby(following / (1 - product * following), m, (1 - mu) / (1 - product), g)
-            scale = (1 - beta2**step) ** 0.5
-            return xp.add_normalised(p, -lr * scale, ahead, v, eps * scale)
+            return add_corrected(xp, p, -lr, ahead, v, 1 - beta2**step, eps)
 
         return update
 
