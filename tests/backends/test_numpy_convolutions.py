@@ -39,6 +39,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "a signal": ((3,), (2,), ((1, 2),), (2,), 2, (4, 11)),
     "channels of several blocks": ((2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, (7, 9, 6)),
     "a long step": ((1,), (5,), ((0, 0),), (1,), 1, (2, 7)),
+    "a phase in the margin alone": ((4, 1), (5, 4), ((2, 3), (3, 3)), (1, 2), 1, (1, 1, 3)),
 }
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
@@ -133,6 +134,7 @@ def test_a_kernel_gives_what_its_composite_gives(case: str, dtype: str) -> None:
             assert again.tobytes() == found.tobytes(), order
 
 
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("case", OPTIONS)
 def test_many_channels_from_few(case: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,6 +256,15 @@ def test_the_windows_of_a_batch_are_never_in_memory(
             lambda: KERNELS["convolution_weight"](x, x, size=(3, 3), how=how),
         ):
             assert peak_of(call) < 1.1 * x.nbytes + some
+
+
+@pytest.mark.parametrize("shape", [(64, 8, 32, 32), (1, 8, 256, 256)])
+def test_nor_are_those_of_few_channels_from_many(shape: tuple[int, ...]) -> None:
+    y, weight = RNG.normal(size=shape).astype("f"), RNG.normal(size=(8, 1, 5, 5)).astype("f")
+    how, lengths = ((1, 1), ((2, 2), (2, 2)), (1, 1), 1), shape[2:]
+    with at_once(4096):
+        call = lambda: KERNELS["convolution_input"](y, weight, lengths=lengths, how=how)
+        assert peak_of(call) < y.nbytes  # and the windows take three times as much
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])

@@ -1,5 +1,6 @@
 """NumPy's pooling, and what it takes elements with, give what composites and NumPy's own give."""
 
+import tracemalloc
 from itertools import product
 from typing import Any
 
@@ -80,6 +81,19 @@ def test_where_maxima_are(case: str, what: str, dtype: str) -> None:
     for lead in ((2, 3), (3, 0), (1, 1)):
         x = numbers((*lead, *lengths), dtype, what)
         agree("window_argmax", x, counts=counts, options=options)
+
+
+def test_places_of_large_images_are_not_kept() -> None:
+    """They would take more than the images, for each size that there was."""
+    tracemalloc.start()
+    try:
+        for n in range(600, 610):
+            x = np.zeros((1, 1, n, n), np.float32)
+            options = ((2, 2), (2, 2), (0, 0), (1, 1))
+            KERNELS["window_argmax"](x, counts=(n // 2, n // 2), options=options)
+        assert tracemalloc.get_traced_memory()[0] < 2 * x.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("longest", [numpy_pooling.LONGEST, 1])

@@ -76,8 +76,10 @@ def _phases(n: int, k: int, s: int, d: int, before: int, count: int) -> list[Pha
         # Number u of the phase is element ``begin + s u`` of the axis.
         begin = first * d % s - before
         start = max(-(begin // s), 0)
-        stop = max(min((n - 1 - begin) // s + 1, count + reach), start)
-        source = slice(begin + s * start, begin + s * stop, s) if stop > start else slice(0)
+        stop = min((n - 1 - begin) // s + 1, count + reach)
+        if stop <= start:
+            start = stop = 0
+        source = slice(begin + s * start, begin + s * stop, s)
         found.append(Phase(taps, offset, step, reach, source, start, stop))
     return found
 
@@ -248,7 +250,8 @@ def convolution(x: Any, weight: Any, bias: Any, *, how: How, exact: bool) -> Any
     stride, padding, dilation, groups = how
     produced, inner, *size = weight.shape
     dtype = np.result_type(x, weight) if bias is None else np.result_type(x, weight, bias)
-    matrix = weight.reshape(groups, produced // groups, inner * math.prod(size))
+    rows = groups, produced // groups, inner * math.prod(size)
+    matrix = np.ascontiguousarray(weight).reshape(rows)
     column = None if bias is None else bias.reshape(groups, produced // groups, 1)
     counts = tuple(
         [
@@ -283,10 +286,9 @@ def convolution_input(y: Any, weight: Any, *, lengths: Sizes, how: How, exact: b
     if exact or produced >= MANY * channels or _is_pointwise(size, how):
         shape = groups, produced // groups, inner * math.prod(size)
         matrix = np.ascontiguousarray(weight).reshape(shape).mT
-        parts = np.matmul(matrix, _grouped(y, groups))
         if _is_pointwise(size, how):
-            return parts.reshape(len(y), channels, *lengths)
-        return _overlapped(parts.reshape(len(y), channels, *size, *y.shape[2:]), lengths, how)
+            return np.matmul(matrix, _grouped(y, groups)).reshape(len(y), channels, *lengths)
+        return _overlapped(y, matrix, (channels, *size), lengths, how)
     turned = weight.reshape(groups, produced // groups, inner, *size).swapaxes(1, 2)
     before = [a for a, _ in padding]
     down, across = map(_phases, lengths, size, stride, dilation, before, y.shape[2:])
@@ -302,23 +304,31 @@ def convolution_input(y: Any, weight: Any, *, lengths: Sizes, how: How, exact: b
             *((p.reach - p.start, q.reach - q.start), counts),
             *(numbers, _places(numbers, inner)),
         )
-        matrix = own.reshape(groups, inner, numbers // groups)
+        matrix = np.ascontiguousarray(own).reshape(groups, inner, numbers // groups)
         _correlate(y, matrix, None, out[:, :, p.source, q.source], part, layout, layout.wide)
     return out
 
 
-def _overlapped(parts: Any, lengths: Sizes, how: How) -> Any:
-    """The sums of windows (N, C, h, w, *places) in images of some lengths."""
-    batch, channels, *size = parts.shape[:4]
-    stride, padding, dilation, _ = how
+def _overlapped(y: Any, matrix: Any, window: Sizes, lengths: Sizes, how: How) -> Any:
+    """The sums of windows (C, h, w), products with a matrix, in images of some lengths."""
+    stride, padding, dilation, groups = how
+    (batch, _, high, width), numbers = y.shape, math.prod(window)
     wide = [n + a + b for n, (a, b) in zip(lengths, padding, strict=True)]
-    out: Any = np.zeros((batch, channels, *wide), parts.dtype)
-    for at in np.ndindex(*size):
-        key = [
-            slice(i * d, i * d + (n - 1) * s + 1, s)
-            for i, d, n, s in zip(at, dilation, parts.shape[4:], stride, strict=True)
-        ]
-        out[(..., *key)] += parts[(slice(None), slice(None), *at)]
+    out: Any = np.zeros((batch, window[0], *wide), np.result_type(y, matrix))
+    # Windows that are read once need not stay in a cache.
+    rows = max(4 * AT_ONCE // max(numbers * width, 1), 1)
+    images = max(rows // max(high, 1), 1)
+    for first, top in product(range(0, batch, images), range(0, high, rows)):
+        part = y[first : first + images, :, top : top + rows]
+        parts = np.matmul(matrix, _grouped(part, groups))
+        parts = parts.reshape(len(part), *window, *part.shape[2:])
+        into = out[first : first + images, :, top * stride[0] :]
+        for at in np.ndindex(*window[1:]):
+            key = [
+                slice(i * d, i * d + (n - 1) * s + 1, s)
+                for i, d, n, s in zip(at, dilation, part.shape[2:], stride, strict=True)
+            ]
+            into[(..., *key)] += parts[(slice(None), slice(None), *at)]
     inside = [slice(a, a + n) for n, (a, _) in zip(lengths, padding, strict=True)]
     return out[(..., *inside)].copy()
 

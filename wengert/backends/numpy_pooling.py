@@ -16,6 +16,8 @@ __all__ = ["KERNELS"]
 Sizes = tuple[int, ...]
 #: Elements of the longest windows that are added one after the other.
 LONGEST: Final = 64
+#: Places of windows' elements that are kept for the next call: one megabyte.
+KEPT: Final = 1 << 17
 
 
 def _elements(x: Any, size: Sizes, stride: Sizes, dilation: Sizes, counts: Sizes) -> Iterator[Any]:
@@ -46,7 +48,10 @@ def window_sum(x: Any, *, size: Sizes, stride: Sizes) -> Any:
 
 def window_argmax(x: Any, *, counts: Sizes, options: Options) -> Any:
     """Flat indices of windows' largest elements: of the first, and of the last nan."""
-    places, tables, flat = _layout(x.shape[x.ndim - len(counts) :], counts, options)
+    lengths = x.shape[x.ndim - len(counts) :]
+    size = options[0] if options else [n // c + 2 for n, c in zip(lengths, counts, strict=True)]
+    layout = _layout if math.prod(size) * math.prod(counts) <= KEPT else _layout.__wrapped__
+    places, tables, flat = layout(lengths, counts, options)
     parts = _parts(x, places, tables, counts, options)
     best, at = _largest(parts, nan=False)
     if x.dtype.kind == "f" and np.isnan(best).any():

@@ -28,7 +28,8 @@ def _opening(x: Any, order: tuple[int, ...], sigmoids: int) -> Any:
     """Gates (T, gates, N, H) in an order: first those of sigmoids, which change their signs."""
     out = np.empty(x.shape, x.dtype)
     for k, gate in enumerate(order):
-        (np.negative if k < sigmoids else np.positive)(x[:, gate], out[:, k])
+        # (NumPy 2.4's `negative` is wrong where elements of both arrays lie apart.)
+        _multiply(x[:, gate], -1 if k < sigmoids else 1, out[:, k])
     return out
 
 
@@ -62,12 +63,13 @@ def _forward(compute: Kernel) -> Kernel:
 
     @wraps(compute)
     def kernel(z: Any, *given: Any) -> tuple[Any, ...]:
+        arrays, half = (z, *given), z.dtype.char == "e"
+        if half:
+            arrays = tuple([None if x is None else x.astype(np.float32) for x in arrays])
         with np.errstate(over="ignore"):
-            if z.dtype.char == "e":
-                wide = [None if x is None else x.astype(np.float32) for x in (z, *given)]
-                return tuple([x.astype(z.dtype) for x in compute(*wide)])
-            found: tuple[Any, ...] = compute(z, *given)
-            return found
+            found: tuple[Any, ...] = compute(*arrays)
+        # What is too large for float16 is told.
+        return tuple([x.astype(z.dtype) for x in found]) if half else found
 
     return kernel
 
