@@ -546,3 +546,21 @@ def test_a_parameter_in_the_place_of_a_buffer_is_no_buffer() -> None:
     layer.running_mean = nn.Parameter(wg.ones(2))
     assert [name for name, _ in layer.named_buffers()] == ["running_var", "num_batches_tracked"]
     assert sorted(layer.state_dict()) == sorted(nn.BatchNorm1d(2).state_dict())
+
+
+@pytest.mark.parametrize(
+    ("held", "given", "value"),
+    [("int32", "int64", 2**40), ("int8", "uint8", 200), ("int64", "uint64", 2**63)],
+)
+def test_integers_that_a_buffer_has_not_are_refused(held: str, given: str, value: int) -> None:
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("n", wg.zeros(2, dtype=getattr(wg, held)))
+
+    module = Counter()
+    module.load_state_dict({"n": wg.asarray([7, 3], dtype=getattr(wg, given))})
+    assert module.n.dtype is getattr(wg, held)
+    with pytest.raises(RuntimeError, match=f"n holds integers from 3 to {value} in the checkpoint"):
+        module.load_state_dict({"n": wg.asarray([value, 3], dtype=getattr(wg, given))})
+    assert values(module.n).tolist() == [7, 3]

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
 from wengert.backends import backend_of, dtype_of
 from wengert.nn.conversion import convert, replace
 from wengert.tape.promotion import storable
@@ -99,8 +101,8 @@ class State:
         Raises
         ------
         RuntimeError
-            If names are missing or unexpected, or a value is no array or has the wrong shape.
-            The error lists all of them. Nothing is loaded then.
+            If names are missing or unexpected, or a value is no array, has the wrong shape, or has
+            integers that the dtype here has not. The error lists all. Nothing is loaded then.
         TypeError
             As for `state_dict`.
         """
@@ -180,4 +182,11 @@ def _misfit(array: Any, tensor: Tensor, assign: bool) -> str:
             f"{{name}} is {dtype.name} in the checkpoint, and {here} in current model: cast it "
             "with wg.astype"
         )
+    if not (assign or tensor.dtype.inexact or dtype is tensor.dtype or dtype.kind == "bool"):
+        held, limits = backend_of(array).to_numpy(array), np.iinfo(tensor.dtype.host)
+        if held.size and not (limits.min <= held.min() and held.max() <= limits.max):
+            return (
+                f"{{name}} holds integers from {held.min()} to {held.max()} in the checkpoint, and "
+                f"{tensor.dtype.name} in current model has none beyond {limits.max}"
+            )
     return ""
