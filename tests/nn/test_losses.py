@@ -350,6 +350,19 @@ def ones(*shape: int) -> Any:
         (lambda: nn.KLDivLoss(reduction="batch"), "not a valid value for reduction"),
         (lambda: F.gaussian_nll_loss(ones(2), ones(2), -ones(2)), "negative entry"),
         (lambda: F.gaussian_nll_loss(ones(2, 3), ones(2, 3), ones(3)), "var is of incorrect size"),
+        (lambda: F.gaussian_nll_loss(ones(), ones(), ones(1)), "var is of incorrect size"),
+        *[
+            (
+                lambda f=f, o=o: f(ones(2, 1), ones(2, 1), **{o: ones(2)}),
+                rf"a {o} .*of shape \(2,\)",
+            )
+            for f, o in (
+                (F.binary_cross_entropy, "weight"),
+                (F.binary_cross_entropy_with_logits, "weight"),
+                (F.binary_cross_entropy_with_logits, "pos_weight"),
+                (F.multilabel_soft_margin_loss, "weight"),
+            )
+        ],
         (lambda: F.cosine_embedding_loss(ones(2, 3), ones(2, 3), ones(3)), "a target"),
         (lambda: nn.TripletMarginLoss(0.0), "margin must be greater than 0"),
         (lambda: F.multi_margin_loss(ones(2, 3), ones(2)), "class indices"),

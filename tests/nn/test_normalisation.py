@@ -247,6 +247,39 @@ def layers(lib: Any, dtype: Any, o: dict) -> list[Any]:
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("name", ["BatchNorm1d", "InstanceNorm1d"])
+@pytest.mark.parametrize("momentum", [0.3, None])
+def test_averages_that_are_no_longer_kept(name: str, momentum: float | None) -> None:
+    torch = pytest.importorskip("torch")
+    options = {"momentum": momentum, "track_running_stats": True}
+    ours = getattr(nn, name)(6, **options, dtype=wg.float64)
+    theirs = getattr(torch.nn, name)(6, **options, dtype=torch.float64)
+    rng = np.random.default_rng(5)
+    for kept, training in product((True, False, True), (True, False)):
+        x = rng.normal(size=(3, 6, 4))
+        for layer in (ours, theirs):
+            layer.train(training).track_running_stats = kept
+            if not kept and training:
+                layer.reset_running_stats()  # does nothing
+        found, expected = ours(wg.asarray(x)), theirs(torch.tensor(x))
+        np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-9)
+        for key, value in theirs.state_dict().items():
+            np.testing.assert_allclose(ours.state_dict()[key].numpy(), value.numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("momentum", [0.3, None])
+def test_averages_that_are_taken_away(momentum: float | None) -> None:
+    layer = nn.BatchNorm1d(6, momentum=momentum, dtype=wg.float64)
+    layer.running_mean = layer.running_var = None
+    for training in (True, False):
+        out = layer.train(training)(wg.asarray(X[:, :, 0, 0])).detach().numpy()
+        np.testing.assert_allclose(out.mean(0), 0, atol=1e-12)
+    layer.running_var = wg.ones(6, dtype="float64")
+    with pytest.raises(RuntimeError, match="needs running_mean and running_var"):
+        layer(wg.asarray(X[:, :, 0, 0]))
+
+
+@pytest.mark.oracle
 @settings(max_examples=20)
 @given(options=OPTIONS)
 def test_layers_are_pytorchs(options: dict) -> None:

@@ -76,6 +76,18 @@ def test_cells_are_pytorchs(name: str, bias: bool, batched: bool, given: bool) -
     )
 
 
+def test_a_cell_takes_another_nonlinearity() -> None:
+    cell = nn.RNNCell(I, H)
+    step = wg.compile(lambda x: cell(x))
+    x = wg.asarray(RNG.normal(size=(N, I)), dtype="float32")
+    before = step(x)
+    cell.nonlinearity = "relu"
+    np.testing.assert_allclose(
+        values(cell(x)), np.maximum(np.arctanh(values(before)), 0), rtol=1e-4
+    )
+    np.testing.assert_array_equal(values(step(x)), values(cell(x)))
+
+
 def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
@@ -305,6 +317,7 @@ def test_gradients_in_batches_and_forward(backend: Any, name: str) -> None:
         (lambda: nn.LSTM(2, 3, proj_size=3), ValueError, "smaller than hidden_size=3"),
         (lambda: nn.LSTM(2, 3, 2, dropout=1.5), ValueError, "between 0 and 1"),
         (lambda: nn.RNN(2, 3, nonlinearity="gelu"), ValueError, "'tanh' or 'relu'"),
+        (lambda: nn.RNNCell(2, 3, nonlinearity=nn.functional.relu), ValueError, "'tanh' or 'relu'"),
         (lambda: nn.LSTM(2, 3)(wg.ones((4, 3))), RuntimeError, r"it needs \(T, N, 2\)"),
         (lambda: nn.LSTM(2, 3)(wg.ones((0, 4, 2))), RuntimeError, "at least one step"),
         (lambda: nn.LSTM(2, 3)(wg.ones((4, 2), dtype=wg.float64)), RuntimeError, "module.to"),

@@ -77,9 +77,9 @@ def _phases(n: int, k: int, s: int, d: int, before: int, count: int) -> list[Pha
         begin = first * d % s - before
         start = max(-(begin // s), 0)
         stop = min((n - 1 - begin) // s + 1, count + reach)
-        if stop <= start:
+        if start >= stop:  # none is read, and memory need not go as far
             start = stop = 0
-        source = slice(begin + s * start, begin + s * stop, s)
+        source = slice(begin + s * start, begin + s * stop, s) if stop else slice(0)
         found.append(Phase(taps, offset, step, reach, source, start, stop))
     return found
 

@@ -83,10 +83,9 @@ def pair(name: str, hx: Any) -> tuple[Any, Any]:
 
 def mode_of(nonlinearity: str) -> str:
     """The key of `GATES` for a nonlinearity of an RNN."""
-    mode = f"RNN_{nonlinearity.upper()}"
-    if mode not in GATES:
+    if nonlinearity not in ("tanh", "relu"):
         raise ValueError(f"{nonlinearity!r} is no nonlinearity of an RNN: it is 'tanh' or 'relu'")
-    return mode
+    return f"RNN_{nonlinearity.upper()}"
 
 
 @takes()
@@ -167,8 +166,12 @@ class RNNCell(_Cell):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self._mode, self.nonlinearity = mode_of(nonlinearity), nonlinearity
+        self.nonlinearity = nonlinearity
         super().__init__(input_size, hidden_size, bias, device, dtype)
+
+    @property
+    def _mode(self) -> str:  # type: ignore[override]
+        return mode_of(self.nonlinearity)
 
     def extra_repr(self) -> str:
         other = "" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}"

@@ -215,7 +215,7 @@ class _Running(_Norm):
             (self.running_var, init.ones_),
             (self.num_batches_tracked, init.zeros_),
         ):
-            if buffer is not None:
+            if buffer is not None and self.track_running_stats:
                 fill(buffer)
 
     def reset_parameters(self) -> None:
@@ -237,10 +237,10 @@ class _Running(_Norm):
 
     def _momentum(self) -> Any:
         """The share in the averages that the next batch has."""
-        if self.momentum is not None or self.num_batches_tracked is None:
+        average = self.running_var if self.running_mean is None else self.running_mean
+        if self.momentum is not None or self.num_batches_tracked is None or average is None:
             return self.momentum or 0.0
-        assert self.running_mean is not None
-        count = ops.astype(self.num_batches_tracked, self.running_mean.dtype)
+        count = ops.astype(self.num_batches_tracked, average.dtype)
         return ops.divide(1, ops.add(count, 1))
 
 
@@ -248,17 +248,18 @@ class _BatchNorm(_Running):
     def forward(self, input: Any) -> Tensor:
         """Normalise the channels, and while training update the averages."""
         self._fits(input)
+        moves = self.training and self.track_running_stats
+        held = self.running_mean, self.running_var
         out = F.batch_norm(
             input,
-            self.running_mean,
-            self.running_var,
+            *(held if moves or not self.training else (None, None)),
             self.weight,
             self.bias,
-            self.training or self.running_mean is None,
+            self.training or held[0] is held[1] is None,
             self._momentum(),
             self.eps,
         )
-        if self.training and self.num_batches_tracked is not None:
+        if moves and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
         return out
 
@@ -290,7 +291,7 @@ class _InstanceNorm(_Running):
             self.running_var,
             self.weight,
             self.bias,
-            self.training or self.running_mean is None,
+            self.training or not self.track_running_stats,
             0.0 if self.momentum is None else self.momentum,
             self.eps,
         )

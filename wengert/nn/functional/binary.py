@@ -4,7 +4,15 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import dtype_of
-from wengert.nn.functional.define import LOSS, Reduction, look, pair, real_floating, reduced
+from wengert.nn.functional.define import (
+    LOSS,
+    Reduction,
+    look,
+    pair,
+    real_floating,
+    reduced,
+    weighted,
+)
 from wengert.ops.special.everyday import log_expit
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -58,17 +66,16 @@ def binary_cross_entropy_with_logits(
     >>> wg.grad(lambda x: cross_entropy(x, target, reduction="sum"))(logits)  # p less targets
     tensor([-0.1192,  0.2689])
     """
-    x, y = _pair("binary_cross_entropy_with_logits", input, target, reduction)
+    name = "binary_cross_entropy_with_logits"
+    x, y = _pair(name, input, target, reduction)
     if pos_weight is None:
         losses = _logistic_loss(x, y)
     else:
-        scale = ops.add(ops.multiply(y, ops.subtract(pos_weight, 1)), 1)
+        scale = ops.add(weighted(name, y, ops.subtract(pos_weight, 1), "pos_weight"), 1)
         losses = ops.subtract(
             ops.multiply(x, ops.subtract(1, y)), ops.multiply(scale, log_expit(x))
         )
-    if weight is not None:
-        losses = ops.multiply(losses, weight)
-    return reduced(losses, reduction)
+    return reduced(weighted(name, losses, weight), reduction)
 
 
 _LOWEST = -100.0
@@ -142,8 +149,8 @@ def binary_cross_entropy(
     Raises
     ------
     ValueError
-        If the shapes differ, or a number is no probability (checked where `cross_entropy` checks
-        class indices; elsewhere the loss of such an input is nan).
+        If the shapes do not fit, or a number is no probability (checked where `cross_entropy`
+        checks class indices; elsewhere the loss of such an input is nan).
 
     Examples
     --------
@@ -152,7 +159,4 @@ def binary_cross_entropy(
     tensor(0.1643)
     """
     x, y = _pair("binary_cross_entropy", input, target, reduction)
-    losses = _bce(x, y)
-    if weight is not None:
-        losses = ops.multiply(losses, weight)
-    return reduced(losses, reduction)
+    return reduced(weighted("binary_cross_entropy", _bce(x, y), weight), reduction)

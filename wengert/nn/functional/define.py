@@ -42,7 +42,7 @@ Tensor
 Raises
 ------
 ValueError
-    If the shapes differ.
+    If the shapes differ, or those of weights do not fit.
 """)
 #: What docstrings of losses share: of numbers and of classes.
 LOSS = _LOSS(
@@ -118,6 +118,19 @@ def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Te
             "complex numbers there are squares of wg.abs, or losses of wg.real and wg.imag"
         )
     return x, y
+
+
+def weighted(name: str, losses: Tensor, weight: Any, what: str = "weight") -> Tensor:
+    """Losses times weights, of which there may be none; an error if these are for other shapes."""
+    if weight is None:
+        return losses
+    out = ops.multiply(losses, weight)
+    if out.shape != losses.shape:  # the weights of a column would make a square of it
+        raise ValueError(
+            f"{name} takes a {what} of a shape that broadcasts to the input's, "
+            f"{tuple(losses.shape)}, and was given one of shape {tuple(weight.shape)}"
+        )
+    return out
 
 
 def is_positive(value: Any) -> Any:

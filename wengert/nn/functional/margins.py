@@ -14,6 +14,7 @@ from wengert.nn.functional.define import (
     pair,
     real_floating,
     reduced,
+    weighted,
 )
 from wengert.nn.functional.embedding import one_hot
 from wengert.ops.axes import number, operand
@@ -176,9 +177,7 @@ def multilabel_soft_margin_loss(
     name = "multilabel_soft_margin_loss"
     x, y = pair(name, real_floating(name, input), target, reduction)
     losses = ops.subtract(ops.multiply(x, ops.subtract(1, y)), log_expit(x))
-    if weight is not None:
-        losses = ops.multiply(losses, weight)
-    return reduced(ops.mean(losses, axis=-1), reduction)
+    return reduced(ops.mean(weighted(name, losses, weight), axis=-1), reduction)
 
 
 @takes("input target", family=LOSS)

@@ -220,7 +220,7 @@ def gaussian_nll_loss(
     shape, own = tuple(x.shape), tuple(v.shape)
     if own == shape[:-1] and own != shape:
         v = ops.expand_dims(v, axis=-1)
-    elif own not in (shape, (*shape[:-1], 1)):
+    elif own not in (shape, (*shape[:-1], 1)[: len(shape)]):
         raise ValueError(
             f"var is of incorrect size: it is of shape {own}, and needs the input's, {shape}, or "
             f"{shape[:-1]}"
