@@ -76,8 +76,10 @@ def _phases(n: int, k: int, s: int, d: int, before: int, count: int) -> list[Pha
         # Number u of the phase is element ``begin + s u`` of the axis.
         begin = first * d % s - before
         start = max(-(begin // s), 0)
-        stop = max(min((n - 1 - begin) // s + 1, count + reach), start)
-        source = slice(begin + s * start, begin + s * stop, s) if stop > start else slice(0)
+        stop = min((n - 1 - begin) // s + 1, count + reach)
+        if stop <= start:  # it has zeros alone
+            start = stop = 0
+        source = slice(begin + s * start, begin + s * stop, s) if stop else slice(0)
         found.append(Phase(taps, offset, step, reach, source, start, stop))
     return found
 
