@@ -89,6 +89,8 @@ class Module(Hookable, State):
                 "(wengert.Tensor or None expected); make one with wg.tensor(...)"
             )
         object.__setattr__(self, name, value)
+        if isinstance(value, Parameter):
+            self._release(name)
         changes[0] += 1
         if type(value) in _HOLDING and value:
             hints().warn_of_held(self, name, value)
@@ -96,6 +98,10 @@ class Module(Hookable, State):
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
         changes[0] += 1
+        self._release(name)
+
+    def _release(self, name: str) -> None:
+        """Let what has a name no longer be a buffer."""
         if name in self._buffers:
             kept = {n: persistent for n, persistent in self._buffers.items() if n != name}
             object.__setattr__(self, "_buffers", kept)

@@ -248,17 +248,19 @@ class _BatchNorm(_Running):
     def forward(self, input: Any) -> Tensor:
         """Normalise the channels, and while training update the averages."""
         self._fits(input)
+        # Averages that are no longer tracked stay, and serve in evaluation.
+        kept = self.training and not self.track_running_stats
         out = F.batch_norm(
             input,
-            self.running_mean,
-            self.running_var,
+            None if kept else self.running_mean,
+            None if kept else self.running_var,
             self.weight,
             self.bias,
             self.training or self.running_mean is None,
             self._momentum(),
             self.eps,
         )
-        if self.training and self.num_batches_tracked is not None:
+        if self.training and not kept and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
         return out
 
@@ -284,13 +286,14 @@ class _InstanceNorm(_Running):
         """Normalise the channels of each member, and while training update the averages."""
         self._fits(input)
         x = input if len(input.shape) == len(self._shapes.split("|")[-1].split()) else None
+        tracked = self.track_running_stats
         out = F.instance_norm(
             ops.expand_dims(input, axis=0) if x is None else x,
-            self.running_mean,
-            self.running_var,
+            self.running_mean if tracked else None,
+            self.running_var if tracked else None,
             self.weight,
             self.bias,
-            self.training or self.running_mean is None,
+            self.training or not tracked or self.running_mean is None,
             0.0 if self.momentum is None else self.momentum,
             self.eps,
         )
