@@ -41,6 +41,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "channels of several blocks": ((2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, (7, 9, 6)),
     "a long step": ((1,), (5,), ((0, 0),), (1,), 1, (2, 7)),
     "a phase in the margin alone": ((4, 1), (5, 4), ((2, 3), (3, 3)), (1, 2), 1, (1, 1, 3)),
+    "zeros alone": ((1, 1), (3, 3), ((1, 1), (1, 1)), (1, 1), 1, (1, 1, 5)),
 }
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 

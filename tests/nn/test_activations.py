@@ -206,6 +206,7 @@ def test_bounds_may_be_arrays() -> None:
         (lambda: F.prelu(wg.ones((2, 3)), wg.ones(3, dtype="float64")), "of different dtypes"),
         (lambda: F.rrelu(wg.ones(2), 0.5, 0.1), "lower should not be above upper"),
         (lambda: F.hardswish(wg.ones(2, dtype="complex64")), "real floating input, not one of"),
+        (lambda: F.elu(wg.ones(2, dtype="complex64")), "real floating input, not one of"),
         (lambda: nn.Dropout2d(1.5), "between 0 and 1, but got 1.5"),
         (lambda: F.alpha_dropout(wg.ones(2), -0.5), "between 0 and 1, but got -0.5"),
     ],

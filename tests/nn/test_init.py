@@ -158,6 +158,7 @@ def test_eye(backend: Any) -> None:
         (lambda: init.dirac_(wg.ones((4, 2, 3)), 3), "must be divisible by groups, 3"),
         (lambda: init.orthogonal_(wg.ones(3)), "a Tensor of 2 axes or more"),
         (lambda: init.sparse_(wg.ones((2, 2)), 1.5), "sparsity should be from 0 to 1"),
+        (lambda: init.sparse_(wg.ones((2, 2)), 0.5, std=-1.0), "a deviation of 0 or more"),
         (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 2, 1), "a below b"),
         (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 100, 101), "no share in"),
         (

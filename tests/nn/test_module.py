@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert import nn
+from wengert import nn, optim
 
 
 class Net(nn.Module):
@@ -70,6 +70,21 @@ def test_shared_parameters_and_modules_are_listed_once() -> None:
     assert {"out.weight", "again.weight", "again.bias"} <= set(every)
     assert [name for name, _ in net.named_modules()] == ["", "hidden", "out"]
     assert {"tied", "out.weight", "again.weight", "hidden.weight"} <= net.state_dict().keys()
+
+
+def test_a_parameter_in_place_of_a_buffer_is_no_buffer() -> None:
+    module = nn.Module()
+    module.register_buffer("scale", wg.ones(2), persistent=False)
+    module.scale = nn.Parameter(wg.ones(2))
+    assert [name for name, _ in module.named_parameters()] == ["scale"]
+    assert list(module.buffers()) == []
+    assert list(module.state_dict()) == ["scale"]
+    average = optim.swa_utils.get_ema_avg_fn(0.5)
+    averaged = optim.swa_utils.AveragedModel(module, avg_fn=average, use_buffers=True)
+    for value in (0.0, 8.0):  # it is averaged once
+        nn.init.constant_(module.scale, value)
+        averaged.update_parameters(module)
+    assert averaged.module.scale.tolist() == [4, 4]
 
 
 def test_get_submodule_parameter_and_buffer() -> None:

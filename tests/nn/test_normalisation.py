@@ -137,6 +137,28 @@ def test_averages_of_members() -> None:
 
 
 @pytest.mark.oracle
+def test_averages_that_are_no_longer_tracked_stay() -> None:
+    torch = pytest.importorskip("torch")
+    x = X[:, :, 0].astype("float32")
+    layer, other = nn.BatchNorm1d(6), torch.nn.BatchNorm1d(6)
+    step = wg.compile(layer)
+    for track in (True, False, True):
+        layer.track_running_stats = other.track_running_stats = track
+        for training in (True, False):
+            layer.train(training)
+            out = other.train(training)(torch.tensor(x)).detach().numpy()
+            found = step(wg.asarray(x)).detach().numpy()
+            np.testing.assert_allclose(found, out, rtol=1e-4, atol=1e-6)
+        for name, value in other.state_dict().items():
+            np.testing.assert_allclose(layer.state_dict()[name].numpy(), value.numpy(), rtol=1e-5)
+    members = nn.InstanceNorm1d(6, track_running_stats=True)
+    first = members(wg.asarray(x))
+    members.track_running_stats = False
+    np.testing.assert_array_equal(members(wg.asarray(x)).numpy(), first.numpy())
+    np.testing.assert_array_equal(members.eval()(wg.asarray(x)).numpy(), first.numpy())
+
+
+@pytest.mark.oracle
 @pytest.mark.parametrize("momentum", [0.3, None])
 @pytest.mark.parametrize("shape", [(0, 6), (0, 6, 3), (2, 6, 0)])
 def test_a_batch_of_nothing_moves_no_averages(momentum: Any, shape: tuple[int, ...]) -> None:

@@ -286,6 +286,22 @@ def test_as_pytorch(name: str, options: Any) -> None:
             np.testing.assert_allclose(values(p.grad), values(q.grad), rtol=1e-10, atol=1e-13)
 
 
+def test_complex_gradients_have_no_bounds(backend: Any) -> None:
+    real, both = wg.ones(2, requires_grad=True), wg.ones(1, dtype="complex64", requires_grad=True)
+    real.grad, both.grad = wg.ones(2), wg.asarray([0.1 - 5j])
+    with pytest.raises(TypeError, match="complex numbers have no order"):
+        nn.utils.clip_grad_value_([real, both], 0.5)
+    assert real.grad.tolist() == [1, 1]
+
+
+def test_the_order_infinity_by_its_name() -> None:
+    weight = wg.ones(2, requires_grad=True)
+    weight.grad = wg.asarray([3.0, -4.0])
+    assert nn.utils.get_total_norm([weight.grad], "inf").item() == 4
+    assert nn.utils.clip_grad_norm_(weight, 2.0, "inf").item() == 4
+    np.testing.assert_allclose(weight.grad.numpy(), [1.5, -2.0], rtol=1e-6)
+
+
 def test_bounds_of_gradients_are_numbers() -> None:
     weight = wg.ones(2, requires_grad=True)
     weight.grad = wg.ones(2)

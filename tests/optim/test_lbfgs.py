@@ -170,6 +170,20 @@ def test_a_saved_state_goes_on(backend: Any) -> None:
     assert all(w.dtype is wg.float64 and w.backend is backend for w in again)
 
 
+def test_parameters_without_axes(backend: Any) -> None:
+    """Beside others, also where the library's arithmetic makes scalars of them."""
+    starts = [np.asarray(1.5), irregular(3)]
+    weights = [nn.Parameter(wg.asarray(p)) for p in starts]
+    optimiser = optim.LBFGS(weights, line_search_fn="strong_wolfe", max_iter=3)
+    losses = run(optimiser, lambda: bowl(wg, weights), 2)
+    again = [nn.Parameter(w.detach()) for w in weights]
+    other = optim.LBFGS(again)
+    other.load_state_dict(optimiser.state_dict())
+    first = run(optimiser, lambda: bowl(wg, weights), 2)
+    assert first == run(other, lambda: bowl(wg, again), 2)
+    assert sorted([*losses, *first], reverse=True) == [*losses, *first]
+
+
 def test_a_state_is_loaded_beside_parameters_of_no_chosen_device(backend: Any) -> None:
     """JAX's arrays of no chosen device go with those of any."""
     weight = nn.Parameter(wg.asarray([1.0, 2.0]))

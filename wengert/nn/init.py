@@ -116,9 +116,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     >>> round(w.std().item(), 3)
     0.02
     """
-    mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
-    if not std >= 0:
-        raise ValueError(f"normal_ expects a deviation of 0 or more, and std={std}")
+    mean, std = number(mean, "normal_", "mean"), _deviation("normal_", std)
     return fill(tensor, mean + std * draw(randn, tensor, generator))
 
 
@@ -207,6 +205,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity.startswith("conv") and nonlinearity[-2:] in ("1d", "2d", "3d"):
         return 1.0
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def _deviation(name: str, std: Any) -> float:
+    found: float = number(std, name, "std")
+    if not found >= 0:
+        raise ValueError(f"{name} expects a deviation of 0 or more, and std={found}")
+    return found
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
@@ -409,7 +414,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     >>> wg.count_nonzero(w, axis=0)
     tensor([7, 7, 7, 7])
     """
-    sparsity, std = number(sparsity, "sparse_", "sparsity"), number(std, "sparse_", "std")
+    sparsity, std = number(sparsity, "sparse_", "sparsity"), _deviation("sparse_", std)
     check_axes(tensor, "sparse_", 2, 2)
     if not 0 <= sparsity <= 1:
         raise ValueError(f"sparsity should be from 0 to 1, and is {sparsity}")

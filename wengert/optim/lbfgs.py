@@ -198,7 +198,7 @@ class LBFGS(Optimizer):
             return value
         if not array.shape:
             return _number(array)
-        return super()._load(name, value, Tensor(param._array[None, ...]))
+        return super()._load(name, value, Tensor(param._array[None, None, ...]))
 
 
 def _number(array: Any) -> float:
@@ -227,7 +227,7 @@ def _flat_gradient(xp: Any, params: list[Tensor]) -> Any:
     """All gradients in one vector, of complex ones their parts; zeros for what has none."""
     parts = []
     for param in params:
-        if type(param._array) is not type(params[0]._array):
+        if namespaces[type(param._array)] is not xp:  # a 0-d array may be a scalar of NumPy's
             raise BackendError("LBFGS needs all parameters on one backend; move them with .to()")
         grad = xp.zeros_like(param._array) if param._grad is None else param._grad._array
         if dtype_of(grad.dtype).complex:

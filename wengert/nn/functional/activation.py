@@ -67,14 +67,14 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     >>> wg.grad(wg.nn.functional.elu)(0.0)
     1.0
     """
+    x = real_floating("elu", input)
     if type(alpha) is not float:
-        x = wrapped(input)
         alpha = operand(alpha, x, "elu", "alpha")
         if isinstance(alpha, Tensor):
             right = ops.greater(x, 0)
             below = ops.multiply(ops.expm1(ops.where(right, 0, x)), alpha)
             return ops.where(right, x, below)
-    return _elu(input, alpha=alpha)  # type: ignore[no-any-return]
+    return _elu(x, alpha=alpha)  # type: ignore[no-any-return]
 
 
 @takes("input beta", "threshold", family=_ACTIVATION)

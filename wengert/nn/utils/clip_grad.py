@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any, Literal, cast
 
 from wengert import ops
 from wengert.nn.conversion import as_number
@@ -16,9 +17,14 @@ def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Ten
     return [tensor._grad for tensor in held if tensor._grad is not None]
 
 
+def _order(norm_type: float | str) -> float:
+    order: Any = as_number(norm_type, "norm_type")
+    return math.inf if isinstance(order, str) and order == "inf" else cast(float, order)
+
+
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
-    norm_type: float = 2.0,
+    norm_type: float | Literal["inf"] = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
     """Return the norm of all elements of several Tensors together.
@@ -27,9 +33,9 @@ def get_total_norm(
     ----------
     tensors : Tensor or iterable of Tensor
         Of any shapes.
-    norm_type : float
+    norm_type : float or "inf"
         The p of the p-norm, as `linalg.vector_norm` has it: ``math.inf`` for the largest absolute
-        value. Of order 0 or below it is the norm of the Tensors' norms.
+        value, as is ``"inf"``. Of order 0 or below it is the norm of the Tensors' norms.
     error_if_nonfinite : bool
         Whether an infinite or undefined norm is an error. To know, it is read from the device.
 
@@ -48,18 +54,18 @@ def get_total_norm(
     >>> wg.nn.utils.get_total_norm([wg.asarray([3.0]), wg.asarray([[4.0]])])
     tensor(5.)
     """
-    norm_type = as_number(norm_type, "norm_type")
+    order = _order(norm_type)
     with no_grad():
         held = listed("get_total_norm", tensors)
         if not held:
             return ops.asarray(0.0)
         # The squares of half precision overflow: the scale would be 0, and so the gradients.
         wide = [ops.astype(x, ops.float32) if x.dtype.itemsize < 4 else x for x in held if x.size]
-        norms = [vector_norm(x, ord=norm_type) for x in wide]
-        total = vector_norm(ops.stack(norms), ord=norm_type) if norms else ops.asarray(0.0)
+        norms = [vector_norm(x, ord=order) for x in wide]
+        total = vector_norm(ops.stack(norms), ord=order) if norms else ops.asarray(0.0)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(
-                f"The total norm of order {norm_type} for gradients from `parameters` is "
+                f"The total norm of order {order} for gradients from `parameters` is "
                 "non-finite, so it cannot be clipped. To disable this error and scale the "
                 "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
             )
@@ -69,7 +75,7 @@ def get_total_norm(
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
-    norm_type: float = 2.0,
+    norm_type: float | Literal["inf"] = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
     r"""Scale gradients so that their norm together is at most ``max_norm``.
@@ -105,7 +111,7 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
-    max_norm, norm_type = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
+    max_norm, norm_type = as_number(max_norm, "max_norm"), _order(norm_type)
     with no_grad():
         gradients = _gradients("clip_grad_norm_", parameters)
         total = get_total_norm(gradients, norm_type, error_if_nonfinite)
@@ -125,6 +131,11 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     clip_value : float
         The bound.
 
+    Raises
+    ------
+    TypeError
+        If a gradient is complex; none has changed then.
+
     Examples
     --------
     >>> w = wg.tensor([1.0, 1.0], requires_grad=True)
@@ -134,6 +145,12 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     tensor([ 1.0000, -0.5000])
     """
     clip_value = as_number(clip_value, "clip_value")
+    gradients = _gradients("clip_grad_value_", parameters)
+    if any(grad.dtype.complex for grad in gradients):
+        raise TypeError(
+            "clip_grad_value_ takes real gradients, and complex numbers have no order; "
+            "clip_grad_norm_ scales them"
+        )
     with no_grad():
-        for grad in _gradients("clip_grad_value_", parameters):
+        for grad in gradients:
             grad._array = ops.clip(grad, -clip_value, clip_value)._array
