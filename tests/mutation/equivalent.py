@@ -47,11 +47,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return values.astype(dtype, copy=False), vectors.astype(dtype)",
     ): COPY,
     (
-        "wengert/backends/numpy_networks.py",
-        "return _divide(m, root, out=root)",
-        "return _divide(m, root)",
-    ): COPY,
-    (
         "wengert/compiler/adjoint.py",
         "for i, x in sorted(found.items(), key=itemgetter(0))",
         "for i, x in sorted(found.items())",
