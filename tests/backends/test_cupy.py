@@ -29,9 +29,9 @@ LAUNCHES = {
     ("momentum", ""): (35, 13),
     ("momentum", "dropout"): (41, 16),
     ("momentum", "clipping"): (51, 22),
-    ("adam", ""): (71, 13),
-    ("adam", "dropout"): (77, 16),
-    ("adam", "clipping"): (87, 22),
+    ("adam", ""): (67, 13),
+    ("adam", "dropout"): (73, 16),
+    ("adam", "clipping"): (83, 22),
 }
 #: How many fewer CuPy 14 makes of an eager step, as its ``where`` does not copy the condition.
 FEWER = 3
