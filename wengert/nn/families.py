@@ -1,4 +1,4 @@
-"""Families of functions and layers whose source is PyTorch's of the same name."""
+"""Families of functions and classes whose source is PyTorch's of the same name."""
 
 from collections.abc import Callable
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from wengert.nn.conversion import as_number
+from wengert.nn.families import pytorchs
 from wengert.tape.families import Family
 
 _OPTIMIZER: Final = r"""
@@ -35,7 +36,7 @@ ValueError
     For a hyper-parameter outside its range.
 """
 #: What the docstrings of optimisers have in common: of PyTorch's, and of one that it lacks.
-OPTIMIZER: Final = Family(f"{_OPTIMIZER}\nNotes\n-----\nPyTorch: ``torch.optim.$name``.\n")
+OPTIMIZER: Final = pytorchs("optim")(_OPTIMIZER)
 OPTIMIZER_OF_OURS: Final = Family(_OPTIMIZER)
 
 

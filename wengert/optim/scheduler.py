@@ -7,12 +7,12 @@ from types import FunctionType
 from typing import Any, ClassVar, Final
 
 from wengert.backends.states import check_names
+from wengert.nn.families import pytorchs
 from wengert.optim.optimizer import IDLE, Optimizer
-from wengert.tape.families import Family
 from wengert.tape.lines import warn
 
 #: What the docstrings of schedulers have in common.
-SCHEDULER: Final = Family(r"""
+SCHEDULER: Final = pytorchs("optim.lr_scheduler")(r"""
 Parameters
 ----------
 optimizer : Optimizer
@@ -23,10 +23,6 @@ total_iters : int
     The number of steps n after which the rate stays.
 last_epoch : int
     The number of the last step, t; -1 begins anew, and others need ``"initial_lr"`` in the groups.
-
-Notes
------
-PyTorch: ``torch.optim.lr_scheduler.$name``.
 """)
 
 

@@ -176,7 +176,7 @@ ValueError
 """)
 
 
-@takes("anchor positive negative margin", p="a number", family=_TRIPLET)  # fmt: skip
+@takes("anchor positive negative margin", p="a number", family=_TRIPLET)
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
