@@ -11,6 +11,7 @@ from tests.nn.test_functional import check_against_torch, values
 from tests.nn.twins import check_twins, twin
 from tests.ops.spaces import pairs
 from wengert import nn
+from wengert.backends import Backend
 from wengert.nn import functional as F
 
 RNG = np.random.default_rng(29)
@@ -311,3 +312,21 @@ def test_what_does_not_fit_the_layer(call: Any, error: Any, says: str) -> None:
 def three(query: Any, key: Any = None, **options: Any) -> Any:
     key = query if key is None else key
     return nn.MultiheadAttention(4, 2)(query, key, key, **options)
+
+
+def test_sample_that_is_wholly_masked(backend: Backend) -> None:
+    layer = wg.nn.MultiheadAttention(8, 2, batch_first=True)
+    given = np.random.default_rng(0).standard_normal((2, 3, 8)).astype(np.float32)
+    mask = wg.asarray([[False, True, False], [True, True, True]])
+    found = []
+    for need_weights in (True, False):
+        x = wg.asarray(given, requires_grad=True)
+        out, weights = layer(x, x, x, key_padding_mask=mask, need_weights=need_weights)
+        loss = wg.sum(out**2) + (0 if weights is None else wg.sum(weights) * 0)
+        gradients = wg.autograd.grad(loss, [x, *layer.parameters()])
+        found.append([out.detach().numpy(), *[g.numpy() for g in gradients]])
+        if weights is not None:
+            np.testing.assert_array_equal(weights.detach().numpy()[1], 0)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(found[0][1][1], 0)

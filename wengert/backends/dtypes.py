@@ -26,6 +26,9 @@ class DType:
         Whether values of this type have derivatives: real or complex floating.
     complex : bool
         Whether this is a complex type.
+    narrow : bool
+        Whether this is a floating type of less than float32's precision: its numbers are added,
+        counted and divided by counts in float32.
     host : str
         NumPy's dtype that holds its values: its own name, or float32 for those that NumPy lacks.
 
@@ -37,7 +40,7 @@ class DType:
     True
     """
 
-    __slots__ = ("complex", "host", "inexact", "itemsize", "kind", "name")
+    __slots__ = ("complex", "host", "inexact", "itemsize", "kind", "name", "narrow")
 
     def __init__(self, name: str, kind: str, itemsize: int) -> None:
         self.name = name
@@ -45,6 +48,7 @@ class DType:
         self.itemsize = itemsize
         self.complex = kind == "complex floating"
         self.inexact = self.complex or kind == "real floating"
+        self.narrow = self.inexact and itemsize < 4
         self.host = "float32" if name.startswith(("bfloat", "float8")) else name
 
     def __eq__(self, other: object) -> bool:

@@ -68,6 +68,9 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
         return sum_over(x, 0, False)
     if axis is not None and dtype is None and x.ndim > 1 and x.dtype.char in "fd":
         return sum_over(x, axis, keepdims)
+    if x.dtype.char == "e" and dtype is None:  # a running sum of ones ends at 2048
+        total = _reduce_add(x, axis=axis, dtype=np.float32, keepdims=keepdims)
+        return total.astype(x.dtype)
     return _reduce_add(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
@@ -217,6 +220,8 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
         return out
     if not out.size:
         return out
+    if x.dtype.char == "e":  # a running sum of ones ends at 2048
+        return scatter_add(x.astype(np.float32), *indices, key=key, shape=shape).astype(x.dtype)
     key = fill(key, indices)
     if all(map(_is_mask, indices)):
         out[key] = x

@@ -227,6 +227,8 @@ def softmax(x: Any, *, axis: tuple[int, ...]) -> Any:
         return np.divide(out, out.dot(ones(len(out), x.dtype)), out).reshape(x.shape)
     if not x.size:
         return x.copy()
+    if x.dtype.char == "e":  # whose sums end at 65504
+        return softmax(x.astype(np.float32), axis=axis).astype(x.dtype)
     terms = np.subtract(x, _top(x, axis))
     terms = np.exp(terms, _temporary(terms))
     return np.divide(terms, _total(terms, axis), _temporary(terms))
@@ -236,6 +238,8 @@ def log_softmax(x: Any, *, axis: tuple[int, ...]) -> Any:
     """``x - log(sum(exp(x)))``."""
     if not x.size:
         return x.copy()
+    if x.dtype.char == "e":
+        return log_softmax(x.astype(np.float32), axis=axis).astype(x.dtype)
     low = np.subtract(x, _top(x, axis))
     return np.subtract(low, np.log(_total(np.exp(low), axis)), _temporary(low))
 
@@ -248,6 +252,8 @@ def logsumexp(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
         shape = tuple([n for i, n in enumerate(x.shape) if i not in axis])
     if 0 in [x.shape[i] for i in axis]:
         return np.full(shape, -math.inf, x.dtype)
+    if x.dtype.char == "e":
+        return logsumexp(x.astype(np.float32), axis=axis, keepdims=keepdims).astype(x.dtype)
     top = _top(x, axis)
     finite = np.isfinite(top)
     if np.count_nonzero(finite) == top.size:

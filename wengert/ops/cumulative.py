@@ -2,9 +2,11 @@
 
 from typing import Any, Never
 
+from wengert.backends import dtype_of
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, at_axis, kept, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of, unexpected
 from wengert.ops.families import standard
+from wengert.ops.shares import by_float32
 from wengert.tape.calling import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -196,6 +198,9 @@ def cumulative_sum(
     at = _running_axis(x, axis, "cumulative_sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
+    elif dtype_of(raw_array(x).dtype).narrow:
+        options = {"axis": at, "include_initial": include_initial}
+        return by_float32(cumulative_sum, x, **options)  # type: ignore[no-any-return]
     return _cumulative_sum(  # type: ignore[no-any-return]
         x, axis=at, dtype=dtype, include_initial=include_initial
     )

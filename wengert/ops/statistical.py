@@ -11,6 +11,7 @@ from wengert.interpreters.identities import over_no_axes
 from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.families import reduction
+from wengert.ops.shares import divide, total, wide
 from wengert.tape.calling import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -71,7 +72,7 @@ _sum = single(
 
 def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
     n = _count(x_shape, axis) or 1
-    return _spread(xp, xp.divide(g, n), x_shape, axis, keepdims)
+    return _spread(xp, divide(xp, g, n), x_shape, axis, keepdims)
 
 
 _mean = single(
@@ -236,12 +237,13 @@ def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tens
             f"{tuple(correction.shape)}"
         )
     xp = differentiable
-    freedom = xp.subtract(n, correction)
+    freedom = xp.subtract(n, wide(xp, correction))
     some = xp.greater(freedom, 0)
     ratio = xp.divide(n, xp.where(some, freedom, 1))
     if function == "std":
         ratio = xp.sqrt(ratio)
-    return xp.multiply(plain, xp.where(some, ratio, math.inf))  # type: ignore[no-any-return]
+    product = xp.multiply(plain, xp.where(some, ratio, math.inf))
+    return xp.astype(product, plain.dtype, copy=False)  # type: ignore[no-any-return]
 
 
 _var = single(
@@ -362,9 +364,9 @@ def _extreme(name: str, beaten: str, label: str) -> Primitive:
         # NaN beats all without being equal to them: all get its derivative, which is NaN.
         return xp.logical_not(getattr(xp, beaten)(x, _kept(xp, out, x.shape, axis, keepdims)))
 
-    def share(xp: Any, total: Any, out: Any, which: Any, axis: Axes, keepdims: bool) -> Any:
-        number = xp.astype(xp.count_nonzero(which, axis=axis, keepdims=keepdims), total.dtype)
-        return xp.where(xp.isnan(out), math.nan, xp.divide(total, number))
+    def share(xp: Any, whole: Any, out: Any, which: Any, axis: Axes, keepdims: bool) -> Any:
+        number = xp.count_nonzero(which, axis=axis, keepdims=keepdims)
+        return xp.where(xp.isnan(out), math.nan, divide(xp, whole, number, out.dtype))
 
     def rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
         which = chosen(xp, x, out, axis, keepdims)
@@ -373,8 +375,8 @@ def _extreme(name: str, beaten: str, label: str) -> Primitive:
 
     def tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
         which = chosen(xp, x, out, axis, keepdims)
-        total = xp.sum(xp.where(which, t, 0), axis=axis, keepdims=keepdims)
-        return share(xp, total, out, which, axis, keepdims)
+        whole = total(xp, xp.where(which, t, 0), axis, keepdims)
+        return share(xp, whole, out, which, axis, keepdims)
 
     return Primitive(
         name,

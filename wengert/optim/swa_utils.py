@@ -9,6 +9,7 @@ from wengert import ops
 from wengert.nn.conversion import as_number
 from wengert.nn.module import Module
 from wengert.nn.normalisation import BatchNorm1d, BatchNorm2d
+from wengert.ops.shares import divide
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import SCHEDULER, LRScheduler, cosine, for_groups
 from wengert.tape.families import Family
@@ -75,10 +76,10 @@ def get_swa_avg_fn() -> Average:
     """
 
     def average(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
-        if isinstance(count, Tensor) and averaged.dtype.inexact:
-            count = ops.astype(count, averaged.dtype)
-        mean: Tensor = averaged + (current - averaged) / (count + 1)
-        return mean
+        if not averaged.dtype.inexact:
+            return averaged + (current - averaged) / (count + 1)  # type: ignore[no-any-return]
+        step = divide(ops, current - averaged, count + 1)
+        return averaged + step  # type: ignore[no-any-return]
 
     return average
 

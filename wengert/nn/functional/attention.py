@@ -86,13 +86,20 @@ def scaled_dot_product_attention(
         every = ops.ones((rows, columns), dtype="bool", device=differentiable.device(q))
         mask = _additive(ops.tril(every), q)
     elif mask is not None:
-        # Where there is no key the softmax would be 0 / 0: it is taken elsewhere, and then left.
-        nowhere = ops.all(ops.equal(mask, _NEVER), axis=-1, keepdims=True)
-        mask = ops.where(nowhere, 0.0, mask)
+        mask, nowhere = _seen(mask)
     if scale is None:
         scale = 1 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
     out = ops.matmul(_weights(q, k, mask, scale, dropout_p), v)
     return out if nowhere is None else ops.where(nowhere, 0.0, out)
+
+
+def _seen(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """A mask in which each query has a key, and which queries have none by the given one.
+
+    There the softmax would be 0 / 0: it is taken elsewhere, and then left.
+    """
+    nowhere = ops.all(ops.equal(mask, _NEVER), axis=-1, keepdims=True)
+    return ops.where(nowhere, 0.0, mask), nowhere
 
 
 def _weights(q: Tensor, k: Tensor, mask: Tensor | None, scale: Any, dropout_p: float) -> Tensor:
@@ -226,8 +233,8 @@ def multi_head_attention_forward(
     key_padding_mask : Tensor, optional
         Of shape (N, S) or (S,). Of booleans, True leaves a key out; numbers are added.
     need_weights : bool
-        Whether the weights are returned too. A query that may attend to no key then gives NaN,
-        and otherwise the bias of the last projection.
+        Whether the weights are returned too. They are 0 for a query that may attend to no key,
+        whose result is the bias of the last projection.
     attn_mask : Tensor, optional
         Of shape (L, S), or (N * num_heads, L, S); True leaves a key out.
     use_separate_proj_weight : bool
@@ -375,7 +382,11 @@ def multi_head_attention(
         mask = ops.pad(mask, (*[(0, 0)] * (mask.ndim - 1), (0, more)))
     q, shares = heads(q), None
     if need_weights:
+        nowhere = None
+        if mask is not None:
+            mask, nowhere = _seen(mask)
         shares = _weights(q, k, mask, 1 / math.sqrt(depth), dropout_p)
+        shares = shares if nowhere is None else ops.where(nowhere, 0.0, shares)
         out = ops.matmul(shares, v)
         if average:
             shares = ops.mean(shares, axis=1)

@@ -17,6 +17,7 @@ from wengert.nn.functional.define import (
 )
 from wengert.nn.functional.softmaxes import log_softmax
 from wengert.ops.axes import number, operand
+from wengert.ops.shares import by_float32, wide
 from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
 from wengert.tape.parameters import refuse, takes
@@ -58,8 +59,11 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 def _parts(
     xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
-    """Return the loss, and its slope: its derivative by each logit."""
-    classes = x.shape[1]
+    """Return the loss, and its slope: its derivative by each logit, of half precision in float32.
+
+    A share of a large batch, which a scaled loss multiplies again, would vanish in half precision.
+    """
+    classes, dtype, x = x.shape[1], x.dtype, wide(xp, x)
     check_classes(target, classes, ignore_index)
     z = xp.subtract(x, xp.max(x, axis=1, keepdims=True))
     e = xp.exp(z)
@@ -74,11 +78,11 @@ def _parts(
     probs = xp.divide(e, total)
     slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
     if reduction == "none":
-        return losses, slope
+        return xp.astype(losses, dtype, copy=False), slope
     loss = xp.sum(losses)
     if reduction == "mean":
         loss = xp.divide(loss, xp.sum(xp.astype(valid, x.dtype)))
-    return loss, slope
+    return xp.astype(loss, dtype, copy=False), slope
 
 
 def _slope(
@@ -120,7 +124,7 @@ def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., 
         label_smoothing: float,
     ) -> Any:
         if slope is None or not xp.plain:  # the saved slope is an array, which has no derivative
-            probs = xp.softmax(x, axis=(1,))
+            probs = xp.softmax(wide(xp, x), axis=(1,))
             slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
         return of_slope(xp, slope, g, reduction)
 
@@ -128,11 +132,11 @@ def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., 
 
 
 def _by_logits(xp: Any, slope: Any, g: Any, reduction: str) -> Any:
-    return xp.multiply(slope, xp.expand_dims(g, axis=1) if len(g.shape) else g)
+    return xp.multiply(slope, wide(xp, xp.expand_dims(g, axis=1) if len(g.shape) else g))
 
 
 def _tangent_by_logits(xp: Any, slope: Any, t: Any, reduction: str) -> Any:
-    return xp.sum(xp.multiply(slope, t), axis=1 if reduction == "none" else None)
+    return xp.sum(xp.multiply(slope, wide(xp, t)), axis=1 if reduction == "none" else None)
 
 
 _fused = Primitive(
@@ -249,6 +253,14 @@ def cross_entropy(
             f"cross_entropy needs floating logits of at least one axis, not {logits.dtype.name} "
             f"of shape {tuple(logits.shape)}"
         )
+    if logits.dtype.narrow:
+        return by_float32(  # type: ignore[no-any-return]
+            cross_entropy,
+            *(logits, labels, weight),
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+        )
     if labels.dtype.inexact:
         if ignore_index >= 0 and labels.shape == logits.shape:
             raise RuntimeError(
@@ -310,6 +322,9 @@ def nll_loss(
             f"nll_loss needs floating values of at least one axis, not {x.dtype.name} of shape "
             f"{tuple(x.shape)}"
         )
+    if x.dtype.narrow:
+        options: Any = {"ignore_index": ignore_index, "reduction": reduction}
+        return by_float32(nll_loss, x, labels, weight, **options)  # type: ignore[no-any-return]
     ignore_index = number(ignore_index, "nll_loss", "ignore_index")
     losses, total = _likelihoods(x, _class_indices("nll_loss", x, labels), weight, ignore_index)
     if reduction == "mean":

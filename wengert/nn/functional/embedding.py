@@ -10,6 +10,7 @@ from wengert.nn.functional.classification import check_classes
 from wengert.nn.functional.define import detached, look
 from wengert.ops.axes import number
 from wengert.ops.linalg import vector_norm
+from wengert.ops.shares import divide, wide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
@@ -115,11 +116,12 @@ def embedding(
     if max_norm is not None:
         limit = number(max_norm, "embedding", "max_norm")
         _limit(table, flat, limit, order)
-    out = ops.take(table, flat, axis=0)
+    out = ops.take(wide(ops, table) if scale_grad_by_freq else table, flat, axis=0)
     if scale_grad_by_freq:
-        share = ops.divide(1, ops.expand_dims(ops.take(_counts(table, flat), flat), axis=1))
+        times = ops.expand_dims(ops.take(_counts(table, flat), flat), axis=1)
         value = detached(out)
-        out = ops.add(value, ops.multiply(ops.subtract(out, value), share))
+        out = ops.add(value, divide(ops, ops.subtract(out, value), times))
+        out = ops.astype(out, table.dtype, copy=False)
     if padding is not None:
         out = ops.where(ops.expand_dims(ops.equal(flat, padding), axis=1), detached(out), out)
     if not checked:  # libraries take such an index modulo the length, or the last row
@@ -130,8 +132,8 @@ def embedding(
 
 def _counts(table: Tensor, flat: Tensor) -> Tensor:
     """How often each row is looked up."""
-    none = ops.zeros_like(ops.sum(ops.real(detached(table)), axis=1))
-    return ops.at(none, flat).add(1.0)
+    none = ops.zeros_like(ops.sum(ops.real(detached(table)), axis=1), dtype="int64")
+    return ops.at(none, flat).add(1)
 
 
 def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:

@@ -18,6 +18,7 @@ from wengert.nn.functional.define import (
 )
 from wengert.nn.functional.embedding import one_hot
 from wengert.ops.axes import number, operand
+from wengert.ops.shares import divide, total
 from wengert.ops.special.activation import relu
 from wengert.ops.special.everyday import log_expit, softplus
 from wengert.tape.parameters import refuse, takes
@@ -84,7 +85,7 @@ def multi_margin_loss(
         each = ops.take(w, ops.reshape(places, (-1,)), axis=0)
         terms = ops.multiply(terms, ops.reshape(each, places.shape))
     others = ops.equal(one_hot(y, classes), 0)
-    losses = ops.divide(ops.sum(ops.where(others, terms, 0), axis=-1), classes)
+    losses = divide(ops, total(ops, ops.where(others, terms, 0), -1), classes, terms.dtype)
     if not checked:  # neither the loss of a class that there is not, nor its derivative, is finite
         inside = ops.logical_and(ops.greater_equal(y, 0), ops.less(y, classes))
         one = ops.ones_like(detached(losses))
@@ -142,7 +143,7 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     own = ops.expand_dims(ops.take_along_axis(x, places, axis=-1), axis=-1)
     terms = relu(ops.add(ops.subtract(ops.expand_dims(x, axis=-2), own), 1))
     terms = ops.where(ops.logical_and(each, others), terms, 0)
-    losses = ops.divide(ops.sum(terms, axis=(-2, -1)), classes)
+    losses = divide(ops, total(ops, terms, (-2, -1)), classes, terms.dtype)
     if not checked:  # as above
         wrong = ops.any(ops.logical_not(ops.logical_or(inside, ops.equal(y, -1))), axis=-1)
         one = ops.ones_like(detached(losses))

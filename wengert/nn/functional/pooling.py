@@ -1,6 +1,7 @@
 """Pooling: of each window the mean, or the maximum and where it is."""
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from wengert.nn.functional.spatial import (
     widened,
 )
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
+from wengert.ops.shares import by_float32
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
@@ -143,6 +145,9 @@ def _mean(
     divisor_override: int | None,
 ) -> Tensor:
     x, batched = examples(input, count, name)
+    if x.dtype.narrow:
+        given = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return by_float32(partial(_mean, name, count), input, *given)  # type: ignore[no-any-return]
     lengths = tuple(x.shape[2:])
     size, steps, padded, _, counts = _windows(
         name, lengths, kernel_size, stride, padding, 1, ceil_mode
@@ -184,6 +189,8 @@ def _divided(total: Tensor, divisor: Any) -> Tensor:
 
 def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tensor:
     x, batched = examples(input, count, name)
+    if x.dtype.narrow:
+        return by_float32(partial(_adaptive_mean, name, count), input, output_size)  # type: ignore[no-any-return]
     lengths = tuple(x.shape[2:])
     places = pooled_places(lengths, _adaptive_counts(name, lengths, output_size), None)
     divisor = np.ones((1,) * count, np.int64)

@@ -17,6 +17,7 @@ from wengert.nn.functional.define import (
     refused,
 )
 from wengert.ops.axes import number, operand
+from wengert.ops.shares import divide, total
 from wengert.ops.special.everyday import xlogy
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
@@ -163,7 +164,7 @@ def kl_div(
     else:
         losses = ops.subtract(xlogy(y, y), ops.multiply(y, x))
     if of_members and x.ndim:
-        return ops.divide(ops.sum(losses), x.shape[0])
+        return divide(ops, total(ops, losses), x.shape[0], losses.dtype)  # type: ignore[no-any-return]
     return reduced(losses, "sum" if of_members else reduction)
 
 

@@ -24,6 +24,7 @@ from wengert.ops.numpy_protocols.translation import (
     operands,
     refuse,
 )
+from wengert.ops.shares import by_float32
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -214,6 +215,8 @@ def cov(
             x = matrix_transpose(x)
         parts.append(cast(inexact(x), dtype))
     x = ma.concat(parts, axis=0) if len(parts) > 1 else parts[0]
+    if x.dtype.narrow:
+        return by_float32(cov, x, bias=bias, ddof=ddof)  # type: ignore[no-any-return]
     x = x - statistical.mean(x, axis=1, keepdims=True)
     freedom = x.shape[1] - (ddof if ddof is not None else int(not bias))
     if freedom <= 0:
@@ -224,6 +227,9 @@ def cov(
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
     """``np.corrcoef``."""
     c = cov(x, y, rowvar, dtype=dtype)
+    if c.dtype.narrow:
+        given = operands(x) if y is None else operands(x, y)
+        return by_float32(corrcoef, *[cast(inexact(a), c.dtype) for a in given], rowvar=rowvar)  # type: ignore[no-any-return]
     if not c.ndim:
         return c / c
     deviation = ew.sqrt(ew.real(of_diagonal(c)))

@@ -15,6 +15,7 @@ from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.ops.numpy_protocols.translation import cast, inexact, operands
 from wengert.ops.searching import where as where_
+from wengert.ops.shares import by_float32
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -124,6 +125,8 @@ def mean_of(
     x = cast(inexact(x), dtype)
     if where is True:
         return statistical.mean(x, axis=axis, keepdims=keepdims)
+    if x.dtype.narrow:
+        return by_float32(mean_of, x, axis, keepdims=keepdims, where=where)  # type: ignore[no-any-return]
     number = _number(where, x, axis, keepdims)
     return statistical.sum(_chosen(x, where, 0), axis=axis, keepdims=keepdims) / number
 
@@ -147,6 +150,9 @@ def spread(reduce: Function) -> Function:
         freedom = correction if _given(correction) else ddof
         if where is True and not _given(mean):
             return reduce(x, axis=axis, correction=freedom, keepdims=keepdims)  # type: ignore[no-any-return]
+        if x.dtype.narrow:
+            options = {"keepdims": keepdims, "correction": freedom, "where": where, "mean": mean}
+            return by_float32(call, x, axis, **options)  # type: ignore[no-any-return]
         centre = mean if _given(mean) else mean_of(x, axis, keepdims=True, where=where)
         # What is left out is left out before it is squared: the slope of a NaN's square is NaN.
         squares = ew.square(ew.abs(_chosen(x - centre, where, 0)))
@@ -193,6 +199,8 @@ def average(
         total = ew.multiply(result, 0) + count if returned else None
     else:
         x, w = map(inexact, operands(a, weights))
+        if x.dtype.narrow:
+            return by_float32(average, x, axis, w, returned, keepdims=keepdims)
         if w.shape != x.shape:
             axes = _axes(axis, x)
             if axis is None or w.shape != tuple(x.shape[i] for i in axes):

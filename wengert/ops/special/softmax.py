@@ -9,6 +9,7 @@ from wengert.interpreters.differentiable import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import SCIPY, elements
+from wengert.ops.shares import in_float32, total, wide
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -36,6 +37,7 @@ def _dropped(shape: tuple[int, ...], axis: Axes) -> tuple[int, ...]:
     return tuple([n for i, n in enumerate(shape) if i not in axis])
 
 
+@in_float32
 def _logsumexp_forward(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
     shape = kept(x.shape, axis) if keepdims else _dropped(x.shape, axis)
     if any(x.shape[i] == 0 for i in axis):
@@ -50,6 +52,7 @@ def _logsumexp_forward(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
 
 def _shares(xp: Any, x: Any, out: Any, axis: Axes) -> Any:
     """Derivative of the result by each element, with a result that has kept its axes."""
+    x, out = wide(xp, x), wide(xp, out)
     # An infinite result is shared evenly by those that are equal to it.
     infinite = xp.isinf(out)
     tied = xp.equal(x, xp.where(infinite, out, math.nan))
@@ -62,12 +65,12 @@ def _logsumexp_rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: boo
     if not keepdims:
         shape = kept(x.shape, axis)
         g, out = xp.reshape(g, shape), xp.reshape(out, shape)
-    return xp.multiply(g, xp.conj(_shares(xp, x, out, axis)))
+    return xp.multiply(wide(xp, g), xp.conj(_shares(xp, x, out, axis)))
 
 
 def _logsumexp_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
     shares = _shares(xp, x, xp.reshape(out, kept(x.shape, axis)), axis)
-    return xp.sum(xp.multiply(t, shares), axis=axis, keepdims=keepdims)
+    return xp.sum(xp.multiply(wide(xp, t), shares), axis=axis, keepdims=keepdims)
 
 
 _logsumexp = Primitive(
@@ -181,6 +184,7 @@ def _weighted(
 # -- shares of the sum ---------------------------------------------------------------------------
 
 
+@in_float32
 def _softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
     if 0 in x.shape:
         return x
@@ -189,13 +193,14 @@ def _softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
 
 
 def _softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
-    share = xp.conj(out)
-    parts = xp.multiply(g, share)
+    share = xp.conj(wide(xp, out))
+    parts = xp.multiply(wide(xp, g), share)
     return xp.subtract(parts, xp.multiply(share, xp.sum(parts, axis=axis, keepdims=True)))
 
 
 def _softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    parts = xp.multiply(t, out)
+    out = wide(xp, out)
+    parts = xp.multiply(wide(xp, t), out)
     return xp.subtract(parts, xp.multiply(out, xp.sum(parts, axis=axis, keepdims=True)))
 
 
@@ -235,6 +240,7 @@ def softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> 
     return _softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
 
 
+@in_float32
 def _log_softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
     if 0 in x.shape:
         return x
@@ -243,12 +249,14 @@ def _log_softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
 
 
 def _log_softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
-    total = xp.sum(g, axis=axis, keepdims=True)
-    return xp.subtract(g, xp.multiply(xp.conj(xp.exp(out)), total))
+    whole = total(xp, g, axis, True)
+    return xp.subtract(wide(xp, g), xp.multiply(xp.conj(xp.exp(wide(xp, out))), whole))
 
 
 def _log_softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    return xp.subtract(t, xp.sum(xp.multiply(xp.exp(out), t), axis=axis, keepdims=True))
+    t = wide(xp, t)
+    parts = xp.multiply(xp.exp(wide(xp, out)), t)
+    return xp.subtract(t, xp.sum(parts, axis=axis, keepdims=True))
 
 
 _log_softmax = Primitive(

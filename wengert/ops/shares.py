@@ -1,0 +1,58 @@
+"""Sums and counts, and what is divided by them: of half precision in float32.
+
+float16 ends at 65504, and bfloat16 counts to 256. So a count is never of the data's dtype, nor is a
+sum that is divided.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from wengert.backends import dtype_of
+from wengert.interpreters.differentiable import differentiable
+
+__all__ = ["by_float32", "divide", "in_float32", "total", "wide"]
+
+
+def wide(xp: Any, x: Any) -> Any:
+    """An array as it is, or one of half precision as float32."""
+    return xp.astype(x, xp.float32) if dtype_of(x.dtype).narrow else x
+
+
+def total(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The sum, as float32 where the array is of half precision."""
+    dtype = xp.float32 if dtype_of(x.dtype).narrow else None
+    return xp.sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def divide(xp: Any, x: Any, n: Any, dtype: Any = None) -> Any:
+    """An array over counts: one of Python's, or an array of them; of ``dtype`` or the array's."""
+    if type(n) is int and n <= 256 and dtype is None:  # which all dtypes hold
+        return xp.divide(x, n)
+    dtype, x = x.dtype if dtype is None else dtype, wide(xp, x)
+    if hasattr(n, "shape"):
+        n = xp.astype(n, (xp.real(x) if dtype_of(x.dtype).complex else x).dtype)
+    found = xp.divide(x, n)
+    return found if found.dtype == dtype else xp.astype(found, dtype)
+
+
+def by_float32(function: Callable[..., Any], x: Any, *rest: Any, **options: Any) -> Any:
+    """Call a function of Tensors with one of half precision, and others, as float32."""
+    xp = differentiable
+    others = [wide(xp, y) if hasattr(y, "dtype") else y for y in rest]
+    found = function(wide(xp, x), *others, **options)
+    if isinstance(found, tuple):
+        return tuple([xp.astype(y, x.dtype) for y in found])
+    return xp.astype(found, x.dtype)
+
+
+def in_float32(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a composite compute with an array of half precision in float32."""
+
+    @wraps(forward)
+    def call(xp: Any, x: Any, **parameters: Any) -> Any:
+        if not dtype_of(x.dtype).narrow:
+            return forward(xp, x, **parameters)
+        return xp.astype(forward(xp, wide(xp, x), **parameters), x.dtype)
+
+    return call
