@@ -21,7 +21,7 @@ from wengert.backends.numpy_normalisations import KERNELS as NORMALISATIONS
 from wengert.backends.numpy_pooling import KERNELS as POOLING
 from wengert.backends.numpy_recurrent import KERNELS as RECURRENT
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
-from wengert.backends.numpy_reductions import max_over, min_over, sum_over
+from wengert.backends.numpy_reductions import max_over, min_over, roots, squares, sum_over
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
 from wengert.backends.triangular import numpy_triangular, scipy_triangular
@@ -80,24 +80,33 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return total / (x.size // total.size)
 
 
-def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """Variance in a few calls, where ``np.var`` makes many."""
-    if x.dtype.char == "e":  # whose sums overflow, also NumPy's
-        wide = var(x.astype(np.float32), axis=axis, correction=correction, keepdims=keepdims)
-        return wide.astype(x.dtype)
-    if not x.size:
-        return _var(x, axis=axis, ddof=correction, keepdims=keepdims)
+def _deviations(x: Any, axis: Any, keepdims: bool) -> tuple[Any, int]:
+    """The sum of squared deviations from the mean, and how many they are."""
     center = _reduce_add(x, axis=axis, keepdims=True)
     number = x.size // center.size
+    return _reduce_add(squares(x - center / number), axis=axis, keepdims=keepdims), number
+
+
+def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """Variance in a few calls, where ``np.var`` makes many."""
+    if not x.size:
+        return _var(x, axis=axis, ddof=correction, keepdims=keepdims)
+    total, number = _deviations(x, axis, keepdims)
     if number <= correction:
         return _var(x, axis=axis, ddof=correction, keepdims=keepdims)
-    away = x - center / number
-    square = away * away if x.dtype.kind != "c" else away.real**2 + away.imag**2
-    return _reduce_add(square, axis=axis, keepdims=keepdims) / (number - correction)
+    return total / (number - correction)
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    return np.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+    """Deviation, also where the variance overflows or vanishes."""
+    if not x.size:
+        return np.sqrt(_var(x, axis=axis, ddof=correction, keepdims=keepdims))
+    with np.errstate(over="ignore"):
+        total, number = _deviations(x, axis, keepdims)
+    if number <= correction:
+        return np.sqrt(_var(x, axis=axis, ddof=correction, keepdims=keepdims))
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    return roots(total, x, axes, number - correction, centred=True)
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:

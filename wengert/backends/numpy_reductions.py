@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends.backend import Kernel
+from wengert.backends.backend import Kernel, composed
 from wengert.backends.numpy_networks import FILLED, ones, row_layout
 
-__all__ = ["CHOOSING", "KERNELS", "max_over", "min_over", "sum_over"]
+__all__ = ["CHOOSING", "KERNELS", "max_over", "min_over", "roots", "squares", "sum_over", "within"]
 
 _add: Any = np.add.reduce
 _max: Any = np.maximum.reduce
@@ -170,6 +170,80 @@ CHOOSING: Mapping[Callable[..., Any], tuple[Callable[..., Rows | None], Any]] = 
 }
 
 
+# -- roots of sums of squares ----------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _limits(dtype: Any) -> tuple[float, float]:
+    """The least sum of squares that has all its digits, and the largest number."""
+    info = np.finfo(dtype)
+    return float(info.smallest_normal / info.eps), float(info.max)
+
+
+def within(total: Any) -> bool:
+    """Whether all sums of squares have their digits, and none is infinite or not a number."""
+    low, high = _limits(total.dtype)
+    least, largest = total.item(total.argmin()), total.item(total.argmax())
+    return bool(low <= least and largest <= high)
+
+
+def squares(x: Any) -> Any:
+    """Squared absolute values."""
+    return x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
+
+
+def roots(total: Any, x: Any, axis: tuple[int, ...], number: float, *, centred: bool = False) -> Any:
+    """The root of each sum of squares over axes, divided by a number.
+
+    ``centred`` says that the squares are of numbers less their mean. Rows whose sum leaves the
+    range are scaled by a power of two, and summed again.
+    """
+    root = np.sqrt(total / number)
+    if not x.size or within(total):
+        return root
+    rest = tuple([i for i in range(x.ndim) if i not in axis])
+    low, high = _limits(total.dtype)
+    out = np.asarray(root).reshape([x.shape[i] for i in rest])
+    bad = ~((low <= total) & (total <= high)).reshape(out.shape)
+    found = x.transpose(rest + axis)[bad]
+    found = found.reshape((len(found), -1))
+    parts = found.view(total.dtype) if found.dtype.kind == "c" else found
+    largest = _max(np.abs(parts), axis=1, keepdims=True)
+    exponent = np.frexp(np.where(np.isfinite(largest), largest, 0))[1]
+    found = np.ldexp(parts, -exponent).view(found.dtype)
+    if centred:
+        found = found - _add(found, axis=1, keepdims=True) / found.shape[1]
+    again = np.sqrt(_add(squares(found), axis=1) / number)
+    out[bad] = np.ldexp(again, exponent[:, 0])
+    return out.reshape(np.shape(total))
+
+
+def vector_norm(x: Any, /, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
+    """The 2-norm over axes."""
+    with np.errstate(over="ignore"):
+        total = sum_over(squares(x), axis, keepdims)
+    return roots(total, x, axis, 1)
+
+
+def direction(scale: Any, x: Any, norm: Any) -> Any:
+    """``x / norm * scale``, by one pass where there are fewer norms and scales."""
+    least = norm.item(norm.argmin()) if norm.size else 0
+    if 0 < least and norm.item(norm.argmax()) < math.inf:
+        if scale.size == norm.size < x.size and _limits(norm.dtype)[0] <= least:
+            return x * (scale / norm)
+        return x / norm * scale
+    return composed("direction")(np, scale, x, norm)
+
+
+def cosine_of(x: Any, y: Any) -> Any:
+    """``x / hypot(x, y)``."""
+    radius = np.hypot(x, y)
+    if radius.size and 0 < radius.item(radius.argmin()):
+        if radius.item(radius.argmax()) < math.inf:
+            return x / radius
+    return composed("cosine_of")(np, x, y)
+
+
 # -- sums of exponentials --------------------------------------------------------------------------
 
 
@@ -262,6 +336,9 @@ def logsumexp(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 KERNELS: Mapping[str, Kernel] = {
+    "cosine_of": cosine_of,
+    "direction": direction,
+    "linalg.vector_norm": vector_norm,
     "log_softmax": log_softmax,
     "logsumexp": logsumexp,
     "softmax": softmax,

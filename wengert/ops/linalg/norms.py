@@ -21,6 +21,7 @@ from wengert.ops.elementwise import (
     not_equal,
     sign,
 )
+from wengert.ops.euclidean import length
 from wengert.ops.families import reduction
 from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import inexact, matrices, of_matrices
@@ -37,19 +38,16 @@ __all__ = ["matrix_norm", "matrix_rank", "vector_norm"]
 # -- of vectors ----------------------------------------------------------------------------------
 
 
-def _over(xp: Any, g: Any, out: Any) -> Any:
-    """``g / out``, and 0 where the norm is 0: a double `where`, for higher derivatives."""
-    zero = xp.equal(out, 0)
-    return xp.where(zero, 0, xp.divide(g, xp.where(zero, 1, out)))
-
-
 def _norm_rule(xp: Any, g: Any, x: Any, out: Any, axis: tuple[int, ...]) -> Any:
-    return xp.multiply(x, xp.reshape(_over(xp, g, out), kept(x.shape, axis)))
+    shape = kept(x.shape, axis)
+    return xp.direction(xp.reshape(g, shape), x, xp.reshape(out, shape))
 
 
-def _norm_forward(xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    along = xp.sum(xp.real(xp.multiply(xp.conj(x), t)), axis=axis, keepdims=keepdims)
-    return _over(xp, along, out)
+def _norm_tangent(
+    xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool
+) -> Any:
+    along = xp.direction(xp.conj(t), x, xp.reshape(out, kept(x.shape, axis)))
+    return xp.sum(xp.real(along), axis=axis, keepdims=keepdims)
 
 
 #: The Euclidean norm: the others are composed.
@@ -58,7 +56,8 @@ _norm = Primitive(
     ["x"],
     {"x": _norm_rule},
     kind="irregular",
-    jvps={"x": _norm_forward},
+    jvps={"x": _norm_tangent},
+    forward=length,
     batch=over_axes(keepdims=False),
 ).bind
 
