@@ -1,8 +1,8 @@
-"""Roots of sums of squares that neither overflow nor vanish, and directions, which are their slopes.
+"""Roots of sums of squares that neither overflow nor vanish, and directions, their slopes.
 
 Norms, deviations, normalisations and moduli have their numbers and derivatives from here. The first
-derivative of a norm is 0 at 0 by convention. There is no second one, which is nan: a function of the
-norm may be smooth there, and 0 would be wrong for it.
+derivative of a norm at 0 is 0, by convention. The second is nan: a function of the norm may be
+smooth there, and 0 would be wrong for it.
 """
 
 import math

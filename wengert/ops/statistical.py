@@ -2,15 +2,16 @@
 
 import builtins
 import math
+from functools import partial
 from typing import Any, Never
 
-from wengert.backends import dtype_of
+from wengert.backends import add_composite, dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.identities import over_no_axes
 from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of, unexpected
-from wengert.ops.data_type import astype
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
+from wengert.ops.data_type import astype
 from wengert.ops.euclidean import length
 from wengert.ops.families import reduction
 from wengert.tape.calling import single
@@ -182,15 +183,24 @@ def _var_rule(
     return xp.multiply(_kept(xp, g, x_shape, axis, keepdims), scaled)
 
 
-def _spread_out(
-    xp: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
-) -> tuple[Any, Any]:
-    """Deviations from the mean, and by what they are divided: 0 where all of them are."""
+def _deviations(xp: Any, x: Any, norm: Any, *, axis: Axes) -> tuple[Any, Any]:
+    """Deviations from the mean, and their norm, which is 0 where all of them are."""
     # Subtracted twice: equal elements then deviate by exactly 0, though their mean is rounded.
     centred = _deviation(xp, _deviation(xp, x, axis), axis)
     some = xp.any(xp.not_equal(centred, 0), axis=axis, keepdims=True)
-    norm = xp.divide(_kept(xp, out, x_shape, axis, keepdims), _scale(x_shape, axis, correction))
     return centred, xp.where(some, norm, 0)
+
+
+add_composite("deviations", _deviations)
+vars(differentiable)["deviations"] = partial(_deviations, differentiable)
+
+
+def _spread_out(
+    xp: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
+) -> tuple[Any, Any]:
+    """Deviations from the mean, and what the slope is their quotient by."""
+    norm = xp.divide(_kept(xp, out, x_shape, axis, keepdims), _scale(x_shape, axis, correction))
+    return xp.deviations(x, norm, axis=axis)  # type: ignore[no-any-return]
 
 
 def _std_rule(

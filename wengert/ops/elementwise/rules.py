@@ -44,8 +44,8 @@ def _cosine_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     return xp.where(xp.equal(xp.hypot(x, y), 0), math.nan, slope)
 
 
-# x / hypot(x, y), and 0 at the origin, where it has no derivative. Its own derivative, y**2 / hypot(x, y)**3, would be the
-# difference of almost equal numbers for a large x.
+# x / hypot(x, y), and 0 at the origin, where it has no derivative. Elsewhere its own derivative,
+# y**2 / hypot(x, y)**3, would be the difference of almost equal numbers for a large x.
 Primitive(
     "cosine_of",
     ("x", "y"),

@@ -43,9 +43,7 @@ def _norm_rule(xp: Any, g: Any, x: Any, out: Any, axis: tuple[int, ...]) -> Any:
     return xp.direction(xp.reshape(g, shape), x, xp.reshape(out, shape))
 
 
-def _norm_tangent(
-    xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool
-) -> Any:
+def _norm_tangent(xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     along = xp.direction(xp.conj(t), x, xp.reshape(out, kept(x.shape, axis)))
     return xp.sum(xp.real(along), axis=axis, keepdims=keepdims)
 
