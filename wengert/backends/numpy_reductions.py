@@ -234,6 +234,7 @@ def roots(
     root = np.sqrt(total if number == 1 else total / number)
     if not x.size or within(total):
         return root
+    axis = tuple([i % x.ndim for i in axis])
     rest = tuple([i for i in range(x.ndim) if i not in axis])
     low, high, _ = _limits(total.dtype)
     out = np.asarray(root).reshape([x.shape[i] for i in rest])

@@ -31,7 +31,8 @@ def _factor(xp: Any, size: Any, axis: Axes) -> Any:
 def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False) -> Any:
     """Root of the sum of squared absolute values over axes."""
     size = xp.abs(x)
-    factor = _factor(xp, size, axis) if 0 not in x.shape else None
+    usual = 0 in x.shape or dtype_of(size.dtype).itemsize not in _SCALES
+    factor = None if usual else _factor(xp, size, axis)
     size = size if factor is None else xp.multiply(size, factor)
     root = xp.sqrt(xp.sum(xp.square(size), axis=axis, keepdims=True))
     root = root if factor is None else xp.divide(root, factor)

@@ -11,12 +11,14 @@ from wengert.ops import elementwise, statistical
 from wengert.ops.axes import as_axes, kept, operand, raw_array, unexpected
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
+    add,
     equal,
     greater,
     isfinite,
     isnan,
     less_equal,
     logical_and,
+    logical_or,
     multiply,
     not_equal,
     sign,
@@ -132,11 +134,13 @@ def vector_norm(
         return statistical.sum(sign(size), axis=axes, keepdims=keepdims)
     if ord == 1 or not axes:
         return statistical.sum(size, axis=axes, keepdims=keepdims)
-    return _power_norm(size, ord, axes, keepdims)
+    return _power_norm(x, ord, axes, keepdims)
 
 
-def _power_norm(size: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+def _power_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """Norms by their formula, of orders that are finite and not 0."""
+    size = elementwise.abs(x)
+    sharp = equal(size, 0)
     # Powers and roots have no finite derivative at 0 (or at an infinite sum): a double `where` puts
     # constants there.
     unit = _unit(size.detach(), ord, axes) if size.size else None
@@ -155,7 +159,15 @@ def _power_norm(size: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -
     norm = where(regular, elementwise.pow(where(regular, total, 1), 1 / ord), at_limit)
     if unit is None:
         return norm
-    return multiply(norm, unit if keepdims else squeeze(unit, axis=axes))
+    norm = multiply(norm, unit if keepdims else squeeze(unit, axis=axes))
+    # Constants have a second derivative, of 0. Here there is none, as there is none of the 2-norm.
+    if isinstance(ord, Tensor) or ord > 2:
+        nothing = equal(norm if keepdims else expand_dims(norm, axis=axes), 0)
+        if isinstance(ord, Tensor):
+            nothing = logical_or(nothing, less_equal(ord, 2))
+        sharp = logical_and(sharp, nothing)
+    at_zero = _norm(expand_dims(where(sharp, x, 0), axis=-1), axis=(size.ndim,))
+    return add(norm, statistical.sum(at_zero, axis=axes, keepdims=keepdims))
 
 
 def _unit(size: Tensor, ord: Any, axes: tuple[int, ...]) -> Tensor:
@@ -180,7 +192,7 @@ def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> 
         for order in (0, math.inf, -math.inf)
     }
     usual = logical_and(isfinite(ord), not_equal(ord, 0))
-    norm = _power_norm(elementwise.abs(x), where(usual, ord, 1), axes, keepdims)
+    norm = _power_norm(x, where(usual, ord, 1), axes, keepdims)
     for order, limit in limits.items():
         norm = where(equal(ord, order), limit, norm)
     return where(isnan(ord), math.nan, norm)

@@ -223,7 +223,13 @@ def cov(
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
     """``np.corrcoef``."""
-    c = cov(x, y, rowvar, dtype=dtype)
+    parts = [cast(inexact(part), dtype) for part in (operands(x) if y is None else operands(x, y))]
+    axes = [-1 if rowvar or part.ndim < 2 or part.shape[0] == 1 else 0 for part in parts]
+    scaled = [
+        part / statistical.std(part, axis=axis, keepdims=True)
+        for part, axis in zip(parts, axes, strict=True)
+    ]
+    c = cov(*scaled, rowvar=rowvar)
     if not c.ndim:
         return c / c
     deviation = ew.sqrt(ew.real(of_diagonal(c)))
