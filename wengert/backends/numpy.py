@@ -113,7 +113,7 @@ def deviations(x: Any, norm: Any, *, axis: Any) -> tuple[Any, Any]:
         largest = center.item(abs(center).argmax())
         if norm.item(norm.argmin()) > 1e3 * x.size * np.finfo(x.dtype).eps * abs(largest):
             return x - center, norm
-    return composed("deviations")(BACKEND.namespace, x, norm, axis=axis)
+    return composed("deviations")(BACKEND.namespace, x, norm, axis=axis)  # type: ignore[no-any-return]
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:

@@ -244,7 +244,8 @@ def roots(
     parts = found.view(total.dtype) if found.dtype.kind == "c" else found
     largest = _max(np.abs(parts), axis=1, keepdims=True)
     exponent = np.frexp(np.where(np.isfinite(largest), largest, 0))[1]
-    found = np.ldexp(parts, -exponent).view(found.dtype)
+    scaled = np.ldexp(parts, -exponent)
+    found = scaled.view(found.dtype) if found.dtype.kind == "c" else scaled
     if centred:
         found = found - _add(found, axis=1, keepdims=True) / found.shape[1]
     again = np.sqrt(_add(squares(found), axis=1) / number)

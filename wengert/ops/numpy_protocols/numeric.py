@@ -229,7 +229,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
         part / statistical.std(part, axis=axis, keepdims=True)
         for part, axis in zip(parts, axes, strict=True)
     ]
-    c = cov(*scaled, rowvar=rowvar)
+    c = cov(scaled[0], None if y is None else scaled[1], rowvar)
     if not c.ndim:
         return c / c
     deviation = ew.sqrt(ew.real(of_diagonal(c)))
