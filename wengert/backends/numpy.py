@@ -112,7 +112,8 @@ def deviations(x: Any, norm: Any, *, axis: Any) -> tuple[Any, Any]:
         center = sum(x, axis=axis, keepdims=True) / (x.size // norm.size)
         largest = center.item(abs(center).argmax())
         if norm.item(norm.argmin()) > 1e3 * x.size * np.finfo(x.dtype).eps * abs(largest):
-            return x - center, norm
+            away = x - center
+            return away - mean(away, axis=axis, keepdims=True), norm
     return composed("deviations")(BACKEND.namespace, x, norm, axis=axis)  # type: ignore[no-any-return]
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from wengert.backends.backend import Kernel
 from wengert.backends.numpy_reductions import (
-    FEW_SQUARES,
     LONGEST,
     are_moderate,
     roots,
@@ -241,13 +240,10 @@ def standardised_cotangent(
     rows = _rows(shape, axis, () if weight is None else weight.shape)
     if rows is None:
         number = x.size // inverse.size
-        own = None if weight is None else _multiply(g, weight)
-        given = g if own is None else own
-        few = x.size <= FEW_SQUARES and axis == (x.ndim - 1,)
-        products = _column(_vecdot(given, x)) if few else _total(_multiply(given, x), axis)
-        slope = products / -number * inverse
-        out = _multiply(given, inverse, own)
-        _add(out, steep_rows(x, slope, inverse), out)
+        given = g if weight is None else _multiply(g, weight)
+        slope = _total(_multiply(given, x), axis) / number * inverse * inverse
+        out = _multiply(x, slope)
+        _multiply(_subtract(given, out, out), inverse, out)
         return _subtract(out, _total(out, axis) / number, out) if centred else out
     g, x, inverse = g.reshape(rows.shape), x.reshape(rows.shape), inverse.reshape(rows.kept)
     mean: Any = None

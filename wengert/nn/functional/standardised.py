@@ -46,18 +46,18 @@ def _slope(xp: Any, mean: Any, inverse: Any) -> Any:
     return xp.negative(reduce(xp.multiply, (mean, inverse, inverse, inverse)))
 
 
-def _projected(xp: Any, t: Any, unit: Any, inverse: Any, axis: Axes) -> tuple[Any, Any]:
-    """The tangent of standardised numbers, and that of the inverse over itself."""
-    along = _mean(xp, xp.multiply(t, unit), axis)
-    found = xp.multiply(xp.subtract(t, xp.multiply(unit, along)), inverse)
-    return found, xp.multiply(along, xp.negative(inverse))
+def _projected(xp: Any, t: Any, x: Any, inverse: Any, axis: Axes) -> tuple[Any, Any]:
+    """The tangent of standardised numbers, and that of the inverse."""
+    slope = xp.multiply(xp.multiply(_mean(xp, xp.multiply(t, x), axis), inverse), inverse)
+    found = xp.multiply(xp.subtract(t, xp.multiply(x, slope)), inverse)
+    return found, xp.negative(xp.multiply(slope, inverse))
 
 
 def _cotangent(
     xp: Any, g: Any, x: Any, weight: Any, inverse: Any, *, axis: Axes, centred: bool
 ) -> Any:
     g = g if weight is None else xp.multiply(g, weight)
-    found = _projected(xp, g, xp.multiply(x, inverse), inverse, axis)[0]
+    found = _projected(xp, g, x, inverse, axis)[0]
     return _away(xp, found, axis) if centred else found
 
 
@@ -114,8 +114,7 @@ def _of_x(
     inverse = out[1]
     if centred:
         x, t = out[2], _away(xp, t, axis)
-    found, slope = _projected(xp, t, xp.multiply(x, inverse), inverse, axis)
-    slope = xp.multiply(slope, inverse)
+    found, slope = _projected(xp, t, x, inverse, axis)
     found = found if weight is None else xp.multiply(found, weight)
     return (found, slope, t) if centred else (found, slope)
 
