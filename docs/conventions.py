@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 @cache
-def conventions() -> list[tuple[str, str, str]]:
-    """The rows of the page of singular points: an expression, a point, the gradient there."""
+def conventions() -> list[tuple[str, str, str, str]]:
+    """The rows of the page of singular points: expression, point, gradient, second order."""
     page = Path(__file__).parent / "explanation" / "singular_points.rst"
     text = page.read_text(encoding="utf-8")
     table = text.partition(":name: conventions-table")[2].partition("\nA caution")[0]
-    rows = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", table)
+    rows = re.findall(r"\* - ``(.+)``\n +- ``(.+)``\n +- ``(.+)``\n +- ``(.+)``", table)
     if len(rows) != table.count("    * - ") - 1:  # less the heading
         raise ValueError("a row of the table of conventions can't be read")
     return rows

@@ -171,7 +171,7 @@ def of_function(name: str) -> list[str]:
         if primitive.inputs != (*primitive.rules,):
             lines.append(f"In {', '.join(f'``{each}``' for each in primitive.rules)} alone.")
         lines.append(f"{sentence(first, higher, forward, is_complex)} {where(primitive)}".rstrip())
-    for expression, point, gradient in conventions():
+    for expression, point, gradient, _ in conventions():
         if re.search(rf"\b{SPACES[public]}{short}\(", expression):
             lines += ["", f"- At ``{point}`` the gradient of ``{expression}`` is ``{gradient}``."]
     known = {row.name: row.known[0] for row in KNOWN if row.known is not None}

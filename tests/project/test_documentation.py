@@ -57,14 +57,14 @@ def test_examples_in_text(page: Path) -> None:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("expression", "point", "gradient"), conventions())
-def test_conventions(expression: str, point: str, gradient: str, backend: Any) -> None:
+@pytest.mark.parametrize(("expression", "point", "gradient", "second"), conventions())
+def test_conventions(expression: str, point: str, gradient: str, second: str, backend: Any) -> None:
     names, _, values = point.partition(" = ")
     known = {"inf": inf, "nan": nan}
-    at, expected = eval(values, known), eval(gradient, known)
+    at, expected, again = (eval(text, known) for text in (values, gradient, second))
     leaves = names.split(", ")
     if len(leaves) == 1:
-        at, expected = (at,), (expected,)
+        at, expected, again = (at,), (expected,), (again,)
     dtype = wg.complex128 if leaves == ["z"] else wg.float64
     tensors = {
         name: wg.asarray(value, dtype=dtype).requires_grad_()
@@ -73,8 +73,23 @@ def test_conventions(expression: str, point: str, gradient: str, backend: Any) -
     with np.errstate(all="ignore"):  # some of the gradients are infinite
         wg.sum(eval(expression, {"wg": wg, "F": F, **tensors})).backward()
         gradients = [tensor.grad.numpy() for tensor in tensors.values()]  # dask computes here
-    for gradient, right in zip(gradients, expected, strict=True):
-        np.testing.assert_allclose(gradient, right, rtol=1e-15)
+        result = wg.sum(eval(expression, {"wg": wg, "F": F, **tensors}))
+        given = [*tensors.values()]
+        options = {"allow_unused": True, "materialize_grads": True}
+        slopes = wg.autograd.grad(result, given, create_graph=True, **options)
+        weight, along = 0, wg.asarray(0.0, dtype=wg.float64)
+        for slope in slopes:
+            numbers = np.arange(weight + 1.0, weight + slope.size + 1).reshape(slope.shape)
+            along = along + wg.sum(wg.real(slope * wg.asarray(numbers, dtype=dtype)))
+            weight += slope.size
+        seconds = [np.zeros(x.shape) for x in given]
+        if along.requires_grad:
+            seconds = [x.numpy() for x in wg.autograd.grad(along, given, **options)]
+    for found, right in zip((*gradients, *seconds), (*expected, *again), strict=True):
+        if np.isnan(right).all():
+            assert np.isnan(found).all()
+        else:
+            np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-15)
 
 
 def messages() -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from wengert.backends.backend import Backend, Kernel
+from wengert.backends.backend import Backend, Kernel, composed
 from wengert.backends.dtypes import DType
 from wengert.backends.factorised import solve
 from wengert.backends.keys import fill, indexed_axes
@@ -21,7 +21,7 @@ from wengert.backends.numpy_normalisations import KERNELS as NORMALISATIONS
 from wengert.backends.numpy_pooling import KERNELS as POOLING
 from wengert.backends.numpy_recurrent import KERNELS as RECURRENT
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
-from wengert.backends.numpy_reductions import max_over, min_over, sum_over
+from wengert.backends.numpy_reductions import max_over, min_over, roots, square_sum, sum_over
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
 from wengert.backends.triangular import numpy_triangular, scipy_triangular
@@ -85,9 +85,6 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """Variance in a few calls, where ``np.var`` makes many."""
-    if x.dtype.char == "e":  # whose sums overflow, also NumPy's
-        wide = var(x.astype(np.float32), axis=axis, correction=correction, keepdims=keepdims)
-        return wide.astype(x.dtype)
     if not x.size:
         return _var(x, axis=axis, ddof=correction, keepdims=keepdims)
     center = _reduce_add(x, axis=axis, keepdims=True)
@@ -100,7 +97,27 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    return np.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+    """Deviation, also where the variance overflows or vanishes."""
+    number = 0
+    if x.size:
+        center = sum(x, axis=axis, keepdims=True)
+        number = x.size // center.size
+    if number <= correction:
+        return np.sqrt(_var(x, axis=axis, ddof=correction, keepdims=keepdims))
+    axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    total = square_sum(x - center / number, axes, keepdims, own=x.ndim > 0)
+    return roots(total, x, axes, number - correction, centred=True)
+
+
+def deviations(x: Any, norm: Any, *, axis: Any) -> tuple[Any, Any]:
+    """Deviations from the mean, taken again where their norm may be that of the mean's rounding."""
+    if x.size:
+        center = sum(x, axis=axis, keepdims=True) / (x.size // norm.size)
+        largest = center.item(abs(center).argmax())
+        if norm.item(norm.argmin()) > 1e3 * x.size * np.finfo(x.dtype).eps * abs(largest):
+            away = x - center
+            return away - mean(away, axis=axis, keepdims=True), norm
+    return composed("deviations")(BACKEND.namespace, x, norm, axis=axis)  # type: ignore[no-any-return]
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -365,6 +382,7 @@ class NumpyBackend(Backend):
         "concat_arrays": concat_arrays,
         "conj": conj,
         "count_nonzero": count_nonzero,
+        "deviations": deviations,
         "expand_dims": expand_dims,
         "getitem": getitem,
         "linalg.eig": eig,

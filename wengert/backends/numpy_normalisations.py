@@ -13,9 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends.backend import Kernel
-from wengert.backends.numpy_reductions import LONGEST, sum_over
+from wengert.backends.numpy_reductions import (
+    LONGEST,
+    are_moderate,
+    roots,
+    square_sum,
+    sum_over,
+    within,
+)
 
-__all__ = ["KERNELS", "OF_ROWS"]
+__all__ = ["KERNELS", "LOOKING", "OF_ROWS"]
 
 Shape = tuple[int, ...]
 _add, _subtract, _multiply = np.add, np.subtract, np.multiply
@@ -94,16 +101,23 @@ def shifted_rows(x: Any, column: Any, *, out: Any = None) -> Any:
     return _unbuffered(_add, x, column, out)
 
 
-#: Functions that take a number for each row, and can write into the first operand.
-OF_ROWS: tuple[Kernel, ...] = (scaled_rows, shifted_rows)
-
-
 def _times(x: Any, column: Any, out: Any = None) -> Any:
     return scaled_rows(x, column, out=out) if x.shape[-1] >= WIDE else _multiply(x, column, out)
 
 
 def _plus(x: Any, column: Any, out: Any = None) -> Any:
     return shifted_rows(x, column, out=out) if x.shape[-1] >= WIDE else _add(x, column, out)
+
+
+def steep_rows(x: Any, slope: Any, inverse: Any, *, out: Any = None) -> Any:
+    """``x * (slope * inverse**2)``, in which the square may leave the range."""
+    if are_moderate(inverse):
+        return _times(x, slope * inverse * inverse, out)
+    return _times(_times(x, inverse), slope * inverse, out)
+
+
+#: Functions that take numbers for each row, and can write into the first operand.
+OF_ROWS: tuple[Kernel, ...] = (scaled_rows, shifted_rows, steep_rows)
 
 
 @lru_cache(maxsize=256)
@@ -161,8 +175,19 @@ def moments(x: Any, *, axis: Shape) -> tuple[Any, Any]:
     return mean.reshape(kept), (squares / (number - 1)).reshape(kept)
 
 
-def _inverse(total: Any, number: int, eps: float) -> Any:
-    return 1 / np.sqrt(total / number + eps)
+def inverse_roots(total: Any, x: Any, axis: Shape, number: int, eps: float) -> Any:
+    """One over the root of the mean square and ``eps``, of the sum of the squares of an array."""
+    if eps > 1e-30 or within(total):  # beside a usual term it is no matter how small a sum is
+        inverse = 1 / np.sqrt(total / number + eps)
+        if np.count_nonzero(inverse) == inverse.size:
+            return inverse
+    kept = tuple([1 if i in axis else n for i, n in enumerate(x.shape)])
+    root = roots(total.reshape(kept), x, axis, number)
+    return (1 / np.hypot(root, math.sqrt(eps))).reshape(total.shape)
+
+
+#: Parts of kernels that look at values, and whether values raise errors.
+LOOKING: Mapping[Kernel, bool] = {inverse_roots: False}
 
 
 def standardised(
@@ -175,10 +200,11 @@ def standardised(
     shape = () if weight is None else weight.shape
     rows = _rows(x.shape, axis, shape)
     if rows is None or (bias is not None and bias.shape != shape):
-        number = math.prod([x.shape[i] for i in axis])
         if centred:
-            x = _subtract(x, _total(x, axis) / number)
-        inverse = _inverse(_total(_multiply(x, x), axis), number, eps)
+            total = _total(x, axis)
+            x = _subtract(x, total / (x.size // total.size))
+        total = square_sum(x, axis, True)
+        inverse = inverse_roots(total, x, axis, x.size // total.size, eps)
         out = _multiply(x, inverse)
         if weight is not None:
             _multiply(out, weight, out)
@@ -188,7 +214,9 @@ def standardised(
     z = x.reshape(rows.shape)
     if centred:
         z, _ = _centred(z, rows)
-    inverse = _inverse(_row_products(z, z, rows), rows.number, eps)
+    with np.errstate(over="ignore"):
+        total = _row_products(z, z, rows)
+    inverse = inverse_roots(total, z.reshape(x.shape), axis, rows.number, eps)
     if rows.weight is None:
         out = _outer(inverse, weight)
         _multiply(out, z, out)
@@ -211,12 +239,11 @@ def standardised_cotangent(
     shape = x.shape
     rows = _rows(shape, axis, () if weight is None else weight.shape)
     if rows is None:
-        number = math.prod([shape[i] for i in axis])
-        own = None if weight is None else _multiply(g, weight)
-        given = g if own is None else own
-        slope = _total(_multiply(given, x), axis) / -number * inverse * inverse * inverse
-        out = _multiply(given, inverse, own)
-        _add(out, _multiply(x, slope), out)
+        number = x.size // inverse.size
+        given = g if weight is None else _multiply(g, weight)
+        slope = _total(_multiply(given, x), axis) / number * inverse * inverse
+        out = _multiply(x, slope)
+        _multiply(_subtract(given, out, out), inverse, out)
         return _subtract(out, _total(out, axis) / number, out) if centred else out
     g, x, inverse = g.reshape(rows.shape), x.reshape(rows.shape), inverse.reshape(rows.kept)
     mean: Any = None
@@ -242,8 +269,8 @@ def standardised_cotangent(
         out = _times(g, scale)
     if centred:
         _plus(out, mean / -rows.number, out)
-    slope = products / -rows.number * inverse * inverse * inverse
-    return _add(out, _times(x, slope, term), out).reshape(shape)
+    slope = products / -rows.number * inverse
+    return _add(out, steep_rows(x, slope, inverse, out=term), out).reshape(shape)
 
 
 def standardised_by_weight(g: Any, x: Any, inverse: Any, *, axis: Shape, shape: Shape) -> Any:

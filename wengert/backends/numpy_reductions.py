@@ -19,12 +19,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends.backend import Kernel
+from wengert.backends.backend import Kernel, composed
 from wengert.backends.numpy_networks import FILLED, ones, row_layout
 
-__all__ = ["CHOOSING", "KERNELS", "max_over", "min_over", "sum_over"]
+__all__ = [
+    "CHOOSING",
+    "KERNELS",
+    "are_moderate",
+    "max_over",
+    "min_over",
+    "roots",
+    "squares",
+    "sum_over",
+    "within",
+]
 
 _add: Any = np.add.reduce
+_vecdot: Any = np.vecdot
 _max: Any = np.maximum.reduce
 _min: Any = np.minimum.reduce
 
@@ -33,6 +44,8 @@ _min: Any = np.minimum.reduce
 LONGEST, FEWEST = 128, 96
 #: The longest rows, and the fewest, of whose transposed copy a maximum is faster.
 SHORT, FEW = 32, 32
+#: Up to so many squares BLAS adds, which starts faster.
+FEW_SQUARES = 1 << 12
 #: At most so many elements are copied at once.
 BLOCK = 1 << 16
 
@@ -170,6 +183,109 @@ CHOOSING: Mapping[Callable[..., Any], tuple[Callable[..., Rows | None], Any]] = 
 }
 
 
+# -- roots of sums of squares ----------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _limits(dtype: Any) -> tuple[float, float, float]:
+    """The least sum of squares that has all its digits, the largest number, the former's root."""
+    info = np.finfo(dtype)
+    low = float(info.smallest_normal / info.eps)
+    return low, float(info.max), math.sqrt(low)
+
+
+def within(total: Any) -> bool:
+    """Whether all sums of squares have their digits, and none is infinite or not a number."""
+    low, high, _ = _limits(total.dtype)
+    least, largest = total.item(total.argmin()), total.item(total.argmax())
+    return bool(low <= least and largest <= high)
+
+
+def squares(x: Any) -> Any:
+    """Squared absolute values."""
+    return x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
+
+
+def square_sum(x: Any, axis: tuple[int, ...], keepdims: bool, *, own: bool = False) -> Any:
+    """The sum of squared absolute values over axes, of which nothing warns when it overflows.
+
+    ``own`` says that the array may be written into.
+    """
+    few = x.size <= FEW_SQUARES and x.dtype.char in "fd"
+    if few and len(axis) == x.ndim:
+        total = np.vdot(x, x)  # which never warns
+        return total.reshape((1,) * x.ndim) if keepdims else total
+    with np.errstate(over="ignore"):
+        if few and axis == (x.ndim - 1,):
+            total = _vecdot(x, x)
+            return total.reshape((*total.shape, 1)) if keepdims else total
+        terms = np.multiply(x, x, x) if own and x.dtype.kind == "f" else squares(x)
+        return sum_over(terms, axis, keepdims) if x.ndim > 1 else _add(terms, keepdims=keepdims)
+
+
+def roots(
+    total: Any, x: Any, axis: tuple[int, ...], number: float, *, centred: bool = False
+) -> Any:
+    """The root of each sum of squares over axes, divided by a number.
+
+    ``centred`` says that the squares are of numbers less their mean. Rows whose sum leaves the
+    range are scaled by a power of two, and summed again.
+    """
+    root = np.sqrt(total if number == 1 else total / number)
+    if not x.size or within(total):
+        return root
+    axis = tuple([i % x.ndim for i in axis])
+    rest = tuple([i for i in range(x.ndim) if i not in axis])
+    low, high, _ = _limits(total.dtype)
+    out = np.asarray(root).reshape([x.shape[i] for i in rest])
+    bad = ~((low <= total) & (total <= high)).reshape(out.shape)
+    found = x.transpose(rest + axis)[bad]
+    found = found.reshape((len(found), -1))
+    parts = found.view(total.dtype) if found.dtype.kind == "c" else found
+    largest = _max(np.abs(parts), axis=1, keepdims=True)
+    exponent = np.frexp(np.where(np.isfinite(largest), largest, 0))[1]
+    scaled = np.ldexp(parts, -exponent)
+    found = scaled.view(found.dtype) if found.dtype.kind == "c" else scaled
+    if centred:
+        found = found - _add(found, axis=1, keepdims=True) / found.shape[1]
+    again = np.sqrt(_add(squares(found), axis=1) / number)
+    out[bad] = np.ldexp(again, exponent[:, 0])
+    return out.reshape(np.shape(total))
+
+
+def vector_norm(x: Any, /, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
+    """The 2-norm over axes."""
+    return roots(square_sum(x, axis, keepdims), x, axis, 1)
+
+
+def are_moderate(x: Any) -> bool:
+    """Whether the squares and inverse squares of all these positive numbers have their digits."""
+    low = _limits(x.dtype)[2]
+    return low <= x.item(x.argmin()) and x.item(x.argmax()) <= 1 / low  # type: ignore[no-any-return]
+
+
+def _is_usual(norm: Any) -> bool:
+    """Whether there are norms, and none is 0, infinite or not a number."""
+    return bool(norm.size and norm.item(norm.argmin()) > 0 and norm.item(norm.argmax()) < math.inf)
+
+
+def direction(scale: Any, x: Any, norm: Any) -> Any:
+    """``x / norm * scale``, by one pass where there are fewer norms and scales."""
+    if scale.size == norm.size < x.size and are_moderate(norm):
+        return x * (scale / norm)
+    if _is_usual(norm):
+        return x / norm * scale
+    return composed("direction")(np, scale, x, norm)
+
+
+def cosine_of(x: Any, y: Any) -> Any:
+    """``x / hypot(x, y)``."""
+    radius = np.hypot(x, y)
+    if _is_usual(radius):
+        return x / radius
+    return composed("cosine_of")(np, x, y)
+
+
 # -- sums of exponentials --------------------------------------------------------------------------
 
 
@@ -268,6 +384,9 @@ def logsumexp(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 KERNELS: Mapping[str, Kernel] = {
+    "cosine_of": cosine_of,
+    "direction": direction,
+    "linalg.vector_norm": vector_norm,
     "log_softmax": log_softmax,
     "logsumexp": logsumexp,
     "softmax": softmax,

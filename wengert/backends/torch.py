@@ -163,29 +163,16 @@ def unique_all(x: Any, /) -> tuple[Any, Any, Any, Any]:
     return values, first.scatter_reduce_(0, flat, places, "amin"), inverse, counts
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
-    # array-api-compat fails for no axes, of which the 2-norm is the absolute value.
-    if axis == () and ord == 2:
-        return BACKEND.torch.abs(x)
-    return BACKEND.xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
-
-
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     # array-api-compat's answers wrongly for no axes.
     return BACKEND.xp.sum(x != 0, axis=axis, dtype=BACKEND.torch.int64, keepdims=keepdims)
 
 
-def spread(name: str) -> Kernel:
-    """``std`` or ``var`` with any correction, of which array-api-compat takes integers alone."""
-
-    def kernel(
-        x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
-    ) -> Any:
-        if axis == ():  # which PyTorch takes for all axes
-            x, axis, keepdims = x[..., None], -1, False
-        return getattr(BACKEND.torch, name)(x, dim=axis, correction=correction, keepdim=keepdims)
-
-    return kernel
+def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """With any correction, of which array-api-compat takes integers alone."""
+    if axis == ():  # which PyTorch takes for all axes
+        x, axis, keepdims = x[..., None], -1, False
+    return BACKEND.torch.var(x, dim=axis, correction=correction, keepdim=keepdims)
 
 
 def transform(name: str) -> Kernel:
@@ -239,10 +226,8 @@ class TorchBackend(Backend):
             "add_part": add_part,
             "getitem": getitem,
             "linalg.solve_triangular": torch_triangular,
-            "linalg.vector_norm": vector_norm,
             "count_nonzero": count_nonzero,
-            "std": spread("std"),
-            "var": spread("var"),
+            "var": var,
             "rand_like": rand_like,
             "scatter_add": scatter_add,
             "scatter_max": scatter_extreme("amax"),

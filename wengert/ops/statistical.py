@@ -2,14 +2,17 @@
 
 import builtins
 import math
+from functools import partial
 from typing import Any, Never
 
-from wengert.backends import dtype_of
+from wengert.backends import add_composite, dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.identities import over_no_axes
 from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
+from wengert.ops.data_type import astype
+from wengert.ops.euclidean import length
 from wengert.ops.families import reduction
 from wengert.ops.shares import divide, total, wide
 from wengert.tape.calling import single
@@ -181,12 +184,24 @@ def _var_rule(
     return xp.multiply(_kept(xp, g, x_shape, axis, keepdims), scaled)
 
 
-def _spread_out(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> tuple[Any, Any]:
-    """Deviations from the mean, and where all of them are 0, so that the slope is taken as 0."""
+def _deviations(xp: Any, x: Any, norm: Any, *, axis: Axes) -> tuple[Any, Any]:
+    """Deviations from the mean, and their norm, which is 0 where all of them are."""
     # Subtracted twice: equal elements then deviate by exactly 0, though their mean is rounded.
     centred = _deviation(xp, _deviation(xp, x, axis), axis)
-    some = xp.any(xp.not_equal(centred, 0), axis=axis, keepdims=keepdims)
-    return centred, xp.logical_or(xp.equal(out, 0), xp.logical_not(some))
+    some = xp.any(xp.not_equal(centred, 0), axis=axis, keepdims=True)
+    return centred, xp.where(some, norm, 0)
+
+
+add_composite("deviations", _deviations)
+vars(differentiable)["deviations"] = partial(_deviations, differentiable)
+
+
+def _spread_out(
+    xp: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
+) -> tuple[Any, Any]:
+    """Deviations from the mean, and what the slope is their quotient by."""
+    norm = xp.divide(_kept(xp, out, x_shape, axis, keepdims), _scale(x_shape, axis, correction))
+    return xp.deviations(x, norm, axis=axis)  # type: ignore[no-any-return]
 
 
 def _std_rule(
@@ -199,10 +214,13 @@ def _std_rule(
     correction: float,
     keepdims: bool,
 ) -> Any:
-    centred, flat = _spread_out(xp, x, out, axis, keepdims)
-    ratio = xp.where(flat, 0, xp.divide(g, xp.where(flat, 1, out)))
-    scaled = xp.multiply(centred, _scale(x_shape, axis, correction))
-    return xp.multiply(_kept(xp, ratio, x_shape, axis, keepdims), scaled)
+    centred, norm = _spread_out(xp, x, out, x_shape, axis, correction, keepdims)
+    found = xp.direction(_kept(xp, g, x_shape, axis, keepdims), centred, norm)
+    if xp.plain:
+        return found
+    # Only what moves equal elements apart meets the missing derivative.
+    flat = _deviation(xp, _deviation(xp, found, axis), axis)
+    return xp.where(xp.equal(norm, 0), flat, found)
 
 
 def _var_tangent(
@@ -223,10 +241,16 @@ def _std_tangent(
     correction: float,
     keepdims: bool,
 ) -> Any:
-    centred, flat = _spread_out(xp, x, out, axis, keepdims)
-    along = xp.sum(xp.multiply(t, xp.conj(centred)), axis=axis, keepdims=keepdims)
-    spread = xp.multiply(along, _scale(x_shape, axis, correction))
-    return xp.where(flat, 0, xp.divide(spread, xp.where(flat, 1, out)))
+    spread = _spread_out(xp, x, out, x_shape, axis, correction, keepdims)
+    return xp.sum(xp.direction(xp.conj(t), *spread), axis=axis, keepdims=keepdims)
+
+
+def _std_forward(
+    xp: Any, x: Any, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
+) -> Any:
+    axes = all_axes(axis, len(x.shape))
+    norm = length(xp, _deviation(xp, x, axis), axis=axes, keepdims=keepdims)
+    return xp.multiply(norm, _scale(x.shape, axis, correction) ** 0.5)
 
 
 def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tensor:
@@ -264,6 +288,7 @@ _std = single(
         {"x": _std_rule},
         kind="reduction",
         jvps={"x": _std_tangent},
+        forward=_std_forward,
         batch=over_axes(correction=0.0, keepdims=False),
         dtypes="floating",
     )
@@ -307,6 +332,9 @@ def var(
         raise unexpected(var, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
     _check_inexact(x, "var")
+    if (held := dtype_of(x.dtype)).itemsize < 4:  # squares of half precision overflow and vanish
+        wide = var(astype(x, "float32"), axis, correction=correction, keepdims=keepdims)
+        return astype(wide, held)
     if type(correction) not in SCALARS:
         plain = _var(x, axis=axes, correction=0.0, keepdims=keepdims)
         correction = operand(correction, plain, "var", "correction")
@@ -346,6 +374,9 @@ def std(
         raise unexpected(std, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
     _check_inexact(x, "std")
+    if (held := dtype_of(x.dtype)).itemsize < 4:  # squares of half precision overflow and vanish
+        wide = std(astype(x, "float32"), axis, correction=correction, keepdims=keepdims)
+        return astype(wide, held)
     if type(correction) not in SCALARS:
         plain = _std(x, axis=axes, correction=0.0, keepdims=keepdims)
         correction = operand(correction, plain, "std", "correction")

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.backends import DType, dtype_of
+from wengert.ops.euclidean import length
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, Group, Range, given
 from wengert.optim.optimizer import Optimizer
@@ -135,7 +136,7 @@ def _orthogonal(xp: Any, x: Any, high: bool, coefficients: Any, steps: int, eps:
     a, b, c = coefficients
     if high:
         x = xp.matrix_transpose(x)
-    norm = xp.sqrt(xp.sum(xp.multiply(x, x)))
+    norm = length(xp, x, axis=(0, 1))
     x = xp.divide(x, xp.maximum(norm, xp.add(xp.zeros_like(norm), eps)))
     for _ in range(steps):
         gram = xp.matmul(x, xp.matrix_transpose(x))

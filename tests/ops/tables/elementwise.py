@@ -34,6 +34,13 @@ BOOLS = ws.arrays("bool").map(Case)
 
 
 @st.composite
+def directions(draw):
+    shape = draw(ws.shapes())
+    drawn = [draw(ws.arrays("float64", shape, elements=BOX)) for _ in range(2)]
+    return Case(*drawn, draw(ws.arrays("float64", shape, elements=ws.reals(0.5, 2))))
+
+
+@st.composite
 def pairs(draw, dtype, elements=None, second=None):
     """Two arrays of a dtype that is not differentiated, of shapes that broadcast."""
     shapes = draw(ws.broadcastable(2))
@@ -173,6 +180,11 @@ ELEMENTWISE = {
         complex_=False,
         call=PRIMITIVES["cosine_of"].bind,
         reference=lambda x, y: x / np.hypot(x, y),
+    ),
+    "direction": Entry(
+        real=directions(),
+        call=PRIMITIVES["direction"].bind,
+        reference=lambda scale, x, norm: scale * x / norm,
     ),
     "atan2": two(NONZERO, BOX, complex_=False),
     "hypot": two(NONZERO, BOX, complex_=False),

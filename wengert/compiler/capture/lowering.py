@@ -278,7 +278,7 @@ def _in_pieces(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def _kernels() -> dict[str, dict[str, Any]]:
     """The modules of kernels, rebuilt in order of dependence."""
     helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones}
-    for function, raises in numpy_networks.LOOKING.items():
+    for function, raises in {**numpy_networks.LOOKING, **numpy_normalisations.LOOKING}.items():
         helpers[function.__name__] = _as_one(function, raises=raises)
     for function, (looks, reduce) in numpy_reductions.CHOOSING.items():
         helpers[function.__name__] = _chosen(function, looks, reduce)

@@ -135,9 +135,11 @@ def cosine_embedding_loss(
             f"{tuple(x.shape)}, {tuple(y.shape)} and {tuple(t.shape)}"
         )
     limit = operand(margin, x, "cosine_embedding_loss", "margin")
-    first, second = (ops.add(ops.sum(ops.square(v), axis=-1), _EPSILON) for v in (x, y))
-    product = ops.sum(ops.multiply(x, y), axis=-1)
-    cosine = ops.divide(product, ops.sqrt(ops.multiply(first, second)))
+    units = []
+    for v in (x, y):
+        norm = vector_norm(v, axis=-1, keepdims=True)
+        units.append(ops.divide(v, ops.hypot(norm, _EPSILON**0.5)))
+    cosine = ops.sum(ops.multiply(*units), axis=-1)
     apart = _beyond(ops.subtract(cosine, limit))
     losses = ops.add(
         ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0),

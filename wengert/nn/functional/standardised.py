@@ -7,6 +7,7 @@ from typing import Any
 from wengert.backends import add_composite
 from wengert.interpreters.batching import along, composed
 from wengert.interpreters.differentiable import differentiable
+from wengert.ops.euclidean import length
 from wengert.tape.primitive import Primitive
 
 __all__ = ["moments", "standardised"]
@@ -28,7 +29,9 @@ def _forward(
 ) -> tuple[Any, ...]:
     if centred:
         x = _away(xp, x, axis)
-    inverse = xp.divide(1, xp.sqrt(xp.add(_mean(xp, xp.square(x), axis), eps)))
+    number = math.prod([x.shape[i] for i in axis])
+    root = xp.multiply(length(xp, x, axis=axis, keepdims=True), number**-0.5)
+    inverse = xp.divide(1, xp.hypot(root, xp.full_like(root, eps**0.5)))
     out = xp.multiply(x, inverse)
     out = out if weight is None else xp.multiply(out, weight)
     out = out if bias is None else xp.add(out, bias)
@@ -43,12 +46,18 @@ def _slope(xp: Any, mean: Any, inverse: Any) -> Any:
     return xp.negative(reduce(xp.multiply, (mean, inverse, inverse, inverse)))
 
 
+def _projected(xp: Any, t: Any, x: Any, inverse: Any, axis: Axes) -> tuple[Any, Any]:
+    """The tangent of standardised numbers, and that of the inverse."""
+    slope = xp.multiply(xp.multiply(_mean(xp, xp.multiply(t, x), axis), inverse), inverse)
+    found = xp.multiply(xp.subtract(t, xp.multiply(x, slope)), inverse)
+    return found, xp.negative(xp.multiply(slope, inverse))
+
+
 def _cotangent(
     xp: Any, g: Any, x: Any, weight: Any, inverse: Any, *, axis: Axes, centred: bool
 ) -> Any:
     g = g if weight is None else xp.multiply(g, weight)
-    slope = _slope(xp, _mean(xp, xp.multiply(g, x), axis), inverse)
-    found = xp.add(xp.multiply(g, inverse), xp.multiply(x, slope))
+    found = _projected(xp, g, x, inverse, axis)[0]
     return _away(xp, found, axis) if centred else found
 
 
@@ -105,8 +114,7 @@ def _of_x(
     inverse = out[1]
     if centred:
         x, t = out[2], _away(xp, t, axis)
-    slope = _slope(xp, _mean(xp, xp.multiply(t, x), axis), inverse)
-    found = xp.add(xp.multiply(t, inverse), xp.multiply(x, slope))
+    found, slope = _projected(xp, t, x, inverse, axis)
     found = found if weight is None else xp.multiply(found, weight)
     return (found, slope, t) if centred else (found, slope)
 

@@ -8,6 +8,7 @@ from wengert.nn.functional import normalize
 from wengert.nn.module import Module
 from wengert.nn.utils.parametrize import CHANGES, register_parametrization
 from wengert.ops.axes import as_axis
+from wengert.ops.linalg import vector_norm
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -28,11 +29,10 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def _norm(self, weight: Tensor) -> Tensor:
-        square = ops.real(weight * ops.conj(weight)) if weight.dtype.complex else weight * weight
         if self.dim == -1:
-            return ops.sqrt(ops.sum(square))
+            return vector_norm(weight)
         axes = tuple(i for i in range(weight.ndim) if i != self.dim)
-        return ops.sqrt(ops.sum(square, axis=axes, keepdims=True))
+        return vector_norm(weight, axis=axes, keepdims=True)
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
         return weight_v * (weight_g / self._norm(weight_v))

@@ -93,9 +93,13 @@ def imag(x: Any, /) -> Tensor:
     """
 
 
+def _abs_rule(xp: Any, g: Any, x: Any) -> Any:
+    return xp.direction(g, x, xp.abs(x)) if is_complex(x) else xp.multiply(g, xp.sign(x))
+
+
 @elementwise(
     dtypes="numeric",
-    x=lambda xp, g, x: xp.multiply(g, xp.sign(x)),
+    x=_abs_rule,
     result="its dtype, which is real for a complex ``x``",
     domain=NOT_ZERO,
 )
@@ -121,9 +125,10 @@ def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     zero = xp.equal(modulus, 0)
     safe = xp.where(zero, 1, modulus)
     direction = xp.divide(x, safe)
+    at_zero = xp.direction(g, x, modulus)  # which is 0, and has no derivative
     # A direction changes only at right angles to itself: the part of g along it is taken out.
     along = xp.multiply(xp.real(xp.multiply(g, xp.conj(direction))), direction)
-    return xp.where(zero, 0, xp.divide(xp.subtract(g, along), safe))
+    return xp.where(zero, at_zero, xp.divide(xp.subtract(g, along), safe))
 
 
 @elementwise(dtypes="numeric", x=_sign_rule, domain=NOT_ZERO)

@@ -1,5 +1,6 @@
 """What rules of several functions share: mostly how they behave at singular points."""
 
+import math
 from typing import Any
 
 from wengert.backends import dtype_of
@@ -18,28 +19,33 @@ def matched(xp: Any, x: Any, like: Any) -> Any:
 
 def _cosine(xp: Any, x: Any, y: Any) -> Any:
     radius = xp.hypot(x, y)
-    centre = xp.equal(radius, 0)
-    return xp.where(centre, 0, xp.divide(x, xp.where(centre, 1, radius)))
+    x, y = (v if hasattr(v, "shape") else xp.full_like(radius, v) for v in (x, y))
+    far, farther = xp.isinf(x), xp.isinf(y)
+    # Of finite numbers whose radius overflows nothing is known.
+    radius = xp.where(xp.isinf(radius), math.nan, xp.where(xp.equal(radius, 0), 1, radius))
+    near = xp.where(farther, 0, xp.divide(x, radius))
+    return xp.where(far, xp.where(farther, math.nan, xp.sign(x)), near)
 
 
 def over_radius(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    """``g * x / hypot(x, y)**2`` of a point, and 0 at the origin, as are all its derivatives."""
+    """``g * x / hypot(x, y)**2`` of a point, and 0 at the origin, where there is no derivative."""
     radius = xp.hypot(x, y)
-    centre = xp.equal(radius, 0)
-    ratio = xp.divide(xp.cosine_of(x, y), xp.where(centre, 1, radius))
-    return xp.multiply(g, xp.where(centre, 0, ratio))
+    ratio = xp.divide(xp.cosine_of(x, y), xp.where(xp.equal(radius, 0), 1, radius))
+    return xp.multiply(g, ratio)
 
 
 def _cosine_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    return xp.multiply(over_radius(xp, g, y, x), xp.cosine_of(y, x))
+    slope = xp.multiply(over_radius(xp, g, y, x), xp.cosine_of(y, x))
+    return xp.where(xp.equal(xp.hypot(x, y), 0), math.nan, slope)
 
 
 def _cosine_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    return xp.negative(xp.multiply(over_radius(xp, g, x, y), xp.cosine_of(y, x)))
+    slope = xp.negative(xp.multiply(over_radius(xp, g, x, y), xp.cosine_of(y, x)))
+    return xp.where(xp.equal(xp.hypot(x, y), 0), math.nan, slope)
 
 
-# x / hypot(x, y), and 0 at the origin. Its own derivative, y**2 / hypot(x, y)**3, would be the
-# difference of almost equal numbers for a large x.
+# x / hypot(x, y), and 0 at the origin, where it has no derivative. Elsewhere its own derivative,
+# y**2 / hypot(x, y)**3, would be the difference of almost equal numbers for a large x.
 Primitive(
     "cosine_of",
     ("x", "y"),

@@ -11,16 +11,19 @@ from wengert.ops import elementwise, statistical
 from wengert.ops.axes import as_axes, kept, operand, raw_array, unexpected
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
+    add,
     equal,
     greater,
     isfinite,
     isnan,
     less_equal,
     logical_and,
+    logical_or,
     multiply,
     not_equal,
     sign,
 )
+from wengert.ops.euclidean import length
 from wengert.ops.families import reduction
 from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import inexact, matrices, of_matrices
@@ -37,19 +40,14 @@ __all__ = ["matrix_norm", "matrix_rank", "vector_norm"]
 # -- of vectors ----------------------------------------------------------------------------------
 
 
-def _over(xp: Any, g: Any, out: Any) -> Any:
-    """``g / out``, and 0 where the norm is 0: a double `where`, for higher derivatives."""
-    zero = xp.equal(out, 0)
-    return xp.where(zero, 0, xp.divide(g, xp.where(zero, 1, out)))
-
-
 def _norm_rule(xp: Any, g: Any, x: Any, out: Any, axis: tuple[int, ...]) -> Any:
-    return xp.multiply(x, xp.reshape(_over(xp, g, out), kept(x.shape, axis)))
+    shape = kept(x.shape, axis)
+    return xp.direction(xp.reshape(g, shape), x, xp.reshape(out, shape))
 
 
-def _norm_forward(xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    along = xp.sum(xp.real(xp.multiply(xp.conj(x), t)), axis=axis, keepdims=keepdims)
-    return _over(xp, along, out)
+def _norm_tangent(xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    along = xp.direction(xp.conj(t), x, xp.reshape(out, kept(x.shape, axis)))
+    return xp.sum(xp.real(along), axis=axis, keepdims=keepdims)
 
 
 #: The Euclidean norm: the others are composed.
@@ -58,7 +56,8 @@ _norm = Primitive(
     ["x"],
     {"x": _norm_rule},
     kind="irregular",
-    jvps={"x": _norm_forward},
+    jvps={"x": _norm_tangent},
+    forward=length,
     batch=over_axes(keepdims=False),
 ).bind
 
@@ -135,11 +134,13 @@ def vector_norm(
         return statistical.sum(sign(size), axis=axes, keepdims=keepdims)
     if ord == 1 or not axes:
         return statistical.sum(size, axis=axes, keepdims=keepdims)
-    return _power_norm(size, ord, axes, keepdims)
+    return _power_norm(x, ord, axes, keepdims)
 
 
-def _power_norm(size: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+def _power_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """Norms by their formula, of orders that are finite and not 0."""
+    size = elementwise.abs(x)
+    sharp = equal(size, 0)
     # Powers and roots have no finite derivative at 0 (or at an infinite sum): a double `where` puts
     # constants there.
     unit = _unit(size.detach(), ord, axes) if size.size else None
@@ -158,7 +159,15 @@ def _power_norm(size: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -
     norm = where(regular, elementwise.pow(where(regular, total, 1), 1 / ord), at_limit)
     if unit is None:
         return norm
-    return multiply(norm, unit if keepdims else squeeze(unit, axis=axes))
+    norm = multiply(norm, unit if keepdims else squeeze(unit, axis=axes))
+    # Constants have a second derivative, of 0. Here there is none, as there is none of the 2-norm.
+    if isinstance(ord, Tensor) or ord > 2:
+        nothing = equal(norm if keepdims else expand_dims(norm, axis=axes), 0)
+        if isinstance(ord, Tensor):
+            nothing = logical_or(nothing, less_equal(ord, 2))
+        sharp = logical_and(sharp, nothing)
+    at_zero = _norm(expand_dims(where(sharp, x, 0), axis=-1), axis=(size.ndim,))
+    return add(norm, statistical.sum(at_zero, axis=axes, keepdims=keepdims))
 
 
 def _unit(size: Tensor, ord: Any, axes: tuple[int, ...]) -> Tensor:
@@ -183,7 +192,7 @@ def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> 
         for order in (0, math.inf, -math.inf)
     }
     usual = logical_and(isfinite(ord), not_equal(ord, 0))
-    norm = _power_norm(elementwise.abs(x), where(usual, ord, 1), axes, keepdims)
+    norm = _power_norm(x, where(usual, ord, 1), axes, keepdims)
     for order, limit in limits.items():
         norm = where(equal(ord, order), limit, norm)
     return where(isnan(ord), math.nan, norm)

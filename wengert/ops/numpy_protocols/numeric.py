@@ -226,10 +226,15 @@ def cov(
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
     """``np.corrcoef``."""
-    c = cov(x, y, rowvar, dtype=dtype)
-    if c.dtype.narrow:
-        given = operands(x) if y is None else operands(x, y)
-        return by_float32(corrcoef, *[cast(inexact(a), c.dtype) for a in given], rowvar=rowvar)  # type: ignore[no-any-return]
+    parts = [cast(inexact(part), dtype) for part in (operands(x) if y is None else operands(x, y))]
+    if any(part.dtype.narrow for part in parts):
+        return by_float32(corrcoef, *parts, rowvar=rowvar)  # type: ignore[no-any-return]
+    axes = [-1 if rowvar or part.ndim < 2 or part.shape[0] == 1 else 0 for part in parts]
+    scaled = [
+        part / statistical.std(part, axis=axis, keepdims=True)
+        for part, axis in zip(parts, axes, strict=True)
+    ]
+    c = cov(scaled[0], None if y is None else scaled[1], rowvar)
     if not c.ndim:
         return c / c
     deviation = ew.sqrt(ew.real(of_diagonal(c)))

@@ -11,6 +11,7 @@ from wengert.ops import statistical, utility
 from wengert.ops.axes import all_axes, as_axes, as_axis
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem
+from wengert.ops.linalg.norms import vector_norm
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.numpy_protocols import UnsupportedError
 from wengert.ops.numpy_protocols.translation import cast, inexact, operands
@@ -155,10 +156,13 @@ def spread(reduce: Function) -> Function:
             return by_float32(call, x, axis, **options)  # type: ignore[no-any-return]
         centre = mean if _given(mean) else mean_of(x, axis, keepdims=True, where=where)
         # What is left out is left out before it is squared: the slope of a NaN's square is NaN.
-        squares = ew.square(ew.abs(_chosen(x - centre, where, 0)))
-        number = _number(where, squares, axis, keepdims) - freedom
-        variance = statistical.sum(squares, axis=axis, keepdims=keepdims) / number
-        return variance if reduce is statistical.var else ew.sqrt(variance)
+        away = _chosen(x - centre, where, 0)
+        size = ew.abs(away)
+        number = _number(where, size, axis, keepdims) - freedom
+        if reduce is statistical.var:
+            return statistical.sum(ew.square(size), axis=axis, keepdims=keepdims) / number
+        axes = None if axis is None else as_axes(axis, away.ndim)
+        return vector_norm(away, axis=axes, keepdims=keepdims) / ew.sqrt(number)
 
     return call
 

@@ -1,0 +1,108 @@
+"""Functions that square and take roots, of numbers whose squares leave the range."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.backends import Backend
+
+F = wg.nn.functional
+POINT = np.asarray([[1.0, -2.0, 3.0, 0.5], [2.0, 1.0, -1.0, 4.0]])
+OTHER = np.asarray([[0.5, 1.0, 2.0, -1.0], [1.0, 3.0, 1.0, 1.0]])
+SHARES = np.asarray([[1.0, 0.5, -0.25, 2.0], [0.25, -1.0, 0.5, 1.0]])
+
+
+def moved(x):
+    return wg.asarray(OTHER, dtype=x.dtype)
+
+
+#: Functions of numbers whose scale changes nothing (0), or is the result's as well (1).
+FUNCTIONS = {
+    "std": (1, lambda x: wg.std(x, axis=1, keepdims=True)),
+    "std of all": (1, lambda x: wg.std(x, correction=1)),
+    "vector_norm": (1, lambda x: wg.linalg.vector_norm(x, axis=1, keepdims=True)),
+    "matrix_norm": (1, lambda x: wg.linalg.matrix_norm(x)),
+    "norm of order 3": (1, lambda x: wg.linalg.vector_norm(x, ord=3)),
+    "hypot": (1, lambda x: wg.hypot(x[0], x[1])),
+    "abs": (1, lambda x: wg.abs(wg.astype(x, complex_of(x)) * (0.6 + 0.8j))),
+    "layer_norm": (0, lambda x: F.layer_norm(x, 4, eps=0.0)),
+    "rms_norm": (0, lambda x: F.rms_norm(x, 4, eps=0.0)),
+    "group_norm": (0, lambda x: F.group_norm(x, 2, eps=0.0)),
+    "instance_norm": (0, lambda x: F.instance_norm(x[None], eps=0.0)),
+    "batch_norm": (0, lambda x: F.batch_norm(x.T, None, None, training=True, eps=0.0)),
+    "normalize": (0, lambda x: F.normalize(x, eps=0.0)),
+    "cosine_similarity": (0, lambda x: F.cosine_similarity(x, moved(x), eps=0.0)),
+    "pairwise_distance": (1, lambda x: F.pairwise_distance(x, x[::-1], eps=0.0)),
+    "weight_norm": (0, lambda x: x / wg.nn.utils.parametrizations._WeightNorm(0)._norm(x)),
+    "corrcoef": (0, lambda x: np.corrcoef(x)),
+}
+SCALES = {"float64": (1e160, 1e-160, 1e-170), "float32": (1e20, 1e-25)}
+
+
+def complex_of(x):
+    return "complex64" if x.dtype is wg.float32 else "complex128"
+
+
+def value_and_slope(function, point, dtype):
+    x = wg.asarray(point, dtype=dtype).requires_grad_()
+    y = function(x)
+    weights = SHARES.reshape(-1)[: y.size].reshape(y.shape)
+    y.backward(wg.asarray(weights, dtype=dtype))
+    return [np.asarray(v.detach().tolist()) for v in (y, x.grad)]
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|underflow|invalid|divide):RuntimeWarning")
+def test_the_scale_of_the_numbers_costs_no_digits(backend: Backend) -> None:
+    wrong = []
+    for name, (degree, function) in FUNCTIONS.items():
+        for dtype, scales in SCALES.items():
+            if name == "corrcoef" and backend.name != "numpy":
+                continue
+            right, slope = value_and_slope(function, POINT, dtype)
+            for scale in scales:
+                found, steep = value_and_slope(function, POINT * scale, dtype)
+                steep = steep if degree else steep * scale
+                fine = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {"atol": 1e-9}
+                same = np.allclose(found / scale**degree, right, **fine)
+                if not (same and np.allclose(steep, slope, **fine)):
+                    wrong.append((name, dtype, scale))
+    assert wrong == []
+
+
+def test_numbers_of_any_size_have_deviations_and_norms(backend: Backend) -> None:
+    def at(function, x, dtype):
+        x = wg.asarray(x, dtype=dtype).requires_grad_()
+        y = function(x)
+        wg.sum(y).backward()
+        return np.asarray(y.tolist()), np.asarray(x.grad.tolist())
+
+    found, slope = at(wg.std, [1e20, -2e20, 3e20], "float32")
+    np.testing.assert_allclose(found, 2.0548e20, rtol=1e-4)
+    np.testing.assert_allclose(slope, [0.0541, -0.4326, 0.3785], rtol=1e-3)
+    for function in (lambda x: F.layer_norm(x, 3), lambda x: F.layer_norm(x, 3, eps=0.0)):
+        found, _ = at(function, [1e160, -2e160, 3e160], "float64")
+        np.testing.assert_allclose(found, [0.162, -1.298, 1.136], atol=1e-3)
+    if backend.name in ("numpy", "torch"):  # which have half precision
+        found, slope = at(wg.std, [300, -400], "float16")
+        assert (found, slope.tolist()) == (350, [0.5, -0.5])
+
+
+def test_what_overflows_has_no_slope_of_0(backend: Backend) -> None:
+    for function in (wg.linalg.vector_norm, lambda x: wg.hypot(x[0], x[1])):
+        x = wg.asarray([1.7e308, 1.7e308], dtype="float64").requires_grad_()
+        with np.errstate(all="ignore"):
+            function(x).backward()
+            assert np.isnan(x.grad.numpy()).all()
+
+
+def test_training_meets_no_nan_where_a_norm_is_0(backend: Backend) -> None:
+    """First derivatives alone, through a graph that could be differentiated again."""
+    x = wg.zeros((2, 3), dtype="float64").requires_grad_()
+    y = wg.sum(wg.linalg.vector_norm(x, axis=1)) + wg.std(x) + wg.hypot(x[0, 0], x[0, 1])
+    (g,) = wg.autograd.grad(y, x, create_graph=True)
+    assert not np.asarray(g.tolist()).any()
+    penalty = wg.sum((wg.linalg.vector_norm(x * x, axis=1) - 1) ** 2)
+    penalty.backward()
+    assert not np.asarray(x.grad.tolist()).any()
+    wg.nn.utils.clip_grad_norm_([x], 1.0)
+    assert not np.asarray(x.grad.tolist()).any()

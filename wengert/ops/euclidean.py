@@ -1,0 +1,67 @@
+"""Roots of sums of squares that neither overflow nor vanish, and directions, their slopes.
+
+Norms, deviations, normalisations and moduli have their numbers and derivatives from here. The first
+derivative of a norm at 0 is 0, by convention. The second is nan: a function of the norm may be
+smooth there, and 0 would be wrong for it.
+"""
+
+import math
+from typing import Any
+
+from wengert.backends import dtype_of
+from wengert.tape.domain import NOT_ZERO
+from wengert.tape.primitive import Primitive
+
+__all__ = ["length"]
+
+Axes = tuple[int, ...]
+
+#: By the size of a dtype, exponents of 2: from and below which numbers are scaled, and by how much.
+_SCALES = {4: (45, -48, 96), 8: (480, -450, 600)}
+
+
+def _factor(xp: Any, size: Any, axis: Axes) -> Any:
+    """A power of two for each row by which the largest number's square is well within the range."""
+    largest = xp.max(size, axis=axis, keepdims=True)
+    high, low, step = _SCALES[dtype_of(size.dtype).itemsize]
+    factor = xp.where(xp.less(largest, 2.0**low), 2.0**step, xp.ones_like(largest))
+    return xp.where(xp.greater(largest, 2.0**high), 2.0**-step, factor)
+
+
+def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False) -> Any:
+    """Root of the sum of squared absolute values over axes."""
+    size = xp.abs(x)
+    usual = 0 in x.shape or dtype_of(size.dtype).itemsize not in _SCALES
+    factor = None if usual else _factor(xp, size, axis)
+    size = size if factor is None else xp.multiply(size, factor)
+    root = xp.sqrt(xp.sum(xp.square(size), axis=axis, keepdims=True))
+    root = root if factor is None else xp.divide(root, factor)
+    return root if keepdims else xp.squeeze(root, axis=axis)
+
+
+def _direction(xp: Any, scale: Any, x: Any, norm: Any) -> Any:
+    # Of an infinite norm the direction is unknown, and nothing is known where it overflows.
+    infinite = xp.isinf(norm)
+    safe = xp.where(infinite, math.nan, xp.where(xp.equal(norm, 0), 1, norm))
+    return xp.multiply(xp.divide(x, safe), scale)
+
+
+def _by_x(xp: Any, g: Any, scale: Any, norm: Any) -> Any:
+    undefined = xp.logical_and(xp.equal(norm, 0), xp.not_equal(g, 0))
+    return xp.where(undefined, math.nan, xp.direction(xp.conj(scale), g, norm))
+
+
+# scale x / norm, and 0 where the norm is 0.
+Primitive(
+    "direction",
+    ("scale", "x", "norm"),
+    {
+        "scale": lambda xp, g, x, norm: xp.direction(g, xp.conj(x), norm),
+        "x": _by_x,
+        "norm": lambda xp, g, out, norm: xp.negative(xp.direction(g, xp.conj(out), norm)),
+    },
+    kind="elementwise",
+    forward=_direction,
+    joined=(),
+    domain={"norm": NOT_ZERO},
+)
