@@ -13,11 +13,8 @@ from wengert.tape.tensor import Tensor
 
 def preceding_products(xp: Any, x: Any, axis: int) -> Any:
     """For each element the product of those before it along an axis."""
-    # The product of all is not computed: where it overflows, its derivative would be 0 times inf.
-    if not x.shape[axis]:
-        return x
-    before = xp.getitem(x, key=at_axis(axis, slice(0, -1), ...))
-    return xp.cumulative_prod(before, axis=axis, include_initial=True)
+    products = xp.cumulative_prod(x, axis=axis, include_initial=True)
+    return xp.getitem(products, key=at_axis(axis, slice(0, x.shape[axis]), ...))
 
 
 def _after_zero(xp: Any, x: Any, axis: int) -> Any:

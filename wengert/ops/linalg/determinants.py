@@ -51,9 +51,10 @@ def _bordering(xp: Any, x: Any) -> tuple[Any, ...]:
     # The border's entries have the scale that neither spoils the condition nor lets the
     # determinant of the whole overflow.
     scale = xp.maximum(s[..., inner - 1 : inner], low) if inner else top
-    exponent = xp.log2(scale)
-    usual = xp.abs(exponent) < math.log2(xp.finfo(s.dtype).max) / 16
-    unit = xp.where(usual, 1.0, xp.pow(2.0, xp.round(exponent)))
+    room = math.log2(xp.finfo(s.dtype).max)
+    # Of subnormal numbers the reciprocal, by which complex numbers are divided, would overflow.
+    exponent = xp.maximum(xp.log2(scale), 2 - room)
+    unit = xp.where(xp.abs(exponent) < room / 16, 1.0, xp.pow(2.0, xp.round(exponent)))
     scale = xp.expand_dims(xp.sqrt(xp.divide(scale, unit)), axis=-1)
     kept = s[..., :inner]
     shift = xp.where(kept > low, xp.zeros_like(kept), xp.broadcast_to(low / unit, kept.shape))
