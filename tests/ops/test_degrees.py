@@ -209,16 +209,15 @@ def stated(name, count):
     kind = row.kind if isinstance(row, Primitive) else None
     if kind in ("linear", "structural"):
         return {tuple(range(count)): 1}
-    return dict(zip(zip(range(count)), [1] * count if kind == "multilinear" else DEGREES.get(name, [])))
+    each = [1] * count if kind == "multilinear" else DEGREES.get(name, [])
+    return {(i,): k for i, k in enumerate(each)}
 
 
-PREFIXES = ["", "linalg", "fft", "special", "F", "x"]
+PREFIXES = [pytest.param(each, marks=pytest.mark.slow) for each in ("", "linalg", "fft", "F", "x")]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(
-    "prefix", [pytest.param(each, marks=[] if each == "fft" else pytest.mark.slow) for each in PREFIXES]
-)
+@pytest.mark.parametrize("prefix", [*PREFIXES, "special"])
 def test_derivatives_scale_as_their_degrees_say(prefix, dtype) -> None:
     wrong, seen, counts = [], {}, {}
     with wg.use_backend("numpy"):

@@ -15,11 +15,8 @@ from wengert.testing.problem import values
 
 RANDOM = np.random.default_rng(3)
 #: Positive definite whichever triangle is continued to a Hermitian matrix, and full.
-SQUARES = {
-    "real": RANDOM.uniform(-1, 1, (3, 3)) + 5 * np.eye(3),
-    "complex": RANDOM.uniform(-1, 1, (3, 3)) + 1j * np.tri(3, k=-1) - 0.5j * np.tri(3).T + 5 * np.eye(3),
-}
-SQUARES["complex"][range(3), range(3)] = [5, 6, 7]
+SQUARES = {"real": RANDOM.uniform(-1, 1, (3, 3)) + 5 * np.eye(3)}
+SQUARES["complex"] = SQUARES["real"] + 1j * np.tri(3, k=-1) - 0.5j * np.tri(3, k=-1).T
 SIDES = RANDOM.uniform(-1, 1, (3, 2))
 
 
@@ -115,8 +112,9 @@ def test_flags_of_numpys_functions(kind):
         try:
             found = function(x, **chosen)
         except TypeError as refusal:
-            assert "not supported for Tensors" in str(refusal)
-            continue
+            if "not supported for Tensors" in str(refusal):
+                continue
+            raise
         several = isinstance(expected, tuple)
         # Vectors have a sign or phase.
         pairs = zip(found, expected, strict=True) if several else [(found, expected)]

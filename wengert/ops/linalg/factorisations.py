@@ -65,9 +65,9 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     r"""Triangular factor of a positive definite matrix, :math:`X = L L^H = U^H U`.
 
     It is not checked that the matrices are Hermitian; the factor's triangle is looked at. One that
-    is not positive definite is an error of the array library. The cotangent is the Hermitian part of
-    :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with half
-    the diagonal.
+    is not positive definite is an error of the array library. The cotangent is the Hermitian part
+    of :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with
+    half the diagonal.
 
     Parameters
     ----------
