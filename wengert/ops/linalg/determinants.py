@@ -1,7 +1,6 @@
 """Determinants, with derivatives of any order also at singular matrices."""
 
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 from wengert.backends import add_composite, namespaces
@@ -177,8 +176,13 @@ def _inverse(xp: Any, x: Any, sign: Any) -> Any:
     return xp.where(singular, math.inf, xp.linalg.inv(xp.where(singular, eye, x)))
 
 
+def _tracked_inverse(x: Any, sign: Any) -> Any:
+    """The same of Tensors, of which one may be an array, or a scalar of NumPy's."""
+    return _inverse(differentiable, *map(differentiable.asarray, (x, sign)))
+
+
 add_composite("inverse_or_infinite", _inverse)
-vars(differentiable)["inverse_or_infinite"] = partial(_inverse, differentiable)
+vars(differentiable)["inverse_or_infinite"] = _tracked_inverse
 
 
 def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
