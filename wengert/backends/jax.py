@@ -97,6 +97,21 @@ def searchsorted(x1: Any, x2: Any, **options: Any) -> Any:
     return BACKEND.xp.searchsorted(x1, x2, **options).astype("int64")
 
 
+# JAX takes the mean of the two triangles, where all others read the lower one.
+
+
+def cholesky(x: Any, /) -> Any:
+    return BACKEND.xp.linalg.cholesky(x, symmetrize_input=False)
+
+
+def eigh(x: Any, /) -> Any:
+    return BACKEND.xp.linalg.eigh(x, symmetrize_input=False)
+
+
+def eigvalsh(x: Any, /) -> Any:
+    return BACKEND.xp.linalg.eigvalsh(x, symmetrize_input=False)
+
+
 class JaxBackend(Backend):
     """JAX, whose ``jax.numpy`` is the namespace, with 64-bit types switched on."""
 
@@ -121,6 +136,9 @@ class JaxBackend(Backend):
             "add_part": add_part,
             "cumulative_prod": cumulative_prod,
             "getitem": getitem,
+            "linalg.cholesky": cholesky,
+            "linalg.eigh": eigh,
+            "linalg.eigvalsh": eigvalsh,
             "linalg.solve_triangular": jax_triangular,
             "rand_like": rand_like,
             "scatter_add": scatter_add,

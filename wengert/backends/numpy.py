@@ -344,6 +344,16 @@ def eig(x: Any, /) -> Any:
     return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
 
 
+def inverse_or_infinite(x: Any, sign: Any, /) -> Any:
+    """``np.linalg.inv``, and infinities where the determinant's sign is 0."""
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        singular = np.equal(sign, 0)[..., None, None]
+        regular = np.where(singular, np.eye(x.shape[-1], dtype=x.dtype), x)
+        return np.where(singular, x.dtype.type(np.inf), np.linalg.inv(regular))
+
+
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
     out = np.sort(x, axis=axis, stable=stable)
     return np.flip(out, axis=axis) if descending else out
@@ -385,6 +395,7 @@ class NumpyBackend(Backend):
         "deviations": deviations,
         "expand_dims": expand_dims,
         "getitem": getitem,
+        "inverse_or_infinite": inverse_or_infinite,
         "linalg.eig": eig,
         "linalg.solve": solve,
         "linalg.solve_triangular": scipy_triangular if _HAS_SCIPY else numpy_triangular,

@@ -96,11 +96,6 @@ def columns(xp: Any, x: Any, scale: Any) -> Any:
     return xp.multiply(x, xp.expand_dims(scale, axis=len(scale.shape) - 1))
 
 
-def rows(xp: Any, scale: Any, x: Any) -> Any:
-    """Each row times a number: a product with a diagonal matrix from the left."""
-    return xp.multiply(xp.expand_dims(scale, axis=len(scale.shape)), x)
-
-
 def eye_like(xp: Any, x: Any) -> Any:
     """Where the diagonal of a square matrix is."""
     return xp.eye(x.shape[-1], dtype=xp.bool, device=xp.device(x))
@@ -119,3 +114,18 @@ def diagonal_matrix(xp: Any, d: Any) -> Any:
 def skew(xp: Any, x: Any) -> Any:
     """A matrix less its conjugate transpose."""
     return xp.subtract(x, adjoint(xp, x))
+
+
+def gaps(xp: Any, values: Any) -> Any:
+    """Differences of values, the column's less the row's, with ones on the diagonal."""
+    column, row = (xp.expand_dims(values, axis=len(values.shape) - k) for k in (1, 0))
+    gaps = xp.subtract(column, row)
+    return xp.where(eye_like(xp, gaps), 1, gaps)
+
+
+def joined(xp: Any, g_values: Any, turned: Any, values: Any) -> Any:
+    """The cotangents of values on the diagonal, those of vectors over the gaps beside it."""
+    if turned is None:
+        return diagonal_matrix(xp, g_values)
+    inner = xp.divide(off_diagonal(xp, turned), gaps(xp, values))
+    return inner if g_values is None else xp.add(inner, diagonal_matrix(xp, g_values))

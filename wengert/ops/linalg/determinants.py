@@ -1,5 +1,6 @@
 """Determinants, with derivatives of any order also at singular matrices."""
 
+import math
 from typing import Any, NamedTuple
 
 from wengert.backends import add_composite, namespaces
@@ -31,11 +32,13 @@ BORDER = 2
 # constant, and every derivative is one of det and inv at an invertible matrix.
 
 
-def _bordering(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+def _bordering(xp: Any, x: Any) -> tuple[Any, ...]:
     """Borders of matrices, 2 x 2 at least: columns, rows, corner, and a shift of the matrices.
 
     The border is along the last singular vectors. If more singular values than that are 0, the
-    shift moves the others away from it by a rounding error.
+    shift moves the others away from it by a rounding error. They are those of the matrices over a
+    power of two, which is the last: 1, or where the determinant may leave the range and the
+    cofactors do not, about a singular value.
     """
     n = x.shape[-1]
     inner = n - BORDER
@@ -44,16 +47,22 @@ def _bordering(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     top = s[..., :1]
     top = xp.where(top > 0, top, xp.ones_like(top))
     low = xp.multiply(top, n * float(xp.finfo(s.dtype).eps))
-    kept = s[..., :inner]
-    shift = xp.where(kept > low, xp.zeros_like(kept), xp.broadcast_to(low, kept.shape))
     # The border's entries have the scale that neither spoils the condition nor lets the
     # determinant of the whole overflow.
-    scale = xp.sqrt(xp.maximum(s[..., inner - 1 : inner], low) if inner else top)
+    scale = xp.maximum(s[..., inner - 1 : inner], low) if inner else top
+    room = math.log2(xp.finfo(s.dtype).max)
+    # Of subnormal numbers the reciprocal, by which complex numbers are divided, would overflow.
+    exponent = xp.maximum(xp.log2(scale), 2 - room)
+    unit = xp.where(xp.abs(exponent) < room / 16, 1.0, xp.pow(2.0, xp.round(exponent)))
+    scale = xp.expand_dims(xp.sqrt(xp.divide(scale, unit)), axis=-1)
+    kept = s[..., :inner]
+    shift = xp.where(kept > low, xp.zeros_like(kept), xp.broadcast_to(low / unit, kept.shape))
     return (
-        xp.multiply(u[..., :, inner:], xp.expand_dims(scale, axis=-1)),
-        xp.multiply(vh[..., inner:, :], xp.expand_dims(scale, axis=-1)),
+        xp.multiply(u[..., :, inner:], scale),
+        xp.multiply(vh[..., inner:, :], scale),
         xp.zeros((*x.shape[:-2], BORDER, BORDER), dtype=x.dtype, device=xp.device(x)),
         xp.matmul(columns(xp, u[..., :, :inner], shift), vh[..., :inner, :]),
+        xp.expand_dims(unit, axis=-1),
     )
 
 
@@ -72,8 +81,8 @@ vars(differentiable)["bordering"] = _constant_bordering
 def _cofactors(xp: Any, x: Any) -> Any:
     """The transposed cofactors: by them a tangent is multiplied and summed."""
     n = x.shape[-1]
-    right, below, corner, shift = xp.bordering(x)
-    upper = xp.concat([xp.add(x, shift), right], axis=-1)
+    right, below, corner, shift, unit = xp.bordering(x)
+    upper = xp.concat([xp.add(xp.divide(x, unit), shift), right], axis=-1)
     bordered = xp.concat([upper, xp.concat([below, corner], axis=-1)], axis=-2)
     inverse = xp.linalg.inv(bordered)
     h = inverse[..., n:, n:]
@@ -86,7 +95,8 @@ def _cofactors(xp: Any, x: Any) -> Any:
         xp.multiply(_as_matrix(xp, minor), inverse[..., :n, :n]),
         product(xp, inverse[..., :n, n:], adjugate, inverse[..., n:, :n]),
     )
-    return xp.multiply(_as_matrix(xp, xp.linalg.det(bordered)), both)
+    found = xp.multiply(_as_matrix(xp, xp.linalg.det(bordered)), both)
+    return xp.multiply(found, xp.pow(unit, n - 1))
 
 
 def _as_matrix(xp: Any, x: Any) -> Any:
@@ -159,9 +169,25 @@ class SlogdetResult(NamedTuple):
     logabsdet: Tensor
 
 
+def _inverse(xp: Any, x: Any, sign: Any) -> Any:
+    """Inverses, and infinities where there is none, which libraries refuse with the whole stack."""
+    singular = _as_matrix(xp, xp.equal(sign, 0))
+    eye = xp.eye(x.shape[-1], dtype=x.dtype, device=xp.device(x))
+    return xp.where(singular, math.inf, xp.linalg.inv(xp.where(singular, eye, x)))
+
+
+def _tracked_inverse(x: Any, sign: Any) -> Any:
+    """The same of Tensors, of which one may be an array, or a scalar of NumPy's."""
+    return _inverse(differentiable, *map(differentiable.asarray, (x, sign)))
+
+
+add_composite("inverse_or_infinite", _inverse)
+vars(differentiable)["inverse_or_infinite"] = _tracked_inverse
+
+
 def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     g_sign, g_log = g
-    inverse = adjoint(xp, xp.linalg.inv(x))
+    inverse = adjoint(xp, xp.inverse_or_infinite(x, out[0]))
     both = g_log
     if complex_dtype(xp, x) and g_sign is not None:
         # The sign turns by the imaginary part of tr(X^-1 dX); the logarithm takes the real one.
@@ -173,7 +199,8 @@ def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
 
 
 def _slogdet_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
-    moved = xp.linalg.trace(xp.linalg.solve(x, t))
+    inverse = xp.inverse_or_infinite(x, out[0])
+    moved = xp.sum(xp.multiply(xp.matrix_transpose(inverse), t), axis=(-2, -1))
     if not complex_dtype(xp, x):
         return xp.zeros_like(moved), moved
     return xp.multiply(imaginary(xp, moved), out[0]), xp.real(moved)
@@ -197,8 +224,7 @@ def slogdet(x: Any, /) -> SlogdetResult:
 
     The cotangent :math:`\bar l` of the logarithm gives :math:`\bar X = \bar l X^{-H}`, and that of
     the sign of a complex ``x`` :math:`-i \operatorname{Im}(\bar s^* s) X^{-H}`. There is no
-    derivative at singular matrices: the inverse there is an error of the array library, or gives
-    infinities.
+    derivative at singular matrices: it is infinite or nan.
 
     Returns
     -------

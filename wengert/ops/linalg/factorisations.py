@@ -64,15 +64,15 @@ _cholesky = Primitive(
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     r"""Triangular factor of a positive definite matrix, :math:`X = L L^H = U^H U`.
 
-    It is not checked that the matrices are Hermitian; the lower triangle is looked at. One that is
-    not positive definite is an error of the array library. The cotangent is the Hermitian part of
-    :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with half
-    the diagonal.
+    It is not checked that the matrices are Hermitian; the factor's triangle is looked at. One that
+    is not positive definite is an error of the array library. The cotangent is the Hermitian part
+    of :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with
+    half the diagonal.
 
     Parameters
     ----------
     upper : bool
-        Whether to return :math:`U = L^H` instead of :math:`L`.
+        Whether to read the upper triangle, and return :math:`U` instead of :math:`L`.
 
     Returns
     -------
@@ -95,8 +95,9 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
             [2., 5.]])
     """
     matrices("cholesky", x, square=True)
-    lower: Tensor = _cholesky(x)
-    return conj(matrix_transpose(lower)) if upper else lower
+    if not upper:
+        return _cholesky(x)  # type: ignore[no-any-return]
+    return conj(matrix_transpose(_cholesky(conj(matrix_transpose(x)))))
 
 
 # -- QR ------------------------------------------------------------------------------------------

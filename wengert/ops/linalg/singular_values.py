@@ -9,12 +9,13 @@ from wengert.ops.linalg.common import (
     complex_dtype,
     diagonal_matrix,
     eye_like,
+    gaps,
     imaginary,
+    joined,
     matrices,
     of_matrices,
     off_diagonal,
     product,
-    rows,
     skew,
 )
 from wengert.tape.parameters import takes
@@ -38,11 +39,16 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def _gaps(xp: Any, s: Any) -> Any:
-    """Differences of squared singular values, column less row, with ones on the diagonal."""
-    column, row = (xp.expand_dims(s, axis=len(s.shape) - k) for k in (0, 1))
-    gaps = xp.multiply(xp.subtract(row, column), xp.add(row, column))
-    return xp.where(eye_like(xp, gaps), 1, gaps)
+def _shares(xp: Any, s: Any) -> tuple[Any, Any]:
+    """The column's and the row's shares of the sum of two singular values.
+
+    A difference of squares is that of the values times their sum, and may overflow or vanish where
+    neither does. So numerators are divided by the sum first.
+    """
+    column, row = (xp.expand_dims(s, axis=len(s.shape) - k) for k in (1, 0))
+    total = xp.add(column, row)
+    total = xp.where(eye_like(xp, total), 1, total)
+    return xp.divide(column, total), xp.divide(row, total)
 
 
 def _outside(xp: Any, u: Any, x: Any) -> Any:
@@ -72,21 +78,21 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     if g_v is not None:
         g_v = _absorbed(xp, g_v, v, size) if v.shape[-1] > size else g_v
     u, v = u[..., :size], v[..., :size]
-    inner = None if g_s is None else diagonal_matrix(xp, g_s)
-    phase = None
+    both = phase = None
+    column, row = (None, None) if g_u is None is g_v else _shares(xp, s)
     if g_u is not None:
         turned = skew(xp, xp.matmul(adjoint(xp, u), g_u))
-        inner = _add(xp, inner, columns(xp, xp.divide(off_diagonal(xp, turned), _gaps(xp, s)), s))
+        both = xp.multiply(turned, column)
         phase = xp.linalg.diagonal(turned)
     if g_v is not None:
         turned = skew(xp, xp.matmul(adjoint(xp, v), g_v))
-        inner = _add(xp, inner, rows(xp, s, xp.divide(off_diagonal(xp, turned), _gaps(xp, s))))
-        other = xp.negative(xp.linalg.diagonal(turned))
-        phase = _add(xp, phase, other)
+        both = _add(xp, both, xp.multiply(turned, row))
+        phase = _add(xp, phase, xp.negative(xp.linalg.diagonal(turned)))
+    inner = joined(xp, g_s, both, s)
     if phase is not None and complex_dtype(xp, u):
         # Half of each phase is the left vector's, half the right one's.
         phase = xp.divide(phase, xp.multiply(s, 4))
-        inner = _add(xp, inner, diagonal_matrix(xp, phase))
+        inner = xp.add(inner, diagonal_matrix(xp, phase))
     found = product(xp, u, inner, adjoint(xp, v))
     if g_u is not None and m > size:
         across = columns(xp, _outside(xp, u, g_u), xp.divide(1, s))
@@ -106,10 +112,10 @@ def _svd_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     u, v = u[..., :size], v[..., :size]
     inner = product(xp, adjoint(xp, u), t, v)
     other = adjoint(xp, inner)
-    gaps = _gaps(xp, s)
-    turn_u = off_diagonal(xp, xp.add(columns(xp, inner, s), rows(xp, s, other)))
-    turn_v = off_diagonal(xp, xp.add(rows(xp, s, inner), columns(xp, other, s)))
-    turn_u, turn_v = xp.divide(turn_u, gaps), xp.divide(turn_v, gaps)
+    column, row = _shares(xp, s)
+    turn_u = xp.add(xp.multiply(inner, column), xp.multiply(other, row))
+    turn_v = xp.add(xp.multiply(inner, row), xp.multiply(other, column))
+    turn_u, turn_v = (xp.divide(off_diagonal(xp, t), gaps(xp, s)) for t in (turn_u, turn_v))
     along = xp.linalg.diagonal(inner)
     if complex_dtype(xp, u):
         phase = diagonal_matrix(xp, xp.divide(imaginary(xp, along), xp.multiply(s, 2)))

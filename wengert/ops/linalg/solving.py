@@ -299,7 +299,8 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
 # -- pseudo-inverse ------------------------------------------------------------------------------
 
 # At constant rank dP = -P dX P + P P^H dX^H (I - X P) + (I - P X) dX^H P^H P. Each product with a
-# projector I - A B is taken as that of a difference, so that no identity is made.
+# projector I - A B is taken as that of a difference, so that no identity is made, and A B, which
+# has no size, comes first: P^H P P overflows where the derivative does not.
 
 
 def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
@@ -307,14 +308,14 @@ def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     left = product(xp, g_h, out, p_h)
     left = xp.subtract(left, product(xp, x, out, left))
     right = product(xp, p_h, out, g_h)
-    right = xp.subtract(right, product(xp, right, out, x))
+    right = xp.subtract(right, xp.matmul(right, xp.matmul(out, x)))
     return xp.subtract(xp.add(left, right), product(xp, p_h, g, p_h))
 
 
 def _pinv_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
     p_h, t_h = adjoint(xp, out), adjoint(xp, t)
     left = product(xp, out, p_h, t_h)
-    left = xp.subtract(left, product(xp, left, x, out))
+    left = xp.subtract(left, xp.matmul(left, xp.matmul(x, out)))
     right = product(xp, t_h, p_h, out)
     right = xp.subtract(right, product(xp, out, x, right))
     return xp.subtract(xp.add(left, right), product(xp, out, t, out))

@@ -6,8 +6,8 @@ from wengert.interpreters.batching import as_it_is
 from wengert.ops.linalg.common import (
     adjoint,
     columns,
-    diagonal_matrix,
-    eye_like,
+    gaps,
+    joined,
     matrices,
     of_square_matrices,
     off_diagonal,
@@ -47,38 +47,22 @@ class EigResult(NamedTuple):
     eigenvectors: Tensor
 
 
-def _gaps(xp: Any, values: Any) -> Any:
-    """Differences of eigenvalues, column less row, with ones on the diagonal."""
-    column, row = (xp.expand_dims(values, axis=len(values.shape) - k) for k in (0, 1))
-    gaps = xp.subtract(row, column)
-    return xp.where(eye_like(xp, gaps), 1, gaps)
-
-
-def _joined(xp: Any, g_values: Any, inner: Any) -> Any:
-    """The cotangents of the eigenvalues on the diagonal, those of the vectors beside it."""
-    if inner is None:
-        return diagonal_matrix(xp, g_values)
-    inner = off_diagonal(xp, inner)
-    return inner if g_values is None else xp.add(inner, diagonal_matrix(xp, g_values))
-
-
 # -- Hermitian matrices --------------------------------------------------------------------------
 
 
 def _eigh_rule(xp: Any, g: Any, out: Any) -> Any:
     (g_values, g_vectors), (values, vectors) = g, out
-    inner = None
+    v_h, turned = adjoint(xp, vectors), None
     if g_vectors is not None:
-        turned = skew(xp, xp.matmul(adjoint(xp, vectors), g_vectors))
-        inner = xp.divide(turned, xp.multiply(_gaps(xp, values), 2))
-    return product(xp, vectors, _joined(xp, g_values, inner), adjoint(xp, vectors))
+        turned = xp.multiply(skew(xp, xp.matmul(v_h, g_vectors)), 0.5)
+    return product(xp, vectors, joined(xp, g_values, turned, values), v_h)
 
 
 def _eigh_forward(xp: Any, t: Any, out: Any) -> Any:
     values, vectors = out
     t = xp.multiply(xp.add(t, adjoint(xp, t)), 0.5)
     inner = product(xp, adjoint(xp, vectors), t, vectors)
-    turn = xp.divide(off_diagonal(xp, inner), _gaps(xp, values))
+    turn = xp.divide(off_diagonal(xp, inner), gaps(xp, values))
     return xp.real(xp.linalg.diagonal(inner)), xp.matmul(vectors, turn)
 
 
@@ -175,21 +159,20 @@ def eigvalsh(x: Any, /) -> Tensor:
 
 def _eig_rule(xp: Any, g: Any, out: Any) -> Any:
     (g_values, g_vectors), (values, vectors) = g, out
-    v_h = adjoint(xp, vectors)
-    inner = None
+    v_h, turned = adjoint(xp, vectors), None
     if g_vectors is not None:
         turned = xp.matmul(v_h, g_vectors)
         # The vectors' norms stay 1.
         along = xp.real(xp.linalg.diagonal(turned))
         turned = xp.subtract(turned, columns(xp, xp.matmul(v_h, vectors), along))
-        inner = xp.divide(turned, xp.conj(_gaps(xp, values)))
-    return xp.linalg.solve(v_h, xp.matmul(_joined(xp, g_values, inner), v_h))
+    inner = joined(xp, g_values, turned, xp.conj(values))
+    return xp.linalg.solve(v_h, xp.matmul(inner, v_h))
 
 
 def _eig_forward(xp: Any, t: Any, out: Any) -> Any:
     values, vectors = out
     inner = xp.linalg.solve(vectors, xp.matmul(xp.astype(t, vectors.dtype), vectors))
-    turn = xp.divide(off_diagonal(xp, inner), _gaps(xp, values))
+    turn = xp.divide(off_diagonal(xp, inner), gaps(xp, values))
     t_vectors = xp.matmul(vectors, turn)
     along = xp.linalg.diagonal(xp.matmul(adjoint(xp, vectors), t_vectors))
     t_vectors = xp.subtract(t_vectors, columns(xp, vectors, xp.real(along)))
