@@ -480,3 +480,16 @@ def test_dask_has_few_tasks_for_each() -> None:
                 out = PUBLIC[name](*[x] * len(row.inputs))
                 tasks = len(dict(out._array.dask)) - 1
                 assert tasks < 10, f"{name}: {tasks} tasks; name it in backends/dask.py, ON_CHUNKS"
+
+
+def test_beta_where_two_poles_cancel() -> None:
+    """``B(a, n)`` is ``(n - 1)! / (a (a + 1) ... (a + n - 1))``, whose derivatives are known."""
+    for a, b, value, slope in ((-2.0, 1.0, -1 / 2, -1 / 4), (-3.0, 2.0, 1 / 6, 5 / 36)):
+        for at, order in ((0, (a, b)), (1, (b, a))):
+            found = wg.special.beta(*map(np.float64, order))
+            assert found.item() == pytest.approx(value, rel=1e-14)
+            log = wg.special.betaln(*map(np.float64, order))
+            assert log.item() == pytest.approx(np.log(abs(value)), rel=1e-14)
+            assert wg.grad(wg.special.beta, argnums=at)(*order) == pytest.approx(slope, rel=1e-14)
+    second = wg.grad(wg.grad(wg.special.beta))(-2.0, 1.0)
+    assert second == pytest.approx(-1 / 4, rel=1e-14)  # 2 / a^3

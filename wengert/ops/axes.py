@@ -62,7 +62,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     if type(shape) is int:
         return (shape,)
     try:
-        if hasattr(shape, "regularise"):  # a number that a trace follows
+        if hasattr(shape, "__index__") and not getattr(shape, "shape", ()):  # NumPy's too
             return (index(shape),)
         return tuple([index(n) for n in shape])
     except TypeError:

@@ -14,7 +14,7 @@ from wengert.backends import BackendError, backend_of, namespaces
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node
 from wengert.tape.observers import observing
-from wengert.tape.primitive import FAILURES, Primitive, explain
+from wengert.tape.primitive import FAILURES, Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.record import inexact, observe, record
 from wengert.tape.tensor import Tensor, untracked
@@ -185,8 +185,7 @@ def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[...
         try:
             out = kernel_for(type(array))(array, **parameters)
         except FAILURES as error:
-            explain(primitive.name, [array], error)
-            raise
+            out = primitive.again([array], parameters, error)[1]
         node = x._node
         if (
             node is None

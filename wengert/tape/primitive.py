@@ -374,7 +374,7 @@ class Primitive:
                     regular = regular and self.weak and type(array) in SCALARS
             arrays.append(array)
         if not regular or kind is None:
-            kind = self._regularise(arrays)
+            kind = self._regularise(arrays, inputs)
         try:
             out = self.kernels[kind](*arrays, **parameters)
         except FAILURES as error:
@@ -438,7 +438,17 @@ class Primitive:
     def again(
         self, arrays: list[Any], parameters: dict[str, Any], error: Exception
     ) -> tuple[list[Any], Any]:
-        """Run a kernel that failed again, in the dtypes of the promotion rule, or raise why not."""
+        """Run a kernel that failed again, in the dtypes of the promotion rule, or raise why not.
+
+        NumPy's booleans among the parameters, which libraries refuse, become Python's in place.
+        """
+        flags = {name: bool(x) for name, x in parameters.items() if isinstance(x, np.bool_)}
+        if flags:
+            parameters.update(flags)
+            try:
+                return arrays, self._run(arrays, parameters)
+            except FAILURES as second:
+                error = second
         if self.joined:
             floating = import_module("wengert.tape.errors").floating(self.name, self.kind)
             changed = self._unified(arrays, parameters, bool(self.rules) and floating)
@@ -474,9 +484,12 @@ class Primitive:
                 changed[i] = cast._array
         return changed
 
-    def _regularise(self, arrays: list[Any]) -> type:
+    def _regularise(self, arrays: list[Any], inputs: tuple[Any, ...]) -> type:
         """Check operands, make arrays of numbers that are not weak, in place; give the kind."""
         given = [a for a in arrays if a is not None and type(a) not in SCALARS]
+        if not given:  # NumPy's functions give scalars for 0-d arrays, which are arrays alone
+            arrays[:] = [np.asarray(x) if isinstance(x, np.generic) else x for x in inputs]
+            given = [a for a in arrays if type(a) is np.ndarray]
         live = next((a for a in given if hasattr(a, "regularise")), None)
         if live is not None:  # a number that a trace follows, which kernels do not take
             return live.regularise(arrays, self.weak)  # type: ignore[no-any-return]

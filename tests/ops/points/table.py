@@ -75,6 +75,43 @@ def betaln(x: Jet, b: float) -> Jet:
     return x.integral(value, m.digamma(x) - m.digamma(x + b))
 
 
+def tanhshrink(x: Jet) -> Jet:
+    return x - m.tanh(x)
+
+
+def selu(x: Jet) -> Jet:
+    alpha, scale = (
+        mpmath.mpf("1.6732632423543772848170429916717"),
+        mpmath.mpf("1.0507009873554804934193349852946"),
+    )
+    return x * scale if x.c[0] > 0 else m.expm1(x) * (alpha * scale)
+
+
+def piecewise(*pieces: tuple[float, Callable[[Jet], Any]]) -> Callable[[Jet], Jet]:
+    """Functions and from where on each is taken."""
+    return lambda x: x * 0 + [piece for start, piece in pieces if x.c[0] >= start][-1](x)
+
+
+#: Straight or quadratic between some points.
+STRAIGHT: list[Any] = [
+    ("relu", F.relu, [(-inf, lambda x: 0), (0, lambda x: x)]),
+    ("leaky_relu, straight", F.leaky_relu, [(-inf, lambda x: x * 0.01), (0, lambda x: x)]),
+    ("prelu", lambda x: F.prelu(x, wg.asarray(0.25, dtype=x.dtype)),
+     [(-inf, lambda x: x / 4), (0, lambda x: x)]),
+    ("rrelu", F.rrelu, [(-inf, lambda x: x * 11 / 48), (0, lambda x: x)]),
+    ("relu6", F.relu6, [(-inf, lambda x: 0), (0, lambda x: x), (6, lambda x: 6)]),
+    ("hardtanh", F.hardtanh, [(-inf, lambda x: -1), (-1, lambda x: x), (1, lambda x: 1)]),
+    ("hardsigmoid", F.hardsigmoid,
+     [(-inf, lambda x: 0), (-3, lambda x: x / 6 + 0.5), (3, lambda x: 1)]),
+    ("hardswish", F.hardswish,
+     [(-inf, lambda x: 0), (-3, lambda x: x * (x + 3) / 6), (3, lambda x: x)]),
+    ("hardshrink", F.hardshrink, [(-inf, lambda x: x), (-0.5, lambda x: 0), (0.5, lambda x: x)]),
+    ("softshrink", F.softshrink,
+     [(-inf, lambda x: x + 0.5), (-0.5, lambda x: 0), (0.5, lambda x: x - 0.5)]),
+    ("threshold", lambda x: F.threshold(x, 0.75, 2.0), [(-inf, lambda x: 2), (0.75, lambda x: x)]),
+]  # fmt: skip
+
+
 def R(
     name: str, exact: Callable[[Jet], Jet], low: float = -inf, high: float = inf, *,
     f: Any = None, **more: Any,
@@ -180,6 +217,21 @@ ROWS = [
         f=lambda x: F.softplus(x, 2.0),
     ),
     R("F.elu", lambda x: x if x.c[0] > 0 else m.expm1(x), f=F.elu, singular=[0]),
+    R("F.tanhshrink", tanhshrink, f=F.tanhshrink, small=6),
+    R(
+        "F.softsign",
+        lambda x: x / (1 + (x if x.c[0] > 0 else -x)),
+        f=F.softsign,
+        singular=[0],
+        large=10,
+    ),
+    R("F.mish", lambda x: x * m.tanh(m.softplus(x)), f=F.mish, low=-600, orders=1),
+    R("F.selu", selu, f=F.selu, singular=[0]),
+    R("F.celu", lambda x: x if x.c[0] > 0 else m.expm1(x), f=F.celu, singular=[0]),
+    *(
+        R(f"F.{name}", piecewise(*pieces), f=f, singular=[b for b, _ in pieces[1:]])
+        for name, f, pieces in STRAIGHT
+    ),
     R(
         "F.binary_cross_entropy_with_logits",
         lambda x: m.softplus(x) - x * 0.25,

@@ -1,5 +1,6 @@
 """Activations, by PyTorch's names and arguments."""
 
+import math
 from typing import Any
 
 from wengert import ops
@@ -7,6 +8,7 @@ from wengert.nn.families import of_functions
 from wengert.nn.functional.define import is_not_negative, real_floating, refused, same_dtype
 from wengert.ops.axes import number, operand
 from wengert.ops.special import everyday
+from wengert.ops.special.series import of_reals, polynomial
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -274,6 +276,20 @@ def threshold(input: Any, threshold: float, value: float) -> Tensor:
     return ops.where(ops.less_equal(x, limit), other, x)
 
 
+def _softsign_rule(xp: Any, g: Any, x: Any) -> Any:
+    share = xp.reciprocal(xp.add(xp.abs(x), 1))
+    return xp.multiply(xp.multiply(g, share), share)
+
+
+_softsign = Primitive(
+    "softsign",
+    ("x",),
+    {"x": _softsign_rule},
+    kind="elementwise",
+    forward=lambda xp, x: xp.divide(x, xp.add(xp.abs(x), 1)),
+).bind
+
+
 @takes("input", family=_ACTIVATION)
 def softsign(input: Any) -> Tensor:
     r"""Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
@@ -285,8 +301,29 @@ def softsign(input: Any) -> Tensor:
     >>> wg.nn.functional.softsign(wg.asarray([-1.0, 0.0, 3.0]))
     tensor([-0.5000,  0.0000,  0.7500])
     """
-    x = real_floating("softsign", input)
-    return ops.divide(x, ops.add(ops.abs(x), 1))
+    return _softsign(real_floating("softsign", input))  # type: ignore[no-any-return]
+
+
+# x cosh(x) - sinh(x) over x^3, the highest power of x^2 first.
+_SHRINK = [2 * k / math.factorial(2 * k + 1) for k in range(10, 0, -1)]
+
+
+@of_reals("tanhshrink")
+def _tanhshrink_forward(xp: Any, x: Any) -> Any:
+    near = xp.less(xp.abs(x), 1)  # where the difference cancels
+    small = xp.where(near, x, 0)
+    square = xp.square(small)
+    cubic = xp.multiply(xp.multiply(small, square), polynomial(xp, square, _SHRINK))
+    return xp.where(near, xp.divide(cubic, xp.cosh(small)), xp.subtract(x, xp.tanh(x)))
+
+
+_tanhshrink = Primitive(
+    "tanhshrink",
+    ("x",),
+    {"x": lambda xp, g, x: xp.multiply(g, xp.square(xp.tanh(x)))},
+    kind="elementwise",
+    forward=_tanhshrink_forward,
+).bind
 
 
 @takes("input", family=_ACTIVATION)
@@ -300,8 +337,7 @@ def tanhshrink(input: Any) -> Tensor:
     >>> wg.nn.functional.tanhshrink(wg.asarray([-1.0, 0.0, 1.0]))
     tensor([-0.2384,  0.0000,  0.2384])
     """
-    x = real_floating("tanhshrink", input)
-    return ops.subtract(x, ops.tanh(x))
+    return _tanhshrink(real_floating("tanhshrink", input))  # type: ignore[no-any-return]
 
 
 @takes("input lambd", family=_ACTIVATION)

@@ -294,7 +294,7 @@ def roll(
         if len(shifts) != 1:
             raise ValueError(f"roll: {len(shifts)} shifts need as many axes")
         return _roll(x, shift=shifts[0], axis=None)  # type: ignore[no-any-return]
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = as_shape(axis)
     if len(shifts) == 1:
         shifts = shifts * len(axes)
     elif len(axes) == 1:

@@ -243,8 +243,22 @@ def gammasgn(x: Any, /) -> Tensor:
 # -- the beta function ---------------------------------------------------------------------------
 
 
+def _turned(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Where two poles cancel, and ``1 - a - b`` there: ``B(a, b) = (-1)^b B(1 - a - b, b)``.
+
+    There ``a`` and ``a + b`` are integers up to 0, and ``b`` is one from 1 on; elsewhere it is
+    ``a``.
+    """
+    end = xp.subtract(1, xp.add(a, b))
+    whole = xp.logical_and(xp.equal(xp.floor(a), a), xp.equal(xp.floor(b), b))
+    apart = xp.logical_and(xp.greater(b, 0), xp.greater(end, 0))
+    there = xp.logical_and(xp.logical_and(whole, xp.isfinite(a)), apart)
+    return there, xp.where(there, end, a)
+
+
 def _log_beta(xp: Any, a: Any, b: Any) -> Any:
     """``betaln`` of real floating arrays, for which the sum of three logarithms is too coarse."""
+    a, b = _turned(xp, a, b)[1], _turned(xp, b, a)[1]
     small, large = xp.minimum(a, b), xp.maximum(a, b)
     total = xp.add(a, b)
     plain = xp.subtract(xp.add(xp.gammaln(small), xp.gammaln(large)), xp.gammaln(total))
@@ -288,13 +302,14 @@ def _power_gap(xp: Any, u: Any, v: Any, coefficients: Sequence[float]) -> Any:
 
 @of_reals("polygamma_step")
 def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
+    sign = (-1.0) ** (n + 1)
+    there, a = _turned(xp, a, b)
     plain = xp.subtract(xp.polygamma(a, n=n), xp.polygamma(xp.add(a, b), n=n))
     # Of positive numbers it is a sum of differences of powers of 1 / (a + k) and 1 / (a + b + k),
     # of one sign all of them, and of Stirling's series; each has the factor b.
     known = xp.logical_and(xp.greater(a, 0), xp.greater(b, 0))
     known = xp.logical_and(known, xp.logical_and(xp.isfinite(a), xp.isfinite(b)))
     x, step = xp.where(known, a, 1), xp.where(known, b, 1)
-    sign = (-1.0) ** (n + 1)
     power = [math.gamma(n + 1) * sign, *[0.0] * (n + 1)]
     total = xp.zeros_like(plain)
     for _ in range(int(_FAR)):
@@ -311,7 +326,8 @@ def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
     if not n:
         total = xp.subtract(total, xp.log1p(xp.divide(step, x)))
     level = xp.logical_and(xp.equal(a, math.inf), xp.isfinite(b))
-    return xp.where(known, total, xp.where(level, 0, plain))
+    found = xp.where(known, total, xp.where(level, 0, plain))
+    return xp.where(there, xp.multiply(found, sign), found)
 
 
 def _step_of(xp: Any, x: Any, step: Any, coefficients: Sequence[float]) -> Any:
@@ -357,12 +373,16 @@ def betaln(a: Any, b: Any, /) -> Tensor:
 
 @of_reals("beta")
 def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
+    (at_a, first), (at_b, second) = _turned(xp, a, b), _turned(xp, b, a)
+    power = xp.where(at_a, b, xp.where(at_b, a, 0))
+    a, b = first, second
     total = xp.add(a, b)
     close = xp.less(xp.maximum(xp.maximum(xp.abs(a), xp.abs(b)), xp.abs(total)), _FAR)
     near = [xp.gamma(xp.where(close, x, 1)) for x in (a, b, total)]
     product = xp.multiply(xp.divide(near[0], near[2]), near[1])
     sign = xp.multiply(xp.multiply(xp.gammasgn(a), xp.gammasgn(b)), xp.gammasgn(total))
-    return xp.where(close, product, xp.multiply(sign, xp.exp(_log_beta(xp, a, b))))
+    value = xp.where(close, product, xp.multiply(sign, xp.exp(_log_beta(xp, a, b))))
+    return xp.where(xp.equal(xp.remainder(power, 2), 1), xp.negative(value), value)
 
 
 @elementwise(
