@@ -319,7 +319,8 @@ class DataLoader(Refusing):
 
         An order that is random, of the loader or of a sampler with a ``state_dict``, is that of the
         run that was saved; in later epochs, too, if it has a generator, or Wengert's random numbers
-        are loaded (``wengert.load(path, generator=True)``). A dataset without ``__getitem__`` is gone through to the place.
+        are loaded (``wengert.load(path, generator=True)``). A dataset without ``__getitem__`` is
+        gone through to the place.
 
         Raises
         ------
