@@ -359,6 +359,61 @@ def test_an_order_with_a_generator_follows_no_other_seed() -> None:
     assert wg.get_rng_state()["host"] == before
 
 
+class Fixed:
+    """Gives indices in an order of its own, one after the other."""
+
+    def __iter__(self):
+        return iter([*range(4, 10), *range(4)])
+
+    def __len__(self):
+        return 10
+
+    def state_dict(self):
+        return {}
+
+    def load_state_dict(self, state_dict):
+        assert not state_dict
+
+
+def test_after_its_last_short_batch_an_epoch_has_none() -> None:
+    """A loader that is taken up there ends the epoch, and the next one is whole."""
+    make = {
+        "order": lambda: data.DataLoader(range(10), 4),
+        "shuffled": lambda: data.DataLoader(range(10), 4, shuffle=True, generator=1),
+        "sampler": lambda: data.DataLoader(range(10), 4, sampler=Fixed()),
+        "batches": lambda: data.DataLoader(range(10), batch_sampler=data.BatchSampler(Fixed(), 4)),
+        "list": lambda: data.DataLoader(range(10), batch_sampler=[[1, 2], [3, 4], [5]]),
+        "stream": lambda: data.DataLoader(iter_only(10), 4),
+        "samples": lambda: data.DataLoader(range(10), None, sampler=Fixed()),
+    }
+    wrong = []
+    for name, one in make.items():
+        loader = one()
+        whole = epoch(loader)
+        loader = one()
+        for position, _ in enumerate(loader, 1):
+            if position == len(whole):
+                state = loader.state_dict()
+        following = epoch(loader)
+        other = one()
+        other.load_state_dict(state)
+        if (epoch(other), other.epoch, epoch(other)) != ([], 1, following):
+            wrong.append(name)
+        if len(following) != len(whole):
+            wrong.append((name, "following"))
+    assert not wrong
+
+
+def iter_only(n):
+    """A dataset that can only be gone through."""
+
+    class Rows:
+        def __iter__(self):
+            return iter(range(n))
+
+    return Rows()
+
+
 @pytest.mark.parametrize("prefetch", [0, 2])
 def test_an_order_without_a_generator_is_taken_up_again(prefetch) -> None:
     """With Wengert's random numbers, as checkpoints have them."""

@@ -194,9 +194,9 @@ def test_an_interrupt_after_the_last_step_is_that(tmp_path, monkeypatch):
     assert nn.load(path)["x"].shape == (5,) and list(tmp_path.iterdir()) == [path]
 
 
-def write(path, header, size=8):
+def write(path, header, data=b"\x01" * 8):
     """Write a file of the format by hand."""
-    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\x01" * size)
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data)
 
 
 def test_the_formats_own_library_refuses_the_same_files(tmp_path):
@@ -258,6 +258,13 @@ def test_a_pipe_is_read(tmp_path):
         thread.join()
 
 
+def test_a_stored_bool_is_true_if_it_is_not_zero(tmp_path):
+    """As in PyTorch and NumPy, which write 1 and take any byte."""
+    item = {"dtype": "BOOL", "shape": [4], "data_offsets": [0, 4]}
+    write(tmp_path / "x", json.dumps({"x": item}).encode(), bytes([0, 1, 2, 255]))
+    assert nn.load(tmp_path / "x")["x"].tolist() == [False, True, True, True]
+
+
 def test_files_that_are_none(tmp_path):
     path = tmp_path / "x.safetensors"
     nn.save({"x": wg.ones(2)}, path)
@@ -314,7 +321,7 @@ def test_a_file_says_what_it_cannot_give(tmp_path, monkeypatch):
         ("BF16", 2, "in bfloat16, which numpy lacks; pass dtype=wg.float32 .* it, which is exa"),
     ):
         item = {"dtype": word, "shape": [2], "data_offsets": [0, 2 * size]}
-        write(path, json.dumps({"x": item}).encode(), 2 * size)
+        write(path, json.dumps({"x": item}).encode(), bytes(2 * size))
         with pytest.raises(TypeError, match=match):
             nn.load(path)
     monkeypatch.setitem(sys.modules, "safetensors", None)
