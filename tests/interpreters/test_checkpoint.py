@@ -183,6 +183,7 @@ class Average(nn.Module):
         if self.training:
             mean = wg.mean(x.detach() ** 2, axis=0)
             self.held += mean
+            self.held *= 1.5
             self.seen = 0.5 * self.seen + 0.5 * mean
             self.count = wg.asarray(1) if self.count is None else self.count + 1
         return wg.exp(x / (self.held + self.seen) * self.count)
@@ -273,11 +274,11 @@ def test_arrays_that_were_written_over_are_not_kept(backend):
         h = x * 2
         first.append(weakref.ref(h._array))
         h += mask
-        return h
+        return h, wg.exp(h)
 
-    x = leaf(1.0, 2.0)
-    y = checkpoint(function, x)
-    assert [ref() for ref in first] == [None, None] and y.requires_grad
+    kept = checkpoint(function, leaf(1.0, 2.0))
+    assert [ref() for ref in first] == [None, None]
+    assert all(one.requires_grad for one in kept)
 
 
 def test_any_arguments_and_results():

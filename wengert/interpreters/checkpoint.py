@@ -242,8 +242,7 @@ class _Written(Observer):
         self._keep(module, name)
 
     def _keep(self, owner: Any, *names: str) -> None:
-        known = self.before.get((id(owner), names))
-        if self.running and (known is None or known[0]() is not owner):
+        if self.running and (id(owner), names) not in self.before:
             held = [getattr(owner, name) for name in names]
             self.before[id(owner), names] = weakref.ref(owner), held
 

@@ -115,6 +115,6 @@ class Group(dict[str, Any]):
     def __ror__(self, other: Any) -> Any:
         return Group({**other, **self}) if isinstance(other, dict) else NotImplemented
 
-    def __ior__(self, other: Any) -> "Group":  # type: ignore[override, misc]
+    def __ior__(self, other: Any) -> "Group":  # type: ignore[override]
         self.update(other)
         return self

@@ -124,7 +124,7 @@ def read_file(
 
 def _read(source: Any, size: int, verify: bool) -> tuple[memoryview, bool]:
     """A file's bytes, and whether they are others than those that its digest was made of."""
-    content = memoryview(np.empty(size, np.uint8))
+    content = np.empty(size, np.uint8).data
     at = source.readinto(content[:8])
     at += source.readinto(content[at : at + min(_size_of_header(content), LONGEST_HEADER)])
     found = _DIGEST.search(content[:at]) if verify else None
