@@ -246,6 +246,16 @@ def test_the_formats_own_library_refuses_the_same_files(tmp_path):
     assert not wrong and taken > 20
 
 
+def test_without_a_look_at_the_digest_no_more_is_read_than_an_array_at_a_time(
+    tmp_path, monkeypatch
+):
+    nn.save({"x": wg.ones(2)}, tmp_path / "x")
+    monkeypatch.setattr(files, "_read", None)  # which takes memory for the whole file
+    assert nn.load(tmp_path / "x", verify=False)["x"].tolist() == [1, 1]
+    with pytest.raises(TypeError, match="not callable"):
+        nn.load(tmp_path / "x")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="a named pipe")
 def test_a_pipe_is_read(tmp_path):
     nn.save({"x": wg.ones(2)}, tmp_path / "x")
