@@ -305,10 +305,135 @@ def test_samplers():
     assert [type(i) for batch in batches for i in batch] == [int] * 4 and len(batches) == 2
     loader = data.DataLoader([10, 20, 30], batch_sampler=[[2, 0], [-1]])
     assert [batch.tolist() for batch in loader] == [[30, 10], [30]]
+
+
+ORDERS = {
+    "sampler": lambda: data.RandomSampler(range(50)),
+    "replacement": lambda: data.RandomSampler(range(50), replacement=True),
+    "batches": lambda: data.BatchSampler(data.RandomSampler(range(50)), 3),
+    "loader": lambda: data.DataLoader(range(50), 7, shuffle=True),
+    "samples": lambda: data.DataLoader(range(50), None, shuffle=True),
+    "ahead": lambda: data.DataLoader(range(50), 7, shuffle=True, prefetch=2),
+    "of a sampler": lambda: data.DataLoader(range(50), 7, sampler=ORDERS["sampler"]()),
+    "of batches": lambda: data.DataLoader(range(50), batch_sampler=ORDERS["batches"]()),
+}
+
+
+def epoch(loader):
+    return [getattr(batch, "tolist", lambda batch=batch: batch)() for batch in loader]
+
+
+def test_a_seed_before_an_epoch_gives_its_order_again() -> None:
+    wrong = []
+    for name, make in ORDERS.items():
+        loader = make()
+        wg.manual_seed(1)
+        first = epoch(loader)
+        state = wg.get_rng_state()
+        second = epoch(loader)
+        wg.set_rng_state(state)
+        again = epoch(loader)
+        wg.manual_seed(1)
+        seeded = epoch(loader), epoch(loader)
+        wg.manual_seed(1)
+        if not (first == seeded[0] == epoch(make()) and second == again == seeded[1] != first):
+            wrong.append(name)
+    assert not wrong
     wg.manual_seed(1)
-    first = [*data.RandomSampler(range(50))]
+    parts = [[*part] for part in data.random_split(range(50), [0.5, 0.5])]
     wg.manual_seed(1)
-    assert [*data.RandomSampler(range(50))] == first
+    assert [[*part] for part in data.random_split(range(50), [0.5, 0.5])] == parts
+
+
+def test_an_order_with_a_generator_follows_no_other_seed() -> None:
+    def epochs(seeds):
+        loader = data.DataLoader(range(50), 7, shuffle=True, generator=3)
+        for _ in range(3):
+            if seeds:
+                wg.manual_seed(1)
+            yield epoch(loader)
+
+    wg.manual_seed(1)
+    before = wg.get_rng_state()["host"]
+    assert [*epochs(False)] == [*epochs(True)]
+    assert wg.get_rng_state()["host"] == before
+
+
+class Fixed:
+    """Gives indices in an order of its own, one after the other."""
+
+    def __iter__(self):
+        return iter([*range(4, 10), *range(4)])
+
+    def __len__(self):
+        return 10
+
+    def state_dict(self):
+        return {}
+
+    def load_state_dict(self, state_dict):
+        assert not state_dict
+
+
+def test_after_its_last_short_batch_an_epoch_has_none() -> None:
+    """A loader that is taken up there ends the epoch, and the next one is whole."""
+    make = {
+        "order": lambda: data.DataLoader(range(10), 4),
+        "shuffled": lambda: data.DataLoader(range(10), 4, shuffle=True, generator=1),
+        "sampler": lambda: data.DataLoader(range(10), 4, sampler=Fixed()),
+        "batches": lambda: data.DataLoader(range(10), batch_sampler=data.BatchSampler(Fixed(), 4)),
+        "list": lambda: data.DataLoader(range(10), batch_sampler=[[1, 2], [3, 4], [5]]),
+        "stream": lambda: data.DataLoader(iter_only(10), 4),
+        "samples": lambda: data.DataLoader(range(10), None, sampler=Fixed()),
+    }
+    wrong = []
+    for name, one in make.items():
+        loader = one()
+        whole = epoch(loader)
+        loader = one()
+        for position, _ in enumerate(loader, 1):
+            if position == len(whole):
+                state = loader.state_dict()
+        following = epoch(loader)
+        other = one()
+        other.load_state_dict(state)
+        if (epoch(other), other.epoch, epoch(other)) != ([], 1, following):
+            wrong.append(name)
+        if len(following) != len(whole):
+            wrong.append((name, "following"))
+    assert not wrong
+
+
+def iter_only(n):
+    """A dataset that can only be gone through."""
+
+    class Rows:
+        def __iter__(self):
+            return iter(range(n))
+
+    return Rows()
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_an_order_without_a_generator_is_taken_up_again(prefetch) -> None:
+    """With Wengert's random numbers, as checkpoints have them."""
+    make = lambda: data.DataLoader(range(20), 3, shuffle=True, prefetch=prefetch)
+    loader, states, seen = make(), {}, []
+    for _ in range(2):
+        for batch in loader:
+            seen.append(batch.tolist())
+            states[len(seen)] = loader.state_dict(), wg.get_rng_state()
+    last = epoch(loader)
+    for done, (state, random_state) in states.items():
+        wg.manual_seed(5)
+        other = make()
+        other.load_state_dict(state)
+        wg.set_rng_state(random_state)
+        rest = [batch for _ in range(2 - other.epoch) for batch in epoch(other)]
+        assert seen[:done] + rest == seen and epoch(other) == last
+    own = data.RandomSampler(range(3), generator=0)
+    with pytest.raises(ValueError, match="has a generator here, and had none when it was saved"):
+        own.load_state_dict(data.RandomSampler(range(3)).state_dict())
 
 
 def test_orders_without_a_seed_differ() -> None:

@@ -170,6 +170,117 @@ def test_what_a_function_closes_over_gets_its_gradient():
     assert x.grad.item() == pytest.approx(2 * np.exp(6.0))
 
 
+class Average(nn.Module):
+    """Divides by averages of what it has seen: one is written into, one replaced, one counts."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("held", wg.ones(3))
+        self.register_buffer("seen", wg.ones(3))
+        self.register_buffer("count", None)
+
+    def forward(self, x):
+        if self.training:
+            mean = wg.mean(x.detach() ** 2, axis=0)
+            self.held += mean
+            self.held *= 1.5
+            self.seen = 0.5 * self.seen + 0.5 * mean
+            self.count = wg.asarray(1) if self.count is None else self.count + 1
+        return wg.exp(x / (self.held + self.seen) * self.count)
+
+
+class Swa(nn.Module):
+    """Keeps averages of its own weights as it runs, and uses them."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.average = wg.optim.swa_utils.AveragedModel(self.layer, multi_avg_fn=None)
+
+    def forward(self, x):
+        self.average.update_parameters(self.layer)
+        return self.layer(x) * self.average(x).detach() * self.average.n_averaged
+
+
+STATEFUL = {
+    "batch norm": lambda: nn.BatchNorm1d(3),
+    "cumulative": lambda: nn.BatchNorm1d(3, momentum=None),
+    "instance norm": lambda: nn.InstanceNorm1d(4, track_running_stats=True),
+    "spectral norm": lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)),
+    "average": Average,
+    "draws": lambda: nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.5), Average()),
+    "swa": Swa,
+}
+
+
+def nested(model):
+    return lambda x: checkpoint(lambda x: checkpoint(model, x) * 2, x)
+
+
+#: How a model is called twice before the sweep, beside calling it.
+WAYS = {
+    "plain": lambda model: lambda x: checkpoint(model, x) * 2,
+    "closure": lambda model: lambda x: checkpoint(lambda: model(x)) * 2,
+    "nested": nested,
+    "sequential": lambda model: lambda x: checkpoint_sequential([model, nn.Identity()], 2, x) * 2,
+}
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_what_a_function_writes_into_is_left_as_the_call_left_it(compiled):
+    """Buffers, random numbers and gradients are those of calls without a checkpoint."""
+
+    def train(make, way):
+        wg.manual_seed(0)
+        model = make().train()
+        x = wg.asarray(np.linspace(-1, 2, 12, dtype=np.float32).reshape(4, 3))
+        x.requires_grad_(True)
+        run = way(model)
+
+        def step():
+            loss = (run(x) + run(x * 2)).sum()
+            for one in (x, *model.parameters()):
+                one.grad = None
+            loss.backward(retain_graph=True)
+            loss.backward()
+            return loss
+
+        step = wg.compile(step) if compiled else step
+        losses = [step() for _ in range(3)]
+        grads = [one.grad for one in (x, *model.parameters()) if one.grad is not None]
+        return [*losses, *grads, *model.state_dict().values(), wg.random.rand(2)]
+
+    wrong = []
+    for name, make in STATEFUL.items():
+        expected = [values(t) for t in train(make, lambda model: lambda x: model(x) * 2)]
+        for way, wrap in WAYS.items():
+            found = [values(t) for t in train(make, wrap)]
+            if not all(map(np.array_equal, found, expected)) or len(found) != len(expected):
+                wrong.append((name, way))
+    assert not wrong
+
+
+def test_arrays_that_were_written_over_are_not_kept(backend):
+    """What the function makes and drops itself has no past to be restored."""
+    if backend.name in ("dask", "array_api_strict"):
+        pytest.skip("dask keeps its graph, and array_api_strict's arrays take no weak references")
+    first = []
+
+    def function(x):
+        with wg.no_grad():
+            mask = wg.zeros(2)
+            first.append(weakref.ref(mask._array))
+            mask += 1
+        h = x * 2
+        first.append(weakref.ref(h._array))
+        h += mask
+        return h, wg.exp(h)
+
+    kept = checkpoint(function, leaf(1.0, 2.0))
+    assert [ref() for ref in first] == [None, None]
+    assert all(one.requires_grad for one in kept)
+
+
 def test_any_arguments_and_results():
     x, y = leaf(2.0), leaf(3.0)
 

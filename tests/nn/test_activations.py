@@ -223,3 +223,24 @@ def test_softplus_is_straight_beyond_its_threshold_and_not_at_it() -> None:
     small = np.exp(-20.0)
     np.testing.assert_allclose(y.detach().numpy() - 20, [np.log1p(small), 0], atol=1e-14)
     np.testing.assert_allclose(1 - x.grad.numpy(), [small / (1 + small), 0], atol=1e-15)
+
+
+def test_the_second_derivative_of_elu_at_zero_is_that_of_the_line(backend):
+    """It is 0 there and above, as in PyTorch, whose first one is alpha at 0."""
+    half = wg.asarray(0.5, dtype=wg.float64)
+    for function, first, left in (
+        (lambda x: F.elu(x), 1, 1),
+        (lambda x: F.elu(x, 2.0), 2, 2),
+        (lambda x: F.elu(x, 2), 2, 2),
+        (lambda x: F.elu(x, half), 0.5, 0.5),
+        (lambda x: F.celu(x, 0.5), 1, 2),
+        (lambda x: F.celu(x, half), 1, 2),
+        (lambda x: F.selu(x) / 1.0507009873554805, 1.6732632423543772, 1.6732632423543772),
+    ):
+        x = wg.tensor([0.0, -1.0, 1.0], dtype=wg.float64, requires_grad=True)
+        (g,) = wg.autograd.grad(function(x).sum(), x, create_graph=True)
+        (second,) = wg.autograd.grad(g.sum(), x)
+        scale = left / first  # e^(x / alpha) for celu, e^x for the others
+        expected = [0, left * np.exp(-scale if first == 1 else -1), 0]
+        np.testing.assert_allclose(second.numpy(), expected, rtol=1e-12)
+        np.testing.assert_allclose(g.detach().numpy()[[0, 2]], [first, 1], rtol=1e-12)

@@ -389,3 +389,30 @@ def test_probabilities_of_one_example() -> None:
     loss = F.cross_entropy(wg.asarray(logits, dtype="float64"), wg.asarray(target, dtype="float64"))
     expected = np.log(np.sum(np.exp(logits))) - np.dot(target, logits)  # as they add to 1
     assert loss.item() == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value|divide by zero:RuntimeWarning")
+def test_no_target_that_counts(backend):
+    """A mean of no losses is nan, their sum 0, and no logit has a part in them, as in PyTorch."""
+    wrong = []
+    logits = np.array([[1.0, 2.0, -3.0], [0.0, 5.0, 1.0]])
+    for reduction in ("mean", "sum", "none"):
+        for options in (
+            {},
+            {"label_smoothing": 0.1},
+            {"weight": wg.asarray([1.0, 2.0, 3.0], dtype=wg.float64)},
+            {"ignore_index": 1},
+        ):
+            ignored = options.get("ignore_index", -100)
+            for loss in (F.cross_entropy, F.nll_loss):
+                if loss is F.nll_loss and "label_smoothing" in options:
+                    continue
+                x = wg.tensor(logits, requires_grad=True)
+                found = loss(x, wg.asarray([ignored, ignored]), reduction=reduction, **options)
+                (g,) = wg.autograd.grad(found.sum(), x, create_graph=True)
+                (plain,) = wg.autograd.grad(found.sum(), x)
+                right = {"mean": np.nan, "sum": 0.0, "none": [0.0, 0.0]}[reduction]
+                same = np.array_equal(found.detach().numpy(), right, equal_nan=True)
+                if not same or wg.any(g != 0) or wg.any(plain != 0):
+                    wrong.append((loss.__name__, reduction, options, found, g, plain))
+    assert not wrong

@@ -254,6 +254,26 @@ def test_norms_of_numbers_are_absolute_values(backend: Backend, order) -> None:
     assert gradient(out, x) == pytest.approx(-1 if order else 0, rel=1e-14)
 
 
+def test_norms_of_infinities_and_of_no_order(backend: Backend) -> None:
+    """An infinity is no unit to divide by; an order that is nan has no norm."""
+    wrong = []
+    for elements, order, right in (
+        *(([INF, 1.0], order, INF) for order in (1.5, 2, 3, 7.5)),
+        *(([INF, INF], order, INF) for order in (3, -1, -2.5)),
+        *(([INF, 2.0], order, 2.0) for order in (-1, -3)),
+        *(([INF, 0.0], order, 0.0) for order in (-1, -3)),
+        ([math.nan, 1.0], 3, math.nan),
+        *(([3.0, 4.0], order, math.nan) for order in (math.nan,)),
+    ):
+        x = wg.asarray(elements, dtype=wg.float64)
+        for given in (order, wg.asarray(float(order), dtype=wg.float64)):
+            with np.errstate(all="ignore"):
+                found = linalg.vector_norm(x, ord=given).item()
+            if not np.array_equal(found, right, equal_nan=True):
+                wrong.append((elements, given, found, right))
+    assert not wrong
+
+
 def test_there_is_no_second_derivative_of_a_norm_at_zero(backend: Backend) -> None:
     """A smooth function of the norm has one, for which 0 would be wrong."""
     for order in (1.5, 2, 3, wg.asarray(2.0, dtype="float64")):

@@ -96,19 +96,19 @@ def prepared(p, g, o):
 
 
 def moments(g, s, o):
-    s["m"] = o["betas"][0] * s.get("m", 0) + (1 - o["betas"][0]) * g
-    s["v"] = o["betas"][1] * s.get("v", 0) + (1 - o["betas"][1]) * g**2
-    return s["m"], s["v"]
+    s["exp_avg"] = o["betas"][0] * s.get("exp_avg", 0) + (1 - o["betas"][0]) * g
+    s["exp_avg_sq"] = o["betas"][1] * s.get("exp_avg_sq", 0) + (1 - o["betas"][1]) * g**2
+    return s["exp_avg"], s["exp_avg_sq"]
 
 
 def rmsprop(p, g, s, t, o):
     p, g = prepared(p, g, o)
-    s["v"] = v = o["alpha"] * s.get("v", 0) + (1 - o["alpha"]) * g**2
-    s["mean"] = o["alpha"] * s.get("mean", 0) + (1 - o["alpha"]) * g
+    s["square_avg"] = v = o["alpha"] * s.get("square_avg", 0) + (1 - o["alpha"]) * g**2
+    s["grad_avg"] = o["alpha"] * s.get("grad_avg", 0) + (1 - o["alpha"]) * g
     if o["centered"]:
-        v = v - s["mean"] ** 2
-    s["b"] = o["momentum"] * s.get("b", 0) + g / (np.sqrt(v) + o["eps"])
-    return p - o["lr"] * s["b"]
+        v = v - s["grad_avg"] ** 2
+    s["momentum_buffer"] = o["momentum"] * s.get("momentum_buffer", 0) + g / (np.sqrt(v) + o["eps"])
+    return p - o["lr"] * s["momentum_buffer"]
 
 
 def adagrad(p, g, s, t, o):
@@ -119,25 +119,25 @@ def adagrad(p, g, s, t, o):
 
 def adadelta(p, g, s, t, o):
     p, g = prepared(p, g, o)
-    s["v"] = o["rho"] * s.get("v", 0) + (1 - o["rho"]) * g**2
-    d = g * np.sqrt((s.get("u", 0) + o["eps"]) / (s["v"] + o["eps"]))
-    s["u"] = o["rho"] * s.get("u", 0) + (1 - o["rho"]) * d**2
+    s["square_avg"] = o["rho"] * s.get("square_avg", 0) + (1 - o["rho"]) * g**2
+    d = g * np.sqrt((s.get("acc_delta", 0) + o["eps"]) / (s["square_avg"] + o["eps"]))
+    s["acc_delta"] = o["rho"] * s.get("acc_delta", 0) + (1 - o["rho"]) * d**2
     return p - o["lr"] * d
 
 
 def adamax(p, g, s, t, o):
     p, g = prepared(p, g, o)
     m, _ = moments(g, s, o)
-    s["u"] = np.maximum(o["betas"][1] * s.get("u", 0), abs(g) + o["eps"])
-    return p - o["lr"] * m / (1 - o["betas"][0] ** t) / s["u"]
+    s["exp_inf"] = np.maximum(o["betas"][1] * s.get("exp_inf", 0), abs(g) + o["eps"])
+    return p - o["lr"] * m / (1 - o["betas"][0] ** t) / s["exp_inf"]
 
 
 def nadam(p, g, s, t, o):
     p, g = prepared(p, g, o)
     m, v = moments(g, s, o)
     mu, after = (o["betas"][0] * (1 - 0.96 ** (k * o["momentum_decay"]) / 2) for k in (t, t + 1))
-    s["M"] = s.get("M", 1) * mu
-    ahead = after * m / (1 - s["M"] * after) + (1 - mu) * g / (1 - s["M"])
+    s["mu_product"] = s.get("mu_product", 1) * mu
+    ahead = after * m / (1 - s["mu_product"] * after) + (1 - mu) * g / (1 - s["mu_product"])
     return p - o["lr"] * ahead / (np.sqrt(v / (1 - o["betas"][1] ** t)) + o["eps"])
 
 
@@ -156,28 +156,29 @@ def radam(p, g, s, t, o):
 
 def asgd(p, g, s, t, o):
     _, g = prepared(p, g, o)
-    eta = o["lr"] if t == 1 else o["lr"] / (1 + o["lambd"] * o["lr"] * (t - 1)) ** o["alpha"]
+    eta, mu = s.get("eta", o["lr"]), s.get("mu", 1)
     p = (1 - o["lambd"] * eta) * p - eta * g
-    mu = 1 / max(1, t - 1 - o["t0"])
     s["ax"] = s.get("ax", 0) + mu * (p - s.get("ax", 0))
+    s["eta"] = o["lr"] / (1 + o["lambd"] * o["lr"] * t) ** o["alpha"]
+    s["mu"] = 1 / max(1, t - o["t0"])
     return p
 
 
 def rprop(p, g, s, t, o):
     g = -g if o["maximize"] else g
     agree = np.sign(g * s.get("prev", 0))
-    size = s.get("size", o["lr"]) * np.choose(
+    size = s.get("step_size", o["lr"]) * np.choose(
         agree.astype(int) + 1, [o["etas"][0], 1, o["etas"][1]]
     )
-    s["size"] = np.clip(size, *o["step_sizes"])
+    s["step_size"] = np.clip(size, *o["step_sizes"])
     s["prev"] = g * (agree >= 0)
-    return p - np.sign(s["prev"]) * s["size"]
+    return p - np.sign(s["prev"]) * s["step_size"]
 
 
 def lion(p, g, s, t, o):
     g = -g if o["maximize"] else g
-    m = s.get("m", 0)
-    s["m"] = o["betas"][1] * m + (1 - o["betas"][1]) * g
+    m = s.get("exp_avg", 0)
+    s["exp_avg"] = o["betas"][1] * m + (1 - o["betas"][1]) * g
     move = np.sign(o["betas"][0] * m + (1 - o["betas"][0]) * g)
     return p * (1 - o["lr"] * o["weight_decay"]) - o["lr"] * move
 
@@ -185,7 +186,7 @@ def lion(p, g, s, t, o):
 def muon(p, g, s, t, o):
     """By the singular values, on which the iteration works."""
     mu = o["momentum"]
-    s["b"] = b = mu * s.get("b", 0) + (1 - mu) * g
+    s["momentum_buffer"] = b = mu * s.get("momentum_buffer", 0) + (1 - mu) * g
     if o["nesterov"]:
         b = mu * b + (1 - mu) * g
     u, sigma, v = np.linalg.svd(b, full_matrices=False)
@@ -212,3 +213,14 @@ RULES = {
     "Muon": muon,
     "Lion": lion,
 }
+
+
+def check_states(optimiser, states, t):
+    """All that an optimiser keeps for each parameter is what a rule has kept by the same name."""
+    found = optimiser.state_dict()["state"]
+    kept = [{"step": t, **state} for state in states]
+    assert [*found] == [i for i, state in enumerate(kept) if state.keys() - {"step"}]
+    for i, state in found.items():
+        for name, value in state.items():
+            value = value.detach().numpy() if hasattr(value, "detach") else value
+            np.testing.assert_allclose(value, kept[i][name], rtol=1e-10, atol=1e-12, err_msg=name)

@@ -7,6 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.ops.spaces import irregular, pairs
+from tests.optim.rules import check_states
 from wengert import nn, optim
 
 STEPS = 4
@@ -37,8 +38,8 @@ CALLS = [
 def sgd(p, g, state, lr, momentum, dampening, weight_decay, nesterov, maximize):
     g = (-g if maximize else g) + weight_decay * p
     if momentum:
-        old = state.get("b")
-        state["b"] = b = g if old is None else momentum * old + (1 - dampening) * g
+        old = state.get("momentum_buffer")
+        state["momentum_buffer"] = b = g if old is None else momentum * old + (1 - dampening) * g
         g = g + momentum * b if nesterov else b
     return p - lr * g
 
@@ -49,11 +50,11 @@ def adam(p, g, state, lr, betas, eps, weight_decay, amsgrad, maximize, decoupled
         p = p * (1 - lr * weight_decay)
     else:
         g = g + weight_decay * p
-    t = state["t"] = state.get("t", 0) + 1
-    m = state["m"] = betas[0] * state.get("m", 0.0) + (1 - betas[0]) * g
-    v = state["v"] = betas[1] * state.get("v", 0.0) + (1 - betas[1]) * g**2
+    t = state["step"] = state.get("step", 0) + 1
+    m = state["exp_avg"] = betas[0] * state.get("exp_avg", 0.0) + (1 - betas[0]) * g
+    v = state["exp_avg_sq"] = betas[1] * state.get("exp_avg_sq", 0.0) + (1 - betas[1]) * g**2
     if amsgrad:
-        v = state["largest"] = np.maximum(state.get("largest", 0.0), v)
+        v = state["max_exp_avg_sq"] = np.maximum(state.get("max_exp_avg_sq", 0.0), v)
     root = np.sqrt(v / (1 - betas[1] ** t)) + eps
     return p - lr * m / (1 - betas[0] ** t) / root
 
@@ -86,6 +87,7 @@ def test_steps(name: str, options: dict[str, Any], compiled: bool) -> None:
             ]
             for w, p in zip(weights, wanted, strict=True):
                 np.testing.assert_allclose(w.detach().numpy(), p, rtol=1e-11, atol=1e-13)
+            check_states(optimiser, states, i + 1)
     assert not compiled or run.report.recordings
 
 

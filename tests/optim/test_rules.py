@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.ops.spaces import irregular, pairs
-from tests.optim.rules import OPTIONS, RULES
+from tests.optim.rules import OPTIONS, RULES, check_states
 from wengert import nn, optim
 
 CALLS = [(name, given) for name, space in OPTIONS.items() for given in pairs(space)]
@@ -42,6 +42,7 @@ def test_steps(name: str, options: dict[str, Any]) -> None:
             ]
             for w, p in zip(weights, wanted, strict=True):
                 np.testing.assert_allclose(w.detach().numpy(), p, rtol=1e-10, atol=1e-12)
+            check_states(optimiser, states, t)
 
 
 def trained(
@@ -66,6 +67,15 @@ def trained(
     return [w.detach().numpy() for w in weights], counts, optimiser
 
 
+def flat(optimiser: Any) -> dict[tuple[int, str], Any]:
+    """All that an optimiser keeps, by its parameter and name."""
+    return {
+        (i, name): value.detach().numpy() if hasattr(value, "detach") else np.asarray(value)
+        for i, state in optimiser.state_dict()["state"].items()
+        for name, value in state.items()
+    }
+
+
 @pytest.mark.parametrize(("name", "options"), SOME + DEFAULTS)
 def test_compiled_steps_are_eager_ones_and_rates_record_nothing(
     name: str, options: dict[str, Any]
@@ -76,7 +86,10 @@ def test_compiled_steps_are_eager_ones_and_rates_record_nothing(
         replayed, counts, second = trained(name, options, True, starts)
     for a, b in zip(eager, replayed, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert first.state_dict()["state"].keys() == second.state_dict()["state"].keys()
+    eager, replayed = flat(first), flat(second)
+    assert eager.keys() == replayed.keys()
+    for key, value in eager.items():
+        np.testing.assert_array_equal(replayed[key], value, err_msg=str(key))
     # One without state and one with it; RAdam and ASGD change their rules on the way.
     assert counts[1] == 2
     assert counts[-1] <= {"RAdam": 3, "ASGD": 4}.get(name, 2)
@@ -105,11 +118,15 @@ def test_a_complex_parameter_is_two_real_ones(name: str) -> None:
 def test_the_same_on_every_backend(backend: Any, name: str, options: dict[str, Any]) -> None:
     starts = [irregular(2, 3), irregular(4, 2)]
     with wg.use_backend("numpy"):
-        expected, _, _ = trained(name, options, False, starts, 5)
+        expected, _, first = trained(name, options, False, starts, 5)
     for compiled in (False, True):
         found, _, optimiser = trained(name, options, compiled, starts, 5)
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9)
+        held = flat(optimiser)
+        assert held.keys() == flat(first).keys()
+        for key, value in flat(first).items():
+            np.testing.assert_allclose(held[key], value, rtol=1e-9, atol=1e-14, err_msg=str(key))
     saved = optimiser.state_dict()
     others = [nn.Parameter(wg.asarray(p)) for p in starts]
     other = getattr(optim, name)(others)
@@ -200,8 +217,11 @@ def carried_over(torch: Any, name: str, ours: Any, theirs: Any, starts: Any) -> 
     assert mine["state"].keys() == yours["state"].keys()
     for key, state in mine["state"].items():
         assert state.keys() == yours["state"][key].keys()
-    flat = {k: v for k, v in mine["param_groups"][0].items() if k != "params"}
-    assert flat.items() <= yours["param_groups"][0].items()
+        for kept, value in yours["state"][key].items():
+            own = state[kept].numpy() if hasattr(state[kept], "numpy") else state[kept]
+            np.testing.assert_allclose(own, value.numpy(), rtol=1e-6, atol=1e-9, err_msg=kept)
+    options = {k: v for k, v in mine["param_groups"][0].items() if k != "params"}
+    assert options.items() <= yours["param_groups"][0].items()
     for state in mine["state"].values():
         for key, value in state.items():
             if isinstance(value, wg.Tensor):

@@ -199,11 +199,13 @@ def test_objects_get_what_the_backend_lacks_in_float32(path):
     content = path.read_bytes()
     size = int.from_bytes(content[:8], "little")
     path.write_bytes((size + 1).to_bytes(8, "little") + content[8:])
+    with pytest.raises(ValueError, match=r"run\.safetensors is damaged"):
+        wg.load(path, model=layer)
     other = nn.Linear(1, 2, bias=False)
-    wg.load(path, model=other)
+    wg.load(path, model=other, verify=False)
     assert other.weight.tolist() == [[1.5], [-2.0]]
     with pytest.raises(TypeError, match="bfloat16"):
-        wg.load(path)
+        wg.load(path, verify=False)
 
 
 @pytest.mark.oracle
@@ -291,8 +293,9 @@ def test_wrong_calls(path):
         wg.load(path, epoch=1)
     with pytest.raises(ValueError, match="there is no state of epoch, generator; there are: model"):
         wg.load(path, epoch=model, generator=True)
-    with pytest.raises(TypeError, match="'__metadata__'"):
-        wg.save(path, __metadata__=1)
+    for name, owner in (("__metadata__", "the format"), ("verify", "load")):
+        with pytest.raises(TypeError, match=f"{owner} keeps the name '{name}'"):
+            wg.save(path, **{name: 1})
 
 
 class Failing:
@@ -350,11 +353,12 @@ def test_a_state_of_another_shape_changes_nothing(path):
 
 
 def rewritten(path, change):
-    """Write a file again with other descriptions."""
+    """Write a file again with other descriptions, and no digest."""
     content = path.read_bytes()
     n = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + n])
     text = header["__metadata__"]["wengert"]
+    del header["__metadata__"]["wengert_blake2b"]
     header["__metadata__"]["wengert"] = change(text)
     made = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(made)) + made + content[8 + n :])
@@ -423,22 +427,72 @@ def test_damaged_files_change_nothing(path):
     assert bits(other.state_dict()) == before
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("position", range(60))
-def test_a_flipped_byte_of_the_header_is_an_error_or_another_value(position, path):
-    """It never ends in anything but a state or one of the errors that are promised."""
-    model = nn.Linear(2, 3)
-    wg.save(path, model=model, generator=True, epoch=3)
+def flipped(whole, generator):
+    """A file with a flipped bit, in each part of it in turn, and where that is."""
+    start = 8 + int.from_bytes(whole[:8], "little")
+    digest, padding = whole.index(b'"wengert_blake2b'), len(whole[:start].rstrip(b" "))
+    parts = [(0, 8), (8, start), (digest, digest + 52), (padding, start), (start, len(whole))]
+    assert all(begin < end for begin, end in parts)
+    for number in range(1000):
+        content = bytearray(whole)
+        at = generator.randrange(*parts[number % len(parts)])
+        content[at] ^= 1 << generator.randrange(8)
+        yield at, content
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "weights"])
+def test_a_flipped_bit_is_an_error_that_names_the_file(kind, path):
+    """In the digest's name alone it is none: what is loaded is what was saved."""
+    model, other = nn.Linear(2, 3), nn.Linear(2, 3)
+    if kind == "checkpoint":
+        wg.save(path, model=model, generator=True, lr=0.125)
+    else:
+        nn.save(model, path)
+
+    def load():
+        if kind == "checkpoint":
+            assert wg.load(path, model=other, generator=True) == {"lr": 0.125}
+        else:
+            other.load_state_dict(nn.load(path))
+
+    whole, right, before = path.read_bytes(), bits(model.state_dict()), bits(other.state_dict())
+    name, wrong = whole.index(b"wengert_blake2b") + np.arange(-1, 16), []
+    for at, content in flipped(whole, random.Random(0)):
+        path.write_bytes(content)
+        try:
+            load()
+        except ValueError as error:
+            if not str(error).startswith(f"{path} is ") or bits(other.state_dict()) != before:
+                wrong.append((at, str(error)))
+        else:
+            if at not in name or bits(other.state_dict()) != right:
+                wrong.append((at, other.state_dict()))
+            before = right
+    assert not wrong
+
+
+def test_a_file_without_a_digest_is_read(path):
+    model, other = nn.Linear(2, 3), nn.Linear(2, 3)
+    wg.save(path, model=model)
+    rewritten(path, lambda text: text)
+    assert b"blake2b" not in path.read_bytes()
+    wg.load(path, model=other)
+    assert bits(other.state_dict()) == bits(model.state_dict())
+    held = pytest.importorskip("safetensors.numpy").load_file(path)
+    assert held["model.bias"].tolist() == model.bias.tolist()
+
+
+@pytest.mark.parametrize("load", [wg.load, nn.load])
+def test_damage_is_read_where_that_is_wanted(load, path):
+    (wg.save if load is wg.load else lambda path, x: nn.save({"x": x}, path))(path, x=wg.ones(2))
     content = bytearray(path.read_bytes())
-    n = int.from_bytes(content[:8], "little")
-    content[8 + position * n // 60] ^= 1
+    content[-1] ^= 0x80
     path.write_bytes(content)
-    other = nn.Linear(2, 3)
-    before = bits(other.state_dict()), wg.get_rng_state()["host"]
-    try:
-        wg.load(path, model=other, generator=True)
-    except (ValueError, TypeError):
-        assert (bits(other.state_dict()), wg.get_rng_state()["host"]) == before
+    with pytest.raises(ValueError, match=r"run\.safetensors is damaged: .*\(verify=False reads"):
+        load(path)
+    assert load(path, verify=False)["x"].tolist() == [1, -1]
+    with pytest.raises(TypeError, match="verify is True or False, not 0"):
+        load(path, verify=0)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from wengert.data.samplers import (
     RandomSampler,
     SequentialSampler,
     at_once,
+    begin,
     length,
     repeats,
     set_state_of,
@@ -201,6 +202,7 @@ class DataLoader(Refusing):
                 set_state_of(self._order, now)
         else:
             self._position = 0
+            begin(self._order)
             self._start = state_of(self._order)
             batches = self._batches(0)
         if self.prefetch:
@@ -316,7 +318,9 @@ class DataLoader(Refusing):
         """Go to a place in the data: the next loop has the rest of that epoch.
 
         An order that is random, of the loader or of a sampler with a ``state_dict``, is that of the
-        run that was saved. A dataset without ``__getitem__`` is gone through to the place.
+        run that was saved; in later epochs, too, if it has a generator, or Wengert's random numbers
+        are loaded (``wengert.load(path, generator=True)``). A dataset without ``__getitem__`` is
+        gone through to the place.
 
         Raises
         ------

@@ -81,8 +81,8 @@ class RandomSampler:
         How many indices there are in an epoch; all, by default. More than all are taken from
         several permutations.
     generator : int or numpy.random.Generator, optional
-        The seed or generator of the order, which is the same for every backend. By default a new
-        one that `wengert.manual_seed` seeds.
+        The seed or generator of the order, which is the same for every backend. By default, each
+        epoch takes a seed from Wengert's random numbers as it begins, as in PyTorch.
 
     Raises
     ------
@@ -108,7 +108,8 @@ class RandomSampler:
             raise TypeError(f"replacement is True or False, not {replacement!r}")
         self.data_source = data_source
         self.replacement = replacement
-        self.generator = as_generator(generator)
+        self.generator = None if generator is None else as_generator(generator)
+        self._seeded: Any = None  # the generator of an epoch that begins
         self._num_samples = num_samples
 
     @property
@@ -121,12 +122,21 @@ class RandomSampler:
         n, wanted = length(self.data_source), self.num_samples
         if wanted and not n:
             raise ValueError("there are no samples to choose from")
+        generator, self._seeded = self.seeded(), None
         if self.replacement:
-            drawn = self.generator.integers(n, size=wanted)
+            drawn = generator.integers(n, size=wanted)
         else:
-            rounds = [self.generator.permutation(n) for _ in range(-(-wanted // n) if n else 0)]
+            rounds = [generator.permutation(n) for _ in range(-(-wanted // n) if n else 0)]
             drawn = np.concatenate(rounds)[:wanted] if rounds else np.zeros(0, dtype=np.int64)
         return drawn  # type: ignore[return-value]
+
+    def seeded(self) -> "np.random.Generator":
+        """The generator of the next order, which is seeded now if none was given."""
+        if self.generator is not None:
+            return self.generator
+        if self._seeded is None:
+            self._seeded = as_generator(None)
+        return self._seeded  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[int]:
         return iter(np.asarray(self.order()).tolist())
@@ -135,13 +145,24 @@ class RandomSampler:
         return self.num_samples
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the generator's state."""
-        return {"generator": self.generator.bit_generator.state}
+        """Return the generator's state: None between epochs that take seeds as they begin."""
+        known = self._seeded if self.generator is None else self.generator
+        return {"generator": None if known is None else known.bit_generator.state}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Set the generator's state."""
         check_names(type(self).__name__, state_dict, ("generator",))
-        self.generator.bit_generator.state = state_dict["generator"]
+        state = state_dict["generator"]
+        if self.generator is not None:
+            if state is None:
+                raise ValueError("the order has a generator here, and had none when it was saved")
+            self.generator.bit_generator.state = state
+        elif state is None:
+            self._seeded = None
+        else:
+            known = as_generator(0)
+            known.bit_generator.state = state
+            self._seeded = known
 
 
 class BatchSampler:
@@ -225,10 +246,22 @@ def state_of(sampler: Any) -> Any:
     return sampler.state_dict() if hasattr(sampler, "state_dict") else None
 
 
+def begin(sampler: Any) -> None:
+    """Seed the order of an epoch, before its state is taken."""
+    if isinstance(innermost := _innermost(sampler), RandomSampler):
+        innermost.seeded()
+
+
+def _innermost(sampler: Any) -> Any:
+    return sampler.sampler if type(sampler) is BatchSampler else sampler
+
+
 def at_once(sampler: Any) -> bool:
     """Whether a sampler, or that of batches, draws its order when a loop begins."""
-    innermost = sampler.sampler if type(sampler) is BatchSampler else sampler
-    return type(innermost) in (SequentialSampler, RandomSampler)  # others have their own __iter__
+    return type(_innermost(sampler)) in (
+        SequentialSampler,
+        RandomSampler,
+    )  # others have their own __iter__
 
 
 def repeats(sampler: Any) -> bool:

@@ -216,11 +216,11 @@ def _arithmetic(
     name: str, function: Callable[..., Any], *, rounds: bool, reflected: bool
 ) -> Callable[..., Any]:
     def method(self: Any, other: Any, *modulus: Any) -> Any:
-        if modulus or not _number(other):
+        if not all(map(_number, (other, *modulus))):
             return NotImplemented
-        operands = (other, self) if reflected else (self, other)
+        operands = (*((other, self) if reflected else (self, other)), *modulus)
         made = _made(function, operands)
-        if rounds:
+        if rounds or modulus:
             formula = _formula(made) if isinstance(made, _Length) else lambda at: None
             self._ask("rounds", name, operands, formula)
         return made
@@ -298,7 +298,8 @@ def _complete() -> None:
     for kind in (_Int, _Float):
         binary = chain(smooth.items(), rounding.items(), bits.items() if kind is _Int else ())
         for sign, name in binary:
-            function, short = getattr(operator, name), name.strip("_")
+            function = pow if name == "pow" else getattr(operator, name)  # with a modulus
+            short = name.strip("_")
             for prefix in ("", "r"):
                 method = _arithmetic(
                     sign, function, rounds=name not in smooth.values(), reflected=bool(prefix)

@@ -3,7 +3,7 @@
 import weakref
 from _thread import RLock
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import copy_context
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,7 +12,8 @@ from wengert.interpreters.lifted import Lifted, bottom, changed, new_level
 from wengert.tape.grad_mode import recording
 from wengert.tape.graph import saved_tensors_hooks
 from wengert.tape.hooks import hold, release
-from wengert.tape.node import Leaf
+from wengert.tape.node import Leaf, tick
+from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, host_values, placed, untracked
 
@@ -91,8 +92,9 @@ def checkpoint(
     Notes
     -----
     The function is run again with the recording mode and the backend that were selected at the
-    call. Python's and other libraries' random numbers are not repeated, and changes that it makes
-    to other objects are made twice.
+    call. Tensors that it writes into, and buffers of modules, such as running averages, have the
+    values then that they had at the call, and are left as they are. Python's and other libraries'
+    random numbers are not repeated, and changes that it makes to other objects are made twice.
 
     Examples
     --------
@@ -112,7 +114,7 @@ def checkpoint(
         with first:
             return _parted(function(*args, **kwargs), (args, kwargs))  # type: ignore[no-any-return]
     frame = _Frame(function, (args, kwargs), preserve_rng_state, determinism_check, context_fn)
-    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+    with saved_tensors_hooks(frame.pack, frame.unpack), observed_by(frame.written), first:
         try:
             result = function(*args, **kwargs)
         finally:
@@ -223,6 +225,52 @@ class _Holder:
         self.array: Any = None
 
 
+class _Written(Observer):
+    """What Tensors, and modules as buffers, had before a function has written it anew."""
+
+    follows_values = False
+
+    def __init__(self) -> None:
+        self.since, self.running = tick(), True
+        self.before: dict[Any, tuple[weakref.ref[Any], list[Any]]] = {}
+
+    def assigned(self, tensor: Tensor, result: Tensor) -> None:
+        if tensor._node is None or tensor._node.number < self.since:  # not made by the function
+            self._keep(tensor, "_array", "_node")
+
+    def replaced(self, module: Any, name: str) -> None:
+        self._keep(module, name)
+
+    def _keep(self, owner: Any, *names: str) -> None:
+        if self.running and (id(owner), names) not in self.before:
+            held = [getattr(owner, name) for name in names]
+            self.before[id(owner), names] = weakref.ref(owner), held
+
+    def close(self) -> None:
+        """Forget what the function has made itself, and not returned."""
+        self.running = False
+        self.before = {key: held for key, held in self.before.items() if held[0]() is not None}
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """Give all back what it had before, and in the end what it has now."""
+        now = []
+        for (_, names), (reference, held) in self.before.items():
+            if (owner := reference()) is not None:
+                now.append((owner, names, [getattr(owner, name) for name in names]))
+                _set(owner, names, held)
+        try:
+            yield
+        finally:
+            for each in now:
+                _set(*each)
+
+
+def _set(owner: Any, names: Iterable[str], values: Iterable[Any]) -> None:
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(owner, name, value)
+
+
 class _Frame:
     """One call of a checkpointed function: how to repeat it, and the arrays that it saved."""
 
@@ -245,6 +293,7 @@ class _Frame:
         self.lock = RLock()
         self.level = new_level()
         self.running = True
+        self.written = _Written()
 
     def pack(self, tensor: Tensor) -> Any:
         if _is_inside(tensor, self.level):
@@ -259,6 +308,7 @@ class _Frame:
     def close(self) -> None:
         """Free the saved arrays, after the function has returned."""
         self.running = False
+        self.written.close()
         for reference in self.holders:
             holder = reference()
             if holder is not None:
@@ -283,7 +333,8 @@ class _Frame:
         try:
             if self.state is not None:
                 generators.set_rng_state(self.state)
-            self.context.copy().run(self._call, found)
+            with self.written.undone():
+                self.context.copy().run(self._call, found)
             if found.count != len(self.holders):
                 raise CheckpointError(
                     f"{self._name()} saved {len(self.holders)} arrays for the backward pass when "

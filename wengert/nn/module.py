@@ -10,6 +10,7 @@ from wengert.nn.conversion import castable, convert, destination, place, replace
 from wengert.nn.hooks import Hookable, changes
 from wengert.nn.parameter import Parameter
 from wengert.nn.state import State, hints, joined
+from wengert.tape.observers import observing, tell
 from wengert.tape.tensor import Tensor, untracked
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class Module(Hookable, State):
                 f"cannot assign {type(value).__name__} as buffer {name!r} "
                 "(wengert.Tensor or None expected); make one with wg.tensor(...)"
             )
+        if observing and name in self._buffers:
+            tell("replaced", self, name)
         if isinstance(value, Parameter):
             self._forget_buffer(name)
         object.__setattr__(self, name, value)

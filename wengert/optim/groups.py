@@ -87,16 +87,16 @@ class Group(dict[str, Any]):
     NumPy's scalars would promote the parameters, and so no step has to convert them.
     """
 
-    def __init__(self, content: Mapping[str, Any]) -> None:
+    def __init__(self, *content: Any, **more: Any) -> None:
         super().__init__()
-        self.update(content)
+        self.update(*content, **more)
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value if name == "params" else as_number(value, name))
 
-    def update(self, content: Mapping[str, Any]) -> None:  # type: ignore[override]
-        """Set several."""
-        for name, value in content.items():
+    def update(self, *content: Any, **more: Any) -> None:
+        """Set several, given as to `dict`."""
+        for name, value in dict(*content, **more).items():
             self[name] = value
 
     def setdefault(self, name: str, value: Any = None) -> Any:
@@ -105,9 +105,16 @@ class Group(dict[str, Any]):
             self[name] = value
         return self[name]
 
-    def __ior__(self, content: Mapping[str, Any]) -> "Group":  # type: ignore[override, misc]
-        self.update(content)
-        return self
+    def copy(self) -> "Group":
+        """A group of the same parameters."""
+        return Group(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Group, (dict(self),)
+    def __or__(self, other: Any) -> Any:
+        return Group({**self, **other}) if isinstance(other, dict) else NotImplemented
+
+    def __ror__(self, other: Any) -> Any:
+        return Group({**other, **self}) if isinstance(other, dict) else NotImplemented
+
+    def __ior__(self, other: Any) -> "Group":  # type: ignore[override]
+        self.update(other)
+        return self

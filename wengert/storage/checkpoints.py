@@ -109,8 +109,9 @@ def save(path: str | os.PathLike[str], /, *wrong: Any, **states: Any) -> None:
     arrays: Arrays = {}
     content = []
     for key, value in states.items():
-        if key == "__metadata__":
-            raise TypeError("the format keeps the name '__metadata__' for itself; choose another")
+        if key in ("__metadata__", "verify"):
+            owner = "load" if key == "verify" else "the format"
+            raise TypeError(f"{owner} keeps the name {key!r} for itself; choose another")
         holder = _holder(key, value)
         described = describe(value if holder is None else holder.get(), key, arrays)
         content.append([key, "value" if holder is None else "state", described])
@@ -118,7 +119,9 @@ def save(path: str | os.PathLike[str], /, *wrong: Any, **states: Any) -> None:
     write_file(name, arrays, {KEY: text})
 
 
-def load(path: str | os.PathLike[str], /, *wrong: Any, **objects: Any) -> dict[str, Any]:
+def load(
+    path: str | os.PathLike[str], /, *wrong: Any, verify: bool = True, **objects: Any
+) -> dict[str, Any]:
     """Read a checkpoint, and load its states into objects: into all of them, or into none.
 
     Parameters
@@ -126,6 +129,9 @@ def load(path: str | os.PathLike[str], /, *wrong: Any, **objects: Any) -> dict[s
     path : path-like
         What `save` has written. The Tensors of any other safetensors file are one state, such as
         that of a PyTorch model, and are loaded into the one object that is given.
+    verify : bool
+        Whether bytes are compared with the digest that `save` has written. For a file that memory
+        does not hold, say False: arrays are then read one after the other.
     **objects
         The objects by the names under which their states were saved; ``generator=True`` sets
         Wengert's random numbers.
@@ -139,7 +145,7 @@ def load(path: str | os.PathLike[str], /, *wrong: Any, **objects: Any) -> dict[s
     Raises
     ------
     ImportError
-        As for `save`.
+        If the package ``ml_dtypes`` is not installed, for bfloat16 and float8.
     TypeError
         If what is given has no state; or if no object is given and the selected backend lacks a
         dtype of the file.
@@ -167,9 +173,9 @@ def load(path: str | os.PathLike[str], /, *wrong: Any, **objects: Any) -> dict[s
         if (holder := _holder(key, found)) is None:
             raise TypeError(f"{key} is a {type(found).__name__}, which has no load_state_dict")
         holders[key] = holder
-    content, arrays = read_file(name)
+    metadata, arrays = read_file(name, verify)
     try:
-        states, values = _parts(content, arrays, holders)
+        states, values = _parts(metadata, arrays, holders)
         missing = [key for key in holders if key not in states]
         if missing:
             raise DescriptionError(
@@ -181,7 +187,7 @@ def load(path: str | os.PathLike[str], /, *wrong: Any, **objects: Any) -> dict[s
         result = {key: rebuild(each, arrays, _made) for key, each in rest.items()}
     except DescriptionError as error:
         raise ValueError(f"{name}: {error}") from error
-    if not objects and KEY not in _metadata(content):
+    if not objects and KEY not in metadata:
         raise ValueError(f"{name} holds Tensors without a checkpoint; wg.nn.load returns them")
     _put_all(name, holders, built)
     return result
@@ -196,17 +202,11 @@ def _path(function: str, path: Any, wrong: tuple[Any, ...]) -> str:
     return os.fspath(path)
 
 
-def _metadata(content: bytes) -> dict[str, str]:
-    """The strings in the header of a file that the format's library has found sound."""
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    return header.get("__metadata__") or {}
-
-
 def _parts(
-    content: bytes, arrays: dict[str, Any], holders: dict[str, _Holder]
+    metadata: dict[str, str], arrays: dict[str, Any], holders: dict[str, _Holder]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The descriptions of the states in a file, and those of the values beside them."""
-    text = _metadata(content).get(KEY)
+    text = metadata.get(KEY)
     if text is None:
         if len(holders) > 1:
             raise DescriptionError(

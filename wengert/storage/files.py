@@ -1,14 +1,19 @@
 """Files of the safetensors format: their data types, and how one is written and read."""
 
+import hashlib
+import json
+import math
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from operator import itemgetter
+from io import BytesIO
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,6 +33,13 @@ STORED = {
 }
 #: Bytes; longer ones are not read.
 LONGEST_HEADER = 100_000_000
+#: The key of a file's digest in its own metadata: of all its bytes, with `_BLANK` in its place.
+DIGEST: Final = "wengert_blake2b"
+_BLANK: Final = b"0" * 32
+#: A digest in a header; quotes within the format's strings come after backslashes.
+_DIGEST: Final = re.compile(rf'(?<!\\)"{DIGEST}"\s*:\s*"([^"]*)"'.encode())
+#: Bytes that are read at a time: they are hashed while they are in the processor's cache.
+_CHUNK: Final = 1 << 20
 #: How pickles of protocols 2 to 5 begin.
 _PROTOCOLS = tuple(bytes([0x80, version]) for version in range(2, 6))
 #: The number with which files of torch.save began before version 1.6, as pickles have it.
@@ -58,40 +70,105 @@ def held(dtype: DType) -> np.dtype[Any]:
 
 
 def read_file(
-    path: str, check: Callable[[DType, str], object] | None = None
-) -> tuple[bytes, dict[str, tuple[np.ndarray[Any, Any], DType]]]:
-    """Return a file's bytes, and its arrays with their dtypes by name, sorted.
+    path: str, verify: bool, check: Callable[[DType, str], object] | None = None
+) -> tuple[dict[str, str], dict[str, tuple[np.ndarray[Any, Any], DType]]]:
+    """Return a file's metadata, and its arrays with their dtypes by name, sorted.
 
-    The format's own library checks that they lie within the file. Those of a dtype that NumPy lacks
-    are in float32. ``check`` raises for a dtype and a name before they are read.
+    Bytes are compared with the file's digest as they are read. Without ``verify``, arrays are read
+    one after the other, so that memory holds no more than they take. Those of a dtype that NumPy
+    lacks are in float32. ``check`` raises for a dtype and a name before they are read.
     """
-    package = library("safetensors")
-    content = Path(path).read_bytes()
+    if type(verify) is not bool:
+        raise TypeError(f"verify is True or False, not {verify!r}")
+    with open(path, "rb") as file:  # noqa: PTH123 -- an error has the path as it was given
+        source: Any = file if file.seekable() else BytesIO(file.read())
+        size = source.seek(0, os.SEEK_END)
+        source.seek(0)
+        content: Any
+        if verify or source is not file or not size:
+            content, damaged = _read(source, size, verify)
+        else:
+            content, damaged = mmap(file.fileno(), 0, access=ACCESS_READ), False
     try:
-        found = sorted(package.deserialize(content), key=itemgetter(0))
-    except package.SafetensorError as error:
-        told = _other_format(content)
+        metadata, items = _described(content)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        told = _other_format(bytes(content))
+        told = told or f"no safetensors file, or is not complete: {error}"
+        raise ValueError(f"{path} is {told}") from error
+    if damaged:
         raise ValueError(
-            f"{path} is {told}"
-            if told
-            else f"{path} is no safetensors file, or is not complete: {error}"
-        ) from error
+            f"{path} is damaged: its bytes are not those that were saved; take another copy of it "
+            "(verify=False reads it all the same)"
+        )
     arrays = {}
-    for name, item in found:
-        if item["dtype"] not in STORED:
-            raise TypeError(f"{path} holds {name!r} in {item['dtype']}, which Wengert lacks")
-        dtype = STORED[item["dtype"]]
+    for name, (word, shape, begin, end) in sorted(items.items()):
+        if word not in STORED:
+            raise TypeError(f"{path} holds {name!r} in {word}, which Wengert lacks")
+        dtype = STORED[word]
         if check is not None:
             check(dtype, name)
-        raw = np.frombuffer(item["data"], held(dtype) if dtype.name != "bool" else np.uint8)
+        stored = np.dtype(np.uint8) if dtype.name == "bool" else held(dtype)
+        if math.prod(shape) * stored.itemsize != end - begin:
+            raise ValueError(
+                f"{path} is no safetensors file, or is not complete: {name!r} has {end - begin} "
+                f"bytes for {word} of the shape {shape}"
+            )
+        raw = np.ndarray((end - begin) // stored.itemsize, stored, content, begin)
         array = raw != 0 if dtype.name == "bool" else raw.astype(dtype.host)
         try:
-            arrays[name] = array.reshape(item["shape"]), dtype
+            arrays[name] = array.reshape(shape), dtype
         except ValueError as error:  # none of its numbers, and NumPy's arrays are not as long
-            raise ValueError(
-                f"{path} holds {name!r} of the shape {item['shape']}: {error}"
-            ) from error
-    return content, arrays
+            raise ValueError(f"{path} holds {name!r} of the shape {shape}: {error}") from error
+    return metadata, arrays
+
+
+def _read(source: Any, size: int, verify: bool) -> tuple[memoryview, bool]:
+    """A file's bytes, and whether they are others than those that its digest was made of."""
+    content = np.empty(size, np.uint8).data
+    at = source.readinto(content[:8])
+    at += source.readinto(content[at : at + min(_size_of_header(content), LONGEST_HEADER)])
+    found = _DIGEST.search(content[:at]) if verify else None
+    made = hashlib.blake2b(digest_size=16)
+    if found:
+        made.update(b"".join((content[: found.start(1)], _BLANK, content[found.end(1) : at])))
+    while n := source.readinto(content[at : at + _CHUNK]):
+        if found:
+            made.update(content[at : at + n])
+        at += n
+    damaged = at < size or (found and made.hexdigest().encode() != bytes(found[1]))
+    return content, bool(damaged)
+
+
+def _size_of_header(content: memoryview | mmap) -> int:
+    return int.from_bytes(content[:8], "little")
+
+
+def _described(
+    content: memoryview | mmap,
+) -> tuple[dict[str, str], dict[str, tuple[str, list[int], int, int]]]:
+    """The metadata, and the dtype, shape, begin and end of each array, as the format has them."""
+    start = 8 + _size_of_header(content)
+    if not 8 < start <= min(len(content), 8 + LONGEST_HEADER):
+        raise ValueError(f"it has {len(content)} bytes, and its header would end at {start}")
+    header = json.loads(bytes(content[8:start]).decode())
+    metadata = header.pop("__metadata__", None)
+    if metadata is None:
+        metadata = {}
+    if not all(type(word) is str for word in metadata.values()):
+        raise ValueError("its metadata are not strings")
+    items = {}
+    at = start
+    for name, item in sorted(header.items(), key=lambda pair: pair[1]["data_offsets"]):
+        word, shape, (begin, end) = item["dtype"], item["shape"], item["data_offsets"]
+        numbers = [*shape, begin, end]
+        sound = type(word) is str and all(type(n) is int and n >= 0 for n in numbers)
+        if not (sound and at == start + begin <= start + end):
+            raise ValueError(f"the dtype, shape or place of {name!r} is none")
+        at = start + end
+        items[name] = word, shape, start + begin, at
+    if at != len(content):
+        raise ValueError(f"it has {len(content)} bytes, and its arrays end at {at}")
+    return metadata, items
 
 
 def _other_format(content: bytes) -> str:
@@ -139,16 +216,19 @@ def write_file(
     path: str, arrays: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str] | None = None
 ) -> None:
     """Write arrays to a file of the format, as a whole or not at all."""
-    content = library("safetensors").numpy.save(arrays, metadata)
+    blank = {DIGEST: _BLANK.decode(), **(metadata or {})}
+    content = library("safetensors").numpy.save(arrays, blank)
     if (size := int.from_bytes(content[:8], "little")) > LONGEST_HEADER:
         raise ValueError(
             f"the names and numbers to be stored take {size} bytes; the format allows "
             f"{LONGEST_HEADER}"
         )
-    replace_file(path, content)
+    begin, end = _DIGEST.search(content).span(1)  # type: ignore[union-attr]
+    digest = hashlib.blake2b(content, digest_size=16).hexdigest().encode()
+    replace_file(path, content[:begin], digest, memoryview(content)[end:])
 
 
-def replace_file(path: str, content: bytes) -> None:
+def replace_file(path: str, *parts: bytes | memoryview) -> None:
     """Write a file as a whole or not at all."""
     target = Path(path).resolve()  # of a link, what it leads to is replaced
     try:
@@ -157,7 +237,7 @@ def replace_file(path: str, content: bytes) -> None:
         mode = None
     if mode is not None and not stat.S_ISREG(mode):  # a pipe or a device has no other beside it
         with target.open("wb") as file:
-            file.write(content)
+            file.writelines(parts)
         return
     if mode is not None and not os.access(target, os.W_OK):
         raise PermissionError(f"{path} may not be written; its permissions say so")
@@ -166,7 +246,7 @@ def replace_file(path: str, content: bytes) -> None:
     try:
         # Not by `tempfile`, whose files are for their owner alone: here the umask decides.
         with beside.open("xb") as file:
-            file.write(content)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:

@@ -74,7 +74,7 @@ def _stored(name: Any, value: Any) -> np.ndarray[Any, Any]:
 
 
 def load(
-    path: str | os.PathLike[str], device: Any = None, *, dtype: Any = None
+    path: str | os.PathLike[str], device: Any = None, *, dtype: Any = None, verify: bool = True
 ) -> dict[str, Tensor]:
     """Read Tensors from a file in the safetensors format.
 
@@ -87,6 +87,9 @@ def load(
     dtype : dtype, optional
         What floating Tensors are converted to; their own dtype by default. float32 holds each
         bfloat16 and float8 exactly.
+    verify : bool
+        Whether bytes are compared with the digest that `save` has written. For a file that memory
+        does not hold, say False: Tensors are then read one after the other.
 
     Returns
     -------
@@ -96,12 +99,12 @@ def load(
     Raises
     ------
     ImportError
-        As for `save`.
+        If the package ``ml_dtypes`` is not installed, for bfloat16 and float8.
     TypeError
         If the file holds a dtype that the backend lacks, such as bfloat16 on NumPy, and no
         other was asked for.
     ValueError
-        If it is no file of the format, or is not complete.
+        If it is no file of the format, not complete, or damaged.
 
     Examples
     --------
@@ -120,7 +123,7 @@ def load(
     def wanted(dtype: DType) -> DType:
         return dtype if asked is None or dtype.kind != "real floating" else asked
 
-    _, arrays = read_file(name, lambda dtype, key: _check_there(wanted(dtype), key, name))
+    _, arrays = read_file(name, verify, lambda dtype, key: _check_there(wanted(dtype), key, name))
     return {
         key: ops.asarray(array, dtype=wanted(dtype), device=device)
         for key, (array, dtype) in arrays.items()

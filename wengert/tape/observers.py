@@ -48,6 +48,9 @@ class Observer:
     def assigned(self, tensor: "Tensor", result: "Tensor") -> None:
         """A Tensor is about to take over a result's value and node, in place."""
 
+    def replaced(self, module: Any, name: str) -> None:
+        """A module is about to have another buffer of this name."""
+
 
 #: The observers of all threads: while it is empty nothing of theirs is asked for.
 observing: list[Observer] = []

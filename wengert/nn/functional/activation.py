@@ -74,7 +74,7 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
         alpha = operand(alpha, x, "elu", "alpha")
         if isinstance(alpha, Tensor):
             right = ops.greater(x, 0)
-            below = ops.multiply(ops.expm1(ops.where(right, 0, x)), alpha)
+            below = ops.multiply(_elu(ops.where(right, 0, x), alpha=1.0), alpha)
             return ops.where(right, x, below)
     return _elu(x, alpha=alpha)  # type: ignore[no-any-return]
 
