@@ -21,6 +21,7 @@ from wengert.interpreters.lifted import Lifted, bottom
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import transforming
 from wengert.tape.promotion import at_least, number_type
+from wengert.tape.record import forwards, off_tape
 from wengert.tape.tensor import Tensor, untracked
 
 Argnums = int | Sequence[int]
@@ -125,12 +126,19 @@ class Call:
         Each leaf is of the argument's kind. Raw arrays share no memory with one another, nor with
         ``given``, what the caller gave beside the arguments.
         """
+        if forwards:
+            tensors = map(self._marked, tensors)
         seen = {id(x._array) for x in (*self.tensors, *given)}
         answers = [
             _own(in_kind(x, leaf), seen) for x, leaf in zip(tensors, self.leaves, strict=True)
         ]
         trees = trees_of(self.structures, answers)
         return trees[0] if self.single else tuple(trees)
+
+    def _marked(self, x: Any) -> Any:
+        """A result, marked if a `Function`'s forward computes it from tracked Tensors."""
+        free = isinstance(x, Tensor) and x._node is None
+        return off_tape(x._array, None, self.given) if free else x
 
     def answer(self, tree: Any) -> Any:
         """Answer with a tree of results: Tensors in the kind of the call, all else as it is.
@@ -139,6 +147,8 @@ class Call:
         otherwise Python numbers where they have no axes, and raw arrays where they have.
         """
         given = self.given
+        if forwards:
+            tree = tree_map(self._marked, tree)
         if not given or any(isinstance(leaf, Tensor) for leaf in given):
             return tree
         like = next((leaf for leaf in given if _is_array(leaf)), None)
