@@ -53,7 +53,7 @@ class Backend:
         names up faster in a module without ``__getattr__``.
     taped : bool
         Whether `adopt` has to see users' arrays: they may be on a tape of the library's own, which
-        it takes them off, or it may have to refuse them.
+        it takes them off, or in another byte order, or it may have to refuse them.
     exchanging : bool
         Whether its functions exchange data with other processes, so that none may run once more
         in one of them, as when a compiled function is checked.

@@ -191,7 +191,9 @@ def has_own_arithmetic(kind: type) -> bool:
 
 
 def lost_with(kind: type) -> str:
-    """How to take the numbers out of what has a unit beside them; "" for others."""
+    """How to take the numbers out of what has a unit or a mask beside them; "" for others."""
+    if issubclass(kind, np.ndarray) and hasattr(kind, "filled"):
+        return "its mask would be lost: say what stands there instead, as by x.filled(0.0)"
     if hasattr(kind, "magnitude") and hasattr(kind, "units"):
         return "its unit would be lost: take the numbers with q.magnitude, or call NumPy's function"
     if issubclass(kind, np.ndarray) and (hasattr(kind, "unit") or hasattr(kind, "units")):
@@ -205,9 +207,8 @@ class _Namespaces(dict[type, Any]):
     def __missing__(self, kind: type) -> Any:
         if has_own_arithmetic(kind):
             raise TypeError(
-                f"{kind.__module__}.{kind.__qualname__} has an arithmetic of its own, with a mask, "
-                "units or products, which would be lost here: convert it first, as by "
-                "np.asarray(x) or x.filled(...)"
+                f"{kind.__module__}.{kind.__qualname__} has an arithmetic of its own, which would "
+                f"be lost here: {lost_with(kind) or 'convert it first, as by np.asarray(x)'}"
             )
         if (other := _OTHERS.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
             return self.setdefault(kind, get_backend(other).namespace)

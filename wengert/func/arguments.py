@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of, namespaces
+from wengert.backends.registry import lost_with
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, trees_of
 from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, bottom
@@ -326,9 +327,11 @@ def _no_derivative(name: str, leaf: Any) -> TypeError:
             f"only floating and complex numbers have derivatives; pass {float(leaf)} to "
             "differentiate with respect to it"
         )
+    more = lost_with(type(leaf))
     return TypeError(
         f"{name} is a {type(leaf).__name__}; what is differentiated should be Tensors, arrays "
-        "or numbers, in dicts, lists, tuples or dataclasses. Leave the argument out of argnums"
+        "or numbers, in dicts, lists, tuples or dataclasses. "
+        f"{more or 'Leave the argument out of argnums'}"
     )
 
 
