@@ -272,8 +272,8 @@ def test_no_mask_is_lost(backend: Backend) -> None:
         try:
             answer = door(masked)
         except refused as error:
-            if name in ("asarray", "add", "grad", "Tensor"):
-                assert "x.filled(0.0)" in str(error)
+            if name in ("asarray", "add", "grad", "Tensor") and "x.filled(0.0)" not in str(error):
+                wrong.append((name, error))
         else:  # an operator may be the masked array's own, which keeps the mask
             if not isinstance(answer, np.ma.MaskedArray) and answer is not NotImplemented:
                 wrong.append((name, answer))

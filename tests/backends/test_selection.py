@@ -108,9 +108,16 @@ def test_what_a_broken_library_raises_is_told_by_name(tmp_path: Path, raised: st
         PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]),
     )
     lines = done.stdout.splitlines()
-    starts = ["WENGERT_BACKEND=torch: the backend 'torch'", "set_backend('conforming'): there is no"]
+    starts = [
+        "WENGERT_BACKEND=torch: the backend 'torch'",
+        "set_backend('conforming'): there is no",
+    ]
     starts += ["wg.draw needs", "a progress bar needs", "this is stored in the safetensors format"]
-    starts += ["wengert.testing.check_gradients needs", "wengert.optimize.minimize needs", "NumPy's"]
+    starts += [
+        "wengert.testing.check_gradients needs",
+        "wengert.optimize.minimize needs",
+        "NumPy's",
+    ]
     assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts
     assert all("lib" in line for line in lines) and "Installed: numpy" in lines[0], done.stderr
 

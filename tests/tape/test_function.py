@@ -585,7 +585,10 @@ def twice(f):
         "forward over forward": lambda: wg.jvp(lambda z: wg.jvp(f, (z,), (v,))[1], (x,), (v,))[1],
         "batched": lambda: wg.jacobian(wg.grad(f))(x),
     }
-    return {name: lambda way=way: way().detach().to_backend("numpy").numpy() for name, way in found.items()}
+    return {
+        name: lambda way=way: way().detach().to_backend("numpy").numpy()
+        for name, way in found.items()
+    }
 
 
 def test_what_a_forward_computed_is_not_differentiated(backend):
@@ -597,7 +600,8 @@ def test_what_a_forward_computed_is_not_differentiated(backend):
             try:
                 wrong.append((way, name, second()))
             except NotImplementedError as error:
-                assert "Exponential.forward computed" in str(error)
+                if "Exponential.forward computed" not in str(error):
+                    wrong.append((way, name, error))
     assert not wrong
 
 

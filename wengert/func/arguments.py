@@ -20,7 +20,7 @@ from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, tre
 from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.tape.families import Family
-from wengert.tape.grad_mode import transforming
+from wengert.tape.grad_mode import called, transforming
 from wengert.tape.promotion import at_least, number_type
 from wengert.tape.record import forwards, off_tape
 from wengert.tape.tensor import Tensor, untracked
@@ -101,7 +101,7 @@ class Call:
         for position, tree in zip(self.argnums, trees_of(self.structures, tensors), strict=True):
             args[position] = tree
         with at_least(self.precision):
-            return self.function(*args, **self.kwargs)
+            return called(self.function, *args, **self.kwargs)
 
     def results(
         self, tensors: Iterable[Tensor], transform: str, has_aux: bool

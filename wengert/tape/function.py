@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
-from wengert.tape.grad_mode import is_grad_enabled, recording, set_grad_enabled, unrecorded
+from wengert.tape.grad_mode import called, is_grad_enabled, recording, set_grad_enabled, unrecorded
 from wengert.tape.hooks import hold, mode_of, release
 from wengert.tape.node import (
     FREED,
@@ -95,8 +95,8 @@ class FunctionCtx:
             self._given = tuple(
                 None
                 if held is None
-                else placed(release(held), (node.node_at(origin) if origin else own) if track else None)
-                for held, origin, own in self._saved
+                else placed(release(held), node.node_at(*at) if track else None)
+                for held, *at in self._saved
             )
         return self._given
 
@@ -222,8 +222,7 @@ class _Call:
         if leaf and recording():
             raise RuntimeError(IN_PLACE_ON_LEAF)
         outputs = tuple(
-            assign(args[self.dirty[i]], result) if i in self.dirty else result
-            for i, result in enumerate(results)
+            assign(args[self.dirty[i]], r) if i in self.dirty else r for i, r in enumerate(results)
         )
         return outputs[0] if self.single else outputs
 
@@ -296,9 +295,9 @@ class _Call:
         try:
             with set_grad_enabled(False), self.marks or nullcontext():
                 if function.setup_context is None:
-                    result = function.forward(ctx, *args, **self.kwargs)
+                    result = called(function.forward, ctx, *args, **self.kwargs)
                 else:
-                    result = function.forward(*args, **self.kwargs)
+                    result = called(function.forward, *args, **self.kwargs)
                     function.setup_context(ctx, args, result)
             self.single = not isinstance(result, tuple | list)
             results: tuple[Any, ...] = (result,) if self.single else tuple(result)
@@ -430,7 +429,7 @@ class _Call:
         ctx._given = tuple(_saved_tensor(kept, inside.args, results) for kept in self.forward)
         try:
             with unrecorded():
-                answer = self.function.jvp(ctx, *tangents)
+                answer = called(self.function.jvp, ctx, *tangents)
         finally:
             ctx._given = None
         name = f"{self.function.__name__}.jvp"
@@ -514,8 +513,10 @@ class FunctionNode(Node):
     def operation(self) -> str:
         return self.function.__name__
 
-    def node_at(self, origin: tuple[int, int]) -> Node | None:
-        """The node at which a saved argument or result is rebuilt."""
+    def node_at(self, origin: Origin, own: Node | None) -> Node | None:
+        """The node at which a saved Tensor is rebuilt: an argument's, a result's, or its own."""
+        if origin is None:
+            return own
         position, index = origin
         if position >= 0:
             parent: Node | None = self.parents[position]
@@ -539,7 +540,8 @@ class FunctionNode(Node):
         ctx._node, ctx.needs_input_grad = self, needs
         try:
             with mode_of(recorded):
-                cotangents = self.function.backward(ctx, *self._cotangents(ctx, given, like))
+                what = self._cotangents(ctx, given, like)
+                cotangents = called(self.function.backward, ctx, *what)
         finally:
             ctx._node = ctx._given = None
         flows: list[tuple[int, Any]] = []

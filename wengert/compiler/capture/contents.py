@@ -1,9 +1,8 @@
 """The contents of constants, which may not change while a function is recorded.
 
-A replay computes with the constants themselves, and makes none of the function's own changes of
-NumPy's arrays: of a buffer that is filled, used and restored it would see what stands there at last.
-Flags of arrays that forbid writing would not see views that exist already, and would stop other
-threads.
+A replay computes with the constants themselves, and does not repeat how the function changes them:
+where a buffer is filled, used and restored it would see what stands there at last. Flags of arrays
+that forbid writing would miss views that exist already, and would stop other threads.
 """
 
 import hashlib
