@@ -20,7 +20,7 @@ from wengert.tape.node import (
     zeros_beside,
 )
 from wengert.tape.observers import observing, unfollowed
-from wengert.tape.record import Marks, forwards, observe, off_tape
+from wengert.tape.record import Marks, observe, off_tape
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untracked
 
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.
@@ -46,7 +46,7 @@ class FunctionCtx:
     def __init__(self) -> None:
         self._backward: tuple[Any, ...] = ()
         self._forward: tuple[Any, ...] = ()
-        self._saved: tuple[tuple[Any, Origin], ...] = ()
+        self._saved: tuple[tuple[Any, Origin, Node | None], ...] = ()
         self._marked: tuple[Tensor, ...] = ()
         self._dirty: tuple[Tensor, ...] = ()
         self._materialize = True
@@ -252,13 +252,10 @@ class _Call:
             results = self._pushed(top, needs)
             self.ctx._varies = any(map(varies, self.arrays))
         if not record:
+            given = [() if i in self.fixed else self.args for i in range(len(results))]
             return tuple(
-                None
-                if r is None
-                else off_tape(r._array, None, self.args)
-                if forwards and i not in self.fixed
-                else untracked(r._array)
-                for i, r in enumerate(results)
+                None if r is None else off_tape(r._array, None, inputs)
+                for r, inputs in zip(results, given, strict=True)
             )
         node = FunctionNode(self.function, self.ctx, nodes)
         shapes = tuple(() if r is None else r.shape for r in results)

@@ -389,7 +389,7 @@ class Primitive:
             tracked = None
         if self.several:
             if tracked is None and forwards:
-                result = tuple([off_tape(y, self, inputs) for y in out])
+                result: Any = tuple([off_tape(y, self, inputs) for y in out])
             else:
                 result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
         else:

@@ -48,4 +48,4 @@ def _compare(array: Any, digest: bytes, line: str) -> None:
 
 def _digest(array: Any) -> bytes:
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return hashlib.blake2b(flat, digest_size=16).digest()
+    return hashlib.blake2b(flat.data, digest_size=16).digest()
