@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of, get_backend, use_backend
+from wengert.backends.backend import importing
 from wengert.compiler import making
 from wengert.func.reverse import value_and_grad as differentiated
 from wengert.func.trees import tree_flatten, tree_unflatten
@@ -28,14 +29,10 @@ def __dir__() -> list[str]:
 
 
 def _dask(asking: str) -> Any:
-    try:
+    needs = f"wengert.dask.{asking} needs dask, which cannot be imported ({{}}); install "
+    with importing(f"{needs}wengert[dask]"):
         import_module("dask.array")
         return import_module("dask")
-    except ImportError as error:
-        raise ImportError(
-            f"wengert.dask.{asking} needs dask, which cannot be imported ({error}); install "
-            "wengert[dask]"
-        ) from error
 
 
 def value_and_grad(

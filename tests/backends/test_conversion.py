@@ -206,3 +206,97 @@ def test_copy(backend: Backend) -> None:
         assert backend.name not in ("numpy", "torch", "array_api_strict")
     else:
         assert np.shares_memory(shared.numpy(), values)
+
+
+def _loaded(a: Any) -> Any:
+    module = wg.nn.Module()
+    module.register_buffer("w", wg.zeros(3, dtype=wg.float64))
+    module.load_state_dict({"w": a})
+    return module.w
+
+
+def _filled(x: wg.Tensor, key: Any, a: Any) -> wg.Tensor:
+    x[key] = a
+    return x
+
+
+def _squares(x: Any) -> Any:
+    return wg.sum(x * x)
+
+
+def _x() -> wg.Tensor:
+    return wg.asarray([1.0, 2.0, 3.0], dtype=wg.float64)
+
+
+#: By which an array comes in: those that convert any library's, and those that take the backend's.
+CONVERTING: dict[str, Any] = {
+    "asarray": wg.asarray,
+    "tensor": wg.tensor,
+    "from_numpy": wg.from_numpy,
+    "from_dlpack": wg.from_dlpack,
+    "in a list": lambda a: wg.asarray([a, a]),
+    "beside a Tensor": lambda a: wg.asarray([a, _x()]),
+    "copy_": lambda a: _x().copy_(a),
+    "copy_ of a list": lambda a: wg.zeros((2, 3), dtype=wg.float64).copy_([a, a]),
+    "collate": lambda a: wg.data.default_collate([a, a]),
+    "convert": wg.data.default_convert,
+    "load_state_dict": _loaded,
+}
+TAKING: dict[str, Any] = {
+    "Tensor": wg.Tensor,
+    "Parameter": wg.nn.Parameter,
+    "exp": wg.exp,
+    "add": lambda a: wg.add(_x(), a),
+    "+": lambda a: _x() + a,
+    "reflected": lambda a: a * _x(),
+    "+=": lambda a: _x().__iadd__(a),
+    "where": lambda a: wg.where(_x() > 1, a, _x()),
+    "stack": lambda a: wg.stack([_x(), a]),
+    "NumPy's": lambda a: np.stack([_x(), a]),
+    "set": lambda a: _filled(_x(), slice(None), a),
+    "mse_loss": lambda a: wg.nn.functional.mse_loss(_x(), a),
+    "grad": wg.grad(_squares),
+    "grad of another": lambda a: wg.grad(lambda x, y: wg.sum(x * y))(np.ones(3), a),
+    "hessian": wg.hessian(_squares),
+    "tangent": lambda a: wg.jvp(_squares, (np.ones(3),), (a,)),
+    "cotangent": lambda a: wg.vjp(lambda x: x * x, np.ones(3))[1](a),
+}
+
+
+def test_no_mask_is_lost(backend: Backend) -> None:
+    masked = np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+    whole = np.ma.masked_array([1.0, 2.0, 3.0])
+    wrong: list[Any] = []
+    refused = (TypeError, RuntimeError)  # the latter collects what a state lacks
+    for name, door in {**CONVERTING, **(TAKING if backend.name == "numpy" else {})}.items():
+        try:
+            answer = door(masked)
+        except refused as error:
+            if name in ("asarray", "add", "grad", "Tensor") and "x.filled(0.0)" not in str(error):
+                wrong.append((name, error))
+        else:  # an operator may be the masked array's own, which keeps the mask
+            if not isinstance(answer, np.ma.MaskedArray) and answer is not NotImplemented:
+                wrong.append((name, answer))
+    assert not wrong
+    for make in (wg.asarray, wg.tensor, wg.from_numpy):
+        np.testing.assert_array_equal(make(whole).numpy(), [1.0, 2.0, 3.0])
+    with pytest.raises(TypeError, match="mask"):
+        wg.asarray(np.ma.masked)
+
+
+def test_every_door_takes_the_other_byte_order(backend: Backend) -> None:
+    usual = np.asarray([1.0, 2.0, 3.0])
+    for name, door in {**CONVERTING, **(TAKING if backend.name == "numpy" else {})}.items():
+        for got, expected in zip(
+            wg.func.tree_leaves(door(usual.astype(">f8"))),
+            wg.func.tree_leaves(door(usual)),
+            strict=True,
+        ):
+            assert got.dtype == expected.dtype, name
+            np.testing.assert_array_equal(
+                wg.asarray(got).detach().numpy(), wg.asarray(expected).detach().numpy(), name
+            )
+    if backend.name == "numpy":
+        order = np.asarray([2, 0], dtype=">i8")
+        np.testing.assert_array_equal(_x()[order].numpy(), [3.0, 1.0])
+        np.testing.assert_array_equal(wg.take(_x(), order).numpy(), [3.0, 1.0])

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
+from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -78,6 +79,47 @@ def test_a_wrong_variable_is_one_clear_error(value: str, said: list[str]) -> Non
 def test_a_missing_library_says_what_to_install() -> None:
     with pytest.raises(wg.BackendError, match=r"install wengert\[cupy-cuda12x\]"):
         wg.set_backend("cupy")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("raised", ["OSError('libcudart.so: no such file')", "SystemExit('libc')"])
+def test_what_a_broken_library_raises_is_told_by_name(tmp_path: Path, raised: str) -> None:
+    """Whatever the import of a library raises, the error says who needs it, and why it failed."""
+    for name in ("torch", "conforming", "graphviz", "tqdm", "safetensors", "hypothesis", "scipy"):
+        (tmp_path / f"{name}.py").write_text(f"raise {raised}\n")
+    done = run(
+        "import wengert as wg\n"
+        "def told(function):\n"
+        "    try:\n"
+        "        function()\n"
+        "    except (wg.BackendError, ImportError) as error:\n"
+        "        print(error)\n"
+        "told(lambda: wg.ones(2))\n"
+        "told(lambda: wg.set_backend('conforming'))\n"
+        "wg.set_backend('numpy')\n"
+        "x = wg.ones(2, requires_grad=True)\n"
+        "told(lambda: wg.draw(x * 2))\n"
+        "told(lambda: wg.data.progress([1]))\n"
+        "told(lambda: wg.save('x.safetensors', x=x))\n"
+        "told(lambda: wg.testing.check_gradients)\n"
+        "told(lambda: wg.optimize.minimize(lambda x: x * x, 1.0))\n"
+        "told(lambda: wg.special.erf(x))\n",
+        WENGERT_BACKEND="torch",
+        PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]),
+    )
+    lines = done.stdout.splitlines()
+    starts = [
+        "WENGERT_BACKEND=torch: the backend 'torch'",
+        "set_backend('conforming'): there is no",
+    ]
+    starts += ["wg.draw needs", "a progress bar needs", "this is stored in the safetensors format"]
+    starts += [
+        "wengert.testing.check_gradients needs",
+        "wengert.optimize.minimize needs",
+        "NumPy's",
+    ]
+    assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts
+    assert all("lib" in line for line in lines) and "Installed: numpy" in lines[0], done.stderr
 
 
 def test_a_backend_without_a_device_is_not_selected(monkeypatch: pytest.MonkeyPatch) -> None:

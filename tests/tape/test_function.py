@@ -528,3 +528,109 @@ def test_a_tangent_takes_the_dtype_of_its_result():
 
     _, t = jvp(Half.apply, (array(1.0),), (array(1.0),))
     assert t.dtype is wg.float32
+
+
+WAYS = {
+    "save_for_backward": (
+        lambda ctx, t: ctx.save_for_backward(t),
+        lambda ctx: ctx.saved_tensors[0],
+    ),
+    "attribute": (lambda ctx, t: setattr(ctx, "t", t), lambda ctx: ctx.t),
+    "list": (lambda ctx, t: setattr(ctx, "t", [{"t": t}]), lambda ctx: ctx.t[0]["t"]),
+    "global": (lambda ctx, t: _KEPT.update(t=t), lambda ctx: _KEPT["t"]),
+    "in place": (
+        lambda ctx, t: setattr(ctx, "t", wg.zeros(t.shape, dtype=t.dtype).copy_(t)),
+        lambda ctx: ctx.t,
+    ),
+    "gradient": (
+        lambda ctx, t: setattr(ctx, "t", wg.grad(lambda y: wg.sum(y * y) / 2)(t)),
+        lambda ctx: ctx.t,
+    ),
+    "nested": (lambda ctx, t: setattr(ctx, "t", Cube.apply(t) / (t * t)), lambda ctx: ctx.t),
+}
+_KEPT = {}
+
+
+def exponential(keep, kept, compute=wg.exp):
+    class Exponential(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            keep(ctx, compute(x))
+            return wg.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * kept(ctx)
+
+        jvp = backward
+
+    return lambda x: wg.sum(Exponential.apply(x))
+
+
+def twice(f):
+    """Second derivatives of a function of an array, by all ways of differentiating twice."""
+    x, v = wg.asarray([1.0, 2.0], dtype=wg.float64), wg.ones(2, dtype=wg.float64)
+
+    def tape():
+        y = wg.clone(x).requires_grad_()
+        (g,) = wg.autograd.grad(f(y), y, create_graph=True)
+        g.sum().backward()
+        return y.grad
+
+    found = {
+        "tape": tape,
+        "reverse over reverse": lambda: wg.grad(lambda z: wg.sum(wg.grad(f)(z)))(x),
+        "forward over reverse": lambda: wg.jvp(wg.grad(f), (x,), (v,))[1],
+        "reverse over forward": lambda: wg.grad(lambda z: wg.jvp(f, (z,), (v,))[1])(x),
+        "forward over forward": lambda: wg.jvp(lambda z: wg.jvp(f, (z,), (v,))[1], (x,), (v,))[1],
+        "batched": lambda: wg.jacobian(wg.grad(f))(x),
+    }
+    return {
+        name: lambda way=way: way().detach().to_backend("numpy").numpy()
+        for name, way in found.items()
+    }
+
+
+def test_what_a_forward_computed_is_not_differentiated(backend):
+    wrong = []
+    for way, (keep, kept) in WAYS.items():
+        f = exponential(keep, kept)
+        assert wg.grad(f)(1.0) == pytest.approx(np.e), way
+        for name, second in twice(f).items():
+            try:
+                wrong.append((way, name, second()))
+            except NotImplementedError as error:
+                if "Exponential.forward computed" not in str(error):
+                    wrong.append((way, name, error))
+    assert not wrong
+
+
+def test_what_a_forward_did_not_compute_from_its_arguments_is_constant(backend):
+    # exp(x) has the derivative that its backward says: of a constant it has no second one.
+    keep, kept = WAYS["attribute"]
+    for compute in (
+        lambda x: wg.exp(x).detach(),
+        lambda x: wg.floor(x) + 1,
+        lambda x: wg.astype(x > 0, x.dtype),
+        lambda x: wg.ones_like(x),
+    ):
+        for name, second in twice(exponential(keep, kept, compute)).items():
+            if name != "tape":
+                assert not np.any(second()), name
+
+
+def test_an_argument_that_is_an_attribute_keeps_its_derivative(backend):
+    keep, kept = WAYS["attribute"]
+    expected = {"forward over forward": 2.0, "batched": np.eye(2)}
+    for name, second in twice(exponential(keep, kept, lambda x: x)).items():
+        np.testing.assert_array_equal(second(), expected.get(name, np.ones(2)), err_msg=name)
+
+
+def test_what_a_forward_computed_looks_like_a_constant():
+    keep, kept = WAYS["global"]
+    x = wg.tensor([1.0], requires_grad=True)
+    exponential(keep, kept)(x)
+    assert not _KEPT["t"].requires_grad and _KEPT["t"].is_leaf and _KEPT["t"].grad_fn is None
+    assert _KEPT["t"].numpy() == pytest.approx(np.e)
+    with pytest.raises(NotImplementedError, match="computed is differentiated"):
+        (x * _KEPT["t"]).backward()  # of which the derivative would lack a part

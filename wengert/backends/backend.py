@@ -1,8 +1,8 @@
 """What Wengert knows about one array library: a record, and the namespace made from it."""
 
 import importlib
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
@@ -15,6 +15,20 @@ Kernel = Callable[..., Any]
 
 #: What of the extension fft the primitives call; its other functions are compositions.
 TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
+
+
+@contextmanager
+def importing(needs: str, kind: type[Exception] = ImportError) -> Iterator[None]:
+    """Say what is needed, and why it is not there, whatever an import in the block raises.
+
+    A library raises an OSError where a shared library of its own is missing, and some exit.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        known = isinstance(error, ImportError)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        raise kind(needs.replace("{}", reason)) from error
 
 
 class BackendError(RuntimeError):
@@ -53,7 +67,7 @@ class Backend:
         names up faster in a module without ``__getattr__``.
     taped : bool
         Whether `adopt` has to see users' arrays: they may be on a tape of the library's own, which
-        it takes them off, or it may have to refuse them.
+        it takes them off, or in another byte order, or it may have to refuse them.
     exchanging : bool
         Whether its functions exchange data with other processes, so that none may run once more
         in one of them, as when a compiled function is checked.

@@ -137,7 +137,8 @@ def dtype_of(raw: Any) -> DType:
         return _known[type(raw)][raw]
     except KeyError:
         # Every library prints a dtype as its name, at most behind its own ("torch.float32").
-        name = str(raw).rpartition(".")[2]
+        native = raw if getattr(raw, "isnative", True) else raw.newbyteorder("=")
+        name = str(native).rpartition(".")[2]
         if name not in DTYPES:
             raise TypeError(f"{raw!r} is no data type of the Array API standard") from None
         return _known[type(raw)].setdefault(raw, DTYPES[name])

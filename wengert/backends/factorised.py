@@ -50,7 +50,7 @@ def _functions(char: str) -> Any:
     """
     try:
         scipy = importlib.import_module("scipy.linalg")
-    except ImportError:
+    except (Exception, SystemExit):  # broken, or not there
         return None
     return scipy.get_lapack_funcs(("getrf", "getrs"), dtype="d" if char in "fd" else "D")
 

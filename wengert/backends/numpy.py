@@ -377,7 +377,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     module = "numpy"
-    complete = True
+    complete = taped = True
     source_modules = (("numpy", "np"),)
     made_of_numpy = "{}"
     kernels: Mapping[str, Kernel] = {

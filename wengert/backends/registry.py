@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends.backend import Backend, BackendError, placed
+from wengert.backends.backend import Backend, BackendError, importing, placed
 
 ENVIRONMENT_VARIABLE = "WENGERT_BACKEND"
 
@@ -109,50 +109,38 @@ def get_backend(name: str | None = None) -> Backend:
 
 def _load(name: str) -> Backend:
     if name in KNOWN:
-        try:
+        needs = f"the backend {name!r} needs a library that cannot be imported ({{}}); install "
+        with importing(f"{needs}{KNOWN[name]}. Installed: {_installed()}", BackendError):
             backend: Backend = importlib.import_module(f"wengert.backends.{name}").BACKEND
             backend.namespace  # noqa: B018 -- a missing library shows here, not at the first use
-        except ImportError as error:
-            raise BackendError(
-                f"the backend {name!r} needs a library that cannot be imported ({error}); "
-                f"install {KNOWN[name]}. Installed: {_installed()}"
-            ) from error
         return backend
     plugins = plugin_backends()
     if name not in plugins:
         return _conforming(name)
-    try:
+    needs = f"the backend {name!r} of an entry point cannot be imported ({{}}). Installed: "
+    with importing(f"{needs}{_installed()}", BackendError):
         made = plugins[name].load()
         backend = made() if isinstance(made, type) else made
-        if not isinstance(backend, Backend):
-            raise BackendError(
-                f"the entry point {name!r} of 'wengert.backends' gave {made!r}; it should give a "
-                "wengert.backends.Backend"
-            )
-        register(backend)
-    except BackendError:
-        raise
-    except Exception as error:  # of another's code, which need not be an ImportError
-        what = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+    if not isinstance(backend, Backend):
         raise BackendError(
-            f"the backend {name!r} of an entry point cannot be imported ({what}). Installed: "
-            f"{_installed()}"
-        ) from error
-    return backend
+            f"the entry point {name!r} of 'wengert.backends' gave {made!r}; it should give a "
+            "wengert.backends.Backend"
+        )
+    with importing(f"{needs}{_installed()}", BackendError):
+        return register(backend)
 
 
 def _conforming(name: str) -> Backend:
     """The backend of a library that is named by its namespace's module."""
-    try:
+    with importing(
+        f"there is no backend {name!r}. Built in: {', '.join(builtin_backends())}; installed: "
+        f"{_installed()}. A library can be named by the module of its Array API namespace "
+        "({}), or registers in the entry-point group 'wengert.backends'",
+        BackendError,
+    ):
         xp = importlib.import_module(name)
         if not hasattr(xp, "__array_namespace_info__"):
             raise ImportError(f"{name} is no namespace of the Array API standard")
-    except (ImportError, ValueError) as error:  # the latter of an empty name
-        raise BackendError(
-            f"there is no backend {name!r}. Built in: {', '.join(builtin_backends())}; installed: "
-            f"{_installed()}. A library can be named by the module of its Array API namespace "
-            f"({error}), or registers in the entry-point group 'wengert.backends'"
-        ) from error
     return register(_Conforming(xp))
 
 
@@ -191,7 +179,9 @@ def has_own_arithmetic(kind: type) -> bool:
 
 
 def lost_with(kind: type) -> str:
-    """How to take the numbers out of what has a unit beside them; "" for others."""
+    """How to take the numbers out of what has a unit or a mask beside them; "" for others."""
+    if issubclass(kind, np.ndarray) and hasattr(kind, "filled"):
+        return "its mask would be lost: say what stands there instead, as by x.filled(0.0)"
     if hasattr(kind, "magnitude") and hasattr(kind, "units"):
         return "its unit would be lost: take the numbers with q.magnitude, or call NumPy's function"
     if issubclass(kind, np.ndarray) and (hasattr(kind, "unit") or hasattr(kind, "units")):
@@ -205,9 +195,8 @@ class _Namespaces(dict[type, Any]):
     def __missing__(self, kind: type) -> Any:
         if has_own_arithmetic(kind):
             raise TypeError(
-                f"{kind.__module__}.{kind.__qualname__} has an arithmetic of its own, with a mask, "
-                "units or products, which would be lost here: convert it first, as by "
-                "np.asarray(x) or x.filled(...)"
+                f"{kind.__module__}.{kind.__qualname__} has an arithmetic of its own, which would "
+                f"be lost here: {lost_with(kind) or 'convert it first, as by np.asarray(x)'}"
             )
         if (other := _OTHERS.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
             return self.setdefault(kind, get_backend(other).namespace)

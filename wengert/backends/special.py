@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from wengert.backends.backend import Kernel
+from wengert.backends.backend import Kernel, importing
 from wengert.backends.dtypes import dtype_of
 
 #: What `scipy.special` has. (Its ``beta`` and ``betaln`` lose digits where one number is much
@@ -22,6 +22,12 @@ SCIPY = (
 #: Which of all these libraries' functions take complex numbers; and which of SciPy's do.
 COMPLEX = frozenset({"sinc"})
 SCIPY_COMPLEX = COMPLEX | {"erf", "erfc"}
+
+
+def scipy(name: str) -> Any:
+    """A module of SciPy, which is installed, and may be broken."""
+    with importing("NumPy's arrays need SciPy here, which cannot be imported ({})"):
+        return importlib.import_module(f"scipy.{name}")
 
 
 def _kept(
@@ -67,7 +73,7 @@ def _astype(out: Any, dtype: Any) -> Any:
 
 def polygamma(x: Any, *, n: int) -> Any:
     """SciPy's polygamma function, which takes the order first."""
-    return importlib.import_module("scipy.special").polygamma(n, x)
+    return scipy("special").polygamma(n, x)
 
 
 def scipy_special() -> dict[str, Kernel]:
@@ -75,7 +81,7 @@ def scipy_special() -> dict[str, Kernel]:
 
     def named(name: str) -> Kernel:
         def function() -> Kernel:
-            found: Kernel = getattr(importlib.import_module("scipy.special"), name)
+            found: Kernel = getattr(scipy("special"), name)
             return polygamma if name == "polygamma" else found
 
         return _kept(name, function, _astype, analytic=SCIPY_COMPLEX)

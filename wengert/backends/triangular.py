@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.backends.special import scipy
+
 __all__ = [
     "blocked",
     "cupy_triangular",
@@ -44,7 +46,7 @@ def blocked(xp: Any, x1: Any, x2: Any, *, upper: bool, unitriangular: bool = Fal
 @lru_cache
 def _trsm(char: str) -> Any:
     """BLAS's function for a dtype."""
-    (function,) = importlib.import_module("scipy.linalg").get_blas_funcs(("trsm",), dtype=char)
+    (function,) = scipy("linalg").get_blas_funcs(("trsm",), dtype=char)
     return function
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import use_backend
+from wengert.backends.backend import importing
 from wengert.backends.states import check_names
 from wengert.data.collation import collated, converted
 from wengert.data.datasets import gather, gathers, samples
@@ -455,12 +456,8 @@ def progress(loader: Iterable[Any], **options: Any) -> Any:
     >>> [batch.shape for batch in wg.data.progress(loader, disable=True)]
     [(2,), (1,)]
     """
-    try:
+    with importing("a progress bar needs the package tqdm ({}); install wengert[progress]"):
         tqdm = import_module("tqdm.auto").tqdm
-    except ImportError as error:
-        raise ImportError(
-            "a progress bar needs the package tqdm; install wengert[progress]"
-        ) from error
     if isinstance(loader, DataLoader):
         options = {"initial": loader.state_dict()["position"] if loader._resumes else 0, **options}
     return tqdm(loader, **options)

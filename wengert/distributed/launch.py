@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from wengert.backends.backend import importing
 from wengert.backends.messages import Carrier, connect, connected
 from wengert.distributed.carriers import Connected
 
@@ -71,13 +72,11 @@ def _found(timeout: float) -> Carrier:
 
 
 def _made(name: str, launcher: str, needs: str, extra: str, timeout: float) -> Carrier:
-    try:
+    with importing(
+        f"{launcher} has started this program, and {needs} can't be imported ({{}}); "
+        f"install {extra}, or start the program without {launcher}"
+    ):
         found = import_module(f"wengert.distributed.{name}")
-    except ImportError as error:
-        raise ImportError(
-            f"{launcher} has started this program, and {needs} can't be imported ({error}); "
-            f"install {extra}, or start the program without {launcher}"
-        ) from error
     made: Carrier = found.CARRIER(timeout)
     return made
 

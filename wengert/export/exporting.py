@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of
+from wengert.backends.backend import importing
 from wengert.compiler import making
 from wengert.compiler.capture.calls import Call
 from wengert.compiler.capture.lines import described
@@ -166,17 +167,15 @@ class _Tools:
     """The packages of the extra ``onnx``."""
 
     def __init__(self) -> None:
-        try:
+        with importing(
+            "wengert.export.onnx needs ndonnx, onnxruntime and array-api-strict ({}); install "
+            "wengert[onnx]"
+        ):
             importlib.import_module("array_api_strict")
             self.ndonnx: Any = importlib.import_module("ndonnx")
             self.operators: Any = importlib.import_module("spox.opset.ai.onnx.v21")
             self.helper: Any = importlib.import_module("onnx.numpy_helper")
             self.runtime: Any = importlib.import_module("onnxruntime")
-        except ImportError as error:
-            raise ImportError(
-                f"wengert.export.onnx needs ndonnx, onnxruntime and array-api-strict ({error}); "
-                "install wengert[onnx]"
-            ) from error
 
 
 # -- the batch -------------------------------------------------------------------------------------

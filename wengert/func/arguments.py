@@ -15,12 +15,14 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of, namespaces
+from wengert.backends.registry import lost_with
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, trees_of
 from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.tape.families import Family
-from wengert.tape.grad_mode import transforming
+from wengert.tape.grad_mode import called, transforming
 from wengert.tape.promotion import at_least, number_type
+from wengert.tape.record import forwards, off_tape
 from wengert.tape.tensor import Tensor, untracked
 
 Argnums = int | Sequence[int]
@@ -99,7 +101,7 @@ class Call:
         for position, tree in zip(self.argnums, trees_of(self.structures, tensors), strict=True):
             args[position] = tree
         with at_least(self.precision):
-            return self.function(*args, **self.kwargs)
+            return called(self.function, *args, **self.kwargs)
 
     def results(
         self, tensors: Iterable[Tensor], transform: str, has_aux: bool
@@ -125,12 +127,19 @@ class Call:
         Each leaf is of the argument's kind. Raw arrays share no memory with one another, nor with
         ``given``, what the caller gave beside the arguments.
         """
+        if forwards:
+            tensors = map(self._marked, tensors)
         seen = {id(x._array) for x in (*self.tensors, *given)}
         answers = [
             _own(in_kind(x, leaf), seen) for x, leaf in zip(tensors, self.leaves, strict=True)
         ]
         trees = trees_of(self.structures, answers)
         return trees[0] if self.single else tuple(trees)
+
+    def _marked(self, x: Any) -> Any:
+        """A result, marked if a `Function`'s forward computes it from tracked Tensors."""
+        free = isinstance(x, Tensor) and x._node is None
+        return off_tape(x._array, None, self.given) if free else x
 
     def answer(self, tree: Any) -> Any:
         """Answer with a tree of results: Tensors in the kind of the call, all else as it is.
@@ -139,6 +148,8 @@ class Call:
         otherwise Python numbers where they have no axes, and raw arrays where they have.
         """
         given = self.given
+        if forwards:
+            tree = tree_map(self._marked, tree)
         if not given or any(isinstance(leaf, Tensor) for leaf in given):
             return tree
         like = next((leaf for leaf in given if _is_array(leaf)), None)
@@ -316,9 +327,11 @@ def _no_derivative(name: str, leaf: Any) -> TypeError:
             f"only floating and complex numbers have derivatives; pass {float(leaf)} to "
             "differentiate with respect to it"
         )
+    more = lost_with(type(leaf))
     return TypeError(
         f"{name} is a {type(leaf).__name__}; what is differentiated should be Tensors, arrays "
-        "or numbers, in dicts, lists, tuples or dataclasses. Leave the argument out of argnums"
+        "or numbers, in dicts, lists, tuples or dataclasses. "
+        f"{more or 'Leave the argument out of argnums'}"
     )
 
 

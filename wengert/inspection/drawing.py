@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.backends.backend import importing
 from wengert.tape.autograd import ancestors
 from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
 from wengert.tape.observers import Observer, observed_by
@@ -105,13 +106,11 @@ def draw(
     >>> a, w = (wg.randn(3, 3, requires_grad=True) for _ in range(2))
     >>> picture = wg.draw((w * a).sum(), names={"a": a, "w": w}, gradients=True)
     """
-    try:
+    with importing(
+        "wg.draw needs the package graphviz, which cannot be imported ({}): install wengert[draw]. "
+        "Without it, wengert.inspection.to_dot returns the text that Graphviz's programs read"
+    ):
         import graphviz
-    except ImportError as error:
-        raise ImportError(
-            "wg.draw needs the package graphviz: install wengert[draw]. Without it, "
-            "wengert.inspection.to_dot returns the text that Graphviz's programs read"
-        ) from error
     text = to_dot(
         what,
         *args,

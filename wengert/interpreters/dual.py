@@ -91,8 +91,40 @@ class Dual(Lifted):
         inner = self.inner.assigned(value) if isinstance(self.inner, Lifted) else value
         return Dual(inner, self.tangent, self.level)
 
+    def without(self, array: Any, error: Exception) -> "Lost":
+        """An array that has a tangent at this level, which nobody knows: using it is an error."""
+        return Lost(array, error, self.level + 0.5)  # before the level itself
+
     def __repr__(self) -> str:
         return f"Dual({self.inner!r}, {self.tangent!r}, level={self.level})"
+
+
+class Lost(Lifted):
+    """An array whose tangent at a level is not known."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, inner: Any, error: Exception, level: float) -> None:
+        self.inner, self.error, self.level = inner, error, level  # type: ignore[assignment]
+
+    @classmethod
+    def interpret(
+        cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
+    ) -> Any:
+        for i, x in enumerate(inputs):
+            if isinstance(x, Lost) and primitive.varies(i):
+                raise x.error
+        values = [x.inner if isinstance(x, Lost) else x for x in inputs]
+        return raw(apply(primitive, values, parameters))
+
+    def constant(self, value: Any) -> Any:
+        return constant(value, self.inner)
+
+    def detached(self) -> Any:
+        return self.inner.detached() if isinstance(self.inner, Lifted) else self.inner
+
+    def values(self) -> Any:
+        return self.inner.values() if isinstance(self.inner, Lifted) else self.inner
 
 
 def _dual(value: Any, tangent: Any, level: int) -> Any:

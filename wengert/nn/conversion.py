@@ -37,7 +37,7 @@ def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> A
     if source is not backend:
         named = device.device if isinstance(device, Selection) else device
         array = backend.from_numpy(
-            source.to_numpy(source.array(array)),
+            source.to_numpy(source.adopt(source.array(array))),
             None if named is None else backend.parse_device(named),
         )
     elif device is not None:

@@ -184,9 +184,9 @@ def holds_tensors(obj: Any) -> bool:
 
 
 def _check_bare(obj: Any) -> None:
-    """Raise if something has a unit, which would be lost."""
+    """Raise if something has a unit, or masks elements, which would be lost."""
     more = lost_with(type(obj))
-    if more:
+    if more and np.any(getattr(obj, "mask", True)):
         raise TypeError(f"asarray takes numbers, and was given a {type(obj).__name__}; {more}")
 
 
@@ -575,8 +575,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """
     if not hasattr(x, "__dlpack__"):
         raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
+    _check_bare(x)
     with suppress(TypeError):  # of what is no raw array
         if backend_of(x).exchanging:  # whose own export is one process's part
             x = wrapped(x)
+        elif not _shares(x) and copy is not False:
+            x = backend_of(x).adopt(x)
     backend, where = new_device(device)
     return untracked(backend.from_dlpack(x, where, copy if copy is None else bool(copy)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wengert import ops
+from wengert.backends.backend import importing
 from wengert.func import grad, hessian, jacfwd, jacobian, jacrev, value_and_grad, vjp
 from wengert.func.arguments import check_function
 from wengert.optimize.vectors import Vector, Vectors, host, joined, real_parts
@@ -33,14 +34,11 @@ _MODES = {"auto": jacobian, "forward": jacfwd, "reverse": jacrev}
 
 def _scipy(asking: str) -> Any:
     """Import SciPy's optimisers; an error names the function that needs them."""
-    try:
+    needs = f"wengert.optimize.{asking} needs SciPy, which cannot be imported ({{}}); install "
+    with importing(f"{needs}wengert[scipy]"):
         from scipy import optimize
-    except ImportError as error:
-        raise ImportError(
-            f"wengert.optimize.{asking} needs SciPy, which cannot be imported ({error}); install "
-            "wengert[scipy]"
-        ) from error
-    return optimize
+
+        return optimize
 
 
 #: Returns a function, or its compiled form.

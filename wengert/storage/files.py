@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import DTYPES, DType
+from wengert.backends.backend import importing
 from wengert.tape.tensor import Tensor
 
 #: Data types by the names that the format's header has for them.
@@ -48,18 +49,17 @@ _OLD_PYTORCHS = ((0x1950A86A20F9469CFC6C).to_bytes(10, "little"), b"119547037146
 
 def library(name: str) -> Any:
     """A package that the extra installs."""
-    try:
+    with importing(
+        f"this is stored in the safetensors format, which needs the package {name} here, and that "
+        "cannot be imported ({}); install wengert[safetensors]"
+    ):
         if name == "safetensors":
             import safetensors.numpy
 
             return safetensors
         import ml_dtypes
-    except ImportError as error:
-        raise ImportError(
-            f"this is stored in the safetensors format, which needs the package {name} here; "
-            "install wengert[safetensors]"
-        ) from error
-    return ml_dtypes
+
+        return ml_dtypes
 
 
 def held(dtype: DType) -> np.dtype[Any]:

@@ -16,7 +16,7 @@ from wengert.tape.node import Node
 from wengert.tape.observers import observing
 from wengert.tape.primitive import FAILURES, Primitive
 from wengert.tape.promotion import SCALARS
-from wengert.tape.record import inexact, observe, record
+from wengert.tape.record import forwards, inexact, observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked
 from wengert.tape.views import show
 
@@ -39,7 +39,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         if node is None or not differentiable or not recording():
             if out.dtype is not array.dtype and differentiable:
                 out = primitive.settled([array], {}, out)[1]
-            result = untracked(out)
+            result = off_tape(out, primitive, (x,)) if forwards else untracked(out)
         else:
             result = record(plan, (node,), plan.take((array, out)), out)  # type: ignore[misc]
         if observing:
@@ -147,7 +147,7 @@ def binary(
         if not differentiable or (node1 is None and node2 is None) or not recording():
             if type(array1) is not type(array2) or not array1.dtype is array2.dtype is out.dtype:
                 out = loose(array1, array2, out)
-            result = untracked(out)
+            result = off_tape(out, primitive, (x1, x2)) if forwards else untracked(out)
         else:
             values = (array1, array2, out)
             if node2 is None:
@@ -192,7 +192,7 @@ def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[...
             or not (differentiable and recording())
             or (out.dtype is not node.dtype and not inexact(out))
         ):
-            result = untracked(out)
+            result = off_tape(out, primitive, (x,)) if forwards else untracked(out)
         else:
             take = plan.take
             saved = plan.save((array,), out, parameters) if take is None else take((array, out))

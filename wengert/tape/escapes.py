@@ -6,6 +6,7 @@ runs unless values leave a Tensor that has a derivative.
 """
 
 import sys
+from dis import opmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,6 +114,33 @@ def refuse(tensor: Any, way: str) -> None:
             f"{where}a Tensor that a transform differentiates {done}, and its derivative would be "
             f"lost. {instead}."
         )
+
+
+def refusal_behind(error: BaseException) -> BaseException | None:
+    """The error of Wengert's that a library in C has replaced by one of its own, if it has.
+
+    What Python code raises from another error, it means to say.
+    """
+    while (cause := error.__cause__) is not None:
+        frame, instruction = _innermost(error)
+        if frame is None or frame.f_code.co_code[instruction] == _RAISE:
+            return None
+        frame, _ = _innermost(cause)
+        if frame is not None and str(frame.f_globals.get("__name__")).startswith("wengert."):
+            return cause
+        error = cause
+    return None
+
+
+_RAISE = opmap["RAISE_VARARGS"]
+
+
+def _innermost(error: BaseException) -> "tuple[FrameType | None, int]":
+    """The frame in which an error was raised, and where in its code."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return (None, 0) if at is None else (at.tb_frame, at.tb_lasti)
 
 
 def _told(way: str) -> tuple[str, str, str]:

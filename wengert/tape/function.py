@@ -1,15 +1,17 @@
 """Operations that users define: a forward and a backward function of Tensors."""
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
-from wengert.tape.grad_mode import is_grad_enabled, recording, set_grad_enabled, unrecorded
+from wengert.tape.grad_mode import called, is_grad_enabled, recording, set_grad_enabled, unrecorded
 from wengert.tape.hooks import hold, mode_of, release
 from wengert.tape.node import (
     FREED,
     AccumulateGrad,
+    Inside,
     Node,
     Output,
     Parts,
@@ -18,7 +20,7 @@ from wengert.tape.node import (
     zeros_beside,
 )
 from wengert.tape.observers import observing, unfollowed
-from wengert.tape.record import observe
+from wengert.tape.record import Marks, observe, off_tape
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untracked
 
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.
@@ -44,7 +46,7 @@ class FunctionCtx:
     def __init__(self) -> None:
         self._backward: tuple[Any, ...] = ()
         self._forward: tuple[Any, ...] = ()
-        self._saved: tuple[tuple[Any, Origin], ...] = ()
+        self._saved: tuple[tuple[Any, Origin, Node | None], ...] = ()
         self._marked: tuple[Tensor, ...] = ()
         self._dirty: tuple[Tensor, ...] = ()
         self._materialize = True
@@ -53,11 +55,10 @@ class FunctionCtx:
         self._varies = False
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep Tensors for the backward: arguments, results, or others, which are constants.
+        """Keep Tensors for the backward: arguments, results, or constants.
 
         Each is kept with the value that it has now. A Tensor that the forward computed and does
-        not return is a constant when the backward is differentiated: return it, too, if the
-        second derivative depends on it.
+        not return has no derivative: where the backward is differentiated by it, that is an error.
         """
         self._backward = _kept(tensors, "save_for_backward")
 
@@ -92,8 +93,10 @@ class FunctionCtx:
                 raise RuntimeError("saved_tensors can be read only in backward and jvp")
             track = is_grad_enabled()
             self._given = tuple(
-                None if held is None else placed(release(held), node.node_at(origin, track))
-                for held, origin in self._saved
+                None
+                if held is None
+                else placed(release(held), node.node_at(*at) if track else None)
+                for held, *at in self._saved
             )
         return self._given
 
@@ -105,7 +108,7 @@ def _kept(tensors: tuple[Any, ...], method: str) -> tuple[Any, ...]:
                 f"{method} can only save Tensors, not {type(tensor).__name__}; set other values "
                 "as attributes of ctx"
             )
-    return tuple(None if tensor is None else (tensor, tensor._array) for tensor in tensors)
+    return tuple(None if x is None else (x, placed(x._array, x._node)) for x in tensors)
 
 
 class Function:
@@ -206,6 +209,10 @@ class _Call:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.arrays = [arg._array if isinstance(arg, Tensor) else None for arg in args]
         self.nodes = tuple(arg._node if isinstance(arg, Tensor) else None for arg in args)
+        self.given = self.nodes  # which the arguments have again when the forward has run
+        self.marks: Marks | None = None
+        #: The Tensors that the user's functions get in the places of arguments with tangents.
+        self.stand_ins: list[tuple[int, Tensor]] = []
 
     def results(self) -> Any:
         """What `Function.apply` returns."""
@@ -215,8 +222,7 @@ class _Call:
         if leaf and recording():
             raise RuntimeError(IN_PLACE_ON_LEAF)
         outputs = tuple(
-            assign(args[self.dirty[i]], result) if i in self.dirty else result
-            for i, result in enumerate(results)
+            assign(args[self.dirty[i]], r) if i in self.dirty else r for i, r in enumerate(results)
         )
         return outputs[0] if self.single else outputs
 
@@ -238,6 +244,7 @@ class _Call:
                 "mode: compute the Jacobian without batching"
             )
         if not _has_tangent(top):
+            self.marks = self.marks or (Marks(self.function.__name__, False) if record else None)
             results = self._forward(needs)
         elif recording() is False:
             results = self._still(needs)
@@ -245,13 +252,19 @@ class _Call:
             results = self._pushed(top, needs)
             self.ctx._varies = any(map(varies, self.arrays))
         if not record:
-            return tuple(None if r is None else placed(r._array, None) for r in results)
+            given = [() if i in self.fixed else self.args for i in range(len(results))]
+            return tuple(
+                None if r is None else off_tape(r._array, None, inputs)
+                for r, inputs in zip(results, given, strict=True)
+            )
         node = FunctionNode(self.function, self.ctx, nodes)
         shapes = tuple(() if r is None else r.shape for r in results)
         dtypes = tuple(None if r is None else r._array.dtype for r in results)
         node.shape, node.dtype = (shapes[0], dtypes[0]) if self.single else (shapes, dtypes)
         self.ctx._saved = tuple(
-            (None, None) if kept is None else (hold(self._array(kept, results)), kept[1])
+            (None, None, None)
+            if kept is None
+            else (hold(self._array(kept, results)), kept[1], kept[0]._node)
             for kept in self.backward
         )
         return tuple(
@@ -265,9 +278,9 @@ class _Call:
 
     def _array(self, kept: tuple[Any, Origin], results: tuple[Any, ...]) -> Any:
         """The array that was saved, as this level has it."""
-        array, origin = kept
+        own, origin = kept
         if origin is None:
-            return array
+            return own._array
         return self.arrays[origin[0]] if origin[0] >= 0 else results[origin[1]]._array
 
     # -- without tangents --------------------------------------------------------------------
@@ -277,11 +290,11 @@ class _Call:
         ctx = self.ctx = FunctionCtx()
         ctx.needs_input_grad = needs
         try:
-            with set_grad_enabled(False):
+            with set_grad_enabled(False), self.marks or nullcontext():
                 if function.setup_context is None:
-                    result = function.forward(ctx, *args, **self.kwargs)
+                    result = called(function.forward, ctx, *args, **self.kwargs)
                 else:
-                    result = function.forward(*args, **self.kwargs)
+                    result = called(function.forward, *args, **self.kwargs)
                     function.setup_context(ctx, args, result)
             self.single = not isinstance(result, tuple | list)
             results: tuple[Any, ...] = (result,) if self.single else tuple(result)
@@ -298,10 +311,10 @@ class _Call:
             self._hold(self.arrays)
 
     def _hold(self, arrays: list[Any]) -> None:
-        """Let the arguments have these arrays."""
-        for arg, array in zip(self.args, arrays, strict=True):
+        """Let the arguments have these arrays, and their own nodes."""
+        for arg, array, node in zip(self.args, arrays, self.given, strict=True):
             if array is not None:
-                arg._array = array
+                arg._array, arg._node = array, node
 
     def _settle(self, results: tuple[Any, ...]) -> None:
         """Find out what was marked and saved: an argument, a result, or neither."""
@@ -334,12 +347,12 @@ class _Call:
             )
         )  # fmt: skip
 
-        def origin(tensor: Tensor, array: Any) -> Origin:
+        def origin(tensor: Tensor, kept: Tensor) -> Origin:
             at = positions.get(id(tensor))
-            if at is not None and array is self.arrays[at]:
+            if at is not None and kept._array is self.arrays[at]:
                 return at, 0
             at = returned.get(id(tensor))
-            return (-1, at) if at is not None and array is tensor._array else None
+            return (-1, at) if at is not None and kept._array is tensor._array else None
 
         def entries(kept: Iterable[Any]) -> tuple[Any, ...]:
             return tuple(None if k is None else (k[1], origin(*k)) for k in kept)
@@ -363,6 +376,7 @@ class _Call:
     def _pushed(self, top: Any, needs: tuple[bool, ...]) -> tuple[Any, ...]:
         """Results at one level of forward mode: from the primals, and the jvp of the tangents."""
         dual, level = type(top), top.level
+        marks = self.marks = self.marks or Marks(self.function.__name__, True)
         primals: list[Any] = []
         tangents: list[Tensor | None] = []
         for arg, array in zip(self.args, self.arrays, strict=True):
@@ -370,10 +384,11 @@ class _Call:
                 primals.append(arg)
                 tangents.append(None)
             else:
-                primals.append(untracked(array.inner))
+                node = arg._node or Inside(marks, (), array)
+                primals.append(placed(array.inner, node))
                 tangents.append(None if array.tangent is None else untracked(array.tangent))
         inside = _Call(self.function, tuple(primals), self.kwargs)
-        inside.nodes = (None,) * len(primals)  # this level records them
+        inside.nodes, inside.marks = (None,) * len(primals), marks  # this level records them
         results = inside.run(needs)
         self.single, self.dirty, self.fixed = inside.single, inside.dirty, inside.fixed
         self.backward, self.forward = inside.backward, inside.forward
@@ -381,6 +396,16 @@ class _Call:
         if all(t is None for t in tangents):
             return results
         answers = self._tangents(inside, results, tangents)
+        kept = [entry[0] for entry in (*self.backward, *self.forward) if entry is not None]
+        for tensor in {id(x): x for x in (*kept, *(made() for made in marks.made or ()))}.values():
+            if tensor is not None and type(tensor._node) is Inside:
+                tensor._array = top.without(tensor._array, tensor._node.refusal())
+        # What the user has kept of the arguments has their tangents, as they have.
+        self.stand_ins = inside.stand_ins + [
+            (i, x) for i, x in enumerate(primals) if isinstance(x, Tensor) and x is not self.args[i]
+        ]
+        for i, tensor in self.stand_ins:
+            tensor._array, tensor._node = self.arrays[i], self.nodes[i]
         return tuple(
             r
             if r is None or i in self.fixed
@@ -401,7 +426,7 @@ class _Call:
         ctx._given = tuple(_saved_tensor(kept, inside.args, results) for kept in self.forward)
         try:
             with unrecorded():
-                answer = self.function.jvp(ctx, *tangents)
+                answer = called(self.function.jvp, ctx, *tangents)
         finally:
             ctx._given = None
         name = f"{self.function.__name__}.jvp"
@@ -440,9 +465,9 @@ def _zeros(x: Tensor) -> Tensor:
 def _saved_tensor(kept: Any, args: tuple[Any, ...], results: tuple[Any, ...]) -> Tensor | None:
     if kept is None:
         return None
-    array, origin = kept
+    own, origin = kept
     if origin is None:
-        return untracked(array)
+        return untracked(own._array)
     found: Tensor = args[origin[0]] if origin[0] >= 0 else results[origin[1]]
     return found
 
@@ -485,10 +510,10 @@ class FunctionNode(Node):
     def operation(self) -> str:
         return self.function.__name__
 
-    def node_at(self, origin: Any, track: bool = True) -> Node | None:
-        """The node at which a saved Tensor is rebuilt."""
-        if origin is None or not track:
-            return None
+    def node_at(self, origin: Origin, own: Node | None) -> Node | None:
+        """The node at which a saved Tensor is rebuilt: an argument's, a result's, or its own."""
+        if origin is None:
+            return own
         position, index = origin
         if position >= 0:
             parent: Node | None = self.parents[position]
@@ -512,7 +537,8 @@ class FunctionNode(Node):
         ctx._node, ctx.needs_input_grad = self, needs
         try:
             with mode_of(recorded):
-                cotangents = self.function.backward(ctx, *self._cotangents(ctx, given, like))
+                what = self._cotangents(ctx, given, like)
+                cotangents = called(self.function.backward, ctx, *what)
         finally:
             ctx._node = ctx._given = None
         flows: list[tuple[int, Any]] = []

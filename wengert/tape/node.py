@@ -187,6 +187,43 @@ class Leaf(Node):
         return []
 
 
+class Inside(Node):
+    """The node of a Tensor that a `Function`'s forward computed, where nothing is recorded.
+
+    Its parents are the nodes that the Tensor depends on, so that a sweep to these finds it: the
+    Tensor was used in what is differentiated, and its own derivative is not known.
+    """
+
+    __slots__ = ("marks",)
+
+    marks: Any
+
+    def __init__(self, marks: Any, parents: tuple[Node, ...], out: Any) -> None:
+        self.number = tick()
+        self.marks, self.parents = marks, parents
+        self.saved, self.watch = (), None
+        self.shape, self.dtype = out.shape, out.dtype
+
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        raise self.refusal()
+
+    def refusal(self) -> NotImplementedError:
+        """The error of a derivative through the Tensor."""
+        return NotImplementedError(
+            f"a Tensor that {self.marks.name}.forward computed is differentiated, and has no "
+            "derivative, since it is neither an argument nor a result: return it as another "
+            "result and give that to ctx.save_for_backward, compute it again in backward, or "
+            "keep t.detach() where it is a constant"
+        )
+
+    def name(self) -> str:
+        return f"{self.marks.name}Inside"
+
+    @property
+    def operation(self) -> str:
+        return f"a part of {self.marks.name}"
+
+
 class AccumulateGrad(Leaf):
     """The node of a leaf: its cotangent is added to the leaf's ``.grad``.
 

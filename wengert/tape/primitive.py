@@ -27,8 +27,10 @@ from wengert.tape.record import (
     Rule,
     Unused,
     argument_names,
+    forwards,
     inexact,
     observe,
+    off_tape,
     record,
     record_several,
 )
@@ -337,6 +339,10 @@ class Primitive:
         rule = self.rules.get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
 
+    def varies(self, position: int) -> bool:
+        """Whether the result has a derivative by the input at a position that may not be zero."""
+        return bool(self.rules) and self.rules.get(self.input_at(position)) is not ZERO
+
     def input_at(self, position: int) -> str:
         """The name of the input at a position."""
         return self.fixed[position] if position < len(self.fixed) else str(self.variadic)
@@ -382,7 +388,10 @@ class Primitive:
         if tracked is not None and not (self.rules and recording()):
             tracked = None
         if self.several:
-            result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
+            if tracked is None and forwards:
+                result: Any = tuple([off_tape(y, self, inputs) for y in out])
+            else:
+                result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
         else:
             # A result of an operand's own dtype, as almost all are, is floating as this operand is.
             if tracked is None or out.dtype is not tracked.dtype:
@@ -391,7 +400,7 @@ class Primitive:
                 if tracked is not None and not inexact(out):
                     tracked = None
             if tracked is None:
-                result = untracked(out)
+                result = off_tape(out, self, inputs) if forwards else untracked(out)
             else:
                 plan = self.plans[tuple([node is not None for node in nodes])]
                 take = plan.take

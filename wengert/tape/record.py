@@ -1,13 +1,16 @@
 """What recording an operation saves, how it is put on the tape, and who is told of it."""
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from wengert.backends import dtype_of
-from wengert.tape.node import Node, Output, Several, tick
+from wengert.tape.grad_mode import recording
+from wengert.tape.node import Inside, Node, Output, Several, tick
 from wengert.tape.observers import tell
-from wengert.tape.tensor import Tensor, placed
+from wengert.tape.tensor import Tensor, placed, untracked
 
 if TYPE_CHECKING:
     from wengert.tape.primitive import Primitive
@@ -184,6 +187,56 @@ def record_several(
     return tuple(
         placed(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
     )
+
+
+#: The `Marks` of each `Function` whose forward runs now, in any thread.
+forwards: list["Marks"] = []
+_marks: ContextVar["Marks | None"] = ContextVar("wengert_marks", default=None)
+
+
+class Marks:
+    """What a `Function`'s forward computes from tracked Tensors: a context around the forward."""
+
+    __slots__ = ("made", "name", "token")
+
+    def __init__(self, name: str, moving: bool) -> None:
+        self.name = name
+        #: The marked Tensors, where tangents flow: forward mode does not meet their nodes.
+        self.made: list[weakref.ref[Tensor]] | None = [] if moving else None
+
+    def add(self, tensor: Tensor) -> None:
+        if self.made is not None:
+            self.made.append(weakref.ref(tensor))
+
+    def __enter__(self) -> None:
+        self.token = _marks.set(self)
+        forwards.append(self)
+
+    def __exit__(self, *exception: object) -> None:
+        forwards.remove(self)
+        _marks.reset(self.token)
+
+
+def off_tape(out: Any, primitive: "Primitive | None", inputs: Iterable[Any]) -> Tensor:
+    """The result of an operation that is not recorded; marked if a `Function`'s forward runs it."""
+    marks = _marks.get()
+    if marks is None or recording() or not inexact(out):
+        return untracked(out)
+    nodes = tuple(
+        [
+            x._node
+            for i, x in enumerate(inputs)
+            if isinstance(x, Tensor)
+            and x._node is not None
+            and (primitive is None or primitive.varies(i))
+        ]
+    )
+    if not nodes:
+        return untracked(out)
+    result = placed(out, Inside(marks, nodes, out))
+    if marks.made is not None:
+        marks.add(result)
+    return result
 
 
 def inexact(array: Any) -> bool:

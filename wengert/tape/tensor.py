@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.tape.grad_mode import following, recording
-from wengert.tape.node import AccumulateGrad, Node, Output
+from wengert.tape.node import AccumulateGrad, Inside, Node, Output
 from wengert.tape.observers import followers, observing, tell, way_out
 from wengert.tape.parameters import refuse
 from wengert.tape.printing import format_tensor
@@ -131,7 +131,7 @@ class Tensor(Methods):
     def _host(self, way: str) -> np.ndarray[Any, Any]:
         _check_no_option(self)
         check_leaving(self, way)
-        if self._node is not None:
+        if self.requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
@@ -184,7 +184,7 @@ class Tensor(Methods):
         if self.dtype.inexact:
             check_leaving(self, way)
         number = only_element(self)
-        if self._node is not None and recording():
+        if self.requires_grad and recording():
             warn_of_leaving("scalar")
         return number
 
@@ -221,7 +221,7 @@ class Tensor(Methods):
         copy: bool | None = None,
     ) -> Any:
         check_leaving(self, "__dlpack__")
-        if self._node is not None:
+        if self.requires_grad:
             raise BufferError("Can't export a Tensor that requires grad; use tensor.detach()")
         asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         array = self.array
@@ -242,7 +242,7 @@ class Tensor(Methods):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on this Tensor are recorded. It can be set on leaves alone."""
-        return self._node is not None
+        return self._node is not None and type(self._node) is not Inside
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -278,7 +278,7 @@ class Tensor(Methods):
     @property
     def is_leaf(self) -> bool:
         """Whether this Tensor was not computed by a recorded operation."""
-        return self._node is None or isinstance(self._node, AccumulateGrad)
+        return not self.requires_grad or isinstance(self._node, AccumulateGrad)
 
     @property
     def grad_fn(self) -> Node | None:
@@ -466,6 +466,8 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
         if tensor.retains_grad and node is not None:
             tensor._node.watch, node.watch = None, tensor._node.watch  # type: ignore[union-attr]
         tensor._node = node
+        if type(node) is Inside:
+            node.marks.add(tensor)
     return tensor
 
 

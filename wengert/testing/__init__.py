@@ -7,6 +7,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from wengert.backends.backend import importing
 from wengert.inspection.breaks import GraphBreak, GraphBreakError, GraphBreaks
 from wengert.inspection.graph_breaks import assert_differentiable, graph_breaks
 from wengert.testing.gradcheck import gradcheck, gradgradcheck
@@ -54,13 +55,9 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
     def __getattr__(name: str) -> Any:
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        try:
+        needs = f"wengert.testing.{name} needs Hypothesis ({{}}): install wengert[testing]"
+        with importing(needs):
             module = import_module(f"{__name__}.{_LATER[name] or name}")
-        except ModuleNotFoundError as error:
-            if error.name != "hypothesis":
-                raise
-            needs = f"wengert.testing.{name} needs Hypothesis: install wengert[testing]"
-            raise ImportError(needs) from error
         return getattr(module, name) if _LATER[name] else module
 
     def __dir__() -> list[str]:

@@ -9,18 +9,12 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.array_api import make_strategies_namespace
 
 from wengert.backends import DTYPES, DType, as_dtype, get_backend, selection
 from wengert.tape.families import Family
 from wengert.tape.tensor import Tensor
-
-try:
-    from hypothesis import strategies as st
-    from hypothesis.extra.array_api import make_strategies_namespace
-except ImportError as error:
-    raise ImportError(
-        "wengert.testing.strategies needs Hypothesis: install wengert[testing]"
-    ) from error
 
 __all__ = [
     "arrays",

@@ -524,3 +524,47 @@ def test_arrays_of_every_layout_and_class_after_one_another(name: str, how: str)
             held[0] = x
             given = x if how == "argument" else 0
             assert _seen(compiled, given) == _seen(step, given), (type(first), type(x), x.dtype)
+
+
+def test_a_buffer_that_is_filled_and_restored_is_no_constant() -> None:
+    base = np.full(4, 5.0)
+    buffer, view = base[:2], base[1:3]
+
+    def filled(x: Any) -> Any:
+        buffer[:] = 1.0
+        y = x * wg.asarray(buffer)
+        buffer[:] = 5.0
+        return wg.sum(y)
+
+    def operand(x: Any) -> Any:
+        buffer[:] = 1.0
+        y = x * buffer
+        buffer[:] = 5.0
+        return wg.sum(y)
+
+    def loop(x: Any) -> Any:
+        y = 0.0
+        for i in range(3):
+            buffer[:] = i
+            y = y + x * wg.asarray(buffer)
+        buffer[:] = 5.0
+        return wg.sum(y)
+
+    def through_a_view(x: Any) -> Any:
+        view[0] = 1.0
+        y = x * wg.asarray(buffer)
+        view[0] = 5.0
+        return wg.sum(y)
+
+    def nested(x: Any) -> Any:
+        return wg.compile(filled, check=0)(x)
+
+    x, wrong = wg.ones(2, dtype=wg.float64), []
+    for function in (filled, operand, loop, through_a_view, nested):
+        expected = float(function(x))
+        for check in (0, 1):
+            compiled = wg.compile(function, check=check)
+            found = [float(compiled(x)) for _ in range(3)]
+            if found != [expected] * 3:
+                wrong.append((function.__name__, check, found, expected))
+    assert not wrong and base.tolist() == [5.0] * 4

@@ -322,6 +322,7 @@ def _traced(
         with Watch(functions, stop=True).on() if seen else nullcontext():
             returned = function(*args, **kwargs)
         check_arguments(call, (args, kwargs))
+        call.trace.contents.check()
         recording, answer = _recorded(call, returned, (args, kwargs))
         call.trace.draws.end()
     return recording, answer

@@ -14,6 +14,8 @@ from types import FunctionType
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from wengert.backends import backend_of, generators, messages, registry
 from wengert.compiler.capture.errors import several
 from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, is_array, slots_of
@@ -203,8 +205,7 @@ class Snapshot:
 
 def _untaped(array: Any) -> Any:
     """The same memory, detached from the array library's own tape."""
-    backend = backend_of(array)
-    return backend.adopt(array) if backend.taped else array
+    return array if isinstance(array, np.ndarray) else backend_of(array).adopt(array)
 
 
 def same_states(one: Any, other: Any) -> bool:

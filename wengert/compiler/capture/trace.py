@@ -20,6 +20,7 @@ import numpy as np
 from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
 from wengert.backends.backend import bare, composed, composite, placed
 from wengert.backends.registry import local_selection
+from wengert.compiler.capture.contents import Contents
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, trace_errors
 from wengert.compiler.capture.foreign import of_user
@@ -82,6 +83,7 @@ class Trace:
         self.inputs: list[Value] = []
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}
+        self.contents = Contents()  # of the constants
         self.pinned: dict[Value, str] = {}
         self.decided: dict[tuple[Any, ...], tuple[Instruction, bool]] = {}
         self.beside: set[Value] = set()
@@ -159,6 +161,7 @@ class Trace:
         if value is None:
             value = self._held[id(array)] = Value.like(array)
             self.constants[value] = array
+        self.contents.note(value, array)
         return value
 
     def lifted(self, array: Any) -> "Traced":

@@ -22,7 +22,7 @@ from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.record import observe, record
+from wengert.tape.record import forwards, observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 _INT64 = DTYPES["int64"]
@@ -173,7 +173,7 @@ def _softmax_cross_entropy(
         label_smoothing=label_smoothing,
     )
     if node is None or not recording():
-        result = untracked(loss)
+        result = off_tape(loss, _fused, (logits,)) if forwards else untracked(loss)
     else:
         saved = (x, labels, slope, ignore_index, reduction, label_smoothing)
         result = record(_plan, (node, None, None), saved, loss)

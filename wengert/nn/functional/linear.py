@@ -11,7 +11,7 @@ from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.record import observe, record
+from wengert.tape.record import forwards, observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 
@@ -102,7 +102,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
         return _general(input, weight, bias)
     by_x, by_w, by_b = input._node, weight._node, bias._node
     if (by_w is None and by_b is None and by_x is None) or not recording():
-        result = untracked(out)
+        inputs = input, weight, bias
+        result = off_tape(out, _linear, inputs) if forwards else untracked(out)
     else:
         plan = _plans[by_x is not None, by_w is not None, by_b is not None]
         result = record(plan, (by_x, by_w, by_b), plan.take((x, w, b, out)), out)  # type: ignore[misc]
