@@ -60,7 +60,7 @@ EXACT = set(
     "relu relu_ repeat flip roll tril triu constant_pad_nd zeros ones full zeros_like ones_like full_like "
     "new_zeros new_ones new_full scalar_tensor lift_fresh eye arange fill fill_ zero zero_ masked_fill "
     "masked_fill_ floor ceil trunc round floor_ ceil_ trunc_ select_backward slice_backward "
-    "diagonal_backward unfold_backward _efficientzerotensor threshold threshold_backward hardtanh "
+    "diagonal_backward unfold_backward _efficientzerotensor eq ne lt le gt ge isnan isinf isfinite threshold threshold_backward hardtanh "
     "hardtanh_backward _conj_physical view_as_real_copy select_scatter slice_scatter lift detach".split()
 )
 #: What rounds once: its result alone is noisy.
@@ -80,6 +80,7 @@ class _Operation(NamedTuple):
     normwise: bool
     probabilities: bool  # are the operands, and stay so
     absolute: bool  # is the error of a result near 0
+    divides: bool
 
 
 def _operation(function: Any) -> _Operation:
@@ -97,6 +98,7 @@ def _operation(function: Any) -> _Operation:
         normwise=name.startswith(NORMWISE),
         probabilities=name == "binary_cross_entropy",
         absolute=name in ABSOLUTE,
+        divides=name == "div",
     )
 
 
@@ -129,10 +131,15 @@ class _Mode(TorchDispatchMode):
         found = function(*args, **(kwargs or {}))
         terms = max((x.numel() for x in _floats(args)), default=1)
         self.computed(found, exact, operation, terms)
+        if operation.divides:
+            self.divided(found, args[0])
         return found
 
     def given(self, args: Any, operation: _Operation) -> Any:
         return args
+
+    def divided(self, found: Any, numerator: Any) -> None:
+        """What else is to be done after a division."""
 
     def computed(self, found: Any, exact: bool, operation: _Operation, terms: int) -> None:
         raise NotImplementedError
@@ -185,6 +192,8 @@ class Noisy(_Mode):
             moved = x + x.abs().amax() * self._range.eps * self._drawn(self._noise, x)
         else:
             moved = x * self._drawn(self._factors, x)
+            if x.numel() > 64:  # equal elements have equal errors
+                moved *= self._drawn(self._factors, x.reshape(-1)[:1])
         if x.is_complex():
             moved = moved + x * 1j * (self._drawn(self._factors, x) - 1)
         if self._underflow:
@@ -215,6 +224,11 @@ class Noisy(_Mode):
             each = terms * self._range.sums / x.numel()
             if each > self._range.eps:
                 x *= 1 + each * self._drawn(self._noise, x)
+
+    def divided(self, found: Any, numerator: Any) -> None:
+        # A rule may multiply by the slope, which is a reciprocal, and may be subnormal.
+        if self._underflow and found.numel():
+            found += numerator * self._range.smallest * self._drawn(self._noise, found)
 
 
 class Saturated(_Mode):

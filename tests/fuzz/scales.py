@@ -125,18 +125,43 @@ def run(made: Program, backend: str, forward: bool = True) -> Answer:
         return by_wengert(made, backend, forward=forward, dtype=dtype)
 
 
+class _Functional:
+    """PyTorch's functions of networks, without their digits that are lost."""
+
+    @staticmethod
+    def gelu(x: Any, approximate: str = "none") -> Any:
+        if approximate == "tanh":
+            return torch.nn.functional.gelu(x, approximate=approximate)
+        return x * torch.special.ndtr(x)  # PyTorch adds 1 and erf, which is nearly -1
+
+    @staticmethod
+    def cosine_similarity(x: Any, y: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+        # PyTorch's derivative is that of norms that are not clipped.
+        norms = [torch.linalg.vector_norm(z, dim=dim, keepdim=True).clamp(min=eps) for z in (x, y)]
+        return torch.sum(x / norms[0] * (y / norms[1]), dim=dim)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch.nn.functional, name)
+
+
 _space: list[Any] = []
+
+
+def _ways(made: Program) -> list[Any]:
+    """The directions in which Wengert differentiates, as the dtype rounds them."""
+    return [rounded(u, made.dtype) for u in directions(list(made.inputs.values()), 0)]
 
 
 def _by_pytorch(made: Program, forward: bool) -> Answer:
     """What PyTorch gives in double precision, forward over reverse included."""
     if not _space:
         _space.append(pytorch())
+        _space[0].nn = _Functional()
+        _space[0].gelu = _Functional.gelu
     xp = _space[0]
     wide = [x.astype("complex128" if x.dtype.kind == "c" else "float64")
             for x in made.inputs.values()]  # fmt: skip
-    ways = directions(list(made.inputs.values()), 0)
-    us = [torch.tensor(rounded(u, made.dtype)) for u in ways]
+    us = [torch.tensor(u) for u in _ways(made)]
     xs = [torch.tensor(x, requires_grad=True) for x in wide]
     function = compiled(made)
     ad = torch.autograd.forward_ad
@@ -189,6 +214,7 @@ class Reference:
         if flushes:
             self.range = self.range._replace(smallest=self.range.normal)
         # PyTorch's forward mode goes through both.
+        self._us = _ways(made)
         self.forward = not re.search(r"no_grad|\.detach\(", made.source)
         recorded = Recorded()
         try:
@@ -197,6 +223,7 @@ class Reference:
             self.forward = False
             recorded = Recorded()
             self.answer = self._run(recorded)
+        self.forward = self.forward and self._consistent()
         sizes = recorded.sizes()
         least, most = float(sizes.min()), float(sizes.max())  # nan, if one is
         self.within = least >= self.range.normal and most <= self.range.largest
@@ -204,6 +231,25 @@ class Reference:
         self._noisy: list[Answer] = []
         self._tried = 0
         self._saturated: Answer | None = None
+
+    def _consistent(self) -> bool:
+        """Whether PyTorch's forward mode agrees with its reverse mode, as not at all kinks."""
+        answer = self.answer
+        parts = [np.real(np.conj(g) * u) for g, u in zip(answer.first, self._us, strict=True)]
+        size = sum(np.sum(np.abs(p)) for p in parts)
+        pairs = [(answer.tangent, sum(map(np.sum, parts)), size)]
+        pairs += [(p, s, np.abs(s)) for p, s in zip(answer.product or [], answer.second, strict=True)]
+        with np.errstate(all="ignore"):
+            return all(np.all(np.abs(a - b) <= 1e-4 * s + 1e-9 * np.max(s, initial=0))
+                       for a, b, s in pairs if np.all(np.isfinite(b)))  # fmt: skip
+
+    def _slopes(self, runs: list[Answer]) -> float:
+        """How far noise in the gradient moves the tangent, at most."""
+        total = 0.0
+        for i, (g, u) in enumerate(zip(self.answer.first, self._us, strict=True)):
+            moved = change([run.first[i] for run in runs], g) + self.range.smallest
+            total += float(np.sum(moved * np.abs(u)))
+        return total
 
     def _run(self, mode: Any) -> Answer:
         with warnings.catch_warnings(), mode:
@@ -254,6 +300,12 @@ class Reference:
                 if ours.shape != expected.shape:
                     return f"{what}[{i}]: {ours.shape}, expected {expected.shape}"
                 moved = change([of(run, what)[i] for run in runs], expected)
+                # Slopes are values, too, though PyTorch's forward mode may not compute them.
+                if what == "product":
+                    back = [run.second[i] for run in runs]
+                    moved = np.maximum(moved, change(back, self.answer.second[i]))
+                elif what == "tangent":
+                    moved = moved + self._slopes(runs)
                 there = of(saturated, what)[i]
                 wide = ours.astype(expected.dtype)
                 wrong = outside(wide, expected, moved, there, self.range, self.within)
