@@ -81,6 +81,7 @@ class _Operation(NamedTuple):
     probabilities: bool  # are the operands, and stay so
     absolute: bool  # is the error of a result near 0
     divides: bool
+    sums: bool  # of terms that the shape of a result does not tell
 
 
 def _operation(function: Any) -> _Operation:
@@ -99,6 +100,7 @@ def _operation(function: Any) -> _Operation:
         probabilities=name == "binary_cross_entropy",
         absolute=name in ABSOLUTE,
         divides=name == "div",
+        sums="softmax" in name,
     )
 
 
@@ -187,13 +189,14 @@ class Noisy(_Mode):
         start = self._random.randrange(pool.numel() - n + 1)
         return pool[start : start + n].view(x.shape)
 
-    def _changed(self, x: torch.Tensor, normwise: bool = False) -> torch.Tensor:
+    def _changed(self, x: torch.Tensor, normwise: bool = False, sums: bool = False) -> torch.Tensor:
         if normwise:
             moved = x + x.abs().amax() * self._range.eps * self._drawn(self._noise, x)
         else:
             moved = x * self._drawn(self._factors, x)
             if x.numel() > 64:  # equal elements have equal errors
-                moved *= self._drawn(self._factors, x.reshape(-1)[:1])
+                each = max(self._range.eps, sums * x.numel() * self._range.sums)
+                moved *= 1 + each * self._drawn(self._noise, x.reshape(-1)[:1])
         if x.is_complex():
             moved = moved + x * 1j * (self._drawn(self._factors, x) - 1)
         if self._underflow:
@@ -205,7 +208,7 @@ class Noisy(_Mode):
             if isinstance(x, torch.Tensor):
                 if not (x.is_floating_point() or x.is_complex()) or not x.numel():
                     return x
-                moved = self._changed(x, operation.normwise)
+                moved = self._changed(x, operation.normwise, operation.sums)
                 return moved.clamp(0, 1) if operation.probabilities else moved
             if isinstance(x, list | tuple) and any(isinstance(y, torch.Tensor) for y in x):
                 return type(x)(map(changed, x))
@@ -218,9 +221,10 @@ class Noisy(_Mode):
         if exact:
             return
         for x in _floats(found):
-            x.copy_(self._changed(x))
+            x.copy_(self._changed(x, sums=operation.sums))
             if operation.absolute:
                 x += self._range.eps * self._drawn(self._noise, x)
+                x += terms * self._range.sums * self._drawn(self._noise, x.reshape(-1)[:1])
             each = terms * self._range.sums / x.numel()
             if each > self._range.eps:
                 x *= 1 + each * self._drawn(self._noise, x)

@@ -18,7 +18,14 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
-# (1 - y) x + softplus(-x), written so that neither term is large where the loss is small.
+# (1 - y) x + softplus(-x), written so that neither term is large where the loss is small: below 0
+# that is -y x + softplus(x).
+def _logistic_forward(xp: Any, x: Any, y: Any) -> Any:
+    above = xp.astype(xp.greater(x, 0), x.dtype)
+    tail = xp.log1p(xp.exp(xp.negative(xp.abs(x))))
+    return xp.add(xp.multiply(x, xp.subtract(above, y)), tail)
+
+
 _logistic_loss = Primitive(
     "logistic_loss",
     ("x", "y"),
@@ -28,7 +35,7 @@ _logistic_loss = Primitive(
     },
     kind="elementwise",
     label="BinaryCrossEntropyWithLogits",
-    forward=lambda xp, x, y: xp.subtract(xp.multiply(x, xp.subtract(1, y)), xp.log_expit(x)),
+    forward=_logistic_forward,
 ).bind
 
 
@@ -72,9 +79,10 @@ def binary_cross_entropy_with_logits(
         losses = _logistic_loss(x, y)
     else:
         scale = ops.add(weighted(name, y, ops.subtract(pos_weight, 1), "pos_weight"), 1)
-        losses = ops.subtract(
-            ops.multiply(x, ops.subtract(1, y)), ops.multiply(scale, log_expit(x))
-        )
+        above = ops.subtract(ops.multiply(x, ops.subtract(1, y)), ops.multiply(scale, log_expit(x)))
+        cost = ops.multiply(ops.multiply(x, y), pos_weight)
+        below = ops.negative(ops.add(cost, ops.multiply(scale, log_expit(ops.negative(x)))))
+        losses = ops.where(ops.greater(x, 0), above, below)
     return reduced(weighted(name, losses, weight), reduction)
 
 
