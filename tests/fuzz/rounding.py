@@ -1,21 +1,27 @@
 """What rounding may do to a program: PyTorch in double precision, with noise on each operation.
 
-A program of a coarse dtype is judged by what PyTorch computes in float64 from the same rounded inputs
-and constants: the *reference* E. How far rounding may move an answer is found by running the program
-again in float64, some times, with random relative errors of the dtype's eps (and absolute errors of the
-smallest subnormal, which are those of underflow) on the operands and the result of each operation,
-derivatives included: the answers N of the *noisy* runs. An element of an answer A is within bounds if
+A program of a coarse dtype is judged by what PyTorch computes in float64 from the same rounded
+inputs and constants: the *reference* E. How far rounding may move an answer is found by running
+the program again in float64, some times: the answers N of *noisy* runs. There the operands and
+the result of each operation, derivatives included, have random errors: relative ones of the
+dtype's eps, and absolute ones of its smallest subnormal, which are those of underflow. An element
+of an answer A is within bounds if
 
     |A - E| <= FACTOR * (max |N - E| + eps * |E| + subnormal).
 
-Thus rounding is multiplied by the condition of each step, as in a running error analysis. Sums
-of n terms may have n times the error, but those of half precision are in float32. What underflows in part has an absolute bound, which the rest of the program magnifies as it does any error.
+Thus rounding is multiplied by the condition of each step, as in a running error analysis. What
+underflows in part has an absolute bound, which the rest of the program magnifies as it does any
+error. A sum of n terms may have n times the error of one, but those of half precision are in
+float32. Slopes are values that are rounded, too, so forward mode is bounded as reverse mode is. A
+quotient may be a product with a reciprocal. For a matrix that is singular to rounding there is no
+bound.
 
-A program whose values in E, in forward and backward passes, are zero or in the dtype's normal range has
-to be within bounds. Any other one may also give infinities, nan or an error. Its finite numbers have to
-be within bounds of E or of the *saturated* run, in which what is above the dtype's range is infinite
-and what is below it is zero after each operation of the program, as IEEE 754 has it: ``1 / (x * x)`` is
-0 where the square overflows. A finite number is outside of the bounds wherever E overflows.
+A program whose values in E, in forward and backward passes, are zero or in the dtype's normal
+range has to be within bounds. Any other one may also give infinities, nan or an error. Its finite
+numbers have to be within bounds of E or of the *saturated* run, in which what is above the
+dtype's range is infinite and what is below it is zero after each operation of the program, as
+IEEE 754 has it: ``1 / (x * x)`` is 0 where the square overflows. All other finite numbers are
+wrong, as is any where E and the saturated run overflow.
 """
 
 import random
@@ -28,8 +34,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = ["FACTOR", "RANGES", "Noisy", "Range", "Recorded", "Saturated", "change", "outside"]
 
-#: By how much an answer's error may exceed what noise of one eps does to it. Noise is of any size up
-#: to an eps, and the largest of some runs is looked at; kernels round more than once.
+#: By how much an answer's error may exceed what noise of one eps does to it. Noise is of any size
+#: up to an eps, and the largest of some runs is looked at; kernels round more than once.
 FACTOR = 8.0
 
 
@@ -54,17 +60,19 @@ RANGES = {
 RANGES |= {"complex64": RANGES["float32"], "complex128": RANGES["float64"]}
 
 #: What moves or selects numbers, and computes none. Ties stay ties.
-EXACT = set(
-    "clone copy copy_ _to_copy to cat stack index index_put index_put_ index_select gather scatter scatter_ "
-    "take_along_dim where sort max min amax amin maximum minimum clamp clamp_min clamp_max abs neg sign sgn "
-    "relu relu_ repeat flip roll tril triu constant_pad_nd zeros ones full zeros_like ones_like full_like "
-    "new_zeros new_ones new_full scalar_tensor lift_fresh eye arange fill fill_ zero zero_ masked_fill "
-    "masked_fill_ floor ceil trunc round floor_ ceil_ trunc_ select_backward slice_backward "
-    "diagonal_backward unfold_backward _efficientzerotensor eq ne lt le gt ge isnan isinf isfinite threshold threshold_backward hardtanh "
-    "hardtanh_backward _conj_physical view_as_real_copy select_scatter slice_scatter lift detach".split()
-)
+EXACT = """
+    clone copy copy_ _to_copy to cat stack index index_put index_put_ index_select gather
+    scatter scatter_ take_along_dim where sort max min amax amin maximum minimum clamp
+    clamp_min clamp_max abs neg sign sgn relu relu_ repeat flip roll tril triu
+    constant_pad_nd zeros ones full zeros_like ones_like full_like new_zeros new_ones
+    new_full scalar_tensor lift_fresh eye arange fill fill_ zero zero_ masked_fill
+    masked_fill_ floor ceil trunc round floor_ ceil_ trunc_ select_backward slice_backward
+    diagonal_backward unfold_backward _efficientzerotensor eq ne lt le gt ge isnan isinf
+    isfinite threshold threshold_backward hardtanh hardtanh_backward _conj_physical
+    view_as_real_copy select_scatter slice_scatter lift detach
+"""
 #: What rounds once: its result alone is noisy.
-ARITHMETIC = set("add sub mul div rsub sqrt reciprocal add_ sub_ mul_ div_ square".split())
+ARITHMETIC = "add sub mul div rsub sqrt reciprocal add_ sub_ mul_ div_ square"
 #: Logarithms of sums, whose errors are those of the largest term: near 0 they are absolute.
 ABSOLUTE = {"_log_softmax", "logsumexp"}
 #: What is stable by the norm of an operand, not element by element.
@@ -84,6 +92,9 @@ class _Operation(NamedTuple):
     sums: bool  # of terms that the shape of a result does not tell
 
 
+_EXACT, _ARITHMETIC = set(EXACT.split()), set(ARITHMETIC.split())
+
+
 def _operation(function: Any) -> _Operation:
     schema = function._schema
     name = schema.name.partition("::")[2]
@@ -95,7 +106,7 @@ def _operation(function: Any) -> _Operation:
     return _Operation(
         computes=not view and "empty" not in name,
         in_place=in_place,
-        operands=name not in EXACT and name not in ARITHMETIC,
+        operands=name not in _EXACT and name not in _ARITHMETIC,
         normwise=name.startswith(NORMWISE),
         probabilities=name == "binary_cross_entropy",
         absolute=name in ABSOLUTE,
@@ -120,10 +131,12 @@ def _floats(found: Any) -> Iterator[torch.Tensor]:
 class _Mode(TorchDispatchMode):
     """Runs each operation, and looks at what it computes."""
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if function not in _known:
             operation = _operation(function)
-            exact = function._schema.name.partition("::")[2] in EXACT
+            exact = function._schema.name.partition("::")[2] in _EXACT
             _known[function] = operation, exact
         operation, exact = _known[function]
         if not operation.computes:
@@ -172,7 +185,7 @@ _POOL = 1 << 14
 
 
 class Noisy(_Mode):
-    """Changes operands and results of each operation as rounding might, and underflow if asked to."""
+    """Changes operands and results of each operation as rounding, or underflow too, might."""
 
     def __init__(self, range_: Range, seed: int, underflow: bool) -> None:
         super().__init__()

@@ -13,10 +13,10 @@ from tests.fuzz.engines import pytorch
 from tests.fuzz.generator import SHAPES, Program, Writer
 from tests.fuzz.judge import Answer, array_of, by_wengert, compiled, directions
 from tests.fuzz.recipes import TABLE, WEIGHTS
-from tests.fuzz.rounding import RANGES, Noisy, Recorded, Saturated, change, outside
-from tests.fuzz.scaled import SCALED
 from tests.fuzz.reducing import reduced
+from tests.fuzz.rounding import RANGES, Noisy, Recorded, Saturated, change, outside
 from tests.fuzz.run import Finding
+from tests.fuzz.scaled import SCALED
 from wengert.tape.tensor import untracked
 
 __all__ = ["Reference", "block", "examine", "program", "rounded", "run", "show"]
@@ -183,6 +183,8 @@ def _by_pytorch(made: Program, forward: bool) -> Answer:
         _space.append(pytorch())
         _space[0].nn = _Functional()
         _space[0].gelu = _Functional.gelu
+        # PyTorch's own is linear above 20.
+        _space[0].softplus = lambda x: -torch.nn.functional.logsigmoid(-x)
     xp = _space[0]
     wide = [x.astype("complex128" if x.dtype.kind == "c" else "float64")
             for x in made.inputs.values()]  # fmt: skip
@@ -264,7 +266,8 @@ class Reference:
         parts = [np.real(np.conj(g) * u) for g, u in zip(answer.first, self._us, strict=True)]
         size = sum(np.sum(np.abs(p)) for p in parts)
         pairs = [(answer.tangent, sum(map(np.sum, parts)), size)]
-        pairs += [(p, s, np.abs(s)) for p, s in zip(answer.product or [], answer.second, strict=True)]
+        products = zip(answer.product or [], answer.second, strict=True)
+        pairs += [(p, s, np.abs(s)) for p, s in products]
         with np.errstate(all="ignore"):
             return all(np.all(np.abs(a - b) <= 1e-4 * s + 1e-9 * np.max(s, initial=0))
                        for a, b, s in pairs if np.all(np.isfinite(b)))  # fmt: skip

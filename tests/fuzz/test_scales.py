@@ -1,4 +1,4 @@
-"""Programs with scales from 1e-30 to 1e30, and of half precision: `python -m tests.fuzz --scales`."""
+"""Programs with scales from 1e-30 to 1e30, and of half precision, against float64."""
 
 from types import SimpleNamespace
 from typing import Any

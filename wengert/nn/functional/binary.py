@@ -18,6 +18,7 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
+
 # (1 - y) x + softplus(-x), written so that neither term is large where the loss is small: below 0
 # that is -y x + softplus(x).
 def _logistic_forward(xp: Any, x: Any, y: Any) -> Any:
