@@ -90,6 +90,7 @@ class _Operation(NamedTuple):
     absolute: bool  # is the error of a result near 0
     divides: bool
     sums: bool  # of terms that the shape of a result does not tell
+    rough: bool  # in PyTorch, to ten digits
 
 
 _EXACT, _ARITHMETIC = set(EXACT.split()), set(ARITHMETIC.split())
@@ -112,6 +113,7 @@ def _operation(function: Any) -> _Operation:
         absolute=name in ABSOLUTE,
         divides=name == "div",
         sums="softmax" in name,
+        rough=name == "polygamma",
     )
 
 
@@ -235,6 +237,8 @@ class Noisy(_Mode):
             return
         for x in _floats(found):
             x.copy_(self._changed(x, sums=operation.sums))
+            if operation.rough:
+                x *= 1 + 1e-10 * self._drawn(self._noise, x)
             if operation.absolute:
                 x += self._range.eps * self._drawn(self._noise, x)
                 x += terms * self._range.sums * self._drawn(self._noise, x.reshape(-1)[:1])
