@@ -304,7 +304,7 @@ class Reference:
 
     def differs(self, found: Answer) -> str | None:
         """What of an answer is outside of its bounds, in words."""
-        for count in (1, 4, 24):
+        for count in (2, 4, 24):
             different = self._differs(found, count)
             if different is None:
                 return None
