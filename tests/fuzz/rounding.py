@@ -219,7 +219,8 @@ class Noisy(_Mode):
         if x.is_complex():
             moved = moved + x * 1j * (self._drawn(self._factors, x) - 1)
         if self._underflow:
-            moved += torch.sgn(x) * self._drawn(self._noise, x) * self._range.smallest
+            like = x if x.numel() <= 64 else x.reshape(-1)[:1]
+            moved += torch.sgn(x) * self._drawn(self._noise, like) * self._range.smallest
         return moved
 
     def given(self, args: Any, operation: _Operation) -> Any:

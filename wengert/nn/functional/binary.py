@@ -95,6 +95,11 @@ def _clipped_log(xp: Any, x: Any) -> Any:
     return xp.maximum(xp.where(zero, _LOWEST, xp.log(xp.where(zero, 1, x))), _LOWEST)
 
 
+def _clipped_log_of_other(xp: Any, x: Any) -> Any:
+    one = xp.equal(x, 1)  # 1 - x would round a small x
+    return xp.maximum(xp.where(one, _LOWEST, xp.log1p(xp.negative(xp.where(one, 0, x)))), _LOWEST)
+
+
 def check_probabilities(values: Any, what: str) -> None:
     """Raise `ValueError` for a number outside of [0, 1]."""
     wrong = values[~((values >= 0) & (values <= 1) | (values != values))]
@@ -108,7 +113,7 @@ def check_probabilities(values: Any, what: str) -> None:
 def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
     look(x, check_probabilities, "input")
     look(y, check_probabilities, "target")
-    no = xp.multiply(xp.subtract(1, y), _clipped_log(xp, xp.subtract(1, x)))
+    no = xp.multiply(xp.subtract(1, y), _clipped_log_of_other(xp, x))
     return xp.negative(xp.add(xp.multiply(y, _clipped_log(xp, x)), no))
 
 
@@ -130,7 +135,7 @@ _bce = Primitive(
     {
         "x": _bce_rule,
         "y": lambda xp, g, x: xp.multiply(
-            g, xp.subtract(_clipped_log(xp, xp.subtract(1, x)), _clipped_log(xp, x))
+            g, xp.subtract(_clipped_log_of_other(xp, x), _clipped_log(xp, x))
         ),
     },
     kind="elementwise",
