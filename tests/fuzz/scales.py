@@ -1,5 +1,6 @@
 """Programs with scales from 1e-30 to 1e30 and of half precision, judged by `rounding`'s bounds."""
 
+import math
 import re
 import warnings
 from collections import Counter
@@ -138,9 +139,10 @@ class _Functional:
 
     @staticmethod
     def gelu(x: Any, approximate: str = "none") -> Any:
+        # PyTorch adds 1 and what is nearly -1.
         if approximate == "tanh":
-            return torch.nn.functional.gelu(x, approximate=approximate)
-        return x * torch.special.ndtr(x)  # PyTorch adds 1 and erf, which is nearly -1
+            return x * torch.sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))
+        return x * torch.special.ndtr(x)
 
     @staticmethod
     def cosine_similarity(x: Any, y: Any, dim: int = 1, eps: float = 1e-8) -> Any:
