@@ -12,9 +12,9 @@ of an answer A is within bounds if
 Thus rounding is multiplied by the condition of each step, as in a running error analysis. What
 underflows in part has an absolute bound, which the rest of the program magnifies as it does any
 error. A sum of n terms may have n times the error of one, but those of half precision are in
-float32. Slopes are values that are rounded, too, so forward mode is bounded as reverse mode is. A
-quotient may be a product with a reciprocal. For a matrix that is singular to rounding there is no
-bound.
+float32. Slopes and the Hessian's elements are values that are rounded, too, so forward mode is
+bounded as reverse mode is. A quotient may be a product with a reciprocal. For a matrix that is
+singular to rounding there is no bound.
 
 A program whose values in E, in forward and backward passes, are zero or in the dtype's normal
 range has to be within bounds. Any other one may also give infinities, nan or an error. Its finite

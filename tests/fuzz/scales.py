@@ -339,6 +339,8 @@ class Reference:
                 if what == "product":
                     back = change([run.second[i] for run in runs], self.answer.second[i])
                     moved = np.maximum(moved, back) + self.range.smallest * self._most
+                elif what == "second":  # the Hessian's elements, times a direction
+                    moved = moved + self.range.smallest * sum(np.sum(np.abs(u)) for u in self._us)
                 elif what == "tangent":
                     moved = moved + self._slopes(runs)
                 there = of(saturated, what)[i]
