@@ -87,12 +87,18 @@ def pytorch() -> Any:
         @staticmethod
         def forward(ctx, x):
             ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
             return x * x * x
 
         @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
             return g * (3 * x * x).conj()
+
+        @staticmethod
+        def jvp(ctx, t):
+            (x,) = ctx.saved_tensors
+            return t * 3 * x * x
 
     def pair(a, b):
         """Two operands in their common dtype: 0-d Tensors count as others do."""

@@ -36,6 +36,7 @@ class Program(NamedTuple):
     outputs: list[tuple[str, str]]  # a name, and how it is weighed in the loss
     special: str  # "": values of no account; "kinks": zeros and ties; "wild": infinities and nan
     features: frozenset[str]
+    dtype: str = ""  # of a program of scales; bfloat16, which NumPy has not, is kept in float32
 
     @property
     def source(self) -> str:
@@ -58,9 +59,11 @@ class Program(NamedTuple):
             .replace("nan", "np.nan")
             .replace("inf", "np.inf")
         )
+        judge = "scales" if self.dtype else "judge"
+        dtype = f", {self.dtype!r}" if self.dtype else ""
         return (
-            f"# seed {self.seed}\nimport numpy as np\nfrom tests.fuzz.judge import show\n"
-            f"{arrays}\n{self.source}show(program, [{', '.join(self.inputs)}])\n"
+            f"# seed {self.seed}\nimport numpy as np\nfrom tests.fuzz.{judge} import show\n"
+            f"{arrays}\n{self.source}show(program, [{', '.join(self.inputs)}]{dtype})\n"
         )
 
 
@@ -189,16 +192,18 @@ class Writer:
         x = self.known.get(name)
         if not isinstance(x, Tensor) or x.size > 64 or x.ndim > 4:
             return False
-        if x.dtype.inexact:
-            array = x._array
-            size = np.max(np.abs(array), initial=0, where=np.isfinite(array))
-            if size > BOUND:
-                lines = (*lines, f"{name} = xp.tanh({name} * {2 / float(size):.3g})")
-                exec(compile(lines[-1], "<line>", "exec"), self.known)
+        if x.dtype.inexact and (line := self.bounded(name, x._array)):
+            lines = (*lines, line)
+            exec(compile(line, "<line>", "exec"), self.known)
         self.lines += lines
         if name not in self.names:
             self.names.append(name)
         return True
+
+    def bounded(self, name: str, array: np.ndarray[Any, Any]) -> str | None:
+        """A line that keeps a value within bounds, where it is not."""
+        size = np.max(np.abs(array), initial=0, where=np.isfinite(array))
+        return f"{name} = xp.tanh({name} * {2 / float(size):.3g})" if size > BOUND else None
 
 
 def write(

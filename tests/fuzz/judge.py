@@ -1,5 +1,6 @@
 """Running random programs, and comparing what Wengert gives with what others do."""
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,10 +15,13 @@ __all__ = [
     "NAN_IN_PYTORCH",
     "Answer",
     "agree",
+    "array_of",
     "by_pytorch",
     "by_wengert",
     "compare",
+    "compiled",
     "confirmed",
+    "directions",
     "show",
     "unstable",
 ]
@@ -36,18 +40,21 @@ class Answer(NamedTuple):
 
 def compiled(program: Program) -> Any:
     """The function of a namespace and inputs."""
-    if isinstance(program, Pasted):
-        return program.function
+    if function := getattr(program, "function", None):  # which was pasted
+        return function
     scope: dict[str, Any] = {"np": np}
     exec(compile(program.source, f"<program {program.seed}>", "exec"), scope)
     return scope["program"]
 
 
 def directions(inputs: list[np.ndarray[Any, Any]], which: int) -> list[np.ndarray[Any, Any]]:
-    """Fixed directions, without a symmetry."""
+    """Fixed directions, without a symmetry, of about the length of inputs that are not near 1."""
     found = []
     for i, x in enumerate(inputs):
         t = np.cos(np.arange(x.size) * (1.7 + which) + i + which).reshape(x.shape)
+        size = _scale([x])
+        if size > 100 or 0 < size < 0.01:
+            t = t * 2.0 ** math.floor(math.log2(size))
         if x.dtype.kind == "c":
             t = t + 1j * np.sin(np.arange(x.size) * 2.3 + i).reshape(x.shape)
         found.append(t.astype(x.dtype))
@@ -55,14 +62,18 @@ def directions(inputs: list[np.ndarray[Any, Any]], which: int) -> list[np.ndarra
 
 
 def by_wengert(program: Program, backend: str = "numpy", forward: bool = True,
-               inputs: list[np.ndarray[Any, Any]] | None = None) -> Answer:  # fmt: skip
-    """Run a program on one of Wengert's backends."""
+               inputs: list[np.ndarray[Any, Any]] | None = None,
+               dtype: wg.DType | None = None) -> Answer:  # fmt: skip
+    """Run a program on one of Wengert's backends, in a dtype that NumPy may not have."""
     function = compiled(program)
     arrays = list(program.inputs.values()) if inputs is None else inputs
     made = wg.get_backend(backend)
 
     def tensors(values: list[Any], requires_grad: bool = False) -> list[Any]:
-        return [wg.Tensor(made.from_numpy(x.copy()), requires_grad=requires_grad) for x in values]
+        found = [wg.Tensor(made.from_numpy(x.copy())) for x in values]
+        if dtype is not None:
+            found = [wg.astype(x, dtype) for x in found]
+        return [x.requires_grad_(requires_grad) for x in found]
 
     with wg.use_backend(backend):
         xs = tensors(arrays, requires_grad=True)
@@ -88,7 +99,10 @@ def by_wengert(program: Program, backend: str = "numpy", forward: bool = True,
             product = wg.jvp(gradient, plain, us)[1]
 
     def arrays_of(found: Any) -> list[Any]:
-        return [x.detach().to_backend("numpy").numpy() for x in found]
+        plain = [x.detach() for x in found]
+        if dtype is not None:
+            plain = [wg.astype(x, wg.float32) if x.dtype is dtype else x for x in plain]
+        return [x.to_backend("numpy").numpy() for x in plain]
 
     return Answer(
         arrays_of(outputs),
@@ -103,7 +117,7 @@ def by_wengert(program: Program, backend: str = "numpy", forward: bool = True,
 _torch: list[Any] = []
 
 
-def _array(tensor: Any) -> np.ndarray[Any, Any]:
+def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     """The values of a Tensor of PyTorch's, also of one that is conjugated or zero by a flag."""
     if tensor._is_zerotensor():  # without memory, which `numpy` may read all the same
         tensor = tensor.new_zeros(tensor.shape)
@@ -134,9 +148,9 @@ def by_pytorch(program: Program, inputs: list[np.ndarray[Any, Any]] | None = Non
             second = torch.autograd.grad(dot, xs, allow_unused=True)
 
     def filled(found: Any) -> list[Any]:
-        return [_array(z if g is None else g) for g, z in zip(found, zeros, strict=True)]
+        return [array_of(z if g is None else g) for g, z in zip(found, zeros, strict=True)]
 
-    values = list(map(_array, outputs))
+    values = list(map(array_of, outputs))
     return Answer(values, filled(first), filled(second), total.item())
 
 

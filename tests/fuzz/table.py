@@ -1,19 +1,35 @@
-"""The table of recipes, which say what random programs are made of."""
+"""The tables of recipes, which say what random programs are made of."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tests.fuzz.generator import Writer
 
-__all__ = ["TABLE", "WEIGHTS", "recipe"]
+__all__ = ["TABLE", "WEIGHTS", "Recipes", "recipe", "recipes"]
 
-TABLE: list[Callable[[Writer], object]] = []
-WEIGHTS: list[int] = []
+Recipe = Callable[[Writer], object]
 
 
-def recipe(weight: int):
-    def register(function: Callable[[Writer], object]) -> Callable[[Writer], object]:
-        TABLE.append(function)
-        WEIGHTS.append(weight)
-        return function
+class Recipes(NamedTuple):
+    """Recipes, and how often each is taken."""
 
-    return register
+    table: list[Recipe]
+    weights: list[int]
+
+
+def recipes() -> tuple[Recipes, Callable[[int], Callable[[Recipe], Recipe]]]:
+    """An empty table, and a decorator that adds a recipe to it."""
+    made = Recipes([], [])
+
+    def recipe(weight: int) -> Callable[[Recipe], Recipe]:
+        def register(function: Recipe) -> Recipe:
+            made.table.append(function)
+            made.weights.append(weight)
+            return function
+
+        return register
+
+    return made, recipe
+
+
+(TABLE, WEIGHTS), recipe = recipes()

@@ -416,3 +416,28 @@ def test_no_target_that_counts(backend):
                 if not same or wg.any(g != 0) or wg.any(plain != 0):
                     wrong.append((loss.__name__, reduction, options, found, g, plain))
     assert not wrong
+
+
+@pytest.mark.parametrize("pos_weight", [None, 3.0])
+def test_a_small_loss_of_logits_keeps_its_digits(pos_weight: float | None) -> None:
+    """Near probabilities of 0 and 1, two terms as large as the logit would cancel."""
+    for dtype, size in (("float16", 9.0), ("float32", 20.0), ("float64", 40.0)):
+        x = np.array([-size, size, 0.0], dtype)
+        y = np.array([2.0 ** (-size / 0.7), 1.0, 0.5], dtype)
+        found = F.binary_cross_entropy_with_logits(
+            x, y, reduction="none", pos_weight=None if pos_weight is None else wg.asarray(
+                np.array([pos_weight], dtype)))  # fmt: skip
+        wide = x.astype("float64"), y.astype("float64")
+        soft = np.log1p(np.exp(-np.abs(wide[0])))
+        p = pos_weight or 1.0
+        no = wide[1] * p * (soft + np.maximum(-wide[0], 0))
+        expected = no + (1 - wide[1]) * (soft + np.maximum(wide[0], 0))
+        np.testing.assert_allclose(found.numpy(), expected, rtol=8 * np.finfo(dtype).eps)
+
+
+def test_small_probabilities_keep_their_digits() -> None:
+    for dtype, x in (("float32", 1e-6), ("float64", 1e-9)):
+        given = np.array([x], dtype)
+        found = F.binary_cross_entropy(given, np.zeros(1, dtype))
+        expected = -np.log1p(-given.astype("float64"))[0]
+        np.testing.assert_allclose(found.item(), expected, rtol=4 * np.finfo(dtype).eps)

@@ -18,7 +18,15 @@ from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
-# (1 - y) x + softplus(-x), written so that neither term is large where the loss is small.
+
+# (1 - y) x + softplus(-x), written so that neither term is large where the loss is small: below 0
+# that is -y x + softplus(x).
+def _logistic_forward(xp: Any, x: Any, y: Any) -> Any:
+    above = xp.astype(xp.greater(x, 0), x.dtype)
+    tail = xp.log1p(xp.exp(xp.negative(xp.abs(x))))
+    return xp.add(xp.multiply(x, xp.subtract(above, y)), tail)
+
+
 _logistic_loss = Primitive(
     "logistic_loss",
     ("x", "y"),
@@ -28,7 +36,7 @@ _logistic_loss = Primitive(
     },
     kind="elementwise",
     label="BinaryCrossEntropyWithLogits",
-    forward=lambda xp, x, y: xp.subtract(xp.multiply(x, xp.subtract(1, y)), xp.log_expit(x)),
+    forward=_logistic_forward,
 ).bind
 
 
@@ -72,9 +80,10 @@ def binary_cross_entropy_with_logits(
         losses = _logistic_loss(x, y)
     else:
         scale = ops.add(weighted(name, y, ops.subtract(pos_weight, 1), "pos_weight"), 1)
-        losses = ops.subtract(
-            ops.multiply(x, ops.subtract(1, y)), ops.multiply(scale, log_expit(x))
-        )
+        above = ops.subtract(ops.multiply(x, ops.subtract(1, y)), ops.multiply(scale, log_expit(x)))
+        cost = ops.multiply(ops.multiply(x, y), pos_weight)
+        below = ops.negative(ops.add(cost, ops.multiply(scale, log_expit(ops.negative(x)))))
+        losses = ops.where(ops.greater(x, 0), above, below)
     return reduced(weighted(name, losses, weight), reduction)
 
 
@@ -84,6 +93,11 @@ _LOWEST = -100.0
 def _clipped_log(xp: Any, x: Any) -> Any:
     zero = xp.equal(x, 0)
     return xp.maximum(xp.where(zero, _LOWEST, xp.log(xp.where(zero, 1, x))), _LOWEST)
+
+
+def _clipped_log_of_other(xp: Any, x: Any) -> Any:
+    one = xp.equal(x, 1)  # 1 - x would round a small x
+    return xp.maximum(xp.where(one, _LOWEST, xp.log1p(xp.negative(xp.where(one, 0, x)))), _LOWEST)
 
 
 def check_probabilities(values: Any, what: str) -> None:
@@ -99,7 +113,7 @@ def check_probabilities(values: Any, what: str) -> None:
 def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
     look(x, check_probabilities, "input")
     look(y, check_probabilities, "target")
-    no = xp.multiply(xp.subtract(1, y), _clipped_log(xp, xp.subtract(1, x)))
+    no = xp.multiply(xp.subtract(1, y), _clipped_log_of_other(xp, x))
     return xp.negative(xp.add(xp.multiply(y, _clipped_log(xp, x)), no))
 
 
@@ -121,7 +135,7 @@ _bce = Primitive(
     {
         "x": _bce_rule,
         "y": lambda xp, g, x: xp.multiply(
-            g, xp.subtract(_clipped_log(xp, xp.subtract(1, x)), _clipped_log(xp, x))
+            g, xp.subtract(_clipped_log_of_other(xp, x), _clipped_log(xp, x))
         ),
     },
     kind="elementwise",
