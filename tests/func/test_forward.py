@@ -136,6 +136,18 @@ def test_results_that_do_not_depend_on_the_argument():
     assert [j.tolist() for j in jacobian] == [[0], 0, 1]
 
 
+def test_derivatives_of_constants_are_of_the_arguments_library(backend: Backend) -> None:
+    constant = tensor([7.0])
+    x = raw(backend, [1.0, 2.0])
+    with wg.use_backend("numpy"):
+        other = tensor([7.0])
+    for y in (constant, other):
+        for transform in (func.jacfwd, func.jacrev, func.jacobian):
+            found = transform(lambda x, y=y: (y, x))(x)
+            assert [type(j) for j in found] == [type(x), type(x)]
+            assert [host(j).tolist() for j in found] == [[[0, 0]], [[1, 0], [0, 1]]]
+
+
 def test_dtypes_stay(backend):
     x = raw(backend, [1.0, 2.0], "float32")
     value, tangent = func.jvp(lambda x: wg.exp(x) * 2, (x,), (x,))
@@ -381,6 +393,69 @@ def test_linearize_inside_and_outside_of_other_transforms():
         close(a, b)
 
 
+def test_linearize_needs_the_tape_alone() -> None:
+    """A rule that answers for cotangents answers for tangents; one that is once swept does not."""
+    x, t = np.array([1.0, 2.0]), np.array([1.0, -1.0])
+
+    class Backward(Cube):  # whose forward rule is no derivative of it
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            raise AssertionError("the tape has no use for it")
+
+    class Once(Cube):
+        backward = staticmethod(wg.autograd.once_differentiable(Cube.backward))
+
+    class Forward(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 3
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t * 3
+
+    close(func.linearize(Backward.apply, x)[1](t), 3 * x**2 * t)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        func.linearize(Once.apply, x)[1](t)
+    with pytest.raises(NotImplementedError, match="backward"):
+        func.linearize(Forward.apply, x)
+    with pytest.raises(NotImplementedError, match=r"nextafter.*not defined"):
+        func.linearize(lambda x: wg.nextafter(x, x + 1), x)
+    # A hook takes part, as in `vjp`.
+    push = func.linearize(lambda x: (x.register_hook(lambda g: 2 * g), x**2)[1], x)[1]
+    close(push(t), 4 * x * t)
+
+
+def test_linearize_where_its_value_is_asked_from_outside() -> None:
+    """Primals and what the function closed over are tracked; without recording, neither is."""
+    x, w, t = (tensor(v, requires_grad=True) for v in ([0.5, 0.7], [1.5, -0.3], [1.0, 2.0]))
+    point = x * 2
+    for direction, tracked in ((t, [x, w, t]), (t.detach(), [x, w])):
+        value, push, aux = func.linearize(lambda y: (y**2 * w, y * w), point, has_aux=True)
+        tangent = push(direction)
+        for y, expected in (
+            (value, point**2 * w),
+            (aux, point * w),
+            (tangent, 2 * point * w * direction),
+        ):
+            for a, b in zip(
+                wg.autograd.grad(wg.sum(y), tracked, retain_graph=True, materialize_grads=True),
+                wg.autograd.grad(
+                    wg.sum(expected), tracked, retain_graph=True, materialize_grads=True
+                ),
+                strict=True,
+            ):
+                close(a, b)
+        with wg.no_grad():
+            assert not push(direction).requires_grad
+    with wg.no_grad():
+        value, push, aux = func.linearize(lambda y: (y**2 * w, y * w), point, has_aux=True)
+    assert not any(y.requires_grad for y in (value, aux, push(t.detach())))
+    close(push(t.detach()), 2 * point * w * t)
+    with pytest.raises(RuntimeError, match="outside of no_grad"):
+        push(t)
+
+
 def test_linearize_releases_what_it_held():
     x = np.ones(1000)
     _, push = func.linearize(lambda x: wg.sin(wg.exp(x)), x)
@@ -432,16 +507,20 @@ def test_jacfwd_of_nothing():
     assert func.jacfwd(lambda x: x[:0])(np.zeros(2)).shape == (0, 2)
 
 
-def test_jacfwd_calls_the_function_once_whatever_the_inputs():
-    calls = []
+def test_jacfwd_calls_the_function_once_for_each_chunk() -> None:
+    """Or for each column on the tape outside; and each call draws the same random numbers."""
+    w = tensor(2.0, requires_grad=True)
+    for closed, chunk_size, calls in ((2.0, None, 1), (2.0, 3, 3), (2.0, 7, 1), (w, None, 1 + 7)):
+        draws: list[Any] = []
 
-    def f(x):
-        calls.append(1)
-        return wg.sum(x**2)
+        def f(x: Any, closed: Any = closed, draws: list[Any] = draws) -> Any:
+            draws.append(host(wg.random.rand(7, dtype=wg.float64)))
+            return x * wg.asarray(draws[-1]) * closed, draws[-1]
 
-    func.jacfwd(f)(np.ones(50))
-    func.jacfwd(f, chunk_size=7)(np.ones(50))
-    assert len(calls) == 2
+        found, aux = func.jacfwd(f, has_aux=True, chunk_size=chunk_size)(np.ones(7))
+        assert len(draws) == calls
+        close(found, np.diag(draws[-1]) * 2)
+        np.testing.assert_array_equal(aux, draws[-1])
 
 
 def test_jacfwd_on_an_outer_tape():

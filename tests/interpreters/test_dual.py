@@ -238,7 +238,6 @@ def test_it_prints_value_and_tangent():
         wg.func.jacfwd,
         lambda f: wg.func.jacfwd(wg.func.jacfwd(f)),
         lambda f: wg.func.jacfwd(wg.func.jacrev(f)),
-        lambda f: lambda x: wg.func.linearize(f, x),
     ],
 )
 def test_it_prints_where_the_tangent_is_yet_to_come(transform):

@@ -7,8 +7,7 @@ inside. So forward and reverse mode nest in any order, and a function may close 
 outer transforms differentiate.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
@@ -133,15 +132,14 @@ class DualInput(Leaf):
         return "make_dual"
 
 
-def make_dual(primal: Tensor, tangent: Tensor | None, level: int, always: bool = False) -> Tensor:
+def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
     """Make a dual Tensor of a value and a tangent of the same shape and dtype.
 
-    It gets a node inside if one of them has a node outside, or ``always``, if its tangent may get a
-    node later.
+    It gets a node inside if one of them has a node outside.
     """
     dual = Dual(primal._array, None if tangent is None else tangent._array, level)
     owners = primal._node, None if tangent is None else tangent._node
-    if recording() and (always or owners != (None, None)):
+    if recording() and owners != (None, None):
         return placed(dual, DualInput(dual, owners))
     return untracked(dual)
 
@@ -158,25 +156,18 @@ class Exit(NamedTuple):
     connect : bool
         Whether recording was on at its begin. If the user had switched it off, results are
         constant to all transforms outside.
-    read : callable
-        Maps tangents inside, raw arrays or None, to those outside.
-    directions : dict
-        The nodes of tangents that came later, by the numbers of `DualInput` nodes.
     """
 
     level: int
     start: int
     connect: bool | int
-    read: Callable[[list[Any]], list[Any]] = list
-    directions: Mapping[int, Node | None] = MappingProxyType({})
 
     def ways(self, edges: Sequence[Node]) -> list[tuple[Node, Node, int]]:
         """For each edge the nodes outside, and which part of its cotangent each of them gets."""
         found: list[tuple[Node, Node, int]] = []
         for edge in edges:
             if isinstance(edge, DualInput) and edge.level == self.level:
-                primal, tangent = edge.owners
-                owners = (primal, self.directions.get(edge.number, tangent))
+                owners = edge.owners
             else:
                 owners = (edge, None)
             # A cotangent's tangent belongs to the primal value, and its value to the tangent.
@@ -191,11 +182,9 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
     transform's arguments and of the Tensors that its function closed over.
     """
     duals = [_apart(tensor._array, out.level) for tensor in tensors]
-    tangents = out.read([tangent for _, tangent in duals])
     if out.connect is False or recording() is False:
         return [
-            (untracked(y).detach(), None if t is None else untracked(t).detach())
-            for (y, _), t in zip(duals, tangents, strict=True)
+            (untracked(y).detach(), None if t is None else untracked(t).detach()) for y, t in duals
         ]
     connect = out.connect and recording()
     recorded = [
@@ -207,7 +196,7 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
     node = UnpackDual(recorded, out, edges) if out.ways(edges) else None
     pairs: list[tuple[Tensor, Tensor | None]] = []
     index = 0
-    for tensor, (primal, _), tangent in zip(tensors, duals, tangents, strict=True):
+    for tensor, (primal, tangent) in zip(tensors, duals, strict=True):
         if primal is tensor._array:
             pairs.append((tensor if connect else untracked(primal), None))
             continue
@@ -321,9 +310,7 @@ class UnpackDual(Several):
     def _parts(self, cotangents: list[Any]) -> list[Any]:
         if cotangents and isinstance(cotangents[0], Tensor):
             return unpack_dual(cotangents, self.out)
-        duals = [_apart(g, self.out.level) for g in cotangents]
-        tangents = self.out.read([tangent for _, tangent in duals])
-        return [(still, t) for (still, _), t in zip(duals, tangents, strict=True)]
+        return [_apart(g, self.out.level) for g in cotangents]
 
     def name(self) -> str:
         return "UnpackDualBackward0"
