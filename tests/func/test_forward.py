@@ -17,7 +17,7 @@ from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, interpret, normal
 from wengert import func
 from wengert.backends import Backend
-from wengert.interpreters.dual import Dual
+from wengert.interpreters.duals import Dual
 
 
 def tensor(values: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ from wengert.func.arguments import TRANSFORM, Argnums, Call, check_function, nam
 from wengert.func.reverse import Reverse, grad, vjp
 from wengert.func.trees import tree_flatten, tree_map, trees_of
 from wengert.interpreters.batched import identity, members
-from wengert.interpreters.dual import Exit, make_dual, unpack_dual, without_tangent
+from wengert.interpreters.duals import Exit, make_dual, unpack_dual, without_tangent
 from wengert.interpreters.lifted import bottom, new_level
 from wengert.ops.creation import zeros_like
 from wengert.ops.data_type import astype
