@@ -7,8 +7,9 @@ inside. So forward and reverse mode nest in any order, and a function may close 
 outer transforms differentiate.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import count, repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -60,13 +61,12 @@ class Dual(Lifted):
         if not primitive.rules:  # random numbers, indices, truth values
             return raw(out)
         if recording() is False:  # as in reverse mode, what `no_grad` computes is constant
-            if primitive.several:
-                return tuple([_dual(y, None, level) for y in out])
-            return _dual(out, None, level)
-        xp = namespace_of(*primals, *tangents)
-        tangent = push(xp, primitive, primals, parameters, out, tangents)
+            tangent = (None,) * len(out) if primitive.several else None
+        else:
+            xp = namespace_of(*primals, *tangents)
+            tangent = push(xp, primitive, primals, parameters, out, tangents)
         if primitive.several:
-            return tuple(_dual(y, t, level) for y, t in zip(out, tangent, strict=True))
+            return tuple([_dual(y, t, level) for y, t in zip(out, tangent, strict=True)])
         return _dual(out, tangent, level)
 
     def constant(self, value: Any) -> "Dual":
@@ -111,12 +111,7 @@ def _dual(value: Any, tangent: Any, level: int) -> Any:
 class DualInput(Leaf):
     """The node of a forward transform's argument, a leaf of the graph inside.
 
-    Attributes
-    ----------
-    level : int
-        Of the transform.
-    owners : tuple of (Node or None)
-        The nodes of the primal value and of the tangent outside.
+    ``owners`` are the nodes of the primal value and of the tangent outside.
     """
 
     __slots__ = ("level", "owners")
@@ -153,8 +148,6 @@ class Exit(NamedTuple):
 
     Attributes
     ----------
-    level : int
-        Of the transform.
     start : int
         The tape's clock at its begin: nodes with larger numbers are recorded inside.
     connect : bool
@@ -166,23 +159,11 @@ class Exit(NamedTuple):
     start: int
     connect: bool | int
 
-    def ways(self, edges: Sequence[Node]) -> list[tuple[Node, Node, int]]:
-        """For each edge the nodes outside, and which part of its cotangent each of them gets."""
-        found: list[tuple[Node, Node, int]] = []
-        for edge in edges:
-            if isinstance(edge, DualInput) and edge.level == self.level:
-                owners = edge.owners
-            else:
-                owners = (edge, None)
-            # A cotangent's tangent belongs to the primal value, and its value to the tangent.
-            found += [(edge, owner, 1 - i) for i, owner in enumerate(owners) if owner is not None]
-        return found
-
 
 def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | None]]:
     """Split dual Tensors of a level into primal values and tangents outside; None for zero.
 
-    If a Tensor was recorded, its two parts are on the tape outside, connected to the nodes of the
+    The two parts of a recorded Tensor are on the tape outside, connected to the nodes of the
     transform's arguments and of the Tensors that its function closed over.
     """
     duals = [_apart(tensor._array, out.level) for tensor in tensors]
@@ -190,27 +171,25 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
         return [
             (untracked(y).detach(), None if t is None else untracked(t).detach()) for y, t in duals
         ]
-    connect = out.connect and recording()
+    connect = bool(out.connect and recording())
     recorded = [
-        (tensor._node, dual)
-        for tensor, dual in zip(tensors, duals, strict=True)
-        if connect and tensor._node is not None and dual[0] is not tensor._array
+        (tensor._node, primal)
+        for tensor, (primal, _) in zip(tensors, duals, strict=True)
+        if connect and tensor._node is not None and primal is not tensor._array
     ]
-    edges = _edges([node for node, _ in recorded], out)
-    node = UnpackDual(recorded, out, edges) if out.ways(edges) else None
+    ways = _ways([node for node, _ in recorded], out)
+    outputs: Iterator[Output] = iter(())
+    if ways:
+        node = UnpackDual(recorded, out, ways)
+        outputs = map(Output, repeat(node), count())
     pairs: list[tuple[Tensor, Tensor | None]] = []
-    index = 0
     for tensor, (primal, tangent) in zip(tensors, duals, strict=True):
-        if primal is tensor._array:
+        if primal is tensor._array:  # a constant of the level
             pairs.append((tensor if connect else untracked(primal), None))
             continue
-        nodes: tuple[Node | None, Node | None] = None, None
-        if connect and tensor._node is not None:
-            if node is not None:
-                nodes = Output(node, index), Output(node, index + 1)
-            index += 2
-        moving = None if tangent is None else placed(tangent, nodes[1])
-        pairs.append((placed(primal, nodes[0]), moving))
+        first = next(outputs, None) if tensor._node is not None else None
+        second = next(outputs, None) if first is not None else None
+        pairs.append((placed(primal, first), None if tangent is None else placed(tangent, second)))
     return pairs
 
 
@@ -231,9 +210,13 @@ def without_tangent(tensor: Tensor, level: int) -> Tensor:
     return tensor if tangent is None else placed(Dual(value, None, level), tensor._node)
 
 
-def _edges(roots: Sequence[Node], out: Exit) -> list[Node]:
-    """The nodes at which a sweep inside ends: arguments, and nodes recorded before."""
-    found: dict[int, Node] = {}
+def _ways(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
+    """The ends of a sweep inside, each with a node outside and the cotangent's part for that.
+
+    A sweep ends at the transform's arguments, and at nodes that were recorded before. A cotangent's
+    tangent belongs to the primal value, and its value to the tangent.
+    """
+    found: list[tuple[Node, Node, int]] = []
     seen: set[int] = set()
     stack: list[Node | None] = [*roots]
     while stack:
@@ -241,11 +224,15 @@ def _edges(roots: Sequence[Node], out: Exit) -> list[Node]:
         if node is None or node.number in seen:
             continue
         seen.add(node.number)
-        if node.number < out.start or (isinstance(node, DualInput) and node.level == out.level):
-            found[node.number] = node
+        if isinstance(node, DualInput) and node.level == out.level:
+            found += [
+                (node, owner, 1 - i) for i, owner in enumerate(node.owners) if owner is not None
+            ]
+        elif node.number < out.start:
+            found.append((node, node, 1))
         else:
             stack.extend(node.parents)
-    return list(found.values())
+    return found
 
 
 class UnpackDual(Several):
@@ -259,14 +246,7 @@ class UnpackDual(Several):
     :math:`\bar{\dot x} = J^H \bar{\dot y}`,
     :math:`\bar x = J^H \bar y + \partial_x (J^H \bar{\dot y}) \cdot \dot x`.
 
-    Parameters
-    ----------
-    results : sequence of (Node, (array, array))
-        The nodes inside, with values and tangents.
-    out : Exit
-        As for `unpack_dual`.
-    edges : sequence of Node
-        The nodes at which a sweep inside ends.
+    ``results`` are the nodes inside with their values, ``ways`` the answer of `_ways`.
     """
 
     __slots__ = ("out",)
@@ -275,46 +255,45 @@ class UnpackDual(Several):
 
     def __init__(
         self,
-        results: Sequence[tuple[Node, tuple[Any, Any]]],
+        results: Sequence[tuple[Node, Any]],
         out: Exit,
-        edges: Sequence[Node],
+        ways: Sequence[tuple[Node, Node, int]],
     ) -> None:
         self.number = tick()
         self.out = out
-        self.saved = ([node for node, _ in results], edges)
-        self.parents = tuple([owner for _, owner, _ in out.ways(edges)])
+        self.saved = ([node for node, _ in results], ways)
+        self.parents = tuple([owner for _, owner, _ in ways])
         self.watch = None
-        self.shape = tuple(primal.shape for _, (primal, _) in results for _ in range(2))
-        self.dtype = tuple(primal.dtype for _, (primal, _) in results for _ in range(2))
+        self.shape = tuple([primal.shape for _, primal in results for _ in range(2)])
+        self.dtype = tuple([primal.dtype for _, primal in results for _ in range(2)])
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        roots, edges = self.values()
+        roots, ways = self.values()
         seeds = [
             (root, _exchanged(g.items.get(2 * i), g.items.get(2 * i + 1), self.out.level))
             for i, root in enumerate(roots)
             if 2 * i in g.items or 2 * i + 1 in g.items
         ]
-        ways = [
-            (position, edge.number, part)
-            for position, (edge, owner, part) in enumerate(self.out.ways(edges))
+        asked = [
+            (position, end.number, part)
+            for position, (end, owner, part) in enumerate(ways)
             if wanted is None or owner.number in wanted
         ]
-        targets = {number for _, number, _ in ways}
+        targets = {number for _, number, _ in asked}
         if not targets:
             return []
         leading = leading_to(targets, [node for node, _ in seeds])
         seeds = [(node, g) for node, g in seeds if node.number in leading]
         with transforming():  # the cotangents carry tangents, also within `no_grad`
             arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, ends=targets)
-        cotangents = self._parts(list(arrived.values()))
-        parts = {node.number: g for node, g in zip(arrived, cotangents, strict=True)}
-        found = [(at, parts[number][part]) for at, number, part in ways if number in parts]
-        return [(position, more) for position, more in found if more is not None]
-
-    def _parts(self, cotangents: list[Any]) -> list[Any]:
+        cotangents = list(arrived.values())
         if cotangents and isinstance(cotangents[0], Tensor):
-            return unpack_dual(cotangents, self.out)
-        return [_apart(g, self.out.level) for g in cotangents]
+            pairs: list[Any] = unpack_dual(cotangents, self.out)
+        else:
+            pairs = [_apart(cotangent, self.out.level) for cotangent in cotangents]
+        parts = {node.number: pair for node, pair in zip(arrived, pairs, strict=True)}
+        found = [(at, parts[number][part]) for at, number, part in asked if number in parts]
+        return [(position, part) for position, part in found if part is not None]
 
     def name(self) -> str:
         return "UnpackDualBackward0"
@@ -353,14 +332,10 @@ def push(
 
     Inputs, parameters and ``out`` are as for the primitive's kernel. A tangent of zero is None, the
     result's too. With Tensors the result is on the tape, as a function of inputs and tangents.
-
-    Raises
-    ------
-    NotImplementedError
-        If the derivative for an input with a tangent is undefined, or has no rule.
+    A derivative that is undefined, or has no rule, raises `NotImplementedError`.
     """
     moving = [
-        None if t is None or not _moves(xp, primitive, position, t) else t
+        t if t is not None and _moves(xp, primitive, position, t) else None
         for position, t in enumerate(tangents)
     ]
     if all(t is None for t in moving):
@@ -373,12 +348,9 @@ def push(
 
 
 def how(primitive: Primitive, name: str) -> str:
-    """Tell where the forward derivative with respect to an input comes from.
+    """Return where the forward derivative with respect to an input comes from.
 
-    Returns
-    -------
-    str
-        ``"derived"`` from the kind, ``"explicit"``, ``"zero"``, ``"undefined"``, or ``"none"``.
+    It is ``"derived"`` from the kind, ``"explicit"``, ``"zero"``, ``"undefined"``, or ``"none"``.
     """
     rule = _declaration(primitive, name)
     if rule is not None:
