@@ -61,7 +61,7 @@ class Dual(Lifted):
         if not primitive.rules:  # random numbers, indices, truth values
             return raw(out)
         if recording() is False:  # as in reverse mode, what `no_grad` computes is constant
-            tangent = (None,) * len(out) if primitive.several else None
+            tangent: Any = (None,) * len(out) if primitive.several else None
         else:
             xp = namespace_of(*primals, *tangents)
             tangent = push(xp, primitive, primals, parameters, out, tangents)
