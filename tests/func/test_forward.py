@@ -117,6 +117,8 @@ def test_aux_can_be_differentiated_outside():
     for result in (
         lambda: func.jvp(lambda x: (x**2, x**3), (x,), (t,), has_aux=True)[2],
         lambda: func.linearize(lambda x: (x**2, x**3), x, has_aux=True)[2],
+        lambda: func.jacfwd(lambda x: (x**2, x**3), has_aux=True)(x)[1],
+        lambda: func.jacfwd(lambda y: (y**2, x**2 * y), has_aux=True)(x.detach())[1] * 1.5,
         lambda: func.linearize(lambda x: x**3, x)[0],
         lambda: func.jvp(lambda x: x**3, (x,), (t,))[0],
     ):

@@ -6,7 +6,7 @@ from typing import Any, ParamSpec
 from wengert.backends import BackendError, DType, backend_of, generators, namespaces
 from wengert.func.arguments import TRANSFORM, Argnums, Call, check_function, named_like, split
 from wengert.func.reverse import Reverse, grad, vjp
-from wengert.func.trees import tree_flatten, tree_map, trees_of
+from wengert.func.trees import tree_flatten, tree_leaves, tree_map, trees_of
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.duals import Exit, make_dual, unpack_dual, without_tangent
 from wengert.interpreters.lifted import bottom, new_level
@@ -36,24 +36,30 @@ class _Push:
         self, call: Call, tangents: Sequence[Tensor | None], transform: str, has_aux: bool = False
     ) -> None:
         self.call = call
-        self._out = out = Exit(new_level(), tick(), recording())
+        out = Exit(new_level(), tick(), recording())
         duals = [make_dual(x, t, out.level) for x, t in zip(call.tensors, tangents, strict=True)]
-        results, self.structure, self._aux = call.results(duals, transform, has_aux)
+        results, self.structure, aux = call.results(duals, transform, has_aux)
         pairs = unpack_dual(results, out)
         self.values = [value for value, _ in pairs]
         self.tangents = [tangent for _, tangent in pairs]
 
-    @property
-    def aux(self) -> Any:
-        """The function's auxiliary data, in the kind of the call."""
-
         def value(x: Any) -> Any:
             if not isinstance(x, Tensor):
                 return x
-            inside = without_tangent(x, self._out.level)
-            return unpack_dual([inside], self._out)[0][0]
+            return unpack_dual([without_tangent(x, out.level)], out)[0][0]
 
-        return self.call.answer(tree_map(value, self._aux))
+        self._aux = tree_map(value, aux)
+
+    @property
+    def aux(self) -> Any:
+        """The function's auxiliary data, in the kind of the call."""
+        return self.call.answer(self._aux)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the tape outside follows any value."""
+        tensors = [*self.values, *tree_leaves(self._aux)]
+        return any(isinstance(x, Tensor) and x._node is not None for x in tensors)
 
     def answer(self, tensors: Sequence[Tensor]) -> Any:
         """Answer with one Tensor for each result, in the kind of the call."""
@@ -436,7 +442,7 @@ def _columns(
         basis = identity(arrays, level, start, stop)
         tangents = [untracked(e.inner[0, ...] if alone else e) if count else None for e in basis]
         pushed = _Push(call, tangents, transform, has_aux)
-        if not alone and any(y._node is not None for y in pushed.values):
+        if pushed.is_recorded and not alone:
             return _columns(call, transform, has_aux, chunk_size, alone=True)
         rows = []
         for y, t in zip(pushed.values, pushed.tangents, strict=True):
