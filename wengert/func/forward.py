@@ -276,11 +276,10 @@ def linearize(
     Notes
     -----
     The pullback of `vjp` is linear in the cotangent. It is recorded once, and the pushforward
-    sweeps that record: the transpose of the transpose. So it needs operations whose backward can
-    be differentiated, which `wengert.autograd.once_differentiable` refuses, and no forward rules.
-    Hooks inside take part with the derivative that they have at a cotangent of zero. The answer can
-    be differentiated with respect to the tangents, to what the primals depend on, and to what the
-    function closed over.
+    sweeps that record: the transpose of the transpose. No forward rule is used, and each backward
+    is differentiated, which `wengert.autograd.once_differentiable` refuses. Hooks inside take part
+    with their derivative at a cotangent of zero. The answer can be differentiated: with respect to
+    the tangents, to what the primals depend on, and to what the function closed over.
 
     Examples
     --------
@@ -364,11 +363,10 @@ def jacfwd(
     -----
     A derivative has the dtype of the result: `jacrev` gives it that of the argument.
 
-    The function is called once for each chunk, with a batch of tangents. If the derivative is on
-    the tape outside, because the function or its arguments use Tensors that require grad, it is
-    called for each column. All calls draw the same random numbers of Wengert's generators. Columns
-    of complex arguments are derivatives along the real axis: :math:`f'(z)`, if the function is
-    holomorphic.
+    The function is called once for each chunk, with a batch of tangents. It is called for each
+    column if it uses, or is given, Tensors that require grad. All calls draw the same random
+    numbers from Wengert's generators. Columns of complex arguments are derivatives along the real
+    axis: :math:`f'(z)`, if the function is holomorphic.
 
     Examples
     --------
