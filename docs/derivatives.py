@@ -16,7 +16,7 @@ from tests.ops.points.several import COMPLEX_LINES, LINES
 from tests.ops.points.table import COMPLEX_ROWS, ROWS
 from tests.ops.tables import TABLE
 from tests.ops.tables.derived import smooth
-from wengert.interpreters.forward import how
+from wengert.interpreters.duals import how
 from wengert.tape.domain import EVERYWHERE
 from wengert.tape.options import what_they_are
 from wengert.tape.parameters import DECLARED

@@ -13,8 +13,7 @@ from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
 from wengert.interpreters.batched import Batched, RecordedBatched, identity, members
-from wengert.interpreters.dual import Dual
-from wengert.interpreters.forward import push
+from wengert.interpreters.duals import Dual, push
 from wengert.interpreters.lifted import constant, lifted, new_level
 from wengert.tape.autograd import sweep
 from wengert.tape.node import conform

@@ -12,7 +12,7 @@ import wengert.linalg  # which rules find once it is imported
 from wengert.backends import namespaces
 from wengert.backends.keys import SLOT
 from wengert.interpreters.batched import Batched
-from wengert.interpreters.dual import Dual
+from wengert.interpreters.duals import Dual
 from wengert.interpreters.lifted import lifted, namespace_of, new_level
 from wengert.tape.tensor import untracked
 

@@ -422,9 +422,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return backend_of(x).to_numpy(x) if hasattr(x, 'dtype_') else np.asarray(x)",
     ): OTHERS,
     (
-        "wengert/func/linearization.py",
-        "astype(block, dtype(y, x), copy=False)",
-        "astype(block, dtype(y, x))",
+        "wengert/func/forward.py",
+        "astype(b, dtype(y, x), copy=False)",
+        "astype(b, dtype(y, x))",
     ): COPY,
     (
         "wengert/testing/libraries.py",

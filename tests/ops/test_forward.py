@@ -22,8 +22,8 @@ from tests.ops.cases import (
 from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import backend_of, dtype_of, namespaces
-from wengert.interpreters.differentiable import differentiable
-from wengert.interpreters.forward import how, push
+from wengert.interpreters.duals import how, push
+from wengert.interpreters.namespaces import differentiable
 from wengert.tape.node import conform
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor

@@ -10,7 +10,7 @@ import pytest
 import wengert as wg
 from wengert.backends import BackendError
 from wengert.interpreters.batched import Batched
-from wengert.interpreters.dual import Dual
+from wengert.interpreters.duals import Dual
 from wengert.interpreters.lifted import new_level
 from wengert.tape.lines import in_library
 from wengert.tape.primitive import PRIMITIVES, Primitive

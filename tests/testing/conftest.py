@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.tape.primitive import PRIMITIVES, Primitive
 
 

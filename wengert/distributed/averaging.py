@@ -12,7 +12,7 @@ from wengert import ops
 from wengert.backends import backend_of, get_backend, messages
 from wengert.distributed.carriers import Connected, Line
 from wengert.distributed.collectives import all_reduce
-from wengert.interpreters.differentiable import device
+from wengert.interpreters.namespaces import device
 from wengert.nn.module import Module
 from wengert.nn.parameter import listed
 from wengert.tape.grad_mode import no_grad

@@ -1,10 +1,9 @@
 """Transforms: functions that take functions and return their derivatives."""
 
 from wengert.func.custom import custom_vjp
-from wengert.func.forward import ggnvp, hvp, jvp
+from wengert.func.forward import ggnvp, hvp, jacfwd, jvp, linearize
 from wengert.func.functional import functional_call
 from wengert.func.jacobians import hessian, jacobian, jacrev
-from wengert.func.linearization import jacfwd, linearize
 from wengert.func.reverse import elementwise_grad, grad, value_and_grad, vjp
 from wengert.func.trees import (
     TreeDef,

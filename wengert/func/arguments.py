@@ -17,8 +17,8 @@ from wengert import ops
 from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of, namespaces
 from wengert.backends.registry import lost_with
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, trees_of
-from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, bottom
+from wengert.interpreters.namespaces import differentiable
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import called, transforming
 from wengert.tape.promotion import at_least, number_type

@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Any, Final, ParamSpec
 
 from wengert import ops
-from wengert.backends import DType, as_dtype, backend_of, dtype_of, namespaces
+from wengert.backends import DType, as_dtype, dtype_of, namespaces
 from wengert.func.arguments import TRANSFORM, Argnums, check_function, named_like, split
-from wengert.func.linearization import by_columns, check_chunk_size
+from wengert.func.forward import by_columns, check_chunk_size, zeros_beside
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.lifted import bottom, new_level
@@ -80,7 +80,7 @@ def jacrev(
     @named_like(function)
     def rows(*args: Any, **kwargs: Any) -> Any:
         swept = Reverse(split(function, args, kwargs, argnums), "jacrev", has_aux)
-        found = _by_rows(swept, _sources(swept), chunk_size)
+        found = _by_rows(swept, chunk_size)
         return (found, swept.aux) if has_aux else found
 
     return rows
@@ -107,13 +107,12 @@ def jacobian(
 
     Notes
     -----
-    The function is called once and recorded. Mostly the sweep then gives the rows. The function is
-    called a second time, with tangents, as `jacfwd` does, where that was measured to pay: where the
-    results have more elements than the differentiated arguments, and the rows would take several
-    sweeps, or the arrays on the way are not small. So if it draws random numbers the Jacobian is
-    then that of the second call. Rows are used all the same where an argument is complex and a
-    result real, where cotangents pass hooks, or where the second call fails: an operation may have
-    no forward derivative.
+    The function is called once and recorded, and a sweep gives the rows. If the results have more
+    elements than the differentiated arguments, and are more than a hundred or in several leaves,
+    the function is called again, with tangents, as `jacfwd` does. The Jacobian is then that of the
+    second call, if the function draws random numbers. Rows are computed all the same in four cases:
+    an argument is complex and a result real; cotangents pass hooks; the derivative is on the tape
+    outside; the second call fails, as for an operation without a forward derivative.
 
     Examples
     --------
@@ -188,75 +187,54 @@ def _chosen(
     @named_like(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
         swept = Reverse(split(function, args, kwargs, argnums), transform, has_aux)
-        sources = _cheap_rows(swept, chunk_size)
-        if sources is None:
+        if _is_tall(swept):
             # An operation may lack a forward rule, or the function may do what Tensors that are
             # recorded alone allow, such as to register hooks. The rows are there all the same.
             with suppress(RuntimeError):
                 return by_columns(swept.call, transform, has_aux, chunk_size, _dtype)
-        found = _by_rows(swept, sources or _sources(swept), chunk_size)
+        found = _by_rows(swept, chunk_size)
         return (found, swept.aux) if has_aux else found
 
     return computed
 
 
-#: The time that a node takes in a sweep, and by which it takes longer with tangents, where the
-#: function runs again: 6 and 16 microseconds. They are in elements of a batch of 4 nanoseconds, as
-#: measured on loops of scalars and on chains of arrays. A single cotangent takes half as long.
-_SWEPT: Final = 1500
-_WORTH: Final = 4000
+#: How many rows, of how many results, a sweep gives in less time than a second call takes.
+_ROWS: Final = 100
+_RESULTS: Final = 2
 
 
-def _cheap_rows(swept: Reverse, chunk_size: int | None) -> "list[_Source | None] | None":
-    """Where the rows come from; None if columns are cheaper and give the same."""
+def _is_tall(swept: Reverse) -> bool:
+    """Whether there are fewer columns than rows, and columns give the same."""
     inputs, results = swept.call.tensors, swept.results
-    columns = sum(x.size for x in inputs)
-    if sum(y.size for y in results) <= columns or (
-        any(x.dtype.complex for x in inputs) and not all(y.dtype.complex for y in results)
-    ):
-        return _sources(swept)
-    way = _Way(swept, [y._node for y in results if y._node is not None])
-    if way.hooked:
-        return _sources(swept)
-    pushes = math.ceil(columns / chunk_size) if chunk_size else 1
-    left: float = way.count * (_WORTH + pushes * _SWEPT) + way.elements * columns
-    sources: list[_Source | None] = []
-    for at in range(len(results)):  # one by one: each takes a search of the tape
-        source = _Source.of(swept, at)
-        sources.append(source)
-        if source is not None:
-            left -= source.cost(chunk_size)
-        if left < 0:
-            return None
-    return sources
+    rows = sum(y.size for y in results)
+    if rows <= sum(x.size for x in inputs) or (rows <= _ROWS and len(results) <= _RESULTS):
+        return False
+    if any(x.dtype.complex for x in inputs) and not all(y.dtype.complex for y in results):
+        return False
+    roots = [y._node for y in results if y._node is not None]
+    return not (_is_recorded(swept) or _Way(swept, roots).hooked)
+
+
+def _is_recorded(swept: Reverse) -> bool:
+    """Whether the derivatives are on the tape outside, where rows alone come as a batch."""
+    return swept.connect and bool(recording()) and swept.reaches_out
 
 
 # -- rows ----------------------------------------------------------------------------------------
 
 
-def _sources(swept: Reverse) -> "list[_Source | None]":
-    """For each result where its rows come from; None if it depends on no argument."""
-    return [_Source.of(swept, at) for at in range(len(swept.results))]
-
-
-def _by_rows(swept: Reverse, sources: "Sequence[_Source | None]", chunk_size: int | None) -> Any:
+def _by_rows(swept: Reverse, chunk_size: int | None) -> Any:
     """The Jacobian of what was called: a tree of results of trees of arguments."""
-    return swept.structure.unflatten(
-        [
-            swept.call.pack(_rows(swept, y, source, chunk_size))
-            for y, source in zip(swept.results, sources, strict=True)
-        ]
-    )
+    rows = [_rows(swept, at, chunk_size) for at in range(len(swept.results))]
+    return swept.structure.unflatten(map(swept.call.pack, rows))
 
 
-def _rows(
-    swept: Reverse, y: Tensor, source: "_Source | None", chunk_size: int | None
-) -> list[Tensor]:
+def _rows(swept: Reverse, at: int, chunk_size: int | None) -> list[Tensor]:
     """One result's derivatives by each differentiated leaf, of shape ``(*y.shape, *x.shape)``."""
-    inputs = swept.call.tensors
+    inputs, y, source = swept.call.tensors, swept.results[at], _Source.of(swept, at)
     count = y.size
     if source is None:
-        return [_zeros(x, (*y.shape, *x.shape), _dtype(y, x)) for x in inputs]
+        return [zeros_beside(x, (*y.shape, *x.shape), _dtype(y, x)) for x in inputs]
     step = source.step(chunk_size)
     chunks = [source.rows(start, min(start + step, count)) for start in range(0, count, step)]
     found = []
@@ -293,10 +271,8 @@ class _Way:
     ----------
     wanted : set of int
         The numbers of the nodes, and of the arguments.
-    count, elements : int
-        How many nodes there are, and elements of what they computed.
     largest : int
-        Bytes of the largest of these.
+        Bytes of the largest array that they computed.
     regular : bool
         Whether all of them take batches.
     hooked : bool
@@ -305,7 +281,6 @@ class _Way:
 
     def __init__(self, swept: Reverse, roots: "Sequence[Node]") -> None:
         self.wanted = leading_to(swept.numbers, roots) if swept.numbers else set()
-        self.count = self.elements = 0
         self.largest, self.regular = 1, True
         self.hooked = any(map(has_hooks, swept.entries))
         seen = set(swept.numbers)  # their own rules do not run
@@ -316,14 +291,12 @@ class _Way:
                 continue
             seen.add(node.number)
             stack.extend(node.parents)
-            self.count += 1
             if type(node) not in _REGULAR:
                 self.regular = False
                 self.hooked = self.hooked or has_hooks(node)
             elif not node.several:
-                size = math.prod(node.shape)
-                self.elements += size
-                self.largest = max(self.largest, size * dtype_of(node.dtype).itemsize)
+                size = math.prod(node.shape) * dtype_of(node.dtype).itemsize
+                self.largest = max(self.largest, size)
 
 
 class _Source:
@@ -334,7 +307,7 @@ class _Source:
 
     def __init__(self, swept: Reverse, at: int, way: _Way) -> None:
         self.swept, self.at, self.y, self.way = swept, at, swept.results[at], way
-        self.recorded = swept.connect and bool(recording()) and swept.reaches_out
+        self.recorded = _is_recorded(swept)
         self.batches = way.regular and self.y.size > 1
 
     @classmethod
@@ -354,12 +327,6 @@ class _Source:
         if not self.batches or not _on_host(bottom(self.y._array)):
             return count
         return min(count, max(_FEWEST, _CACHE // self.way.largest))
-
-    def cost(self, chunk_size: int | None) -> float:
-        """The time that the rows take, in elements of a batch."""
-        way, rows = self.way, self.y.size
-        sweeps = math.ceil(rows / self.step(chunk_size)) if self.batches else rows / 2
-        return way.count * sweeps * _SWEPT + way.elements * rows
 
     def rows(self, start: int, stop: int) -> list[Tensor]:
         """Some rows of the derivatives by each leaf, the first axis counting them."""
@@ -393,7 +360,7 @@ class _Source:
                 rows = members(arrived[node], level, count)
                 found.append(rows if isinstance(rows, Tensor) else untracked(rows))
             else:
-                found.append(_zeros(x, (count, *x.shape), x.dtype))
+                found.append(zeros_beside(x, (count, *x.shape), x.dtype))
         return found
 
     def _one_by_one(self, start: int, stop: int, factor: complex) -> list[Tensor]:
@@ -423,11 +390,3 @@ def _dtype(y: Tensor, x: Tensor) -> DType:
 def _complex(x: Tensor) -> DType:
     """The complex dtype of a real Tensor's precision."""
     return as_dtype("complex128" if x.dtype.itemsize == 8 else "complex64")
-
-
-def _zeros(x: Tensor, shape: Sequence[int], dtype: DType) -> Tensor:
-    """Zeros of the library and device of a leaf."""
-    like = bottom(x._array)
-    xp = namespaces[type(like)]
-    raw = backend_of(like).raw_dtype(dtype)
-    return untracked(xp.zeros(tuple(shape), dtype=raw, device=xp.device(like)))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of
 from wengert.inspection.breaks import GraphBreak, GraphBreaks, again, call_site, made
-from wengert.interpreters.dual import Dual, DualInput
+from wengert.interpreters.duals import Dual, DualInput
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
 from wengert.interpreters.batching import composed, elementwise
-from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, apply, bottom, changed, lifted, namespace_of
-from wengert.interpreters.namespaces import namespace
+from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor
 

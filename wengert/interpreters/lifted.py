@@ -15,8 +15,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from wengert.backends import Selection, backend_of, dtype_of, namespaces
-from wengert.interpreters.differentiable import differentiable
-from wengert.interpreters.namespaces import namespace
+from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
 from wengert.tape.tensor import Tensor, placed, untracked

@@ -1,10 +1,17 @@
-"""The factory of namespaces that rules run against, for all but libraries' own."""
+"""Namespaces that rules run against, for all but libraries' own; and the one of Tensors.
+
+Rules that run on Tensors are recorded: the differentiable interpreter.
+"""
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from wengert.backends import EXTENSIONS
+from wengert.backends import EXTENSIONS, Selection, dtype_of, namespaces
+from wengert.tape.node import Node, Output
+from wengert.tape.primitive import PRIMITIVES
+from wengert.tape.tensor import Tensor, placed
 
 
 def namespace(
@@ -35,3 +42,53 @@ def namespace(
 
         setattr(module, extension, namespace(f"{name}.{extension}", find_in, ()))
     return module
+
+
+# -- the namespace of Tensors --------------------------------------------------------------------
+
+#: The modules of rarely used functions, which are imported at their first use; filled by
+#: `wengert.ops.late`.
+HOMES: dict[str, str] = {}
+
+
+def restore(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
+    """Rebuild as Tensors what a node saved as raw arrays, each with its own node."""
+    origins = node.plan.origins
+    return tuple(_tensor(value, node, origin) for value, origin in zip(saved, origins, strict=True))
+
+
+def _tensor(value: Any, node: Node, origin: Any) -> Any:
+    if origin == -1 and type(value) is tuple:
+        return tuple(
+            placed(v, Output(node, i) if dtype_of(v.dtype).inexact else None)
+            for i, v in enumerate(value)
+        )
+    if origin is None or not hasattr(value, "dtype"):
+        if isinstance(origin, range):
+            return tuple(_tensor(v, node, i) for v, i in zip(value, origin, strict=True))
+        return value
+    return placed(value, node if origin == -1 else node.parents[origin])
+
+
+def device(x: Tensor) -> Selection:
+    """The backend and device for arrays that a rule creates beside a Tensor."""
+    backend = x.backend
+    return Selection(backend, backend.beside(x._array), "it is another array's")
+
+
+def _find(name: str) -> Any:
+    """Names that `wengert.ops` has not put here: rarely used functions, and primitives."""
+    if name in HOMES:
+        return getattr(import_module(HOMES[name]), name)
+    try:
+        return PRIMITIVES[name].bind
+    except KeyError:
+        raise AttributeError(f"there is no function and no primitive {name!r}") from None
+
+
+#: The functions of `wengert.ops` on Tensors: the ``xp`` of rules with ``create_graph=True``, and
+#: of a ``grad_fn`` that is called by hand. `wengert.ops` fills it.
+differentiable = namespace(
+    f"{__name__}.namespace", _find, (), device=device, restore=restore, plain=False
+)
+namespaces[Tensor] = differentiable

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from wengert import ops
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.nn import init
 from wengert.nn.families import of_layers
 from wengert.nn.functional import recurrent

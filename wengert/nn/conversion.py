@@ -17,7 +17,7 @@ from wengert.backends import (
     use_backend,
 )
 from wengert.backends.registry import KNOWN
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.tape.parameters import differentiates
 from wengert.tape.tensor import Tensor, wrapped
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from wengert import ops
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.nn import functional as F
 from wengert.nn.cells import (
     GATES,

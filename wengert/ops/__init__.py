@@ -7,7 +7,7 @@ so is the namespace that rules see when derivatives are themselves differentiate
 from importlib import import_module
 from typing import Any
 
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops import (
     constants,
     conversion,

@@ -7,7 +7,7 @@ import numpy as np
 
 from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of
 from wengert.backends.registry import lost_with
-from wengert.interpreters.differentiable import differentiable as xp
+from wengert.interpreters.namespaces import differentiable as xp
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
 from wengert.ops.families import standard

@@ -20,7 +20,7 @@ from wengert.backends import (
     namespaces,
     selection,
 )
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import number, raw_array, shape_of
 from wengert.ops.data_type import (
     astype,

@@ -1,6 +1,6 @@
 """Functions whose module is imported when one of them is first named: few programs need them."""
 
-from wengert.interpreters.differentiable import HOMES
+from wengert.interpreters.namespaces import HOMES
 
 _NAMES = {
     "wengert.ops.beyond": ("at", "einsum", "median", "one_hot", "pad", "quantile"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import DType, as_dtype
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import number
 from wengert.ops.constants import bool as bool_
 from wengert.ops.constants import float16, float32, float64, int32, int64

@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise
 from wengert.ops.axes import number, operand
 from wengert.ops.conversion import asarray

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any
 
 from wengert.backends import dtype_of
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 
 __all__ = ["by_float32", "divide", "in_float32", "total", "wide"]
 

@@ -7,8 +7,8 @@ from typing import Any, Never
 
 from wengert.backends import add_composite, dtype_of
 from wengert.interpreters.batching import over_axes
-from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.identities import over_no_axes
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.data_type import astype

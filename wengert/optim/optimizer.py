@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 from weakref import WeakSet
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.nn.conversion import convert
 from wengert.nn.module import clear_grad
 from wengert.nn.parameter import listed

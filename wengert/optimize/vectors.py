@@ -10,7 +10,7 @@ from wengert import ops
 from wengert.backends import backend_of
 from wengert.func.arguments import in_kind, outputs, split
 from wengert.func.trees import tree_flatten, tree_leaves
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.tape.promotion import at_least
 from wengert.tape.tensor import Tensor
 

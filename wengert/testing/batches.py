@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.interpreters.batched import Batched, members
-from wengert.interpreters.dual import Dual, tangent_of
+from wengert.interpreters.duals import Dual, tangent_of
 from wengert.interpreters.lifted import new_level
 from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked

@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, selection
 from wengert.func.trees import tree_flatten, tree_leaves, tree_map
-from wengert.interpreters.dual import Dual, tangent_of
+from wengert.interpreters.duals import Dual, tangent_of
 from wengert.interpreters.lifted import new_level
 from wengert.tape.autograd import grad
 from wengert.tape.tensor import Tensor, untracked

@@ -17,9 +17,8 @@ from wengert.backends.backend import Kernel, placed
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import reader, user_line
 from wengert.compiler.program import Value
-from wengert.interpreters.differentiable import differentiable
 from wengert.interpreters.lifted import Lifted, bottom, lifted, namespace_of_raw
-from wengert.interpreters.namespaces import namespace
+from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import Primitive
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from operator import index
 from typing import Any
 
 from wengert import ops
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.nn.families import PYTORCH
 from wengert.nn.functional.dropout import dropout
 from wengert.nn.functional.linear import linear

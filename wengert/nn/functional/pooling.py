@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends.windows import Options, Places, pooled_places
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.nn.families import of_functions
 from wengert.nn.functional.convolution import window_lengths
 from wengert.nn.functional.spatial import (

@@ -12,7 +12,7 @@ from typing import Any
 from wengert import ops
 from wengert.backends import add_composite
 from wengert.interpreters.batching import composed
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.activation import relu, tanh
 from wengert.nn.functional.linear import linear
 from wengert.tape.primitive import Primitive

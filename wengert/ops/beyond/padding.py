@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, cast, get_args
 import numpy as np
 
 from wengert.backends import backend_of
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops import statistical
 from wengert.ops.axes import as_axis, at_axis, bent, shape_of
 from wengert.ops.beyond.quantiles import median

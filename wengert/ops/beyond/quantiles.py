@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Never, get_args
 import numpy as np
 
 from wengert.backends import as_dtype, backend_of, dtype_of
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of, unexpected
 from wengert.ops.conversion import as_numpy, holds_tensors
 from wengert.ops.creation import arange, whole

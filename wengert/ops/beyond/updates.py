@@ -7,7 +7,7 @@ import numpy as np
 
 from wengert.backends.keys import SLOT
 from wengert.interpreters.batching import composed
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.conversion import as_storable, asarray
 from wengert.ops.creation import arange, zeros
 from wengert.ops.data_type import astype

@@ -9,7 +9,7 @@ one's adjoint, so derivatives of any order need nothing else.
 
 import sys
 
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.fft import frequency, real, spectrum
 from wengert.ops.fft.frequency import *
 from wengert.ops.fft.real import *

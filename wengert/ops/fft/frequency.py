@@ -5,7 +5,7 @@ from operator import index
 from typing import Any, Never
 
 from wengert.backends import as_dtype
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import as_axes, operand, shape_of, unexpected
 from wengert.ops.creation import arange, floating_tensors
 from wengert.ops.data_type import get_default_dtype

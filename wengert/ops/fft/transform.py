@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import shifted
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import as_axes, as_axis, at_axis, raw_array, shape_of
 from wengert.ops.data_type import astype
 from wengert.ops.families import standard

@@ -8,7 +8,7 @@ page "Linear algebra" of the documentation says how.
 
 import sys
 
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops import linear_algebra
 from wengert.ops.linalg import (
     determinants,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from wengert.backends import add_composite, namespaces
 from wengert.interpreters.batching import as_it_is
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.linalg.common import (
     adjoint,
     columns,

@@ -6,7 +6,7 @@ from typing import Any, Literal, Never
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise, statistical
 from wengert.ops.axes import as_axes, kept, operand, raw_array, unexpected
 from wengert.ops.data_type import astype

@@ -4,7 +4,7 @@ from operator import index
 from typing import Any, Never
 
 from wengert.interpreters.batching import paired
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops import statistical
 from wengert.ops.axes import axis_from_end, bent, shape_of, unexpected
 from wengert.ops.conversion import clone

@@ -3,7 +3,7 @@
 import math
 from typing import Any, Literal
 
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import operand
 from wengert.ops.define import elementwise
 from wengert.ops.families import elements

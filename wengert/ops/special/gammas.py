@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.backends import dtype_of
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.define import elementwise
 from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial

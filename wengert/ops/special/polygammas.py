@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.parameters import differentiates, refuse, takes

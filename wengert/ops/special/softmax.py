@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Never, overload
 
 from wengert.interpreters.batching import over_axes
-from wengert.interpreters.differentiable import differentiable
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import SCIPY, elements

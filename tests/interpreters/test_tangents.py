@@ -5,8 +5,8 @@ import pytest
 
 import wengert as wg
 from wengert.backends import get_backend
-from wengert.interpreters.differentiable import differentiable
-from wengert.interpreters.forward import how, push
+from wengert.interpreters.duals import how, push
+from wengert.interpreters.namespaces import differentiable
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
 
 XP = get_backend("numpy").namespace

@@ -1,0 +1,553 @@
+"""Forward mode: dual arrays with a tangent, which every primitive propagates.
+
+Tensors hold Duals, and Duals hold raw arrays or other Duals, never Tensors: operations inside a
+forward transform are recorded at its level, as operations on Duals. To the tape outside, the whole
+transform is one operation with the node `UnpackDual`, whose rule sweeps the operations recorded
+inside. So forward and reverse mode nest in any order, and a function may close over Tensors that
+outer transforms differentiate.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import count, repeat
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from wengert.backends import dtype_of, namespaces
+from wengert.interpreters.lifted import Lifted, apply, bottom, changed, constant, namespace_of, raw
+from wengert.tape.autograd import leading_to, sweep
+from wengert.tape.grad_mode import recording, transforming
+from wengert.tape.node import Leaf, Node, Output, Several, tick
+from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
+from wengert.tape.record import Plan, Rule, Unused
+from wengert.tape.tensor import Tensor, placed, untracked
+
+Tangents = Sequence[Any]
+
+
+class Dual(Lifted):
+    """A raw array with its derivative along a direction: a dual number for each element.
+
+    Parameters
+    ----------
+    inner : array
+        The primal value.
+    tangent : array or None
+        The derivative, of the same shape and dtype; None for zero.
+    level : int
+        Which transform it belongs to, from `new_level`.
+    """
+
+    __slots__ = ("tangent",)
+
+    tangent: Any
+
+    def __init__(self, inner: Any, tangent: Any, level: int) -> None:
+        self.inner = inner
+        self.tangent = tangent
+        self.level = level
+
+    @classmethod
+    def interpret(
+        cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
+    ) -> Any:
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        for x in inputs:
+            own = isinstance(x, Dual) and x.level == level
+            primals.append(x.inner if own else x)
+            tangents.append(x.tangent if own else None)
+        out = apply(primitive, primals, parameters)
+        if not primitive.rules:  # random numbers, indices, truth values
+            return raw(out)
+        if recording() is False:  # as in reverse mode, what `no_grad` computes is constant
+            tangent: Any = (None,) * len(out) if primitive.several else None
+        else:
+            xp = namespace_of(*primals, *tangents)
+            tangent = push(xp, primitive, primals, parameters, out, tangents)
+        if primitive.several:
+            return tuple([_dual(y, t, level) for y, t in zip(out, tangent, strict=True)])
+        return _dual(out, tangent, level)
+
+    def constant(self, value: Any) -> "Dual":
+        return Dual(constant(value, self.inner), None, self.level)
+
+    @property
+    def varies(self) -> bool:
+        return self.tangent is not None or (isinstance(self.inner, Lifted) and self.inner.varies)
+
+    def values(self) -> Any:
+        return self.inner.values() if isinstance(self.inner, Lifted) else self.inner
+
+    def parts(self) -> dict[str, Any]:
+        return {} if self.tangent is None else {"tangent": self.tangent}
+
+    def changed(self, change: Callable[[Any], Any]) -> "Dual":
+        return Dual(changed(self.inner, change), changed(self.tangent, change), self.level)
+
+    def detached(self) -> Any:
+        return self.inner.detached() if isinstance(self.inner, Lifted) else self.inner
+
+    def assigned(self, value: Any) -> "Dual":
+        if isinstance(value, Dual) and value.level == self.level:
+            value = value.inner
+        inner = self.inner.assigned(value) if isinstance(self.inner, Lifted) else value
+        return Dual(inner, self.tangent, self.level)
+
+    def without(self, array: Any, error: Exception) -> "Lost":
+        """An array that has a tangent at this level, which nobody knows: using it is an error."""
+        return Lost(array, error, self.level + 0.5)  # before the level itself
+
+    def __repr__(self) -> str:
+        return f"Dual({self.inner!r}, {self.tangent!r}, level={self.level})"
+
+
+class Lost(Lifted):
+    """An array whose tangent at a level is not known."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, inner: Any, error: Exception, level: float) -> None:
+        self.inner, self.error, self.level = inner, error, level  # type: ignore[assignment]
+
+    @classmethod
+    def interpret(
+        cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
+    ) -> Any:
+        for i, x in enumerate(inputs):
+            if isinstance(x, Lost) and primitive.varies(i):
+                raise x.error
+        values = [x.inner if isinstance(x, Lost) else x for x in inputs]
+        return raw(apply(primitive, values, parameters))
+
+    def constant(self, value: Any) -> Any:
+        return constant(value, self.inner)
+
+    def detached(self) -> Any:
+        return self.inner.detached() if isinstance(self.inner, Lifted) else self.inner
+
+    def values(self) -> Any:
+        return self.inner.values() if isinstance(self.inner, Lifted) else self.inner
+
+
+def _dual(value: Any, tangent: Any, level: int) -> Any:
+    """A result with its tangent; a raw array if its dtype has no derivatives."""
+    if not dtype_of(bottom(value).dtype).inexact:
+        return raw(value)
+    return Dual(value, tangent, level)
+
+
+# -- entering and leaving a level ----------------------------------------------------------------
+
+
+class DualInput(Leaf):
+    """The node of a forward transform's argument, a leaf of the graph inside.
+
+    ``owners`` are the nodes of the primal value and of the tangent outside.
+    """
+
+    __slots__ = ("level", "owners")
+
+    level: int
+    owners: tuple[Node | None, Node | None]
+
+    def __init__(self, dual: Dual, owners: tuple[Node | None, Node | None]) -> None:
+        super().__init__(dual.shape, dual.dtype)
+        self.level, self.owners = dual.level, owners
+
+    def name(self) -> str:
+        return "MakeDualBackward0"
+
+    @property
+    def operation(self) -> str:
+        return "make_dual"
+
+
+def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
+    """Make a dual Tensor of a value and a tangent of the same shape and dtype.
+
+    It gets a node inside if one of them has a node outside.
+    """
+    dual = Dual(primal._array, None if tangent is None else tangent._array, level)
+    owners = primal._node, None if tangent is None else tangent._node
+    if recording() and owners != (None, None):
+        return placed(dual, DualInput(dual, owners))
+    return untracked(dual)
+
+
+class Exit(NamedTuple):
+    """How results of a forward transform leave its level.
+
+    Attributes
+    ----------
+    start : int
+        The tape's clock at its begin: nodes with larger numbers are recorded inside.
+    connect : bool
+        Whether recording was on at its begin. If the user had switched it off, results are
+        constant to all transforms outside.
+    """
+
+    level: int
+    start: int
+    connect: bool | int
+
+
+def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | None]]:
+    """Split dual Tensors of a level into primal values and tangents outside; None for zero.
+
+    The two parts of a recorded Tensor are on the tape outside, connected to the nodes of the
+    transform's arguments and of the Tensors that its function closed over.
+    """
+    duals = [_apart(tensor._array, out.level) for tensor in tensors]
+    if out.connect is False or recording() is False:
+        return [
+            (untracked(y).detach(), None if t is None else untracked(t).detach()) for y, t in duals
+        ]
+    connect = bool(out.connect and recording())
+    recorded = [
+        (tensor._node, primal)
+        for tensor, (primal, _) in zip(tensors, duals, strict=True)
+        if connect and tensor._node is not None and primal is not tensor._array
+    ]
+    ways = _ways([node for node, _ in recorded], out)
+    outputs: Iterator[Output] = iter(())
+    if ways:
+        node = UnpackDual(recorded, out, ways)
+        outputs = map(Output, repeat(node), count())
+    pairs: list[tuple[Tensor, Tensor | None]] = []
+    for tensor, (primal, tangent) in zip(tensors, duals, strict=True):
+        if primal is tensor._array:  # a constant of the level
+            pairs.append((tensor if connect else untracked(primal), None))
+            continue
+        first = next(outputs, None) if tensor._node is not None else None
+        second = next(outputs, None) if first is not None else None
+        pairs.append((placed(primal, first), None if tangent is None else placed(tangent, second)))
+    return pairs
+
+
+def _apart(array: Any, level: int) -> tuple[Any, Any]:
+    """The value and the tangent at a level; other arrays are constants."""
+    own = isinstance(array, Dual) and array.level == level
+    return (array.inner, array.tangent) if own else (array, None)
+
+
+def tangent_of(tensor: Tensor, level: int) -> Any:
+    """The tangent of a Tensor at a level, as a raw array; None if it has none."""
+    return _apart(tensor._array, level)[1]
+
+
+def without_tangent(tensor: Tensor, level: int) -> Tensor:
+    """A Tensor with the same node, without its tangent at a level."""
+    value, tangent = _apart(tensor._array, level)
+    return tensor if tangent is None else placed(Dual(value, None, level), tensor._node)
+
+
+def _ways(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
+    """The ends of a sweep inside, each with a node outside and the cotangent's part for that.
+
+    A sweep ends at the transform's arguments, and at nodes that were recorded before. A cotangent's
+    tangent belongs to the primal value, and its value to the tangent.
+    """
+    found: list[tuple[Node, Node, int]] = []
+    seen: set[int] = set()
+    stack: list[Node | None] = [*roots]
+    while stack:
+        node = stack.pop()
+        if node is None or node.number in seen:
+            continue
+        seen.add(node.number)
+        if isinstance(node, DualInput) and node.level == out.level:
+            found += [
+                (node, owner, 1 - i) for i, owner in enumerate(node.owners) if owner is not None
+            ]
+        elif node.number < out.start:
+            found.append((node, node, 1))
+        else:
+            stack.extend(node.parents)
+    return found
+
+
+class UnpackDual(Several):
+    r"""A forward transform as one operation: its results are primal values and tangents in turn.
+
+    Inside, the values were dual numbers :math:`z = x + \varepsilon \dot x`, and so are the
+    cotangents, with their parts exchanged: that of :math:`y + \varepsilon \dot y` is
+    :math:`\bar{\dot y} + \varepsilon \bar y`. The sweep of what was recorded takes it to
+    :math:`\bar{\dot x} + \varepsilon \bar x`, for the adjoint of
+    :math:`(x, \dot x) \mapsto (f(x), J(x) \dot x)` is
+    :math:`\bar{\dot x} = J^H \bar{\dot y}`,
+    :math:`\bar x = J^H \bar y + \partial_x (J^H \bar{\dot y}) \cdot \dot x`.
+
+    ``results`` are the nodes inside with their values, ``ways`` the answer of `_ways`.
+    """
+
+    __slots__ = ("out",)
+
+    out: Exit
+
+    def __init__(
+        self,
+        results: Sequence[tuple[Node, Any]],
+        out: Exit,
+        ways: Sequence[tuple[Node, Node, int]],
+    ) -> None:
+        self.number = tick()
+        self.out = out
+        self.saved = ([node for node, _ in results], ways)
+        self.parents = tuple([owner for _, owner, _ in ways])
+        self.watch = None
+        self.shape = tuple([primal.shape for _, primal in results for _ in range(2)])
+        self.dtype = tuple([primal.dtype for _, primal in results for _ in range(2)])
+
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        roots, ways = self.values()
+        seeds = [
+            (root, _exchanged(g.items.get(2 * i), g.items.get(2 * i + 1), self.out.level))
+            for i, root in enumerate(roots)
+            if 2 * i in g.items or 2 * i + 1 in g.items
+        ]
+        asked = [
+            (position, end.number, part)
+            for position, (end, owner, part) in enumerate(ways)
+            if wanted is None or owner.number in wanted
+        ]
+        targets = {number for _, number, _ in asked}
+        if not targets:
+            return []
+        leading = leading_to(targets, [node for node, _ in seeds])
+        seeds = [(node, g) for node, g in seeds if node.number in leading]
+        with transforming():  # the cotangents carry tangents, also within `no_grad`
+            arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, ends=targets)
+        cotangents = list(arrived.values())
+        if cotangents and isinstance(cotangents[0], Tensor):
+            pairs: list[Any] = unpack_dual(cotangents, self.out)
+        else:
+            pairs = [_apart(cotangent, self.out.level) for cotangent in cotangents]
+        parts = {node.number: pair for node, pair in zip(arrived, pairs, strict=True)}
+        found = [(at, parts[number][part]) for at, number, part in asked if number in parts]
+        return [(position, part) for position, part in found if part is not None]
+
+    def name(self) -> str:
+        return "UnpackDualBackward0"
+
+    @property
+    def operation(self) -> str:
+        return "unpack_dual"
+
+
+def _exchanged(primal: Any, tangent: Any, level: int) -> Any:
+    """The dual cotangent inside, in which value and tangent are exchanged."""
+    if tangent is None:
+        tangent = namespaces[type(primal)].zeros_like(primal)
+    if isinstance(tangent, Tensor):
+        return make_dual(tangent, primal, level)
+    return Dual(tangent, primal, level)
+
+
+# -- tangents of results ---------------------------------------------------------------------------
+
+
+def push(
+    xp: Any,
+    primitive: Primitive,
+    inputs: Sequence[Any],
+    parameters: dict[str, Any],
+    out: Any,
+    tangents: Tangents,
+) -> Any:
+    r"""Derivative of a primitive's result along tangents of its inputs, :math:`\dot y = J \dot x`.
+
+    It is the counterpart of `Node.pull`, :math:`\bar x = J^H \bar y`, and mostly uses the same
+    rules: a linear primitive is applied to the tangents, a multilinear one with each input replaced
+    in turn, and an elementwise one has a diagonal Jacobian, which the reverse rule gives. Other
+    primitives have forward rules.
+
+    Inputs, parameters and ``out`` are as for the primitive's kernel. A tangent of zero is None, the
+    result's too. With Tensors the result is on the tape, as a function of inputs and tangents.
+    A derivative that is undefined, or has no rule, raises `NotImplementedError`.
+    """
+    moving = [
+        t if t is not None and _moves(xp, primitive, position, t) else None
+        for position, t in enumerate(tangents)
+    ]
+    if all(t is None for t in moving):
+        return (None,) * len(out) if primitive.several else None
+    derive = _own if primitive.jvps else _DERIVED[primitive.kind]
+    tangent = derive(_Call(xp, primitive, inputs, parameters, out), moving)
+    if primitive.several:
+        return tuple(_conform(t, y) for t, y in zip(tangent, out, strict=True))
+    return _conform(tangent, out)
+
+
+def how(primitive: Primitive, name: str) -> str:
+    """Return where the forward derivative with respect to an input comes from.
+
+    It is ``"derived"`` from the kind, ``"explicit"``, ``"zero"``, ``"undefined"``, or ``"none"``.
+    """
+    rule = _declaration(primitive, name)
+    if rule is not None:
+        return {ZERO: "zero", UNDEFINED: "undefined"}.get(rule, "none")
+    return "explicit" if name in primitive.jvps else "derived"
+
+
+def _declaration(primitive: Primitive, name: str) -> Declared | None:
+    """The declaration instead of a forward derivative; None if there is a derivative."""
+    rule = primitive.jvps.get(name, primitive.rules.get(name, NOT_IMPLEMENTED))
+    if isinstance(rule, Declared):
+        return rule
+    derived = not primitive.jvps and primitive.kind in _DERIVED
+    return None if name in primitive.jvps or derived else NOT_IMPLEMENTED
+
+
+def _moves(xp: Any, primitive: Primitive, position: int, t: Any) -> bool:
+    """Whether an input's tangent affects the result; raise if there is no derivative."""
+    if not primitive.rules:
+        return False
+    name = primitive.input_at(position)
+    rule = _declaration(primitive, name)
+    if rule not in (None, ZERO):
+        rule.rule(primitive.name, name)(xp, t)  # it raises
+    return rule is None
+
+
+class _Call(NamedTuple):
+    """A primitive's application to inputs."""
+
+    xp: Any
+    primitive: Primitive
+    inputs: Sequence[Any]
+    parameters: dict[str, Any]
+    out: Any
+
+    def function(self, *inputs: Any) -> Any:
+        """Apply the primitive to other inputs, recorded if these are Tensors."""
+        primitive = self.primitive
+        run = attrgetter(primitive.name)(self.xp) if self.xp.plain else primitive.bind
+        return run(*inputs, **self.parameters)
+
+
+# -- explicit forward rules ----------------------------------------------------------------------
+
+
+class _Forwards:
+    """A primitive with forward rules in place of reverse rules, for `Plan`."""
+
+    adjoint = None
+
+    def __init__(self, primitive: Primitive) -> None:
+        self.primitive = primitive
+        self.fixed, self.variadic = primitive.fixed, primitive.variadic
+
+    def rule(self, position: int) -> Rule:
+        return self.primitive.jvps[self.primitive.input_at(position)]  # type: ignore[return-value]
+
+
+@cache
+def _plan(primitive: Primitive, moving: tuple[bool, ...]) -> Plan:
+    return Unused(_Forwards(primitive), moving)
+
+
+def _own(call: _Call, tangents: Tangents) -> Any:
+    """The sum of the forward rules of all tangents."""
+    add = call.xp.add
+    plan = _plan(call.primitive, tuple([t is not None for t in tangents]))
+    named = plan.save(call.inputs, call.out, call.parameters)
+    total: Any = None
+    for position, rule, _, piece in plan.steps:
+        part = rule(call.xp, tangents[position], *named[piece])
+        if total is None:
+            total = part
+        else:
+            total = tuple(map(add, total, part)) if call.primitive.several else add(total, part)
+    return total
+
+
+# -- forward rules derived from the kind ---------------------------------------------------------
+
+
+def _linear(call: _Call, tangents: Tangents) -> Any:
+    """The function of the tangents, with zeros for inputs without one."""
+    primitive = call.primitive
+    return call.function(
+        *[
+            t
+            if t is not None
+            else _zero(x)
+            if primitive.input_at(position) in primitive.rules
+            else x
+            for position, (x, t) in enumerate(zip(call.inputs, tangents, strict=True))
+        ]
+    )
+
+
+def _multilinear(call: _Call, tangents: Tangents) -> Any:
+    """The sum of the function with one input after another replaced by its tangent."""
+    total: Any = None
+    for position, t in enumerate(tangents):
+        if t is not None:
+            part = call.function(*call.inputs[:position], t, *call.inputs[position + 1 :])
+            total = part if total is None else call.xp.add(total, part)
+    return total
+
+
+def _elementwise(call: _Call, tangents: Tangents) -> Any:
+    """The sum of each tangent times the diagonal of the Jacobian.
+
+    A real diagonal is its own transpose, so that the reverse rule is applied to the tangent. With
+    complex numbers each element has a 2 x 2 block, whose rows the rule gives for cotangents 1
+    and i.
+    """
+    xp, out = call.xp, call.out
+    plan = call.primitive.plans[tuple([t is not None for t in tangents])]
+    saved = plan.save(call.inputs, out, call.parameters)
+    numbers = any(dtype_of(a.dtype).complex for a in (out, *tangents) if a is not None)
+    total: Any = None
+    for position, rule, _, piece in plan.steps:
+        t = tangents[position]
+        if numbers:
+            part = _along(xp, rule(xp, xp.ones_like(out), *saved[piece]), t)
+            if dtype_of(out.dtype).complex:
+                across = _along(xp, rule(xp, xp.full_like(out, 1j), *saved[piece]), t)
+                part = xp.add(part, xp.multiply(across, 1j))
+        else:
+            part = rule(xp, _conform(t, out), *saved[piece])
+        total = part if total is None else xp.add(total, part)
+    return total
+
+
+def _along(xp: Any, gradient: Any, t: Any) -> Any:
+    """The derivative of a real function along a tangent."""
+    change = xp.multiply(xp.conj(gradient), t)
+    return xp.real(change) if dtype_of(change.dtype).complex else change
+
+
+_DERIVED: dict[str, Callable[[_Call, Tangents], Any]] = {
+    "elementwise": _elementwise,
+    "linear": _linear,
+    "structural": _linear,
+    "multilinear": _multilinear,
+}
+
+
+# -- helpers -------------------------------------------------------------------------------------
+
+
+def _zero(x: Any) -> Any:
+    """Zeros like an array, 0 for a number, None for an absent input."""
+    if x is None:
+        return None
+    return namespaces[type(x)].zeros_like(x) if hasattr(x, "dtype") else 0
+
+
+def _conform(t: Any, y: Any) -> Any:
+    """A tangent with the shape and dtype of its result."""
+    if t is None:
+        return None
+    xp = namespaces[type(t)]
+    if t.shape != y.shape:
+        t = xp.broadcast_to(t, y.shape)
+    if t.dtype != y.dtype:
+        if dtype_of(t.dtype).complex and not dtype_of(y.dtype).complex:
+            t = xp.real(t)
+        t = xp.astype(t, y.dtype)
+    return t
