@@ -27,6 +27,7 @@ _logistic_loss = Primitive(
         "y": lambda xp, g, x: xp.negative(xp.multiply(g, x)),
     },
     kind="elementwise",
+    dtypes="real floating",
     label="BinaryCrossEntropyWithLogits",
     forward=lambda xp, x, y: xp.subtract(xp.multiply(x, xp.subtract(1, y)), xp.log_expit(x)),
 ).bind
@@ -125,6 +126,7 @@ _bce = Primitive(
         ),
     },
     kind="elementwise",
+    dtypes="real floating",
     forward=_bce_forward,
 ).bind
 

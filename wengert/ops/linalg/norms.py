@@ -58,6 +58,7 @@ _norm = Primitive(
     ["x"],
     {"x": _norm_rule},
     kind="irregular",
+    dtypes="floating",
     jvps={"x": _norm_forward},
     batch=over_axes(keepdims=False),
 ).bind

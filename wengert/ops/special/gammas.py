@@ -333,6 +333,7 @@ Primitive(
         ),
     },
     kind="elementwise",
+    dtypes="real floating",
     forward=_step_forward,
 )
 
