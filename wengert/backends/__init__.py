@@ -2,7 +2,7 @@
 
 from wengert.backends import generators
 from wengert.backends.backend import EXTENSIONS, Backend, BackendError, add_composite
-from wengert.backends.dtypes import DTYPES, DType, as_dtype, dtype_of
+from wengert.backends.dtypes import DTYPES, FLOATING, DType, as_dtype, dtype_of
 from wengert.backends.registry import (
     Selection,
     backend_of,
@@ -19,6 +19,7 @@ from wengert.backends.registry import (
 __all__ = [
     "DTYPES",
     "EXTENSIONS",
+    "FLOATING",
     "Backend",
     "BackendError",
     "DType",

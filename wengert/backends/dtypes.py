@@ -111,6 +111,8 @@ DTYPES: dict[str, DType] = {
 
 #: By type first: dtypes of two libraries are never compared, because some warn of that.
 _known: defaultdict[type, dict[Any, DType]] = defaultdict(dict)
+#: NumPy's classes of floating and complex dtypes that were met: `type` is the fastest question.
+FLOATING: set[type] = set()
 
 
 def dtype_of(raw: Any) -> DType:
@@ -141,12 +143,15 @@ def dtype_of(raw: Any) -> DType:
         name = str(native).rpartition(".")[2]
         if name not in DTYPES:
             raise TypeError(f"{raw!r} is no data type of the Array API standard") from None
-        return _known[type(raw)].setdefault(raw, DTYPES[name])
+        learn_dtype(raw, DTYPES[name])
+        return DTYPES[name]
 
 
 def learn_dtype(raw: Any, dtype: DType) -> None:
     """Take note of a library's own object for a dtype, however it prints."""
     _known[type(raw)].setdefault(raw, dtype)
+    if dtype.inexact and isinstance(raw, np.dtype):
+        FLOATING.add(type(raw))
 
 
 def as_dtype(spec: Any) -> DType:

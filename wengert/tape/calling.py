@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends import BackendError, backend_of, namespaces
+from wengert.backends import FLOATING, BackendError, backend_of, namespaces
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node
 from wengert.tape.observers import observing
-from wengert.tape.primitive import FAILURES, Primitive
-from wengert.tape.promotion import SCALARS
+from wengert.tape.primitive import FAILURES, Primitive, explain
+from wengert.tape.promotion import NUMBERS
 from wengert.tape.record import forwards, inexact, observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked
 from wengert.tape.views import show
@@ -24,21 +24,22 @@ from wengert.tape.views import show
 def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
     """The public function of an elementwise primitive of one argument: `Primitive.bind`, fast."""
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
-    differentiable = bool(primitive.rules)
+    differentiable, floating = bool(primitive.rules), primitive.floating
     plan = primitive.plans[(True,)]
 
     def call(x: Any, /) -> Tensor:
         if not isinstance(x, Tensor):
             return primitive.bind(x)  # type: ignore[no-any-return]
-        array = x._array
+        array, node = x._array, x._node
+        # Tracked arrays are floating already.
+        if floating and node is None and type(array.dtype) not in FLOATING and not inexact(array):
+            (array,) = primitive.promote([array], {})
         try:
             out = kernel_for(type(array))(array)
         except FAILURES as error:
-            out = primitive.again([array], {}, error)[1]
-        node = x._node
+            explain(primitive.name, [x._array], error)
+            raise
         if node is None or not differentiable or not recording():
-            if out.dtype is not array.dtype and differentiable:
-                out = primitive.settled([array], {}, out)[1]
             result = off_tape(out, primitive, (x,)) if forwards else untracked(out)
         else:
             result = record(plan, (node,), plan.take((array, out)), out)  # type: ignore[misc]
@@ -111,52 +112,49 @@ def binary(
         `operation`, or `reflecting` for an operator.
     """
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
-    differentiable = bool(primitive.rules)
-    weak = primitive.weak
-    plans = primitive.plans
+    differentiable, floating = bool(primitive.rules), primitive.floating
+    promote, weak, plans = primitive.promote, primitive.weak, primitive.plans
     both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
 
-    def loose(array1: Any, array2: Any, out: Any) -> Any:
-        """An untracked result, whose operands may have to be promoted."""
-        number = type(array1) in SCALARS or type(array2) in SCALARS
-        if not number and not differentiable and array1.dtype is array2.dtype:
-            return out
-        return primitive.settled([array1, array2], {}, out)[1]
-
     def call(x1: Any, x2: Any, /) -> Tensor:
+        # Tracked arrays are floating: they promote only what is beside them.
         if isinstance(x1, Tensor) and isinstance(x2, Tensor):
             array1, array2 = x1._array, x2._array
             node1, node2 = x1._node, x2._node
             kind = type(array1)
             if kind is not type(array2) and namespaces[kind] is not namespaces[type(array2)]:
                 return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
-        elif weak and isinstance(x1, Tensor) and type(x2) in SCALARS:
+            if (node1 is None or node2 is None) and (
+                array1.dtype is not array2.dtype
+                or (floating and type(array1.dtype) not in FLOATING and not inexact(array1))
+            ):
+                array1, array2 = promote([array1, array2], {})
+        elif weak and isinstance(x1, Tensor) and type(x2) in NUMBERS:
             array1, array2 = x1._array, x2
             node1, node2 = x1._node, None
             kind = type(array1)
-        elif weak and isinstance(x2, Tensor) and type(x1) in SCALARS:
+            if node1 is None and type(array1.dtype) not in FLOATING and not inexact(array1):
+                array1, array2 = promote([array1, array2], {})
+        elif weak and isinstance(x2, Tensor) and type(x1) in NUMBERS:
             array1, array2 = x1, x2._array
             node1, node2 = None, x2._node
             kind = type(array2)
+            if node2 is None and type(array2.dtype) not in FLOATING and not inexact(array2):
+                array1, array2 = promote([array1, array2], {})
         else:
             return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
         try:
             out = kernel_for(kind)(array1, array2)
         except FAILURES as error:
-            (array1, array2), out = primitive.again([array1, array2], {}, error)
+            explain(primitive.name, [getattr(x, "_array", x) for x in (x1, x2)], error)
+            raise
         if not differentiable or (node1 is None and node2 is None) or not recording():
-            if type(array1) is not type(array2) or not array1.dtype is array2.dtype is out.dtype:
-                out = loose(array1, array2, out)
             result = off_tape(out, primitive, (x1, x2)) if forwards else untracked(out)
         else:
             values = (array1, array2, out)
             if node2 is None:
-                if out.dtype is not node1.dtype:  # type: ignore[union-attr]
-                    return primitive.bind(x1, x2)  # type: ignore[no-any-return]
                 result = record(left, (node1, None), left.take(values), out)  # type: ignore[misc]
             elif node1 is None:
-                if out.dtype is not node2.dtype:
-                    return primitive.bind(x1, x2)  # type: ignore[no-any-return]
                 result = record(right, (None, node2), right.take(values), out)  # type: ignore[misc]
             else:
                 result = record(both, (node1, node2), both.take(values), out)  # type: ignore[misc]
@@ -185,7 +183,8 @@ def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[...
         try:
             out = kernel_for(type(array))(array, **parameters)
         except FAILURES as error:
-            out = primitive.again([array], parameters, error)[1]
+            kernel = kernel_for(type(array))
+            out = primitive.again(kernel, [array], parameters, [array], error)
         node = x._node
         if (
             node is None

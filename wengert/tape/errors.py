@@ -14,15 +14,6 @@ from wengert.tape.options import refuse
 from wengert.tape.primitive import DTYPES_FOR, PRIMITIVES
 
 
-def floating(name: str, kind: str) -> bool:
-    """Whether a primitive's results are floating also of integers, which a library may refuse."""
-    dtypes = PRIMITIVES[name].dtypes
-    if dtypes != "any":
-        return dtypes in ("floating", "real floating")
-    # Functions beyond the standard are for floating numbers, unless they only rearrange.
-    return kind in ("elementwise", "irregular", "reduction")
-
-
 def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised, or add a note to it and return.
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from wengert.backends import (
+    FLOATING,
     Backend,
     BackendError,
     DType,
@@ -21,7 +22,7 @@ from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node
 from wengert.tape.observers import observing
-from wengert.tape.promotion import SCALARS, check_range, common_dtype, unified
+from wengert.tape.promotion import NUMBERS, SCALARS, check_range, common_dtype, unified
 from wengert.tape.record import (
     Plan,
     Rule,
@@ -267,6 +268,8 @@ class Primitive:
         self.weak = weak
         self.compares = compares
         self.dtypes = dtypes
+        #: Whether integers become floating: its results are.
+        self.floating = bool(self.rules) and dtypes in ("floating", "real floating")
         self.domain: dict[str, Domain | Joint] = (
             domain if isinstance(domain, dict) else {self.inputs[0].lstrip("*"): domain}
         )
@@ -381,10 +384,13 @@ class Primitive:
             arrays.append(array)
         if not regular or kind is None:
             kind = self._regularise(arrays, inputs)
+        operands = arrays
+        if self.joined and (tracked is None or len(arrays) > 1 or self.numbers):
+            arrays = self.promote(arrays, parameters)
         try:
             out = self.kernels[kind](*arrays, **parameters)
         except FAILURES as error:
-            arrays, out = self.again(arrays, parameters, error)
+            out = self.again(self.kernels[kind], arrays, parameters, operands, error)
         if tracked is not None and not (self.rules and recording()):
             tracked = None
         if self.several:
@@ -394,11 +400,8 @@ class Primitive:
                 result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
         else:
             # A result of an operand's own dtype, as almost all are, is floating as this operand is.
-            if tracked is None or out.dtype is not tracked.dtype:
-                if self.joined:
-                    arrays, out = self.settled(arrays, parameters, out)
-                if tracked is not None and not inexact(out):
-                    tracked = None
+            if tracked is not None and out.dtype is not tracked.dtype and not inexact(out):
+                tracked = None
             if tracked is None:
                 result = off_tape(out, self, inputs) if forwards else untracked(out)
             else:
@@ -424,67 +427,28 @@ class Primitive:
         plan = self.plans[tuple([node is not None for node in nodes])]
         return record_several(plan, tuple(nodes), plan.save(arrays, outs, parameters), outs)
 
-    def settled(
-        self, arrays: list[Any], parameters: dict[str, Any], out: Any
-    ) -> tuple[list[Any], Any]:
-        """The operands and the result in the dtypes that the promotion rule gives."""
+    def promote(self, arrays: list[Any], parameters: dict[str, Any]) -> list[Any]:
+        """The operands in the dtypes that the promotion rule gives, before a kernel sees them."""
         given = arrays if self.together is None else [arrays[i] for i in self.together]
         if self.numbers:
-            given = [*given, *[parameters[name] for name in self.numbers]]
-        # What compares gives booleans: there the operands' own dtype says whether they agree.
-        like = next((a for a in given if hasattr(a, "dtype")), out) if self.compares else out
-        dtype = like.dtype
+            given = [*given, *[parameters[name] for name in self.numbers if name in parameters]]
+        dtype, numbers = None, False
         for a in given:
-            if getattr(a, "dtype", dtype) is not dtype:
-                break
-            if type(a) in SCALARS and not inexact(like):
-                break
+            if type(a) in NUMBERS:
+                numbers = True
+            elif a is not None:
+                own = getattr(a, "dtype", None)
+                if own is None or (dtype is not None and own is not dtype):
+                    break  # two dtypes, a boolean, or a number that a trace follows
+                dtype = own
         else:
-            return arrays, out
-        changed = self._unified(arrays, parameters, inexact(out))
-        return (arrays, out) if changed is None else (changed, self._run(changed, parameters))
-
-    def again(
-        self, arrays: list[Any], parameters: dict[str, Any], error: Exception
-    ) -> tuple[list[Any], Any]:
-        """Run a kernel that failed again, in the dtypes of the promotion rule, or raise why not.
-
-        NumPy's booleans among the parameters, which libraries refuse, become Python's in place.
-        """
-        flags = {name: bool(x) for name, x in parameters.items() if isinstance(x, np.bool_)}
-        if flags:
-            parameters.update(flags)
-            try:
-                return arrays, self._run(arrays, parameters)
-            except FAILURES as second:
-                error = second
-        if self.joined:
-            floating = import_module("wengert.tape.errors").floating(self.name, self.kind)
-            changed = self._unified(arrays, parameters, bool(self.rules) and floating)
-            if changed is not None:
-                try:
-                    return changed, self._run(changed, parameters)
-                except FAILURES as second:
-                    error = second
-        explain(self.name, arrays, error)
-        raise error
-
-    def _run(self, arrays: list[Any], parameters: dict[str, Any]) -> Any:
-        given = [a for a in arrays if hasattr(a, "dtype")]
-        kind = next((type(a) for a in given if hasattr(a, "bottom")), type(given[0]))
-        return self.kernels[kind](*arrays, **parameters)
-
-    def _unified(
-        self, arrays: list[Any], parameters: dict[str, Any], floating: bool
-    ) -> list[Any] | None:
-        """The operands, cast as the promotion rule has it; None if it changes none."""
+            settled = not (numbers or self.floating)
+            if dtype is None or settled or type(dtype) in FLOATING or dtype_of(dtype).inexact:
+                return arrays
         positions = [i for i in range(len(arrays)) if self.input_at(i) in self.joined]
         numbers = [parameters[name] for name in self.numbers if name in parameters]
-        found = unified(self, arrays, positions, numbers, floating)
-        if not found:
-            return None
         changed = list(arrays)
-        for i, to in found.items():
+        for i, to in unified(self, arrays, positions, numbers, self.floating).items():
             if isinstance(to, int):
                 changed[i] = to
             else:
@@ -492,6 +456,25 @@ class Primitive:
                 cast = PRIMITIVES["astype"].bind(untracked(arrays[i]), dtype=raw, copy=False)
                 changed[i] = cast._array
         return changed
+
+    def again(
+        self,
+        kernel: Callable[..., Any],
+        arrays: list[Any],
+        parameters: dict[str, Any],
+        operands: list[Any],
+        error: Exception,
+    ) -> Any:
+        """Run a kernel that failed with Python's booleans for NumPy's, or say what was wrong."""
+        flags = {name: bool(x) for name, x in parameters.items() if isinstance(x, np.bool_)}
+        if flags:
+            parameters.update(flags)
+            try:
+                return kernel(*arrays, **parameters)
+            except FAILURES as second:
+                error = second
+        explain(self.name, operands, error)
+        raise error
 
     def _regularise(self, arrays: list[Any], inputs: tuple[Any, ...]) -> type:
         """Check operands, make arrays of numbers that are not weak, in place; give the kind."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from wengert.tape.primitive import Primitive
 
 SCALARS: Final = frozenset({bool, int, float, complex})
+#: What kernels take beside arrays: of booleans they get integers.
+NUMBERS: Final = SCALARS - {bool}
 
 
 def number_type(x: Any) -> type:

@@ -52,7 +52,14 @@ def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
     return xp.where(xp.greater(x, 0), g, below)
 
 
-_elu = Primitive("elu", ("x",), {"x": _elu_rule}, kind="elementwise", forward=_elu_forward).bind
+_elu = Primitive(
+    "elu",
+    ("x",),
+    {"x": _elu_rule},
+    kind="elementwise",
+    dtypes="real floating",
+    forward=_elu_forward,
+).bind
 
 
 @takes("input alpha", family=_ACTIVATION)

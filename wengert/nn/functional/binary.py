@@ -35,6 +35,7 @@ _logistic_loss = Primitive(
         "y": lambda xp, g, x: xp.negative(xp.multiply(g, x)),
     },
     kind="elementwise",
+    dtypes="real floating",
     label="BinaryCrossEntropyWithLogits",
     forward=_logistic_forward,
 ).bind
@@ -139,6 +140,7 @@ _bce = Primitive(
         ),
     },
     kind="elementwise",
+    dtypes="real floating",
     forward=_bce_forward,
 ).bind
 

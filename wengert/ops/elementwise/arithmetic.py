@@ -379,6 +379,7 @@ Primitive(
         "x2": _slope_by_exponent,
     },
     kind="elementwise",
+    dtypes="floating",
     forward=_slope_of_pow,
     domain={"x1": POSITIVE},
 )

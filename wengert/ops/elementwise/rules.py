@@ -51,6 +51,7 @@ Primitive(
     ("x", "y"),
     {"x": _cosine_x, "y": _cosine_y},
     kind="elementwise",
+    dtypes="floating",
     forward=_cosine,
     weak=True,
 )

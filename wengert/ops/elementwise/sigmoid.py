@@ -42,6 +42,7 @@ Primitive(
     ("x",),
     {"x": _bell_rule},
     kind="elementwise",
+    dtypes="floating",
     forward=_bell_forward,
 )
 

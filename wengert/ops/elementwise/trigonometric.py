@@ -47,6 +47,7 @@ Primitive(
     ("x",),
     {"x": lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), -2))},
     kind="elementwise",
+    dtypes="floating",
     forward=_one_minus_square,
 )
 

@@ -122,6 +122,7 @@ _det = Primitive(
     ["x"],
     {"x": _det_rule},
     kind="irregular",
+    dtypes="floating",
     jvps={"x": _det_forward},
     batch=as_it_is,
 ).bind
@@ -211,6 +212,7 @@ _slogdet = Primitive(
     ["x"],
     {"x": _slogdet_rule},
     kind="irregular",
+    dtypes="floating",
     jvps={"x": _slogdet_forward},
     several=True,
     materialize=False,

@@ -56,6 +56,7 @@ _norm = Primitive(
     ["x"],
     {"x": _norm_rule},
     kind="irregular",
+    dtypes="floating",
     jvps={"x": _norm_tangent},
     forward=length,
     batch=over_axes(keepdims=False),

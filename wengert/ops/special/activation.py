@@ -60,6 +60,7 @@ _leaky_relu = Primitive(
     ("x",),
     {"x": _leaky_relu_rule},
     kind="elementwise",
+    dtypes="real floating",
     forward=_leaky_relu_forward,
     domain=NOT_ZERO,
 ).bind
@@ -165,7 +166,14 @@ def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
     return xp.multiply(g, xp.conj(xp.add(xp.expit(gate), slope)))
 
 
-_gelu = Primitive("gelu", ("x",), {"x": _gelu_rule}, kind="elementwise", forward=_gelu_forward).bind
+_gelu = Primitive(
+    "gelu",
+    ("x",),
+    {"x": _gelu_rule},
+    kind="elementwise",
+    dtypes="real floating",
+    forward=_gelu_forward,
+).bind
 
 
 @takes("x", family=_FAMILY)

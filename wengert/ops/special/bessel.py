@@ -61,6 +61,7 @@ Primitive(
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.multiply(x, xp.reduced_bessel(x, n=n + 1)))},
     kind="elementwise",
+    dtypes="real floating",
     forward=_reduced_forward,
 )
 
@@ -134,6 +135,7 @@ Primitive(
         )
     },
     kind="elementwise",
+    dtypes="real floating",
     forward=_scaled_slope_forward,
 )
 

@@ -59,7 +59,14 @@ def _rule(xp: Any, g: Any, x: Any, order: int) -> Any:
     return xp.multiply(g, xp.conj(slope))
 
 
-Primitive("sinc_derivative", ("x",), {"x": _rule}, kind="elementwise", forward=_derivative_forward)
+Primitive(
+    "sinc_derivative",
+    ("x",),
+    {"x": _rule},
+    kind="elementwise",
+    dtypes="floating",
+    forward=_derivative_forward,
+)
 
 
 @elementwise(forward=_sinc_forward, x=lambda xp, g, x: _rule(xp, g, x, 0))

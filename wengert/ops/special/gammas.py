@@ -349,6 +349,7 @@ Primitive(
         ),
     },
     kind="elementwise",
+    dtypes="real floating",
     forward=_step_forward,
 )
 

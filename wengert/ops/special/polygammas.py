@@ -67,6 +67,7 @@ _polygamma = Primitive(
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.polygamma(x, n=n + 1))},
     kind="elementwise",
+    dtypes="real floating",
     forward=_polygamma_forward,
 ).bind
 
@@ -174,6 +175,7 @@ _zeta = Primitive(
     ("x", "q"),
     {"q": _zeta_rule},  # that by x is no elementary function: it is not implemented
     kind="elementwise",
+    dtypes="real floating",
     forward=_zeta_forward,
 ).bind
 

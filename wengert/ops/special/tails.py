@@ -83,6 +83,7 @@ Primitive(
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.erfcx_slope(x, n=n + 1))},
     kind="elementwise",
+    dtypes="real floating",
     forward=_erfcx_slope_forward,
 )
 
@@ -157,5 +158,6 @@ Primitive(
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.log_ndtr_slope(x, n=n + 1))},
     kind="elementwise",
+    dtypes="real floating",
     forward=_log_ndtr_slope_forward,
 )
