@@ -109,3 +109,57 @@ def test_derivatives_at_equal_values_are_right_or_not_finite(function, slope, st
         right = slope * (a if function is not squares else np.full(stack, 3.0))
         known = np.isfinite(values(moved))
         np.testing.assert_allclose(values(moved)[known], right[known], rtol=1e-14)
+
+
+def turned(values, random):
+    """Symmetric matrices with these eigenvalues, along random vectors."""
+    q, _ = np.linalg.qr(random.normal(size=(values.size, values.size)))
+    a = (q * values) @ q.T
+    return (a + a.T) / 2
+
+
+def products(x):
+    """Results that use each vector, in several ways."""
+    yield wg.sum(exponential(x), axis=-1)[0]
+    yield product(x)[0, -1] + product(x)[-1, 0]
+    yield wg.sum(linalg.svd(x).U[0, :] ** 3)
+
+
+def test_values_that_are_equal_up_to_rounding_have_no_finite_slopes(backend) -> None:
+    random, wrong = np.random.default_rng(0), []
+    for dtype in ("float64", "float32", "complex128"):
+        for size in (3, 9):
+            spread = np.linspace(1, 2, size)
+            spread[1] = 1
+            x = wg.asarray(turned(spread, random).astype(dtype), requires_grad=True)
+            tangent = wg.asarray(random.normal(size=x.shape).astype(dtype))
+            for i, out in enumerate(products(x)):
+                out = wg.real(out) if dtype == "complex128" else out
+                (g,) = wg.autograd.grad(out, x, retain_graph=True)
+                _, t = wg.func.jvp(lambda x, i=i: [*products(x)][i], (x.detach(),), (tangent,))
+                if np.isfinite(values(g)).all() or np.isfinite(values(t)):
+                    wrong.append((dtype, size, i, values(g), values(t)))
+    assert not wrong, wrong[0]
+
+
+def test_what_uses_single_vectors_and_values_stays_finite(backend) -> None:
+    """And values near each other, but for rounding, keep their slopes."""
+    random = np.random.default_rng(1)
+    for size in (3, 9):
+        spread = np.linspace(1, 2, size)
+        spread[1] = 1 + 1e-15
+        x = wg.asarray(turned(spread, random), requires_grad=True)
+        largest = wg.asarray(random.normal(size=size))
+        for out in (
+            (largest @ linalg.eigh(x).eigenvectors[:, -1]) ** 2,
+            (largest @ linalg.svd(x).U[:, 0]) ** 2,
+            linalg.eigh(x).eigenvalues[0],
+            wg.sum(linalg.eigvalsh(x) ** 3),
+            wg.sum(linalg.svdvals(x) ** 3),
+        ):
+            (g,) = wg.autograd.grad(out, x)
+            assert np.isfinite(values(g)).all()
+        spread[1] = 1 + 1e-12
+        x = wg.asarray(turned(spread, random), requires_grad=True)
+        (g,) = wg.autograd.grad(wg.sum(wg.linalg.diagonal(product(x))), x)
+        np.testing.assert_allclose(values(g), np.eye(size), atol=0.05)

@@ -116,16 +116,31 @@ def skew(xp: Any, x: Any) -> Any:
     return xp.subtract(x, adjoint(xp, x))
 
 
-def gaps(xp: Any, values: Any) -> Any:
-    """Differences of values, the column's less the row's, with ones on the diagonal."""
+#: How many times eps of the largest value are rounding errors, whatever the size: LAPACK's are 13.
+EQUAL = 16
+
+
+def turns(xp: Any, values: Any, *moved: Any, used: Any = None) -> Any:
+    """Generate what is moved over the gaps of values, the column's less the row's, and 0 for none.
+
+    Values that differ by rounding errors are equal: what is moved is infinite or nan there, where
+    it, or what is used of it, is not 0. (By rounding errors a difference of cotangents may be 0.)
+    """
     column, row = (xp.expand_dims(values, axis=len(values.shape) - k) for k in (1, 0))
-    gaps = xp.subtract(column, row)
-    return xp.where(eye_like(xp, gaps), 1, gaps)
+    eye = xp.eye(values.shape[-1], dtype=values.dtype, device=xp.device(values))
+    largest = xp.max(xp.abs(column), axis=-1, keepdims=True)
+    error = EQUAL * float(xp.finfo(largest.dtype).eps)
+    gaps = xp.add(xp.subtract(column, row), xp.multiply(eye, largest))
+    near = xp.less(xp.abs(gaps), xp.multiply(largest, error))
+    beside = xp.subtract(1, eye)
+    for x in moved:
+        equal = xp.logical_and(near, xp.not_equal(x if used is None else used, 0))
+        yield xp.multiply(beside, xp.divide(x, xp.where(equal, 0, gaps)))
 
 
-def joined(xp: Any, g_values: Any, turned: Any, values: Any) -> Any:
+def joined(xp: Any, g_values: Any, turned: Any, values: Any, used: Any) -> Any:
     """The cotangents of values on the diagonal, those of vectors over the gaps beside it."""
     if turned is None:
         return diagonal_matrix(xp, g_values)
-    inner = xp.divide(off_diagonal(xp, turned), gaps(xp, values))
+    (inner,) = turns(xp, values, turned, used=used)
     return inner if g_values is None else xp.add(inner, diagonal_matrix(xp, g_values))

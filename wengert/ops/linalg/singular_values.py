@@ -9,14 +9,13 @@ from wengert.ops.linalg.common import (
     complex_dtype,
     diagonal_matrix,
     eye_like,
-    gaps,
     imaginary,
     joined,
     matrices,
     of_matrices,
-    off_diagonal,
     product,
     skew,
+    turns,
 )
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -78,17 +77,19 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     if g_v is not None:
         g_v = _absorbed(xp, g_v, v, size) if v.shape[-1] > size else g_v
     u, v = u[..., :size], v[..., :size]
-    both = phase = None
+    both = phase = used = None
     column, row = (None, None) if g_u is None is g_v else _shares(xp, s)
     if g_u is not None:
-        turned = skew(xp, xp.matmul(adjoint(xp, u), g_u))
+        used = xp.matmul(adjoint(xp, u), g_u)
+        turned = skew(xp, used)
         both = xp.multiply(turned, column)
         phase = xp.linalg.diagonal(turned)
     if g_v is not None:
-        turned = skew(xp, xp.matmul(adjoint(xp, v), g_v))
+        turned = xp.matmul(adjoint(xp, v), g_v)
+        used, turned = _add(xp, used, turned), skew(xp, turned)
         both = _add(xp, both, xp.multiply(turned, row))
         phase = _add(xp, phase, xp.negative(xp.linalg.diagonal(turned)))
-    inner = joined(xp, g_s, both, s)
+    inner = joined(xp, g_s, both, s, used)
     if phase is not None and complex_dtype(xp, u):
         # Half of each phase is the left vector's, half the right one's.
         phase = xp.divide(phase, xp.multiply(s, 4))
@@ -115,7 +116,7 @@ def _svd_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     column, row = _shares(xp, s)
     turn_u = xp.add(xp.multiply(inner, column), xp.multiply(other, row))
     turn_v = xp.add(xp.multiply(inner, row), xp.multiply(other, column))
-    turn_u, turn_v = (xp.divide(off_diagonal(xp, t), gaps(xp, s)) for t in (turn_u, turn_v))
+    turn_u, turn_v = turns(xp, s, turn_u, turn_v)
     along = xp.linalg.diagonal(inner)
     if complex_dtype(xp, u):
         phase = diagonal_matrix(xp, xp.divide(imaginary(xp, along), xp.multiply(s, 2)))

@@ -6,13 +6,12 @@ from wengert.interpreters.batching import as_it_is
 from wengert.ops.linalg.common import (
     adjoint,
     columns,
-    gaps,
     joined,
     matrices,
     of_square_matrices,
-    off_diagonal,
     product,
     skew,
+    turns,
 )
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -52,17 +51,18 @@ class EigResult(NamedTuple):
 
 def _eigh_rule(xp: Any, g: Any, out: Any) -> Any:
     (g_values, g_vectors), (values, vectors) = g, out
-    v_h, turned = adjoint(xp, vectors), None
+    v_h, turned, used = adjoint(xp, vectors), None, None
     if g_vectors is not None:
-        turned = xp.multiply(skew(xp, xp.matmul(v_h, g_vectors)), 0.5)
-    return product(xp, vectors, joined(xp, g_values, turned, values), v_h)
+        used = xp.matmul(v_h, g_vectors)
+        turned = xp.multiply(skew(xp, used), 0.5)
+    return product(xp, vectors, joined(xp, g_values, turned, values, used), v_h)
 
 
 def _eigh_forward(xp: Any, t: Any, out: Any) -> Any:
     values, vectors = out
     t = xp.multiply(xp.add(t, adjoint(xp, t)), 0.5)
     inner = product(xp, adjoint(xp, vectors), t, vectors)
-    turn = xp.divide(off_diagonal(xp, inner), gaps(xp, values))
+    (turn,) = turns(xp, values, inner)
     return xp.real(xp.linalg.diagonal(inner)), xp.matmul(vectors, turn)
 
 
@@ -167,14 +167,14 @@ def _eig_rule(xp: Any, g: Any, out: Any) -> Any:
         # The vectors' norms stay 1.
         along = xp.real(xp.linalg.diagonal(turned))
         turned = xp.subtract(turned, columns(xp, xp.matmul(v_h, vectors), along))
-    inner = joined(xp, g_values, turned, xp.conj(values))
+    inner = joined(xp, g_values, turned, xp.conj(values), turned)
     return xp.linalg.solve(v_h, xp.matmul(inner, v_h))
 
 
 def _eig_forward(xp: Any, t: Any, out: Any) -> Any:
     values, vectors = out
     inner = xp.linalg.solve(vectors, xp.matmul(xp.astype(t, vectors.dtype), vectors))
-    turn = xp.divide(off_diagonal(xp, inner), gaps(xp, values))
+    (turn,) = turns(xp, values, inner)
     t_vectors = xp.matmul(vectors, turn)
     along = xp.linalg.diagonal(xp.matmul(adjoint(xp, vectors), t_vectors))
     t_vectors = xp.subtract(t_vectors, columns(xp, vectors, xp.real(along)))
