@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from wengert.backends.backend import Backend, Kernel, composed
+from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.factorised import solve
 from wengert.backends.keys import fill, indexed_axes
@@ -98,26 +98,28 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """Deviation, also where the variance overflows or vanishes."""
-    number = 0
-    if x.size:
+    center = _reduce_add(x, axis=axis, keepdims=True) if x.size <= SMALL else None
+    if center is None:
         center = sum(x, axis=axis, keepdims=True)
-        number = x.size // center.size
+    number = x.size // center.size if center.size else 0
     if number <= correction:
         return np.sqrt(_var(x, axis=axis, ddof=correction, keepdims=keepdims))
-    axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else axis
-    total = square_sum(x - center / number, axes, keepdims, own=x.ndim > 0)
-    return roots(total, x, axes, number - correction, centred=True)
+    if isinstance(axis, int):
+        axis = (axis,)
+    total = square_sum(x - center / number, axis, keepdims, own=x.ndim > 0)
+    return roots(total, x, axis, number - correction, True)
 
 
 def deviations(x: Any, norm: Any, *, axis: Any) -> tuple[Any, Any]:
-    """Deviations from the mean, taken again where their norm may be that of the mean's rounding."""
+    """Deviations from the mean, and their norm, 0 where it is only that of the mean's rounding."""
+    center = mean(x, axis=axis, keepdims=True)
+    away = x - center
+    away = away - mean(away, axis=axis, keepdims=True)
     if x.size:
-        center = sum(x, axis=axis, keepdims=True) / (x.size // norm.size)
         largest = center.item(abs(center).argmax())
         if norm.item(norm.argmin()) > 1e3 * x.size * np.finfo(x.dtype).eps * abs(largest):
-            away = x - center
-            return away - mean(away, axis=axis, keepdims=True), norm
-    return composed("deviations")(BACKEND.namespace, x, norm, axis=axis)  # type: ignore[no-any-return]
+            return away, norm
+    return away, np.where(np.any(away != 0, axis=axis, keepdims=True), norm, 0)
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:

@@ -17,8 +17,8 @@ from wengert.backends.numpy_reductions import (
     LONGEST,
     are_moderate,
     roots,
-    square_sum,
     sum_over,
+    unwarned,
     within,
 )
 
@@ -130,6 +130,10 @@ def _total(x: Any, axis: Shape) -> Any:
     return sum_over(x, axis, True) if x.ndim > 1 else _sum(x, axis=axis, keepdims=True)
 
 
+def _squares(x: Any, axis: Shape) -> Any:
+    return _total(_multiply(x, x), axis)
+
+
 def _row_totals(x: Any, rows: Rows, *, alone: bool = False) -> Any:
     """The sum of each row, alone or with those that belong to one mean."""
     shape, others = rows.shape, () if alone else rows.others
@@ -203,7 +207,7 @@ def standardised(
         if centred:
             total = _total(x, axis)
             x = _subtract(x, total / (x.size // total.size))
-        total = square_sum(x, axis, True)
+        total = unwarned(_squares, x, axis)
         inverse = inverse_roots(total, x, axis, x.size // total.size, eps)
         out = _multiply(x, inverse)
         if weight is not None:
@@ -214,8 +218,7 @@ def standardised(
     z = x.reshape(rows.shape)
     if centred:
         z, _ = _centred(z, rows)
-    with np.errstate(over="ignore"):
-        total = _row_products(z, z, rows)
+    total = unwarned(_row_products, z, z, rows)
     inverse = inverse_roots(total, z.reshape(x.shape), axis, rows.number, eps)
     if rows.weight is None:
         out = _outer(inverse, weight)

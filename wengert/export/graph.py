@@ -471,9 +471,6 @@ class Graph:
             x = ndx.concat([ndx.ones_like(x[*before, 0:1]), x], axis=axis)
         return x
 
-    def _std(self, step: Instruction, x: Any, **parameters: Any) -> Any:
-        return self.ndx.sqrt(self._var(step, x, **parameters))
-
     def _var(
         self,
         step: Instruction,
@@ -495,25 +492,6 @@ class Graph:
         none = ndx.asarray(math.nan, dtype=x.dtype)
         freedom = ndx.maximum(ndx.subtract(count, correction), 0)
         return ndx.divide(total, ndx.where(ndx.equal(count, 0), none, freedom))
-
-    def _linalg_vector_norm(
-        self,
-        step: Instruction,
-        x: Any,
-        *,
-        axis: Any = None,
-        keepdims: bool = False,
-        ord: float = 2,
-    ) -> Any:
-        ndx, over = self.ndx, {"axis": axis, "keepdims": keepdims}
-        x = ndx.abs(x)
-        if abs(ord) == math.inf:
-            return ndx.max(x, **over) if ord > 0 else ndx.min(x, **over)
-        if ord == 0:
-            return ndx.sum(ndx.astype(ndx.not_equal(x, 0), x.dtype), **over)
-        if ord == 2:
-            return ndx.sqrt(ndx.sum(ndx.multiply(x, x), **over))
-        return ndx.pow(ndx.sum(ndx.pow(x, ord), **over), 1 / ord)
 
     def _zeros(self, step: Instruction, shape: Any, **parameters: Any) -> Any:
         return self._full(step, shape, 0)

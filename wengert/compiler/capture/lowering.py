@@ -261,6 +261,10 @@ def _scalar(value: Any, dtype: Any) -> Any:
     return value if isinstance(value, _Number) else numpy_networks.scalar(value, dtype)
 
 
+def _run(function: Callable[..., Any], *operands: Any) -> Any:
+    return function(*operands)
+
+
 def _ones(length: int, dtype: Any) -> Any:
     trace: Any = current()  # in which the kernel runs
     return _Array(trace.constant(numpy_networks.ones(length, dtype)))
@@ -277,9 +281,10 @@ def _in_pieces(kernel: Callable[..., Any]) -> Callable[..., Any]:
 @cache
 def _kernels() -> dict[str, dict[str, Any]]:
     """The modules of kernels, rebuilt in order of dependence."""
-    helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones}
-    for function, raises in {**numpy_networks.LOOKING, **numpy_normalisations.LOOKING}.items():
-        helpers[function.__name__] = _as_one(function, raises=raises)
+    helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones, "unwarned": _run}
+    for module in (numpy_networks, numpy_reductions, numpy_normalisations):
+        for function, raises in module.LOOKING.items():
+            helpers[function.__name__] = _as_one(function, raises=raises)
     for function, (looks, reduce) in numpy_reductions.CHOOSING.items():
         helpers[function.__name__] = _chosen(function, looks, reduce)
     for function in numpy_normalisations.OF_ROWS:

@@ -62,6 +62,8 @@ class Sources:
             return self._module(x, name or wanted)
         if name is None and self._standard(x, wanted):
             return wanted
+        if wanted in sys.modules:  # which an import may bind
+            self.names.taken.add(wanted)
         name = name or self.names.new(identifier(wanted))
         self._known[id(x)] = name
         self._alive.append(x)

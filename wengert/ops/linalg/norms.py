@@ -167,7 +167,7 @@ def _power_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tens
         if isinstance(ord, Tensor):
             nothing = logical_or(nothing, less_equal(ord, 2))
         sharp = logical_and(sharp, nothing)
-    at_zero = _norm(expand_dims(where(sharp, x, 0), axis=-1), axis=(size.ndim,))
+    at_zero = _norm(expand_dims(where(sharp, x, 0), axis=-1), axis=(size.ndim,), keepdims=False)
     return add(norm, statistical.sum(at_zero, axis=axes, keepdims=keepdims))
 
 
