@@ -1,5 +1,6 @@
 """Raw arrays among the arguments: the library's own functions, with its own results and types."""
 
+import threading
 import copy
 import math
 import warnings
@@ -567,4 +568,59 @@ def test_a_buffer_that_is_filled_and_restored_is_no_constant() -> None:
             found = [float(compiled(x)) for _ in range(3)]
             if found != [expected] * 3:
                 wrong.append((function.__name__, check, found, expected))
+    assert not wrong and base.tolist() == [5.0] * 4
+
+
+def test_an_input_that_is_filled_and_restored_through_a_view() -> None:
+    base = np.full(4, 5.0)
+    buffer, view = base[:2], base[:2]
+    tensor = wg.asarray(buffer)
+    held = {"state": wg.asarray(buffer)}
+
+    def filled(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def step(x: Any) -> Any:
+            view[:] = 3.0
+            try:
+                return wg.sum(work(x) * 2.0)
+            finally:
+                view[:] = 5.0
+
+        return step
+
+    def caught(x: Any) -> Any:
+        with pytest.raises(ZeroDivisionError):
+            filled(lambda _: 1 / 0)(x)
+        return filled(lambda x: x)(x)
+
+    def threaded(x: Any) -> Any:
+        thread = threading.Thread(target=view.fill, args=(3.0,))
+        thread.start()
+        thread.join()
+        y = wg.sum(x * 2.0)
+        view[:] = 5.0
+        return y
+
+    def later(x: Any) -> Any:
+        part = x[:1]
+        view[:] = 3.0
+        y = wg.sum(part * 2.0)
+        view[:] = 5.0
+        return y
+
+    cases: list[tuple[str, Callable[[Any], Any], Any]] = [
+        ("Tensor", filled(lambda x: x), tensor),
+        ("array", filled(wg.asarray), buffer),
+        ("state", filled(lambda x: held["state"] * x), wg.ones(2, dtype=wg.float64)),
+        ("caught", caught, tensor),
+        ("thread", threaded, tensor),
+        ("view", later, tensor),
+    ]
+    wrong = []
+    for name, function, x in cases:
+        expected = float(function(x))
+        for check in (0, 1):
+            compiled = wg.compile(function, check=check)
+            found = [float(compiled(x)) for _ in range(3)]
+            if found != [expected] * 3:
+                wrong.append((name, check, found, expected))
     assert not wrong and base.tolist() == [5.0] * 4

@@ -107,6 +107,7 @@ class _Call:
         if raw:
             check_class(x, name)
         made = self.trace.input(x, name, RawArray if raw else Traced)
+        self.trace.contents.share(x, name, self.state.raws)
         if raw:
             self._raws.append(made)
         self.inputs[Ref(kind, index)] = made.value

@@ -83,7 +83,7 @@ class Trace:
         self.inputs: list[Value] = []
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}
-        self.contents = Contents()  # of the constants
+        self.contents = Contents()
         self.pinned: dict[Value, str] = {}
         self.decided: dict[tuple[Any, ...], tuple[Instruction, bool]] = {}
         self.beside: set[Value] = set()
@@ -357,6 +357,7 @@ class Trace:
                 f"{user_line()}: anomaly detection is on inside a function that is compiled, and "
                 "a replay would detect nothing; switch it on around the call"
             )
+        self.contents.check_shared()
         value = self.value
         given = tuple(
             [x.value if type(x) is Traced and x.trace is self else value(x) for x in operands]
