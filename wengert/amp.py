@@ -7,8 +7,8 @@ import numpy as np
 
 from wengert import ops
 from wengert.nn.conversion import as_number
+from wengert.ops.shares import wide
 from wengert.optim import LBFGS
-from wengert.optim.adapters import is_half
 from wengert.optim.optimizer import IDLE, Optimizer
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor, untracked
@@ -177,8 +177,7 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            wide = ops.astype(outputs, ops.float32) if is_half(outputs.dtype) else outputs
-            return ops.multiply(wide, self._scale)
+            return ops.multiply(wide(ops, outputs), self._scale)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled
@@ -221,11 +220,8 @@ class GradScaler:
                 "Attempting to unscale FP16 gradients: small ones would be lost. Give the "
                 "optimizer float32 masters with wg.amp.master_weights(optimizer)"
             )
-        wide = [
-            ops.astype(grad, ops.float32) if master and is_half(grad.dtype) else grad
-            for _, grad, master in held
-        ]
-        unscaled = [ops.divide(grad, self._scale) for grad in wide]
+        whole = [wide(ops, grad) if master else grad for _, grad, master in held]
+        unscaled = [ops.divide(grad, self._scale) for grad in whole]
         finite = [ops.all(ops.isfinite(grad)) for grad in unscaled]
         for (param, _, _), grad in zip(held, unscaled, strict=True):
             param._grad = grad

@@ -220,6 +220,16 @@ def test_refusals_name_the_collective(calls, given, error, text) -> None:
             call(*given)
 
 
+def test_half_precision_holds_the_sum_of_weights() -> None:
+    x = wg.ones(2, dtype="float16", requires_grad=True)
+    for weight in (70_000, wg.asarray(70_000.0)):
+        x.grad = wg.full(2, 300.0, dtype="float16")
+        wd.average([x], weight)
+        for found in (x.grad, wd.mean(x.grad, weight)):
+            assert found.dtype is wg.float16
+            np.testing.assert_array_equal(found.numpy(), 300.0)
+
+
 def test_average_and_mean_without_rows() -> None:
     layer = nn.Linear(2, 1)
     wg.sum(layer(wg.ones((3, 2)))).backward()

@@ -132,6 +132,19 @@ def test_half_precision_holds_no_counts(backend: Backend) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_second_derivatives_hold_no_counts() -> None:
+    def second(f: Callable[[Any], Any], x: Any) -> dict[str, Any]:
+        def along(x: Any) -> Any:
+            return wg.sum(wg.grad(lambda x: wg.sum(wg.square(f(x) / 8), dtype="float32"))(x) * x)
+
+        return {"second": wg.grad(along)(x)}
+
+    with np.errstate(all="ignore"):
+        names = ("mean", "max", "softmax of columns", "log_softmax", "logsumexp")
+        wrong = [each for name in names for each in _wrong(name, "float16", second)]
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.slow
 def test_compiled_programs_hold_no_counts(backend: Backend) -> None:
     def modes(f: Callable[[Any], Any], x: Any) -> dict[str, Any]:

@@ -191,16 +191,7 @@ def logistic_bell(x: Any, *, width: int) -> Any:
 def softmax_cross_entropy_parts(
     x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
-    """The loss, and its derivative by each logit: of half precision in float32."""
-    if x.dtype.char == "e":
-        loss, slope = softmax_cross_entropy_parts(
-            x.astype(np.float32),
-            target,
-            ignore_index=ignore_index,
-            reduction=reduction,
-            label_smoothing=label_smoothing,
-        )
-        return loss.astype(x.dtype), slope
+    """The loss, and its derivative by each logit."""
     rows, classes = x.shape
     starts, row_of = row_layout(rows, classes)
     mean = reduction == "mean"

@@ -59,7 +59,7 @@ def _kept(
             if array.dtype != dtype:
                 return found(*arrays, **parameters)
         # Libraries have few of them in half precision.
-        wide = [cast(x, single) for x in arrays] if kind.itemsize < 4 else arrays
+        wide = [cast(x, single) for x in arrays] if kind.narrow else arrays
         out = found(*wide, **parameters)
         return out if out.dtype == dtype else cast(out, dtype)
 

@@ -15,6 +15,7 @@ from wengert.distributed.collectives import all_reduce
 from wengert.interpreters.namespaces import device
 from wengert.nn.module import Module
 from wengert.nn.parameter import listed
+from wengert.ops.shares import wide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.options import option_error
 from wengert.tape.tensor import Tensor
@@ -91,14 +92,13 @@ def _at_once(parameters: Sequence[Tensor], weight: Any) -> None:
     for dtype in dict.fromkeys(x.dtype for x in parameters):
         some = [x for x in parameters if x.dtype is dtype]
         total = all_reduce(ops.concat([*_gradients(some, weight), _scalar(some[0], weight)]))
-        mean = ops.divide(total[:-1], total[-1])
-        _divide(mean, some)
+        _divide(ops.divide(total[:-1], total[-1]), some)
 
 
 def _gradients(parameters: Sequence[Tensor], weight: Any) -> list[Tensor]:
     """Gradients times the weight, in one dimension; zeros where there is none."""
     return [
-        ops.zeros_like(ops.reshape(x.detach(), (-1,)))
+        ops.zeros_like(wide(ops, ops.reshape(x.detach(), (-1,))))
         if x._grad is None
         else _weighted(x._grad, weight)
         for x in parameters
@@ -109,7 +109,8 @@ def _divide(flat: Tensor, parameters: Sequence[Tensor]) -> None:
     """Give each parameter its part of an array as its gradient."""
     start = 0
     for x in parameters:
-        x.grad = ops.reshape(flat[start : start + x.size], tuple(x.shape))
+        own = ops.reshape(flat[start : start + x.size], tuple(x.shape))
+        x.grad = ops.astype(own, x.dtype, copy=False)
         start += x.size
 
 
@@ -154,7 +155,8 @@ def mean(x: Any, weight: Any = 1) -> Tensor:
     if not held.dtype.inexact:
         raise TypeError(f"mean takes a floating array, and not one of {held.dtype.name}")
     total = all_reduce(ops.concat([_weighted(held, weight), _scalar(held, weight)]))
-    return ops.reshape(ops.divide(total[:-1], total[-1]), tuple(held.shape))
+    found = ops.reshape(ops.divide(total[:-1], total[-1]), tuple(held.shape))
+    return ops.astype(found, held.dtype, copy=False)
 
 
 def _check_weight(function: str, weight: Any) -> None:
@@ -164,17 +166,18 @@ def _check_weight(function: str, weight: Any) -> None:
 
 
 def _scalar(like: Tensor, weight: Any) -> Tensor:
-    """A weight as an array of shape (1,) beside another."""
+    """A weight as an array of shape (1,) beside another, whose sums are at least float32."""
+    dtype = wide(ops, like).dtype
     if isinstance(weight, Tensor):
-        return ops.reshape(ops.astype(weight, like.dtype), (1,))
+        return ops.reshape(ops.astype(weight, dtype), (1,))
     if weight < 0:
         raise ValueError(f"a weight is 0 or more, and not {weight!r}")
-    return ops.full((1,), weight, dtype=like.dtype, device=device(like))
+    return ops.full((1,), weight, dtype=dtype, device=device(like))
 
 
 def _weighted(x: Tensor, weight: Any) -> Tensor:
     """The elements times the weight; zeros for weight 0, also where they are NaN."""
-    flat = ops.reshape(x.detach(), (-1,))
+    flat = wide(ops, ops.reshape(x.detach(), (-1,)))
     if isinstance(weight, Tensor):
         scale = _scalar(x, weight)
         return ops.where(ops.equal(scale, 0), ops.zeros_like(flat), ops.multiply(flat, scale))
@@ -225,7 +228,9 @@ class Overlap:
                     "to freeze the same parameters"
                 )
         self._line.planned = [
-            (sum(x.size for x in bucket), bucket[0].dtype.name) for bucket in self.buckets
+            (sum(x.size for x in bucket), "float32" if held.narrow else held.name)
+            for bucket in self.buckets
+            for held in (bucket[0].dtype,)
         ]
         hook = _Hook(self)
         self._handles = [x.register_post_accumulate_grad_hook(hook) for _, x in named]

@@ -5,7 +5,7 @@ sum that is divided.
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from wengert.backends import dtype_of
@@ -29,16 +29,19 @@ def divide(xp: Any, x: Any, n: Any, dtype: Any = None) -> Any:
     """An array over counts: one of Python's, or an array of them; of ``dtype`` or the array's."""
     if type(n) is int and n <= 256 and dtype is None:  # which all dtypes hold
         return xp.divide(x, n)
-    dtype, x = x.dtype if dtype is None else dtype, wide(xp, x)
+    held = dtype_of(x.dtype)
+    if held.narrow:
+        return xp.astype(divide(xp, wide(xp, x), n), x.dtype if dtype is None else dtype)
     if hasattr(n, "shape"):
-        n = xp.astype(n, (xp.real(x) if dtype_of(x.dtype).complex else x).dtype)
+        n = xp.astype(n, (xp.real(x) if held.complex else x).dtype)
     found = xp.divide(x, n)
-    return found if found.dtype == dtype else xp.astype(found, dtype)
+    return found if dtype is None or found.dtype == dtype else xp.astype(found, dtype)
 
 
-def by_float32(function: Callable[..., Any], x: Any, *rest: Any, **options: Any) -> Any:
+def by_float32(
+    function: Callable[..., Any], x: Any, *rest: Any, xp: Any = differentiable, **options: Any
+) -> Any:
     """Call a function of Tensors with one of half precision, and others, as float32."""
-    xp = differentiable
     others = [wide(xp, y) if hasattr(y, "dtype") else y for y in rest]
     found = function(wide(xp, x), *others, **options)
     if isinstance(found, tuple):
@@ -47,12 +50,12 @@ def by_float32(function: Callable[..., Any], x: Any, *rest: Any, **options: Any)
 
 
 def in_float32(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a composite compute with an array of half precision in float32."""
+    """Make a composite, or a rule, compute with arrays of half precision in float32."""
 
     @wraps(forward)
-    def call(xp: Any, x: Any, **parameters: Any) -> Any:
+    def call(xp: Any, x: Any, *rest: Any, **parameters: Any) -> Any:
         if not dtype_of(x.dtype).narrow:
-            return forward(xp, x, **parameters)
-        return xp.astype(forward(xp, wide(xp, x), **parameters), x.dtype)
+            return forward(xp, x, *rest, **parameters)
+        return by_float32(partial(forward, xp), x, *rest, xp=xp, **parameters)
 
     return call

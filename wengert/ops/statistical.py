@@ -11,10 +11,9 @@ from wengert.interpreters.identities import over_no_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
-from wengert.ops.data_type import astype
 from wengert.ops.euclidean import length
 from wengert.ops.families import reduction
-from wengert.ops.shares import divide, total, wide
+from wengert.ops.shares import by_float32, divide, total, wide
 from wengert.tape.calling import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -75,6 +74,7 @@ _sum = single(
 
 def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
     n = _count(x_shape, axis) or 1
+    g = g if xp.plain else wide(xp, g)  # its derivative sums, and then divides
     return _spread(xp, divide(xp, g, n), x_shape, axis, keepdims)
 
 
@@ -332,9 +332,8 @@ def var(
         raise unexpected(var, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
     _check_inexact(x, "var")
-    if (held := dtype_of(x.dtype)).itemsize < 4:  # squares of half precision overflow and vanish
-        wide = var(astype(x, "float32"), axis, correction=correction, keepdims=keepdims)
-        return astype(wide, held)
+    if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
+        return by_float32(var, x, axis, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
     if type(correction) not in SCALARS:
         plain = _var(x, axis=axes, correction=0.0, keepdims=keepdims)
         correction = operand(correction, plain, "var", "correction")
@@ -374,9 +373,8 @@ def std(
         raise unexpected(std, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
     _check_inexact(x, "std")
-    if (held := dtype_of(x.dtype)).itemsize < 4:  # squares of half precision overflow and vanish
-        wide = std(astype(x, "float32"), axis, correction=correction, keepdims=keepdims)
-        return astype(wide, held)
+    if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
+        return by_float32(std, x, axis, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
     if type(correction) not in SCALARS:
         plain = _std(x, axis=axes, correction=0.0, keepdims=keepdims)
         correction = operand(correction, plain, "std", "correction")
@@ -400,6 +398,7 @@ def _extreme(name: str, beaten: str, label: str) -> Primitive:
         return xp.where(xp.isnan(out), math.nan, divide(xp, whole, number, out.dtype))
 
     def rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
+        g, out = (g, out) if xp.plain else (wide(xp, g), wide(xp, out))  # as for the mean
         which = chosen(xp, x, out, axis, keepdims)
         each = share(xp, g, out, which, axis, keepdims)
         return xp.where(which, _kept(xp, each, x.shape, axis, keepdims), 0)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from wengert.backends import DType, dtype_of
+from wengert.backends import dtype_of
 
 State = dict[str, Any]
 Rule = Callable[[Any, Any, State], Any]
@@ -48,11 +48,6 @@ def update_in_parts(xp: Any, update: Rule) -> Rule:
         return _joined(xp, p)
 
     return whole
-
-
-def is_half(dtype: DType) -> bool:
-    """Tell whether numbers of a dtype have a float32 master: those of float16 and bfloat16."""
-    return dtype.inexact and dtype.itemsize == 2
 
 
 def init_of_masters(init: Callable[[Any, Any], State]) -> Callable[[Any, Any], State]:

@@ -14,7 +14,6 @@ from wengert.optim.adapters import (
     State,
     init_in_parts,
     init_of_masters,
-    is_half,
     update_in_parts,
     update_of_masters,
 )
@@ -238,7 +237,7 @@ class Optimizer(Refusing):
                     traced = hasattr(array, "bottom")  # whose class does not tell the library
                     if self.componentwise and numbers.complex:
                         update, init = update_in_parts(xp, update), init_in_parts(init)
-                    elif group.get("master_weights") and is_half(numbers):
+                    elif group.get("master_weights") and numbers.narrow:
                         update, init = update_of_masters(xp, update), init_of_masters(init)
                 state = states.get(param)
                 if state is None:
@@ -340,7 +339,7 @@ class Optimizer(Refusing):
             merged.append(Group({**held, **known}))
             self.check(merged[-1])
             if merged[-1].get("master_weights"):
-                masters.update(id(p) for p in held["params"] if is_half(p.dtype))
+                masters.update(id(p) for p in held["params"] if p.dtype.narrow)
         strange = [key for key in state_dict["state"] if key not in owners]
         if strange:
             raise ValueError(f"loaded state dict has state for unknown parameters {strange}")

@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from inspect import unwrap
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,7 @@ def _taker(positions: list[int], count: int) -> Callable[[tuple[Any, ...]], tupl
 
 def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
     """Names of a Python function's positional parameters."""
-    code = function.__code__
+    code = unwrap(function).__code__
     return code.co_varnames[: code.co_argcount]
 
 

@@ -357,7 +357,7 @@ def _special(
         return NotImplemented
     if kind.complex and not kernel.complex:
         return NotImplemented
-    if kind.itemsize < 4:
+    if kind.narrow:
         single = backend.xp.float32
         operands = [trace.apply(backend, "astype", (x, single), {}) for x in operands]
     out = trace.call(name, placed(backend, kernel.library()), operands, parameters)

@@ -17,7 +17,7 @@ from wengert.nn.functional.define import (
 )
 from wengert.nn.functional.softmaxes import log_softmax
 from wengert.ops.axes import number, operand
-from wengert.ops.shares import by_float32, wide
+from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
 from wengert.tape.parameters import refuse, takes
@@ -59,11 +59,8 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 def _parts(
     xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
-    """Return the loss, and its slope: its derivative by each logit, of half precision in float32.
-
-    A share of a large batch, which a scaled loss multiplies again, would vanish in half precision.
-    """
-    classes, dtype, x = x.shape[1], x.dtype, wide(xp, x)
+    """Return the loss, and its slope: its derivative by each logit."""
+    classes = x.shape[1]
     check_classes(target, classes, ignore_index)
     z = xp.subtract(x, xp.max(x, axis=1, keepdims=True))
     e = xp.exp(z)
@@ -78,11 +75,11 @@ def _parts(
     probs = xp.divide(e, total)
     slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
     if reduction == "none":
-        return xp.astype(losses, dtype, copy=False), slope
+        return losses, slope
     loss = xp.sum(losses)
     if reduction == "mean":
         loss = xp.divide(loss, xp.sum(xp.astype(valid, x.dtype)))
-    return xp.astype(loss, dtype, copy=False), slope
+    return loss, slope
 
 
 def _slope(
@@ -124,7 +121,7 @@ def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., 
         label_smoothing: float,
     ) -> Any:
         if slope is None or not xp.plain:  # the saved slope is an array, which has no derivative
-            probs = xp.softmax(wide(xp, x), axis=(1,))
+            probs = xp.softmax(x, axis=(1,))
             slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
         return of_slope(xp, slope, g, reduction)
 
@@ -132,11 +129,11 @@ def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., 
 
 
 def _by_logits(xp: Any, slope: Any, g: Any, reduction: str) -> Any:
-    return xp.multiply(slope, wide(xp, xp.expand_dims(g, axis=1) if len(g.shape) else g))
+    return xp.multiply(slope, xp.expand_dims(g, axis=1) if len(g.shape) else g)
 
 
 def _tangent_by_logits(xp: Any, slope: Any, t: Any, reduction: str) -> Any:
-    return xp.sum(xp.multiply(slope, wide(xp, t)), axis=1 if reduction == "none" else None)
+    return xp.sum(xp.multiply(slope, t), axis=1 if reduction == "none" else None)
 
 
 _fused = Primitive(
@@ -238,7 +235,8 @@ def cross_entropy(
         and shape == x.shape[:1]
         and reduction in REDUCTIONS
         and dtype_of(classes.dtype) is _INT64
-        and dtype_of(x.dtype).kind == "real floating"
+        and (held := dtype_of(x.dtype)).kind == "real floating"
+        and not held.narrow
     ):
         return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
     if hasattr(label_smoothing, "pinned"):  # a trace's number, whose value says which way is taken
@@ -253,7 +251,7 @@ def cross_entropy(
             f"cross_entropy needs floating logits of at least one axis, not {logits.dtype.name} "
             f"of shape {tuple(logits.shape)}"
         )
-    if logits.dtype.narrow:
+    if logits.dtype.narrow:  # in which a share of a large batch would vanish
         return by_float32(  # type: ignore[no-any-return]
             cross_entropy,
             *(logits, labels, weight),

@@ -12,6 +12,7 @@ from wengert.nn.functional.define import detached, real_floating
 from wengert.nn.functional.standardised import moments, standardised
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
+from wengert.ops.shares import by_float32, wide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
@@ -95,9 +96,8 @@ def _standard(
     """Standardised numbers, weighted; of half precision by way of single, as squares overflow."""
     if 0 in x.shape:  # of nothing there is no mean
         return _affine(ops.positive(x), weight, bias)
-    if x.dtype.itemsize < 4:
-        wide = _standard(ops.astype(x, DTYPES["float32"]), axis, eps, None, None, centred)
-        return _affine(ops.astype(wide, x.dtype), weight, bias)
+    if x.dtype.narrow:
+        return _affine(by_float32(_standard, x, axis, eps, None, None, centred), weight, bias)
     return standardised(x, weight, bias, axis=axis, eps=eps, centred=centred)[0]  # type: ignore[no-any-return]
 
 
@@ -166,7 +166,7 @@ def rms_norm(
     """
     x = real_floating("rms_norm", input)
     shape, axes = _last_axes("rms_norm", x, normalized_shape)
-    taken = x.dtype if x.dtype.itemsize > 2 else DTYPES["float32"]
+    taken = DTYPES["float32"] if x.dtype.narrow else x.dtype
     smallest = ops.finfo(taken).eps if eps is None else number(eps, "rms_norm", "eps")
     weight, _ = _fitting("rms_norm", x, weight, None, shape, shape)
     return _standard(x, axes, smallest, weight, None, centred=False)
@@ -232,10 +232,8 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
     """
     if 0 in x.shape:
         return
-    x = detached(x)
+    x = wide(ops, detached(x))
     momentum = detached(momentum) if isinstance(momentum, Tensor) else momentum
-    if x.dtype.itemsize < 4:
-        x = ops.astype(x, DTYPES["float32"])
     with no_grad():
         for average, found in zip(running, moments(x, axis=axes), strict=True):
             if average is None:

@@ -17,7 +17,7 @@ from wengert.nn.functional.define import (
     refused,
 )
 from wengert.ops.axes import number, operand
-from wengert.ops.shares import divide, total
+from wengert.ops.shares import by_float32
 from wengert.ops.special.everyday import xlogy
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
@@ -159,12 +159,14 @@ def kl_div(
     """
     of_members = reduction == "batchmean"
     x, y = pair("kl_div", input, target, "sum" if of_members else reduction)
+    if x.dtype.narrow:
+        return by_float32(kl_div, x, y, reduction=reduction, log_target=log_target)  # type: ignore[no-any-return]
     if log_target:
         losses = ops.multiply(ops.exp(y), ops.subtract(y, x))
     else:
         losses = ops.subtract(xlogy(y, y), ops.multiply(y, x))
     if of_members and x.ndim:
-        return divide(ops, total(ops, losses), x.shape[0], losses.dtype)  # type: ignore[no-any-return]
+        return ops.divide(ops.sum(losses), x.shape[0])
     return reduced(losses, "sum" if of_members else reduction)
 
 

@@ -8,6 +8,7 @@ from wengert import ops
 from wengert.nn.conversion import as_number
 from wengert.nn.parameter import listed
 from wengert.ops.linalg import vector_norm
+from wengert.ops.shares import wide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -60,8 +61,7 @@ def get_total_norm(
         if not held:
             return ops.asarray(0.0)
         # The squares of half precision overflow: the scale would be 0, and so the gradients.
-        wide = [ops.astype(x, ops.float32) if x.dtype.itemsize < 4 else x for x in held if x.size]
-        norms = [vector_norm(x, ord=order) for x in wide]
+        norms = [vector_norm(wide(ops, x), ord=order) for x in held if x.size]
         total = vector_norm(ops.stack(norms), ord=order) if norms else ops.asarray(0.0)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(

@@ -25,7 +25,7 @@ from wengert.ops.elementwise import pow as power
 from wengert.ops.indexing import getitem, parse_key, replaced, take
 from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import searchsorted, where
-from wengert.ops.shares import wide
+from wengert.ops.shares import in_float32
 from wengert.ops.sorting import argsort
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -70,9 +70,8 @@ def _shares(xp: Any, x: Any, value: Any, rows: Any, out: Any, beaten: str) -> tu
     """Which elements and which values were beaten, and what share of its row each tie has."""
     lose = getattr(xp, beaten)
     lost_x, lost_value = lose(x, out), lose(value, xp.take(out, rows, axis=0))
-    like = wide(xp, out).dtype
-    tied = xp.astype(xp.logical_not(lost_value), like)
-    number = xp.add(xp.astype(xp.logical_not(lost_x), like), _sums(xp, tied, rows, x.shape[0]))
+    tied = xp.astype(xp.logical_not(lost_value), out.dtype)
+    number = xp.add(xp.astype(xp.logical_not(lost_x), out.dtype), _sums(xp, tied, rows, x.shape[0]))
     # NaN beats all without being equal to them, as in `max`: the derivatives there are NaN.
     unknown = xp.logical_and(xp.isnan(out), xp.greater(number, 1))
     return lost_x, lost_value, xp.where(unknown, math.nan, xp.divide(xp.ones_like(number), number))
@@ -80,14 +79,17 @@ def _shares(xp: Any, x: Any, value: Any, rows: Any, out: Any, beaten: str) -> tu
 
 def _extreme(name: str, better: str, beaten: str) -> Any:
     # Rules and forward rules multiply by the shares.
+    @in_float32
     def by_x(xp: Any, g: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
         lost, _, share = _shares(xp, x, value, rows, out, beaten)
         return xp.where(lost, 0, xp.multiply(g, share))
 
+    @in_float32
     def value_rule(xp: Any, g: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
         _, lost, share = _shares(xp, x, value, rows, out, beaten)
         return xp.where(lost, 0, xp.take(xp.multiply(g, share), rows, axis=0))
 
+    @in_float32
     def value_tangent(xp: Any, t: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
         _, lost, share = _shares(xp, x, value, rows, out, beaten)
         moved = _sums(xp, xp.where(lost, 0, t), rows, x.shape[0])

@@ -173,7 +173,7 @@ def operand(x: Any, function: str, *, real: bool) -> Tensor:
         raise TypeError(f"fft.{function} needs {wanted} dtype, not {dtype.name}")
     if real:
         # There are no half-precision transforms.
-        return astype(x, "float32") if dtype.itemsize == 2 else wrapped(x)
+        return astype(x, "float32") if dtype.narrow else wrapped(x)
     if dtype.complex:
         return wrapped(x)
     return astype(x, "complex128" if dtype.itemsize == 8 else "complex64")

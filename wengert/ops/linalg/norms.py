@@ -30,6 +30,7 @@ from wengert.ops.linalg.common import inexact, matrices, of_matrices
 from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.ops.searching import count_nonzero, where
+from wengert.ops.shares import by_float32
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -112,10 +113,8 @@ def vector_norm(
     if wrong:
         raise unexpected(vector_norm, wrong)
     shape = inexact("vector_norm", x)
-    held = dtype_of(x.dtype)
-    if held.itemsize < 4:  # squares of half precision overflow and vanish
-        wide = vector_norm(astype(x, "float32"), axis=axis, keepdims=keepdims, ord=ord)
-        return astype(wide, held)
+    if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
+        return by_float32(vector_norm, x, axis=axis, keepdims=keepdims, ord=ord)  # type: ignore[no-any-return]
     axes = tuple(range(len(shape))) if axis is None else as_axes(axis, len(shape))
     if not isinstance(ord, int | float):
         x = wrapped(x)

@@ -56,7 +56,7 @@ def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 raise TypeError(f"{xp.backend.name} has no {name} of complex numbers")
             if not dtype.inexact:
                 raise TypeError(f"{name} takes floating Tensors, not {dtype.name}")
-            enough = xp.float32 if dtype.itemsize < 4 else raw
+            enough = xp.float32 if dtype.narrow else raw
             wide = [xp.astype(x, enough, copy=False) for x in arrays]
             return xp.astype(forward(xp, *wide, **parameters), raw, copy=False)
 

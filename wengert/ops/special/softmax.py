@@ -9,7 +9,7 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import SCIPY, elements
-from wengert.ops.shares import in_float32, total, wide
+from wengert.ops.shares import in_float32
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -52,7 +52,6 @@ def _logsumexp_forward(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
 
 def _shares(xp: Any, x: Any, out: Any, axis: Axes) -> Any:
     """Derivative of the result by each element, with a result that has kept its axes."""
-    x, out = wide(xp, x), wide(xp, out)
     # An infinite result is shared evenly by those that are equal to it.
     infinite = xp.isinf(out)
     tied = xp.equal(x, xp.where(infinite, out, math.nan))
@@ -61,16 +60,18 @@ def _shares(xp: Any, x: Any, out: Any, axis: Axes) -> Any:
     return xp.softmax(shares, axis=axis)
 
 
+@in_float32
 def _logsumexp_rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
     if not keepdims:
         shape = kept(x.shape, axis)
         g, out = xp.reshape(g, shape), xp.reshape(out, shape)
-    return xp.multiply(wide(xp, g), xp.conj(_shares(xp, x, out, axis)))
+    return xp.multiply(g, xp.conj(_shares(xp, x, out, axis)))
 
 
+@in_float32
 def _logsumexp_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
     shares = _shares(xp, x, xp.reshape(out, kept(x.shape, axis)), axis)
-    return xp.sum(xp.multiply(wide(xp, t), shares), axis=axis, keepdims=keepdims)
+    return xp.sum(xp.multiply(t, shares), axis=axis, keepdims=keepdims)
 
 
 _logsumexp = Primitive(
@@ -193,15 +194,16 @@ def _softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
     return xp.divide(terms, xp.sum(terms, axis=axis, keepdims=True))
 
 
+@in_float32
 def _softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
-    share = xp.conj(wide(xp, out))
-    parts = xp.multiply(wide(xp, g), share)
+    share = xp.conj(out)
+    parts = xp.multiply(g, share)
     return xp.subtract(parts, xp.multiply(share, xp.sum(parts, axis=axis, keepdims=True)))
 
 
+@in_float32
 def _softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    out = wide(xp, out)
-    parts = xp.multiply(wide(xp, t), out)
+    parts = xp.multiply(t, out)
     return xp.subtract(parts, xp.multiply(out, xp.sum(parts, axis=axis, keepdims=True)))
 
 
@@ -250,15 +252,15 @@ def _log_softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
     return xp.subtract(low, xp.log(xp.sum(xp.exp(low), axis=axis, keepdims=True)))
 
 
+@in_float32
 def _log_softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
-    whole = total(xp, g, axis, True)
-    return xp.subtract(wide(xp, g), xp.multiply(xp.conj(xp.exp(wide(xp, out))), whole))
+    total = xp.sum(g, axis=axis, keepdims=True)
+    return xp.subtract(g, xp.multiply(xp.conj(xp.exp(out)), total))
 
 
+@in_float32
 def _log_softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    t = wide(xp, t)
-    parts = xp.multiply(xp.exp(wide(xp, out)), t)
-    return xp.subtract(t, xp.sum(parts, axis=axis, keepdims=True))
+    return xp.subtract(t, xp.sum(xp.multiply(xp.exp(out), t), axis=axis, keepdims=True))
 
 
 _log_softmax = Primitive(
