@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from wengert.testing import Argument, Axis, WrongGradientError, check_gradients
-from wengert.testing import check
+from wengert.testing import Argument, Axis, WrongGradientError, check, check_gradients
 from wengert.testing import strategies as ws
 from wengert.testing.arguments import calls
 from wengert.testing.snippets import function_code, value_code
@@ -357,9 +356,9 @@ def test_mistakes_at_other_magnitudes_are_found():
         try:
             check_gradients(with_slope(value, slope), ..., **SCALED)
         except WrongGradientError as error:
-            assert "drawn:     " in str(error), name
-        else:
-            missed.append(name)
+            if "drawn:     " in str(error):
+                continue
+        missed.append(name)
     assert not missed
 
 

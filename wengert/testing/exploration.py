@@ -138,9 +138,9 @@ class Exploration:
             self._explored(self.special, f"{digest}_special", special)
         if not self._explored(self.strategy, digest, count - empty - special - scaled):
             raise KinkError(
-                f"no call of {self.name} could be checked: {self.drawn.skipped} examples lie at kinks, "
-                "or at the edge of the domain. Say with Argument(domain=..., away_from=...) where "
-                "it is differentiable"
+                f"no call of {self.name} could be checked: {self.drawn.skipped} examples lie at "
+                "kinks, or at the edge of the domain. Say with Argument(domain=..., "
+                "away_from=...) where it is differentiable"
             )
         if scaled:
             self._explored(self.scaled, f"{digest}_scaled", scaled, lenient=True)
