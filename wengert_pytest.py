@@ -1,4 +1,4 @@
-"""Wengert's pytest plugin: the fixture ``wengert_backend`` and the option ``--wengert-backend``.
+"""Wengert's pytest plugin: the fixture ``wengert_backend``, its option, and what tests drew.
 
 pytest imports the plugins of all installed packages in every project, so this module stands beside
 the package, not in it: Wengert and NumPy are imported when a test asks for the fixture.
@@ -13,6 +13,8 @@ import pytest
 
 #: The installed backends, which are looked for once, as that takes time.
 INSTALLED = pytest.StashKey[list[str]]()
+#: Lines of the terminal summary without ``-v``.
+FEW = 10
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,3 +70,23 @@ def wengert_backend(request: pytest.FixtureRequest) -> Iterator[Any]:
     check = getattr(request.function, "wengert_check", None)
     with use_backend(spec), check.on(name) if check else nullcontext():
         yield backend
+    if check:  # reports carry it from the workers of pytest-xdist, too
+        request.node.user_properties.append(("wengert drew", str(check.drawn)))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say at what arguments derivatives were checked, a line for each test."""
+    told = [
+        f"{report.nodeid}: {drawn}"
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", "") == "teardown"
+        for key, drawn in report.user_properties
+        if key == "wengert drew"
+    ]
+    if told:
+        terminalreporter.section("arguments that check_gradients drew")
+        for line in told if terminalreporter.verbosity > 0 else told[:FEW]:
+            terminalreporter.write_line(line)
+        if terminalreporter.verbosity <= 0 and len(told) > FEW:
+            terminalreporter.write_line(f"... {len(told) - FEW} more tests: -v lists them")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from wengert.testing import Argument, Axis, WrongGradientError, check_gradients
+from wengert.testing import Argument, Axis, WrongGradientError, check, check_gradients
 from wengert.testing import strategies as ws
 from wengert.testing.arguments import calls
 from wengert.testing.snippets import function_code, value_code
@@ -313,3 +313,74 @@ def test_arguments_are_known_by_their_annotations_and_names():
     assert _argument("x", complex, None)[0] == Argument((), dtype="complex128")
     assert _argument("x", wg.Tensor, None) == (..., "its annotations")
     assert _argument("other", None, None) == (None, "")
+
+
+# -- other magnitudes ------------------------------------------------------------------------------
+
+
+def with_slope(value, slope):
+    class Made(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return value(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * slope(*ctx.saved_tensors)
+
+    return Made.apply
+
+
+def softplus(x):
+    return wg.nn.functional.softplus(x)
+
+
+def sigmoid(x):
+    return wg.nn.functional.sigmoid(x)
+
+
+SCALED = {"backends": ["numpy"], "order": 1, "settings": settings(max_examples=100)}
+
+
+@pytest.mark.slow
+def test_mistakes_at_other_magnitudes_are_found():
+    """Usual values, from -2 to 2, have the right slope."""
+    missed = []
+    for name, value, slope in [
+        ("above 4", softplus, lambda x: wg.where(x > 4, 0 * x + 1, sigmoid(x))),
+        ("below -30", softplus, lambda x: wg.where(x < -30, 0 * x + 1, sigmoid(x))),
+        ("far", lambda x: 2 * x, lambda x: wg.where(abs(x) > 100, 0 * x + 3, 0 * x + 2)),
+        ("near", wg.sin, lambda x: wg.cos(x) * wg.where((abs(x) < 1e-3) & (x != 0), 0.5, 1.0)),
+    ]:
+        try:
+            check_gradients(with_slope(value, slope), ..., **SCALED)
+        except WrongGradientError as error:
+            if "drawn:     " in str(error):
+                continue
+        missed.append(name)
+    assert not missed
+
+
+@pytest.mark.slow
+def test_right_functions_pass_at_other_magnitudes():
+    failed = []
+    for name, function, *arguments in [
+        *((f.__name__, f, ...) for f in (wg.exp, wg.log, wg.sin, softplus)),
+        ("1/x", lambda x: 1 / x, ...),
+        ("product", wg.matmul, ("n", "m"), ("m", "k")),
+        ("far in a softmax", lambda x: wg.log(wg.sum(wg.nn.functional.softmax(x, -1)[:1])), ("n",)),
+        ("bounded", wg.acos, Argument(domain=(-0.9, 0.9))),
+        ("a kink", wg.abs, Argument(away_from=[0])),
+    ]:
+        try:
+            check_gradients(function, *arguments, **SCALED | {"order": 2}, min_side=1)
+        except WrongGradientError as error:
+            failed.append(f"{name}: {error}")
+    assert not failed
+
+
+def test_a_failure_on_a_slow_backend_is_shrunk_on_numpy(monkeypatch):
+    monkeypatch.setitem(check.SHARE, "array_api_strict", 0.5)
+    with pytest.raises(WrongGradientError, match="numpy, as on array_api_strict"):
+        check_gradients(doubled, ..., backends=["array_api_strict"], examples=10)

@@ -18,6 +18,8 @@ Pattern = tuple[int | str | EllipsisType, ...]
 
 #: Values that are drawn often if they are in the domain, as rules tend to fail there.
 SPECIAL = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
+#: Magnitudes beside those of the usual values, at which differences can still judge many functions.
+SCALES = (4.0, 1e1, 1e2, 1e-2, 1e-4, 1e4, 1e-6, 1e6, 1e9)
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,9 @@ class Argument:
         ``...`` stands for further axes; the arguments that have it broadcast against each other.
     dtype : str or sequence of str, optional
         One dtype, or several to draw from; that of the check by default.
-    domain : tuple of float
-        Bounds of the elements, and of their real and imaginary parts.
+    domain : tuple of float, optional
+        Bounds of the elements, and of their real and imaginary parts. By default most calls have
+        elements from -2 to 2, and a fifth magnitudes from 1e-6 to 1e10.
     away_from : sequence of float
         Kinks and poles that no element comes near to.
     special : sequence of float
@@ -53,7 +56,7 @@ class Argument:
 
     shape: Pattern = (...,)
     dtype: str | Sequence[str] | None = None
-    domain: tuple[float, float] = (-2.0, 2.0)
+    domain: tuple[float, float] | None = None
     away_from: Sequence[float] = ()
     special: Sequence[float] = ()
     unique: bool = False
@@ -67,14 +70,21 @@ class Argument:
                 "lengths, and of ... as its first element at most"
             )
 
+    @property
+    def usual(self) -> tuple[float, float]:
+        """Bounds of the elements of most calls."""
+        return self.domain or (-2.0, 2.0)
+
+    def holds(self, values: Any, bounds: tuple[float, float] | None) -> Any:
+        """Whether each value is within bounds, if any, and away from kinks."""
+        low, high = bounds or (-math.inf, math.inf)
+        values = np.asarray(values)
+        within = (low <= values) & (values <= high)
+        return within & np.all([abs(values - x) >= ws.STEP for x in self.away_from], axis=0)
+
     def specials(self) -> list[float]:
         """The special values that are in the domain, and away from kinks."""
-        low, high = self.domain
-        return [
-            x
-            for x in SPECIAL
-            if low <= x <= high and all(abs(x - point) >= ws.STEP for point in self.away_from)
-        ]
+        return [x for x in SPECIAL if self.holds(x, self.usual)]
 
     def generic(self, count: int, start: float) -> np.ndarray[Any, Any]:
         """Numbers of the domain without special ones.
@@ -82,21 +92,28 @@ class Argument:
         They are evenly spread, away from kinks, no short fractions, and no two are equal.
         """
         golden = 0.6180339887498949
-        low, high = self.domain
+        low, high = self.usual
         share = (np.arange(1, 4 * count + 4) * golden + start) % 1
         points = low + (high - low) * (0.02 + 0.96 * share)
         for kink in self.away_from:
             points = points[abs(points - kink) > (high - low) / 64]
         return np.resize(points, count) if points.size else np.full(count, (low + high) / 2)
 
-    def around(self, place: int, dtype: str, side: int) -> Any:
-        """An array with one of `specials` among `generic` numbers."""
+    def around(self, place: int, dtype: str, side: int, scaled: bool) -> Any:
+        """An array with one of `specials` among `generic` numbers, or one of another scale."""
         known = self.dtype if isinstance(self.dtype, str) else (self.dtype or [dtype])[0]
         kind = as_dtype(known)
-        shape = tuple(n if isinstance(n, int) else side for n in self.shape if n is not ...)
+        named = [n for n in self.shape if scaled or n is not ...]
+        shape = tuple(n if isinstance(n, int) else side for n in named)
         values = self.generic(math.prod(shape), 0.13 * place)
         special = self.specials()
-        if special and values.size:
+        if scaled and kind.inexact:
+            # Of each scale once all positive, as domains often are, and once of both signs.
+            share = (0.3 + np.arange(values.size) * 0.6180339887498949 + 0.29 * place) % 1
+            signs = np.where(np.arange(values.size) % 2 < place % 2, -1.0, 1.0)
+            far = signs * np.round(10**share, 2) * SCALES[place // 2]
+            values = np.where(self.holds(far, self.domain), far, values)
+        elif special and values.size:
             values[0] = special[place % len(special)]
         made = np.reshape(values, shape).astype(kind.name)
         return made if self.differentiated else _untracked(made)
@@ -113,7 +130,7 @@ class Argument:
                 shape,
                 elements=self.elements,
                 unique=self.unique,
-                domain=self.domain,
+                domain=self.usual,
                 away_from=self.away_from,
                 special=[] if self.unique else [*special, *self.special],
             )
@@ -168,16 +185,19 @@ def understood(specifications: Sequence[Any]) -> list[Any]:
 
 
 @st.composite  # type: ignore[untyped-decorator]
-def special_calls(draw: Any, specifications: Sequence[Any], dtype: str, side: int) -> Any:
-    """Calls in which one element of each array is special.
+def special_calls(
+    draw: Any, specifications: Sequence[Any], dtype: str, side: int, scaled: bool = False
+) -> Any:
+    """Calls in which one element of each array is special, or all have one of the `SCALES`.
 
     There are so few that all of them are drawn. Lengths without a value are ``side``.
     """
-    place = draw(st.integers(0, len(SPECIAL) - 1))
+    count = 2 * len(SCALES) if scaled else len(SPECIAL)
+    place = draw(st.integers(0, count - 1))
     values: list[Any] = []
     for at, given in enumerate(understood(specifications)):
         if isinstance(given, Argument):
-            values.append(given.around((place + at) % len(SPECIAL), dtype, side))
+            values.append(given.around((place + at) % count, dtype, side, scaled))
         elif isinstance(given, st.SearchStrategy):
             values.append(draw(given))
         else:

@@ -137,8 +137,7 @@ def _run(test: _Recorded, what: str) -> Line:
     except (Exception, SystemExit) as error:  # the user's code may raise anything
         notes = "\n".join(getattr(error, "__notes__", ()))
         return Line(what, "wrong", f"{type(error).__name__}: {error}\n{notes}".strip())
-    skipped = f"; {test.skipped} at kinks left out" if test.skipped else ""
-    return Line(what, "ok", f"{test.checked} calls{skipped}")
+    return Line(what, "ok", str(test.drawn))
 
 
 def _inputs(point: tuple[Any, ...]) -> Any:

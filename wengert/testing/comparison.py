@@ -102,8 +102,9 @@ class Comparison:
         if self.complex_step:
             exact = problem.imaginary_step(direction)
             return Estimate(exact, np.zeros_like(exact), np.zeros_like(exact), self.eps)
+        first = self.eps * problem.scale(direction)
         return derivative(
-            lambda t: problem.moved(t * direction), self.eps, good_enough or self.tolerance.settled
+            lambda t: problem.moved(t * direction), first, good_enough or self.tolerance.settled
         )
 
     def _allowed(self, found: Estimate, weights: Reals) -> Reals:
@@ -187,7 +188,8 @@ class Comparison:
             row, column = divmod(int(place), problem.width)
             given, found = float(analytic[row, column]), self.columns[column]
             # A nan may come from another result's infinity, times a cotangent of zero.
-            infinite = np.flatnonzero(np.isnan(given) & ~np.isfinite(found.value))
+            finite = np.isfinite(found.value + problem.middle())
+            infinite = np.flatnonzero(np.isnan(given) & ~finite)
             at = int(infinite[0]) if infinite.size else row
             around = self._look(units[column], found.step)
             kind, cause = around.verdict(found, at, given, float(allowed[at, column]))

@@ -271,15 +271,17 @@ class Contrast:
         """A small step that stays in an argument's domain."""
         given = self._argument(i)
         step = 0.0371
-        if given is None or bool(np.all(self.leaves[i].real + step <= given.domain[1])):
-            return step
-        return -step
+        return step if given is None or self._inside(given, self.leaves[i].real + step) else -step
 
     def _within(self, i: int, x: Array) -> bool:
         given = self._argument(i)
         if given is None or given.elements is not None:
             return False
-        return bool(np.all((x >= given.domain[0]) & (x <= given.domain[1])))
+        return self._inside(given, x)
+
+    @staticmethod
+    def _inside(given: Argument, x: Array) -> bool:
+        return given.domain is None or bool(np.all((x >= given.domain[0]) & (x <= given.domain[1])))
 
     def _argument(self, i: int) -> Argument | None:
         for at, value in enumerate(self.top):

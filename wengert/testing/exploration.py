@@ -10,7 +10,17 @@ import numpy as np
 from hypothesis import strategies as st
 
 from wengert.func.trees import tree_leaves
-from wengert.testing.arguments import SPECIAL, Argument, Axis, calls, special_calls, understood
+from wengert.tape.tensor import Tensor
+from wengert.testing.arguments import (
+    SCALES,
+    SPECIAL,
+    Argument,
+    Axis,
+    calls,
+    special_calls,
+    understood,
+)
+from wengert.testing.problem import values
 from wengert.testing.verdicts import (
     BadlyScaledError,
     GradcheckError,
@@ -66,20 +76,23 @@ class Exploration:
         )
         self.strategy = self._calls(max(1, min_side))
         self.empties = self._calls(min_side).filter(_has_empty)
-        special = special_calls(self.arguments, self.dtypes[0], max(1, min_side))
-        self.special = st.tuples(special, st.just(False))
+        self.special, self.scaled = (
+            st.tuples(special_calls(self.arguments, self.dtypes[0], side, scaled), st.just(False))
+            for side, scaled in ((max(1, min_side), False), (min(3, max_side), True))
+        )
         arrays = [given for given in self.arguments if isinstance(given, Argument)]
         # In special calls, arrays of any shape are 0-d: there is no axis to choose.
-        self.has_special = (
+        self.has_scaled = (
             bool(arrays)
-            and all(x.elements is None and not x.unique and x.specials() for x in arrays)
+            and all(x.elements is None for x in arrays)
             and not any(
                 isinstance(given, Axis) and getattr(self.arguments[given.of], "shape", ()) == (...,)
                 for given in self.arguments
             )
         )
+        self.has_special = self.has_scaled and all(not x.unique and x.specials() for x in arrays)
         self.settings, self.examples = settings, examples
-        self.skipped = self.checked = 0
+        self.drawn = Drawn()
         self.seed: int | None = None
 
     def _calls(self, min_side: int) -> Any:
@@ -108,26 +121,29 @@ class Exploration:
 
     def explore(self, digest: str, share: float = 1.0) -> None:
         """Check a share of the calls that the settings ask for, and raise the gravest failure."""
-        self.skipped = self.checked = 0
+        self.drawn = Drawn()
         drawn = Argument | Axis | st.SearchStrategy
         if not any(isinstance(given, drawn) for given in self.arguments):
+            self.drawn.add(self.arguments)
             self.example((tuple(self.arguments), False))
-            self.checked += 1
             return
         given = self.settings or hypothesis.settings()
         count = math.ceil(share * (self.examples or given.max_examples))
         # Empty arrays come last: other failures would shrink to them, which hides the cause.
         empty = count // 5 if self.may_be_empty else 0
         special = min(len(SPECIAL), count // 3) if self.has_special else 0
+        scaled = min(2 * len(SCALES), count // 5) if self.has_scaled else 0
         __tracebackhide__ = True
         if special:
             self._explored(self.special, f"{digest}_special", special)
-        if not self._explored(self.strategy, digest, count - empty - special):
+        if not self._explored(self.strategy, digest, count - empty - special - scaled):
             raise KinkError(
-                f"no call of {self.name} could be checked: {self.skipped} examples lie at kinks, "
-                "or at the edge of the domain. Say with Argument(domain=..., away_from=...) where "
-                "it is differentiable"
+                f"no call of {self.name} could be checked: {self.drawn.skipped} examples lie at "
+                "kinks, or at the edge of the domain. Say with Argument(domain=..., "
+                "away_from=...) where it is differentiable"
             )
+        if scaled:
+            self._explored(self.scaled, f"{digest}_scaled", scaled, lenient=True)
         if empty:
             try:
                 self._explored(self.empties, f"{digest}_empty", empty)
@@ -138,26 +154,35 @@ class Exploration:
                 )
                 raise
 
-    def _explored(self, strategy: Any, digest: str, count: int) -> bool:
-        """Check ``count`` calls; False if none of them could be checked."""
+    def _explored(self, strategy: Any, digest: str, count: int, lenient: bool = False) -> bool:
+        """Check ``count`` calls; False if none of them could be checked.
+
+        ``lenient`` is for values that the function may not be for: only wrong derivatives count.
+        """
 
         def run(drawn: tuple[Any, ...]) -> None:
+            if not self.drawn.failed:
+                self.drawn.add(drawn[0])
             try:
                 self.example(drawn)
-            except KinkError:
-                if self.kinks == "fail":
-                    raise
-                self.skipped += 1
-                hypothesis.reject()
-            self.checked += 1
+            except Exception as error:
+                skipped = isinstance(error, KinkError) and self.kinks == "skip"
+                if skipped or (lenient and not _judged(error)):
+                    self.drawn.skipped += 1
+                    hypothesis.reject()
+                self.drawn.failed = True
+                raise
 
         run.__name__ = run.__qualname__ = digest  # the key in Hypothesis's database
+        known = self.settings or hypothesis.settings()
         chosen = hypothesis.settings(
-            self.settings or hypothesis.settings(),
+            known,
             deadline=None,
             print_blob=False,
             suppress_health_check=list(hypothesis.HealthCheck),
             max_examples=count,
+            # Nothing is made of explanations, which take more calls than shrinking.
+            phases=[p for p in known.phases if p is not hypothesis.Phase.explain],
         )
         __tracebackhide__ = True
         try:
@@ -172,9 +197,50 @@ class Exploration:
         return True
 
 
+class Drawn:
+    """What was drawn, up to the first failure."""
+
+    def __init__(self) -> None:
+        self.calls = self.skipped = 0
+        self.failed = False
+        self.dtypes: set[str] = set()
+        self.shapes: set[tuple[int, ...]] = set()
+        self.range = math.inf, 0.0
+
+    def add(self, call: Sequence[Any]) -> None:
+        """Count a call."""
+        self.calls += 1
+        for x in tree_leaves(call):
+            array = values(x) if isinstance(x, Tensor) else x
+            if isinstance(array, np.ndarray) and array.dtype.kind in "fc":
+                self.dtypes.add(array.dtype.name)
+                self.shapes.add(array.shape)
+                sizes = abs(array[np.isfinite(array) & (array != 0)])
+                low, high = self.range
+                self.range = float(np.min(sizes, initial=low)), float(np.max(sizes, initial=high))
+
+    def __str__(self) -> str:
+        if not self.dtypes:
+            return f"{self.calls} calls"
+        shapes = sorted(self.shapes, key=lambda shape: (len(shape), shape))
+        few = ", ".join(map(str, shapes[:2])) + (f", ... {shapes[-1]}" if len(shapes) > 2 else "")
+        low, high = self.range
+        told = f"magnitudes {low:.3g} to {high:.3g}" if high else "zeros"
+        left = f"; {self.skipped} not judged" if self.skipped else ""
+        return f"{self.calls} calls: {', '.join(sorted(self.dtypes))}; shapes {few}; {told}{left}"
+
+
 def _has_empty(drawn: Any) -> bool:
     """Whether a drawn call has an array without elements."""
     return any(isinstance(x, np.ndarray) and not x.size for x in tree_leaves(drawn))
+
+
+def _judged(error: Exception) -> bool:
+    """Whether an error tells of a wrong derivative at values the function may not be for."""
+    if isinstance(error, KinkError | BadlyScaledError) or not isinstance(error, GradcheckError):
+        return False
+    # Squares within second derivatives overflow where the function does not.
+    return error.order == 1 or error.found is None or bool(np.isfinite(error.found.analytic).all())
 
 
 def _gravity(error: BaseException) -> tuple[int, int]:

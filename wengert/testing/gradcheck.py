@@ -70,7 +70,8 @@ def gradcheck(
         are checked, and have to be float64 or complex128; others, of any type, are left alone.
         Messages number the arguments through all containers.
     eps : float
-        The first, largest, step of the differences. Smaller ones follow while they help.
+        The first, largest, step of the differences, in proportion to numbers above 4. Smaller
+        steps follow while they help.
     atol, rtol : float
         An entry is wrong if it differs from the numerical one by more than ``atol + rtol *
         abs(numerical)`` and the rounding error of the differences.

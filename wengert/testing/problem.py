@@ -1,5 +1,6 @@
 """A function at a point: its results nearby as rows of real numbers, and its derivatives."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,8 @@ from wengert.testing.verdicts import GradcheckError, KinkError
 
 #: Small enough that its square vanishes beside 1, so that nothing is cut off.
 IMAGINARY_STEP = 1e-30
+#: The magnitude above which steps grow with the numbers.
+USUAL = 4.0
 
 
 def values(tensor: Tensor) -> np.ndarray[Any, Any]:
@@ -246,6 +249,12 @@ class Problem:
             if row.any():
                 found[i] = row.view(before.dtype).reshape(before.shape)
         return found
+
+    def scale(self, direction: Reals) -> float:
+        """A power of two for the first step: an absolute step vanishes beside large numbers."""
+        moving = self.parts(direction)
+        largest = max((np.max(abs(self.before[i][x != 0])) for i, x in moving.items()), default=0.0)
+        return 2.0 ** max(0, math.frexp(largest / USUAL)[1] - 1) if largest < math.inf else 1.0
 
     def moved(self, by: Reals) -> Reals:
         """The results with the inputs moved.
