@@ -110,7 +110,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if not (_is(T_mult, Integral) and T_mult >= 1):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not _is(eta_min, Real):
-            raise ValueError(  # noqa: TRY004 -- as PyTorch
+            raise ValueError(
                 f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
             )
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
