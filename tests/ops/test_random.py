@@ -148,3 +148,15 @@ def test_uniform_numbers_for_bfloat16_have_its_bits_in_single_precision() -> Non
     values = uniform(np.random.default_rng(0), (99,), "bfloat16")
     assert values.dtype == np.float32
     np.testing.assert_array_equal(values * 256, np.floor(values * 256))  # 8 bits
+
+
+def test_counts_and_bounds_are_integers() -> None:
+    for wrong in (2.7, "3", np.float64(3), None):
+        for call in (wg.randperm, wg.random.randint, lambda n: wg.random.randint(0, n)):
+            if wrong is None and call is not wg.randperm:
+                continue  # the default
+            with pytest.raises(TypeError, match="is an integer, and"):
+                call(wrong)
+    with pytest.raises(ValueError, match="negative"):
+        wg.randperm(-1)
+    assert sorted(wg.randperm(np.int64(3)).tolist()) == [0, 1, 2]

@@ -493,3 +493,14 @@ def test_beta_where_two_poles_cancel() -> None:
             assert wg.grad(wg.special.beta, argnums=at)(*order) == pytest.approx(slope, rel=1e-14)
     second = wg.grad(wg.grad(wg.special.beta))(-2.0, 1.0)
     assert second == pytest.approx(-1 / 4, rel=1e-14)  # 2 / a^3
+
+
+def test_beta_at_poles(backend: Backend) -> None:
+    """As SciPy's ``beta``: ``(-1)^b inf`` where two poles meet, 0 where only ``a + b`` is one."""
+    poles = [(-3, 4), (-2, 3), (-1, -1), (-2, -3), (0, 0), (0, -1), (0, -2), (-2, 1.5), (-2, 0.5)]
+    others = [(-3, 1e30), (0, INF), (-2, INF), (-0.0, 1), (-0.5, -0.5), (-1.5, 0.5), (0.5, -1.5)]
+    a, b = np.asarray([*poles, *others], np.float64).T
+    np.testing.assert_array_equal(values(special.beta(tensor(a), tensor(b))), sc.beta(a, b))
+    np.testing.assert_array_equal(values(special.betaln(tensor(a), tensor(b))), sc.betaln(a, b))
+    nothing = special.beta(tensor([NAN, -2.0]), tensor([-2.0, NAN]))
+    assert np.isnan(values(nothing)).all()

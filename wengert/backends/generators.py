@@ -201,4 +201,4 @@ def integers(
 
 def permutation(generator: "np.random.Generator", n: int) -> np.ndarray[Any, Any]:
     """Return the numbers below ``n`` in any order."""
-    return generator.permutation(int(n))
+    return generator.permutation(n)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.backend import Kernel
+from wengert.backends.special import SHRINK
 
 __all__ = [
     "BITS",
@@ -163,6 +164,35 @@ def expit(x: Any) -> Any:
     np.exp(small, small)
     below = _add(small, scalar(1, dtype))
     return _divide(small, below, below)
+
+
+def _horner(x: Any, coefficients: tuple[float, ...]) -> Any:
+    """A polynomial in ``x``, in one temporary."""
+    first, *others, last = [scalar(c, x.dtype) for c in coefficients]
+    out = _multiply(x, first)
+    for coefficient in others:
+        _add(out, coefficient, out)
+        _multiply(out, x, out)
+    return _add(out, last, out)
+
+
+def tanhshrink(x: Any) -> Any:
+    """``x - tanh(x)`` of real numbers; up to 1, where the difference cancels, by `SHRINK`."""
+    if x.dtype.char == "e" or not x.shape:
+        wide = np.atleast_1d(x if x.dtype.char != "e" else x.astype(np.float32))
+        return tanhshrink(wide).astype(x.dtype, copy=False).reshape(x.shape)
+    one = scalar(1.0, x.dtype)
+    small = np.clip(x, -1, 1) if x.size > WIDE else np.minimum(np.maximum(x, -one), one)
+    near = np.equal(small, x)
+    square = _multiply(small, small)
+    below = _horner(square, SHRINK[1])
+    above = _horner(square, SHRINK[0])
+    _divide(above, below, above)
+    _multiply(square, small, square)
+    _multiply(square, above, square)
+    np.tanh(x, small)
+    np.subtract(x, small, small)
+    return np.where(near, square, small)
 
 
 def softplus_tail(x: Any) -> Any:
@@ -335,4 +365,5 @@ KERNELS: Mapping[str, Kernel] = {
     "relu": relu,
     "softplus_tail": softplus_tail,
     "softmax_cross_entropy_parts": softmax_cross_entropy_parts,
+    "tanhshrink": tanhshrink,
 }

@@ -13,7 +13,7 @@ from wengert import ops
 from wengert.backends import backend_of
 from wengert.backends.generators import as_generator
 from wengert.data.collation import is_array
-from wengert.data.samplers import length
+from wengert.data.samplers import length, plain
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = [
@@ -230,10 +230,10 @@ def random_split(
     >>> len(train), len(test)
     (8, 2)
     """
-    n, sizes = length(dataset), [*lengths]
+    n, sizes = length(dataset), [*map(plain, lengths)]
     if any(size < 0 for size in sizes):
         raise ValueError(f"lengths can't be negative: {sizes}")
-    if not all(isinstance(size, int | np.integer) for size in sizes):
+    if not all(isinstance(size, int) for size in sizes):
         if not math.isclose(sum(sizes), 1):
             raise ValueError(f"fractions should sum to 1, and {sizes} sum to {sum(sizes)}")
         parts = [math.floor(n * size) for size in sizes]
@@ -243,7 +243,7 @@ def random_split(
     if sum(sizes) != n:
         raise ValueError(f"lengths {sizes} sum to {sum(sizes)}, and the dataset has {n} samples")
     order = as_generator(generator).permutation(n)
-    ends = [*accumulate(map(int, sizes))]
+    ends = [*accumulate(sizes)]
     return [Subset(dataset, part) for part in np.split(order, ends[:-1])]
 
 

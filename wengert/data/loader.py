@@ -23,6 +23,7 @@ from wengert.data.samplers import (
     at_once,
     begin,
     length,
+    plain,
     repeats,
     set_state_of,
     state_of,
@@ -123,6 +124,7 @@ class DataLoader(Refusing):
         backend: str | None = None,
         device: Any = None,
     ) -> None:
+        batch_size, drop_last, prefetch = plain(batch_size), plain(drop_last), plain(prefetch)
         if type(prefetch) is not int or prefetch < 0:
             raise ValueError(f"prefetch should be an integer of 0 or more, not {prefetch!r}")
         self.dataset = dataset

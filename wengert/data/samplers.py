@@ -31,6 +31,11 @@ class Sampler(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+def plain(value: Any) -> Any:
+    """A number of NumPy's as Python's; anything else as it is."""
+    return value.item() if isinstance(value, np.generic | np.ndarray) and not value.ndim else value
+
+
 def length(data: Any) -> int:
     """How many samples there are."""
     if not isinstance(data, Sized):
@@ -102,6 +107,7 @@ class RandomSampler:
         num_samples: int | None = None,
         generator: Any = None,
     ) -> None:
+        num_samples, replacement = plain(num_samples), plain(replacement)
         if num_samples is not None and (type(num_samples) is not int or num_samples < 1):
             raise ValueError(f"num_samples should be a positive integer, not {num_samples!r}")
         if not isinstance(replacement, bool):
@@ -189,6 +195,7 @@ class BatchSampler:
     """
 
     def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool = False) -> None:
+        batch_size, drop_last = plain(batch_size), plain(drop_last)
         if type(batch_size) is not int or batch_size < 1:
             raise ValueError(f"batch_size should be a positive integer, but got {batch_size!r}")
         if not isinstance(drop_last, bool):

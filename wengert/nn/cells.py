@@ -12,6 +12,7 @@ from wengert.nn.functional import recurrent
 from wengert.nn.functional.define import in_one_dtype
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
+from wengert.ops.creation import whole
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -37,9 +38,7 @@ device, dtype : optional
 def check_sizes(name: str, **sizes: Any) -> None:
     """Raise an error unless sizes are positive integers."""
     for option, size in sizes.items():
-        if not isinstance(size, int):
-            raise TypeError(f"{name}: {option} is an integer, and {size!r} is not")
-        if size <= 0:
+        if whole(size, name, option) <= 0:
             raise ValueError(f"{name}: {option} is positive, and {size} is not")
 
 

@@ -15,9 +15,9 @@ from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, gene
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise
-from wengert.ops.axes import number, operand
+from wengert.ops.axes import operand
 from wengert.ops.conversion import asarray
-from wengert.ops.creation import as_lengths, leaf, new_device
+from wengert.ops.creation import as_lengths, leaf, new_device, whole
 from wengert.ops.data_type import astype, get_default_dtype, result_type
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes
@@ -285,7 +285,7 @@ def randint(
         high, size = None, high
     if high is None:
         low, high = 0, low
-    low, high = (number(n, "randint", name) for n, name in ((low, "low"), (high, "high")))
+    low, high = (whole(n, "randint", name) for n, name in ((low, "low"), (high, "high")))
     if high <= low:
         raise ValueError(f"randint: there is no integer in [{low}, {high})")
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
@@ -310,6 +310,9 @@ def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     >>> wg.sort(wg.random.randperm(5))
     tensor([0, 1, 2, 3, 4])
     """
+    n = whole(n, "randperm", "n")
+    if n < 0:
+        raise ValueError(f"randperm: n can't be negative, and is {n}")
     wanted = DTYPES["int64"] if dtype is None else as_dtype(dtype)
     return _placed(generators.permutation, (n,), wanted, device, False)
 

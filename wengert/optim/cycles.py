@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 from wengert.optim.groups import Group
@@ -24,8 +25,8 @@ gamma : float""",
 )
 
 
-def _whole(x: Any) -> bool:
-    return isinstance(x, int)
+def _is(x: Any, kind: type) -> bool:
+    return isinstance(x, kind)  # NumPy's numbers, too
 
 
 class _Cycle(LRScheduler):
@@ -104,12 +105,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
-        if not (_whole(T_0) and T_0 > 0):
+        if not (_is(T_0, Integral) and T_0 > 0):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if not (_whole(T_mult) and T_mult >= 1):
+        if not (_is(T_mult, Integral) and T_mult >= 1):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
-        if not isinstance(eta_min, float | int):
-            raise ValueError(  # noqa: TRY004 -- as PyTorch
+        if not _is(eta_min, Real):
+            raise ValueError(
                 f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
             )
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
@@ -225,7 +226,7 @@ class OneCycleLR(_Cycle):
         else:
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
         for name, count in counts.items():
-            if not (_whole(count) and count > 0):
+            if not (_is(count, Integral) and count > 0):
                 raise ValueError(f"Expected positive integer {name}, but got {count}")
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:  # type: ignore[redundant-expr]
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.ops.cases import BOX, Case, Entry, binary, elements
+from tests.ops.cases import BOX, Case, Entry, binary, elements, unary
 from tests.ops.tables.elementwise import NONZERO
 from wengert.nn import functional as F  # registers the primitives
 from wengert.tape.primitive import PRIMITIVES
@@ -151,6 +151,14 @@ NETWORKS = {
     "elu": Entry(
         real=elus(), call=F.elu, torch="nn.functional.elu", jax="elu",
         reference=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
+    ),
+    "softsign": Entry(
+        real=unary(NONZERO), call=F.softsign, torch="nn.functional.softsign", jax="soft_sign",
+        reference=lambda x: x / (1 + abs(x)),
+    ),
+    "tanhshrink": Entry(
+        real=unary(BOX), call=F.tanhshrink, torch="nn.functional.tanhshrink", jax=False,
+        reference=lambda x: x - np.tanh(x),
     ),
     "moments": Entry(
         real=varying(), tracked=False, torch=False, jax=False,

@@ -1,14 +1,14 @@
 """Activations, by PyTorch's names and arguments."""
 
-import math
 from typing import Any
 
 from wengert import ops
+from wengert.backends.special import SHRINK
 from wengert.nn.families import of_functions
 from wengert.nn.functional.define import is_not_negative, real_floating, refused, same_dtype
 from wengert.ops.axes import number, operand
 from wengert.ops.special import everyday
-from wengert.ops.special.series import of_reals, polynomial
+from wengert.ops.special.series import of_reals, rational
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -311,17 +311,13 @@ def softsign(input: Any) -> Tensor:
     return _softsign(real_floating("softsign", input))  # type: ignore[no-any-return]
 
 
-# x cosh(x) - sinh(x) over x^3, the highest power of x^2 first.
-_SHRINK = [2 * k / math.factorial(2 * k + 1) for k in range(10, 0, -1)]
-
-
 @of_reals("tanhshrink")
 def _tanhshrink_forward(xp: Any, x: Any) -> Any:
     near = xp.less(xp.abs(x), 1)  # where the difference cancels
     small = xp.where(near, x, 0)
     square = xp.square(small)
-    cubic = xp.multiply(xp.multiply(small, square), polynomial(xp, square, _SHRINK))
-    return xp.where(near, xp.divide(cubic, xp.cosh(small)), xp.subtract(x, xp.tanh(x)))
+    cubic = xp.multiply(xp.multiply(small, square), rational(xp, square, SHRINK))
+    return xp.where(near, cubic, xp.subtract(x, xp.tanh(x)))
 
 
 _tanhshrink = Primitive(

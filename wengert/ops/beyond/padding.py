@@ -52,6 +52,8 @@ OPTIONS: Final = {
     "stat_length": tuple(STATISTICS),
 }
 
+_PLAIN = (int, float, complex, np.generic, np.ndarray)
+
 
 def _pairs(width: Any, ndim: int, option: str = "pad_width") -> list[tuple[int, int]]:
     """Lengths before and after each axis, such as those of the margins."""
@@ -260,7 +262,7 @@ def pad(
     if mode not in get_args(Mode):
         raise ValueError(f"pad: mode is one of {', '.join(get_args(Mode))}, and not {mode!r}")
     given = {
-        "end_values": end_values != 0 if isinstance(end_values, int | float | complex) else True,
+        "end_values": bool(np.any(end_values != 0)) if isinstance(end_values, _PLAIN) else True,
         "reflect_type": reflect_type != "even",
         "stat_length": stat_length is not None,
     }

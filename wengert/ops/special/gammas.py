@@ -256,9 +256,18 @@ def _turned(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
     return there, xp.where(there, end, a)
 
 
+def _is_pole(xp: Any, x: Any) -> Any:
+    """Where the gamma function has a pole."""
+    return xp.logical_and(xp.less_equal(x, 0), xp.equal(xp.floor(x), x))
+
+
 def _log_beta(xp: Any, a: Any, b: Any) -> Any:
     """``betaln`` of real floating arrays, for which the sum of three logarithms is too coarse."""
     a, b = _turned(xp, a, b)[1], _turned(xp, b, a)[1]
+    known = xp.logical_not(xp.isnan(xp.add(a, b)))
+    pole = xp.logical_and(known, xp.logical_or(_is_pole(xp, a), _is_pole(xp, b)))
+    ends = xp.logical_or(pole, _is_pole(xp, xp.add(a, b)))
+    a, b = xp.where(ends, 1, a), xp.where(ends, 1, b)
     small, large = xp.minimum(a, b), xp.maximum(a, b)
     total = xp.add(a, b)
     plain = xp.subtract(xp.add(xp.gammaln(small), xp.gammaln(large)), xp.gammaln(total))
@@ -280,7 +289,7 @@ def _log_beta(xp: Any, a: Any, b: Any) -> Any:
     pair = xp.subtract(xp.add(_correction(xp, low), 0.5 * math.log(2 * math.pi)), pair)
     value = xp.where(one, xp.add(xp.where(both, pair, mixed), rest), plain)
     vanished = xp.logical_and(xp.isinf(large), xp.greater(small, 0))
-    return xp.where(vanished, -math.inf, value)
+    return xp.where(pole, math.inf, xp.where(xp.logical_or(ends, vanished), -math.inf, value))
 
 
 _betaln_forward = of_reals("betaln")(_log_beta)
@@ -375,14 +384,19 @@ def betaln(a: Any, b: Any, /) -> Tensor:
 @of_reals("beta")
 def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
     (at_a, first), (at_b, second) = _turned(xp, a, b), _turned(xp, b, a)
+    at_a = xp.logical_or(at_a, xp.logical_and(_is_pole(xp, a), _is_pole(xp, b)))
     power = xp.where(at_a, b, xp.where(at_b, a, 0))
     a, b = first, second
     total = xp.add(a, b)
+    logarithm = _log_beta(xp, a, b)
+    ends = xp.isinf(logarithm)  # 0, or a pole
     close = xp.less(xp.maximum(xp.maximum(xp.abs(a), xp.abs(b)), xp.abs(total)), _FAR)
+    close = xp.logical_and(close, xp.logical_not(ends))
     near = [xp.gamma(xp.where(close, x, 1)) for x in (a, b, total)]
     product = xp.multiply(xp.divide(near[0], near[2]), near[1])
     sign = xp.multiply(xp.multiply(xp.gammasgn(a), xp.gammasgn(b)), xp.gammasgn(total))
-    value = xp.where(close, product, xp.multiply(sign, xp.exp(_log_beta(xp, a, b))))
+    sign = xp.where(ends, 1, sign)
+    value = xp.where(close, product, xp.multiply(sign, xp.exp(logarithm)))
     return xp.where(xp.equal(xp.remainder(power, 2), 1), xp.negative(value), value)
 
 
