@@ -1,8 +1,8 @@
 """Raw arrays among the arguments: the library's own functions, with its own results and types."""
 
-import threading
 import copy
 import math
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
