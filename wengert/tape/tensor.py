@@ -353,7 +353,9 @@ class Tensor(Methods):
     @way_out
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
         followed = self._node is not None or hasattr(self._array, "bottom")
-        if followed and import_module(_ESCAPES).copied_on_the_way():
+        if followed and (
+            isinstance(self._node, Inside) or import_module(_ESCAPES).copied_on_the_way()
+        ):
             return memo.setdefault(id(self), self.clone())  # type: ignore[no-any-return]
         check_leaving(self, "__deepcopy__")
         if not self.is_leaf:
