@@ -385,3 +385,21 @@ def test_what_cannot_be_saved(tmp_path):
         with pytest.raises(TypeError, match=message):
             nn.save(given, tmp_path / "x")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_header_that_another_program_wrote_keeps_its_digest(tmp_path):
+    """The digest is of what the header says, whatever the order and the blanks in it."""
+    path = tmp_path / "net.safetensors"
+    nn.save({"w": wg.ones((3,)), "b": wg.zeros((2,))}, path)
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    header["__metadata__"]["note"] = ""  # a key that was not there
+    for described, refused in ((json.loads(content[8 : 8 + size]), False), (header, True)):
+        turned = json.dumps(dict(reversed(described.items())), indent=1).encode()
+        path.write_bytes(len(turned).to_bytes(8, "little") + turned + content[8 + size :])
+        if refused:
+            with pytest.raises(ValueError, match="damaged"):
+                nn.load(path)
+        else:
+            assert nn.load(path)["w"].tolist() == [1.0, 1.0, 1.0]

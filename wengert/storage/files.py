@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import secrets
 import stat
 from collections.abc import Callable
@@ -34,11 +33,11 @@ STORED = {
 }
 #: Bytes; longer ones are not read.
 LONGEST_HEADER = 100_000_000
-#: The key of a file's digest in its own metadata: of all its bytes, with `_BLANK` in its place.
+#: The key, in a file's own metadata, of the digest of its description and its data.
 DIGEST: Final = "wengert_blake2b"
-_BLANK: Final = b"0" * 32
-#: A digest in a header; quotes within the format's strings come after backslashes.
-_DIGEST: Final = re.compile(rf'(?<!\\)"{DIGEST}"\s*:\s*"([^"]*)"'.encode())
+_BLANK: Final = "0" * 32
+#: What a header that is none raises.
+_UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 #: Bytes that are read at a time: they are hashed while they are in the processor's cache.
 _CHUNK: Final = 1 << 20
 #: How pickles of protocols 2 to 5 begin.
@@ -91,14 +90,14 @@ def read_file(
             content, damaged = mmap(file.fileno(), 0, access=ACCESS_READ), False
     try:
         metadata, items = _described(content)
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except _UNREADABLE as error:
         told = _other_format(bytes(content))
         told = told or f"no safetensors file, or is not complete: {error}"
         raise ValueError(f"{path} is {told}") from error
     if damaged:
         raise ValueError(
-            f"{path} is damaged: its bytes are not those that were saved; take another copy of it "
-            "(verify=False reads it all the same)"
+            f"{path} is damaged: its arrays are not those that were saved (or a program changed them "
+            "and kept their digest); take another copy of it (verify=False reads it all the same)"
         )
     arrays = {}
     for name, (word, shape, begin, end) in sorted(items.items()):
@@ -127,16 +126,29 @@ def _read(source: Any, size: int, verify: bool) -> tuple[memoryview, bool]:
     content = np.empty(size, np.uint8).data
     at = source.readinto(content[:8])
     at += source.readinto(content[at : at + min(_size_of_header(content), LONGEST_HEADER)])
-    found = _DIGEST.search(content[:at]) if verify else None
-    made = hashlib.blake2b(digest_size=16)
-    if found:
-        made.update(b"".join((content[: found.start(1)], _BLANK, content[found.end(1) : at])))
+    digest, expected = None, None
+    if verify:
+        with suppress(*_UNREADABLE):  # which the caller finds, too
+            digest, expected = _digest(_described(content))
     while n := source.readinto(content[at : at + _CHUNK]):
-        if found:
-            made.update(content[at : at + n])
+        if digest:
+            digest.update(content[at : at + n])
         at += n
-    damaged = at < size or (found and made.hexdigest().encode() != bytes(found[1]))
-    return content, bool(damaged)
+    return content, at < size or bool(expected and digest.hexdigest() != expected)
+
+
+def _digest(described: tuple[dict[str, str], dict[str, Any]]) -> tuple[Any, str | None]:
+    """A hash of a description, however it is written, that data follow; and the file's digest."""
+    metadata, items = described
+    if (expected := metadata.get(DIGEST)) is None:
+        return None, None
+    start = min([begin for _, _, begin, _ in items.values()], default=0)
+    listed = [
+        [name, word, shape, begin - start, end - start]
+        for name, (word, shape, begin, end) in sorted(items.items())
+    ]
+    rest = sorted((key, word) for key, word in metadata.items() if key != DIGEST)
+    return hashlib.blake2b(json.dumps([rest, listed]).encode(), digest_size=16), expected
 
 
 def _size_of_header(content: memoryview | mmap) -> int:
@@ -216,16 +228,18 @@ def write_file(
     path: str, arrays: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str] | None = None
 ) -> None:
     """Write arrays to a file of the format, as a whole or not at all."""
-    blank = {DIGEST: _BLANK.decode(), **(metadata or {})}
+    blank = {DIGEST: _BLANK, **(metadata or {})}
     content = library("safetensors").numpy.save(arrays, blank)
     if (size := int.from_bytes(content[:8], "little")) > LONGEST_HEADER:
         raise ValueError(
             f"the names and numbers to be stored take {size} bytes; the format allows "
             f"{LONGEST_HEADER}"
         )
-    begin, end = _DIGEST.search(content).span(1)  # type: ignore[union-attr]
-    digest = hashlib.blake2b(content, digest_size=16).hexdigest().encode()
-    replace_file(path, content[:begin], digest, memoryview(content)[end:])
+    digest, _ = _digest(_described(memoryview(content)))
+    digest.update(memoryview(content)[8 + size :])
+    begin = content.index(f'"{DIGEST}":"{_BLANK}"'.encode()) + len(DIGEST) + 4
+    whole = digest.hexdigest().encode()
+    replace_file(path, content[:begin], whole, memoryview(content)[begin + len(whole) :])
 
 
 def replace_file(path: str, *parts: bytes | memoryview) -> None:
