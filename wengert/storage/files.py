@@ -96,8 +96,8 @@ def read_file(
         raise ValueError(f"{path} is {told}") from error
     if damaged:
         raise ValueError(
-            f"{path} is damaged: its arrays are not those that were saved (or a program changed them "
-            "and kept their digest); take another copy of it (verify=False reads it all the same)"
+            f"{path} is damaged: its arrays are not those that were saved (or a program changed "
+            "them and kept their digest); take another copy of it (verify=False reads it)"
         )
     arrays = {}
     for name, (word, shape, begin, end) in sorted(items.items()):
