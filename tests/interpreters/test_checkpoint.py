@@ -598,3 +598,22 @@ def test_the_reentrant_way_is_refused() -> None:
         wg.checkpoint_sequential([wg.exp], 1, x, use_reentrant=True)
     with pytest.raises(TypeError, match="early_stop"):
         wg.checkpoint(wg.exp, x, early_stop=True)
+
+
+@pytest.mark.usefixtures("backend")
+def test_what_a_function_closes_over_may_change_before_the_backward_pass():
+    """The tape has the values of the call, and so has the function when it runs again."""
+
+    def slopes(run):
+        w, b, x = (wg.tensor(v, requires_grad=True) for v in (2.0, 0.0, 1.0))
+        c = wg.tensor(3.0)
+        optimizer = wg.optim.SGD([w, b], lr=1.0)
+        y = run(lambda x: wg.sin(x * w + b) * c, x)
+        w.grad = b.grad = wg.tensor(1.0)
+        optimizer.step()
+        w.grad = b.grad = None
+        c *= 5
+        y.backward()
+        return [t.grad.item() for t in (x, w, b)], w.item(), c.item()
+
+    assert slopes(wg.checkpoint) == slopes(lambda f, x: f(x))

@@ -92,9 +92,10 @@ def checkpoint(
     Notes
     -----
     The function is run again with the recording mode and the backend that were selected at the
-    call. Tensors that it writes into, and buffers of modules, such as running averages, have the
-    values then that they had at the call, and are left as they are. Python's and other libraries'
-    random numbers are not repeated, and changes that it makes to other objects are made twice.
+    call. Tensors that it uses, such as parameters, and buffers that it writes have the values then
+    that they had at the call, and are left as they are. Other attributes and names have those of
+    now. Python's and other libraries' random numbers are not repeated, and changes that it makes to
+    other objects are made twice.
 
     Examples
     --------
@@ -226,7 +227,7 @@ class _Holder:
 
 
 class _Written(Observer):
-    """What Tensors, and modules as buffers, had before a function has written it anew."""
+    """What Tensors that a function uses, and modules as buffers, had when it ran."""
 
     follows_values = False
 
@@ -234,7 +235,14 @@ class _Written(Observer):
         self.since, self.running = tick(), True
         self.before: dict[Any, tuple[weakref.ref[Any], list[Any]]] = {}
 
+    def operated(self, name: str, primitive: Any, inputs: Any, results: Any) -> None:
+        for tensor in inputs:
+            self._use(tensor)
+
     def assigned(self, tensor: Tensor, result: Tensor) -> None:
+        self._use(tensor)
+
+    def _use(self, tensor: Tensor) -> None:
         if tensor._node is None or tensor._node.number < self.since:  # not made by the function
             self._keep(tensor, "_array", "_node")
 
