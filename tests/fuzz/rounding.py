@@ -22,6 +22,10 @@ numbers have to be within bounds of E or of the *saturated* run, in which what i
 dtype's range is infinite and what is below it is zero after each operation of the program, as
 IEEE 754 has it: ``1 / (x * x)`` is 0 where the square overflows. All other finite numbers are
 wrong, as is any where E and the saturated run overflow.
+
+Noise of an eps does not tell what is absorbed: ``1 + 1e-13`` is 1 in float32, so the standard
+deviation of some such is 0, and its slope nan. An answer is also within bounds if it is what
+PyTorch in float64 gives when the result of each operation is rounded to the dtype.
 """
 
 import random
@@ -32,7 +36,18 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["FACTOR", "RANGES", "Noisy", "Range", "Recorded", "Saturated", "change", "outside"]
+__all__ = [
+    "FACTOR",
+    "RANGES",
+    "Noisy",
+    "Range",
+    "Recorded",
+    "Rounded",
+    "Saturated",
+    "alike",
+    "change",
+    "outside",
+]
 
 #: By how much an answer's error may exceed what noise of one eps does to it. Noise is of any size
 #: up to an eps, and the largest of some runs is looked at; kernels round more than once.
@@ -277,6 +292,19 @@ class Saturated(_Mode):
                 x.copy_(torch.where(size > self._range.largest, x * torch.inf, x))
 
 
+class Rounded(_Mode):
+    """Rounds all that is computed to a dtype: ``1 + 1e-13`` is 1, which no small noise tells."""
+
+    def __init__(self, dtype: str) -> None:
+        super().__init__()
+        self._dtype = getattr(torch, "float32" if dtype == "complex64" else dtype)
+
+    def computed(self, found: Any, exact: bool, operation: _Operation, terms: int) -> None:
+        for x in _floats(found):
+            if not x._is_zerotensor() and not x.is_complex():
+                x.copy_(x.to(self._dtype))
+
+
 def outside(found: Any, expected: Any, moved: Any, saturated: Any, range_: Range,
             within: bool) -> Any:  # fmt: skip
     """Where one array of an answer is outside of its bounds.
@@ -299,8 +327,16 @@ def outside(found: Any, expected: Any, moved: Any, saturated: Any, range_: Range
         fine |= (np.isposinf(np.abs(found))) & (np.abs(expected) + slack >= range_.largest)
         if not within:
             fine |= ~np.isfinite(found)
-            fine |= np.abs(found - saturated) <= slack
+            there = slack + FACTOR * range_.eps * np.abs(saturated)
+            fine |= np.abs(found - saturated) <= np.where(np.isfinite(saturated), there, 0)
     return ~fine
+
+
+def alike(found: Any, run: Any, range_: Range) -> Any:
+    """Where an answer is that of a run, nan and infinities included."""
+    with np.errstate(all="ignore"):
+        slack = FACTOR * (range_.eps * np.abs(run) + range_.smallest)
+        return (np.abs(found - run) <= slack) | ~(np.isfinite(run) | np.isfinite(found))
 
 
 def change(runs: list[Any], expected: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 import wengert.linalg  # which rules find once it is imported
-from wengert.backends import namespaces
+from wengert.backends import Backend, namespaces
 from wengert.backends.keys import SLOT
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.duals import Dual
@@ -104,6 +104,26 @@ def test_a_namespace_is_that_of_an_array() -> None:
     assert namespace_of(1.0, X, Batched(X, 1)) is lifted
     assert namespace_of(1.0, X) is XP
     assert namespace_of(untracked(Batched(X, 1))).sum is wg.sum
+
+
+def test_dtypes_have_one_spelling_in_rules(backend: Backend) -> None:
+    """Namespaces of libraries have their own dtypes, and that of lifted arrays has Wengert's."""
+    x = wg.asarray([1.0, 2.0], dtype="float32")
+    raw = x._array
+    twice = Dual(untracked(Dual(raw, raw, 1)), None, 2)
+    for like in (raw, Dual(raw, raw, 1), Batched(raw, 1), twice, x):
+        xp = namespaces[type(like)]
+        assert wg.float64 == xp.astype(like, xp.float64).dtype
+        assert wg.float64 == xp.sum(like, dtype=xp.float64).dtype
+
+    def product(x: wg.Tensor) -> wg.Tensor:  # of half precision the rule asks for float32
+        gradient = wg.grad(lambda x: wg.log_softmax(x, axis=0)[0])
+        return wg.jvp(gradient, (x,), (x,))[1]
+
+    x = wg.astype(x, "float32" if backend.name == "array_api_strict" else "float16")
+    p = 1 / (1 + np.exp(-1))
+    for found in (product(x), wg.compile(product)(x)):
+        np.testing.assert_allclose(found.numpy(), [p * (1 - p), -p * (1 - p)], 2e-3)
 
 
 def test_what_is_assigned_without_recording_keeps_the_tangent() -> None:

@@ -106,3 +106,12 @@ def test_training_meets_no_nan_where_a_norm_is_0(backend: Backend) -> None:
     assert not np.asarray(x.grad.tolist()).any()
     wg.nn.utils.clip_grad_norm_([x], 1.0)
     assert not np.asarray(x.grad.tolist()).any()
+
+
+def test_second_derivative_of_a_quotient_whose_slope_underflows() -> None:
+    """log1p(x * x) of 99.8: the slope of 1 / (1 + x * x) there is 1e-8."""
+    x = wg.asarray(-99.8, dtype="float16")
+    gradient = wg.grad(lambda x: wg.log1p(wg.square(x)))
+    bound = 2 * 99.8125 * 2.0**-25  # a cotangent of 2e-6 is rounded to a multiple of 2**-24
+    for found in (wg.jvp(gradient, (x,), (wg.ones_like(x),))[1], wg.grad(gradient)(x)):
+        assert abs(found.item() + 2.00692e-4) < bound

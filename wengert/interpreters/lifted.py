@@ -14,7 +14,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any, ClassVar
 
-from wengert.backends import Selection, backend_of, dtype_of, namespaces
+from wengert.backends import DType, Selection, backend_of, dtype_of, namespaces
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
@@ -324,6 +324,8 @@ def _function(name: str) -> Callable[..., Any]:
                 names = argument_names(getattr(home, short))[arity:]
                 parameters.update(zip(names, inputs[arity:], strict=False))
                 inputs = inputs[:arity]
+            if type(parameters.get("dtype")) is DType:  # `xp.float32`, which kernels do not know
+                parameters["dtype"] = backend_of(bottom(inputs[0])).raw_dtype(parameters["dtype"])
             return run(primitive, inputs, {**defaults, **parameters} if defaults else parameters)
 
         return interpreted

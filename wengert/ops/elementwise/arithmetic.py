@@ -109,7 +109,8 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
     label="Div",
     weak=True,
     x1=lambda xp, g, x2: xp.divide(g, xp.conj(x2)),
-    x2=lambda xp, g, x2, out: xp.multiply(g, xp.negative(xp.conj(xp.divide(out, x2)))),
+    # The slope out / x2 is no result, and may underflow where g / x2 and out are in the range.
+    x2=lambda xp, g, x2, out: xp.multiply(xp.negative(xp.divide(g, xp.conj(x2))), xp.conj(out)),
     domain={"x2": NOT_ZERO},
     identity=unit(left=False),
     symbol="/",
