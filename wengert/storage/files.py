@@ -126,7 +126,8 @@ def _read(source: Any, size: int, verify: bool) -> tuple[memoryview, bool]:
     content = np.empty(size, np.uint8).data
     at = source.readinto(content[:8])
     at += source.readinto(content[at : at + min(_size_of_header(content), LONGEST_HEADER)])
-    digest, expected = None, None
+    digest: Any = None
+    expected = None
     if verify:
         with suppress(*_UNREADABLE):  # which the caller finds, too
             digest, expected = _digest(_described(content))

@@ -432,17 +432,17 @@ class Primitive:
         given = arrays if self.together is None else [arrays[i] for i in self.together]
         if self.numbers:
             given = [*given, *[parameters[name] for name in self.numbers if name in parameters]]
-        dtype, numbers = None, False
+        dtype, counts = None, False
         for a in given:
             if type(a) in NUMBERS:
-                numbers = True
+                counts = True
             elif a is not None:
                 own = getattr(a, "dtype", None)
                 if own is None or (dtype is not None and own is not dtype):
                     break  # two dtypes, a boolean, or a number that a trace follows
                 dtype = own
         else:
-            settled = not (numbers or self.floating)
+            settled = not (counts or self.floating)
             if dtype is None or settled or type(dtype) in FLOATING or dtype_of(dtype).inexact:
                 return arrays
         positions = [i for i in range(len(arrays)) if self.input_at(i) in self.joined]

@@ -145,7 +145,8 @@ def _taker(positions: list[int], count: int) -> Callable[[tuple[Any, ...]], tupl
 def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
     """Names of a Python function's positional parameters."""
     code = unwrap(function).__code__
-    return code.co_varnames[: code.co_argcount]
+    names: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+    return names
 
 
 # -- on the tape ---------------------------------------------------------------------------------
