@@ -232,7 +232,7 @@ def square_sum(x: Any, axis: Any, keepdims: bool, *, own: bool = False) -> Any:
 
 
 def _square_sum(x: Any, axis: Any, keepdims: bool, own: bool) -> Any:
-    if x.size <= FEW_SQUARES and len(axis) == 1 and x.dtype.char in "fd":
+    if x.size <= FEW_SQUARES and axis is not None and len(axis) == 1 and x.dtype.char in "fd":
         return _vecdot(x, x, axis=axis[0], keepdims=keepdims)
     terms = np.multiply(x, x, x) if own and x.dtype.kind == "f" else squares(x)
     if axis is None or x.ndim < 2:
