@@ -202,10 +202,9 @@ CHOOSING: Mapping[Callable[..., Any], tuple[Callable[..., Rows | None], Any]] = 
 
 @lru_cache(maxsize=64)
 def _limits(dtype: Any) -> tuple[float, float, float]:
-    """The least sum of squares that has all its digits, the largest number, the former's root."""
+    """The least sum of squares that has all its digits, the largest number, the dtype's eps."""
     info = np.finfo(dtype)
-    low = float(info.smallest_normal / info.eps)
-    return low, float(info.max), math.sqrt(low)
+    return float(info.smallest_normal / info.eps), float(info.max), float(info.eps)
 
 
 def within(total: Any) -> bool:
@@ -233,7 +232,7 @@ def square_sum(x: Any, axis: Any, keepdims: bool, *, own: bool = False) -> Any:
 
 
 def _square_sum(x: Any, axis: Any, keepdims: bool, own: bool) -> Any:
-    if x.size <= FEW_SQUARES and len(axis) == 1 and x.dtype.char in "fd":
+    if x.size <= FEW_SQUARES and axis is not None and len(axis) == 1 and x.dtype.char in "fd":
         return _vecdot(x, x, axis=axis[0], keepdims=keepdims)
     terms = np.multiply(x, x, x) if own and x.dtype.kind == "f" else squares(x)
     if axis is None or x.ndim < 2:
@@ -275,7 +274,7 @@ def vector_norm(x: Any, /, *, axis: tuple[int, ...], keepdims: bool = False) -> 
 
 
 def are_moderate(x: Any) -> bool:
-    """Whether the squares and inverse squares of all these positive numbers have their digits."""
+    """Whether all these positive numbers are so near 1 that quotients by them keep their digits."""
     low = _limits(x.dtype)[2]
     return low <= x.item(x.argmin()) and x.item(x.argmax()) <= 1 / low  # type: ignore[no-any-return]
 

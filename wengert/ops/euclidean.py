@@ -6,13 +6,14 @@ smooth there, and 0 would be wrong for it.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from wengert.backends import dtype_of
 from wengert.tape.domain import NOT_ZERO
 from wengert.tape.primitive import Primitive
 
-__all__ = ["length"]
+__all__ = ["length", "without_slope"]
 
 Axes = tuple[int, ...]
 
@@ -65,3 +66,15 @@ Primitive(
     joined=(),
     domain={"norm": NOT_ZERO},
 )
+
+
+def without_slope(xp: Any, found: Any, where: Callable[[], tuple[Any, Any]]) -> Any:
+    """A derivative that is 0 by convention at some points, and has none in an x that is 0 there.
+
+    ``where`` gives a mask of these points, and x.
+    """
+    if xp.plain and xp.backend:  # nothing differentiates this
+        return found
+    at, x = where()
+    norm = xp.where(at, 0, xp.ones_like(xp.abs(x)))
+    return xp.where(at, xp.direction(found, xp.where(at, x, 0), norm), found)

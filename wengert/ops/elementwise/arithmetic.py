@@ -1,5 +1,6 @@
 """Sums, products, quotients and powers."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from wengert.interpreters.identities import involution, nil, same_elements, unit
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
+from wengert.ops.euclidean import without_slope
 from wengert.ops.families import elements
 from wengert.tape.calling import binary
 from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
@@ -330,7 +332,17 @@ def _pow_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any) -> Any:
     # Where the power of 0 is 0 or 1 it does not depend on the exponent: log(1) says so.
     special = xp.logical_and(xp.equal(x1, 0), growing)
     logarithm = xp.log(matched(xp, xp.where(special, 1, x1), out))
-    return xp.multiply(g, xp.conj(xp.multiply(out, logarithm)))
+    found = xp.multiply(g, xp.conj(xp.multiply(out, logarithm)))
+
+    def sharp() -> tuple[Any, Any]:
+        own = xp.where(xp.equal(x2, 0), x2, 0)
+        return xp.logical_and(special, _up_to(xp, x2, 1)), xp.add(x1, own)
+
+    return without_slope(xp, found, sharp)
+
+
+def _up_to(xp: Any, x: Any, limit: int) -> Any:
+    return xp.less_equal(xp.real(x) if is_complex(x) else x, limit)
 
 
 def _falling(order: int) -> list[float]:
@@ -366,7 +378,9 @@ def _slope_by_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any, order: int) 
     factor = _evaluated(xp, matched(xp, x2, out), slope)
     moved = xp.multiply(factor, xp.pow(base, xp.subtract(x2, order)))
     total = xp.add(moved, xp.multiply(out, xp.log(base)))
-    return xp.multiply(g, xp.conj(xp.where(zero, 0, total)))
+    found = xp.multiply(g, xp.conj(xp.where(zero, 0, total)))
+    steep = xp.logical_and(xp.logical_and(zero, _up_to(xp, x2, order)), xp.not_equal(g, 0))
+    return xp.where(steep, math.nan, found)
 
 
 # The derivative of that order by the base: x2 (x2 - 1) ... (x2 - order + 1) x1**(x2 - order).

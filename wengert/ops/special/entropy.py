@@ -5,6 +5,7 @@ from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
+from wengert.ops.euclidean import without_slope
 from wengert.ops.special.series import of_reals, polynomial
 from wengert.tape.domain import POSITIVE, Domain
 from wengert.tape.tensor import Tensor
@@ -23,12 +24,14 @@ def _xlog1py_forward(xp: Any, x: Any, y: Any) -> Any:
 def _xlog1py_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
     beyond = xp.equal(y, -1) if is_complex(y) else xp.less_equal(y, -1)
     masked = xp.logical_and(xp.equal(x, 0), beyond)
-    return xp.multiply(g, xp.conj(xp.log1p(xp.where(masked, 0, y))))
+    found = xp.multiply(g, xp.conj(xp.log1p(xp.where(masked, 0, y))))
+    return without_slope(xp, found, lambda: (xp.logical_and(masked, xp.equal(y, -1)), xp.add(y, 1)))
 
 
 def _xlog1py_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     both = xp.logical_and(xp.equal(x, 0), xp.equal(y, -1))
-    return xp.multiply(g, xp.conj(xp.divide(x, xp.add(xp.where(both, 0, y), 1))))
+    found = xp.multiply(g, xp.conj(xp.divide(x, xp.add(xp.where(both, 0, y), 1))))
+    return without_slope(xp, found, lambda: (both, xp.add(x, xp.add(y, 1))))
 
 
 @elementwise(forward=_xlog1py_forward, x=_xlog1py_x, y=_xlog1py_y, domain={"y": Domain(-1)})

@@ -7,6 +7,7 @@ from wengert.backends import add_composite
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.elementwise.sigmoid import expit
+from wengert.ops.euclidean import without_slope
 from wengert.tape.domain import POSITIVE, Domain
 from wengert.tape.tensor import Tensor
 
@@ -130,12 +131,14 @@ def _xlogy_forward(xp: Any, x: Any, y: Any) -> Any:
 def _xlogy_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
     beyond = xp.equal(y, 0) if is_complex(y) else xp.less_equal(y, 0)
     masked = xp.logical_and(xp.equal(x, 0), beyond)
-    return xp.multiply(g, xp.conj(xp.log(xp.where(masked, 1, y))))
+    found = xp.multiply(g, xp.conj(xp.log(xp.where(masked, 1, y))))
+    return without_slope(xp, found, lambda: (xp.logical_and(masked, xp.equal(y, 0)), y))
 
 
 def _xlogy_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
-    return xp.multiply(g, xp.conj(xp.divide(x, xp.where(both, 1, y))))
+    found = xp.multiply(g, xp.conj(xp.divide(x, xp.where(both, 1, y))))
+    return without_slope(xp, found, lambda: (both, xp.add(x, y)))
 
 
 @elementwise(forward=_xlogy_forward, x=_xlogy_x, y=_xlogy_y, domain={"y": POSITIVE})
