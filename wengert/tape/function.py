@@ -252,10 +252,11 @@ class _Call:
             results = self._pushed(top, needs)
             self.ctx._varies = any(map(varies, self.arrays))
         if not record:
-            given = [() if i in self.fixed else self.args for i in range(len(results))]
             return tuple(
-                None if r is None else off_tape(r._array, None, inputs)
-                for r, inputs in zip(results, given, strict=True)
+                None
+                if r is None
+                else off_tape(r._array, None, () if i in self.fixed else self.given)
+                for i, r in enumerate(results)
             )
         node = FunctionNode(self.function, self.ctx, nodes)
         shapes = tuple(() if r is None else r.shape for r in results)
@@ -384,7 +385,7 @@ class _Call:
                 primals.append(arg)
                 tangents.append(None)
             else:
-                node = arg._node or Inside(marks, (), array)
+                node = arg._node or Inside(marks, (), array.shape, array.dtype)
                 primals.append(placed(array.inner, node))
                 tangents.append(None if array.tangent is None else untracked(array.tangent))
         inside = _Call(self.function, tuple(primals), self.kwargs)

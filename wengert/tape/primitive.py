@@ -202,6 +202,8 @@ class Primitive:
     raises : iterable of str
         The inputs some values of which raise an error, such as a singular matrix or an index out
         of bounds; of an elementwise one integers alone.
+    flat : bool
+        Whether the first result is constant in pieces where it is real, as a sign is.
 
     Examples
     --------
@@ -249,6 +251,7 @@ class Primitive:
         once: bool = False,
         exchanges: bool = False,
         raises: Iterable[str] = (),
+        flat: bool = False,
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
@@ -282,6 +285,9 @@ class Primitive:
         self.once, self.exchanges = once or exchanges, exchanges
         self.pure = pure and not self.once
         self.raises = frozenset(raises)
+        self.flat = flat
+        #: Whether `varies` is False anywhere.
+        self.steady = flat or not self.rules or ZERO in self.rules.values()
         if joined is None:
             alone = kind in ("reduction", "irregular") and len(self.inputs) == 1
             joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()
@@ -342,8 +348,10 @@ class Primitive:
         rule = self.rules.get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
 
-    def varies(self, position: int) -> bool:
-        """Whether the result has a derivative by the input at a position that may not be zero."""
+    def varies(self, position: int, dtype: Any, index: int = 0) -> bool:
+        """Whether a result of a dtype may have a derivative by an input that is not zero."""
+        if self.flat and index == 0 and not dtype_of(dtype).complex:
+            return False
         return bool(self.rules) and self.rules.get(self.input_at(position)) is not ZERO
 
     def input_at(self, position: int) -> str:
@@ -395,7 +403,7 @@ class Primitive:
             tracked = None
         if self.several:
             if tracked is None and forwards:
-                result: Any = tuple([off_tape(y, self, inputs) for y in out])
+                result: Any = tuple([off_tape(y, self, nodes, i) for i, y in enumerate(out)])
             else:
                 result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
         else:
@@ -403,7 +411,7 @@ class Primitive:
             if tracked is not None and out.dtype is not tracked.dtype and not inexact(out):
                 tracked = None
             if tracked is None:
-                result = off_tape(out, self, inputs) if forwards else untracked(out)
+                result = off_tape(out, self, nodes) if forwards else untracked(out)
             else:
                 plan = self.plans[tuple([node is not None for node in nodes])]
                 take = plan.take
