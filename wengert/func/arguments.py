@@ -140,7 +140,8 @@ class Call:
         """A result, marked if a `Function`'s forward computes it from tracked Tensors."""
         if not isinstance(x, Tensor) or x._node is not None:
             return x
-        return off_tape(x._array, None, [t._node for t in self.given if isinstance(t, Tensor)])
+        nodes = [t._node for t in self.given if isinstance(t, Tensor)]
+        return off_tape(x._array, None, tuple(nodes))
 
     def answer(self, tree: Any) -> Any:
         """Answer with a tree of results: Tensors in the kind of the call, all else as it is.

@@ -198,7 +198,7 @@ class Inside(Node):
 
     marks: Any
 
-    def __init__(self, marks: Any, parents: tuple[Node, ...], shape: Any, dtype: Any) -> None:
+    def __init__(self, marks: Any, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
         self.number = tick()
         self.marks, self.parents = marks, parents
         self.saved, self.watch = (), None

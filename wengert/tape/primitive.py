@@ -403,7 +403,7 @@ class Primitive:
             tracked = None
         if self.several:
             if tracked is None and forwards:
-                result: Any = tuple([off_tape(y, self, nodes, i) for i, y in enumerate(out)])
+                result: Any = tuple([off_tape(y, self, tuple(nodes), i) for i, y in enumerate(out)])
             else:
                 result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
         else:
@@ -411,7 +411,7 @@ class Primitive:
             if tracked is not None and out.dtype is not tracked.dtype and not inexact(out):
                 tracked = None
             if tracked is None:
-                result = off_tape(out, self, nodes) if forwards else untracked(out)
+                result = off_tape(out, self, tuple(nodes)) if forwards else untracked(out)
             else:
                 plan = self.plans[tuple([node is not None for node in nodes])]
                 take = plan.take

@@ -218,7 +218,7 @@ class Marks:
 
 
 def off_tape(
-    out: Any, primitive: "Primitive | None", nodes: Iterable[Node | None], index: int = 0
+    out: Any, primitive: "Primitive | None", nodes: tuple[Node | None, ...], index: int = 0
 ) -> Tensor:
     """A result that is not recorded; marked if a `Function`'s forward runs the operation.
 
@@ -229,11 +229,10 @@ def off_tape(
     if marks is None or recording() or not (type(dtype) in FLOATING or dtype_of(dtype).inexact):
         return untracked(out)
     if primitive is not None and primitive.steady:
-        nodes = [n for i, n in enumerate(nodes) if n and primitive.varies(i, dtype, index)]
-    parents = tuple(filter(None, nodes))
-    if not parents:
+        nodes = tuple([n for i, n in enumerate(nodes) if primitive.varies(i, dtype, index)])
+    if not any(nodes):
         return untracked(out)
-    result = placed(out, Inside(marks, parents, out.shape, dtype))
+    result = placed(out, Inside(marks, nodes, out.shape, dtype))
     if marks.made is not None:
         marks.add(result)
     return result
