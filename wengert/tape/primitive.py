@@ -372,28 +372,35 @@ class Primitive:
         nodes: list[Node | None] = []
         kind = None
         tracked = None
-        regular = True
+        regular = alone = True  # alone: an array beside numbers, if any, that kernels take
         for x in inputs:
             if isinstance(x, Tensor):
                 array, node = x._array, x._node
-                nodes.append(node)
                 if node is not None:
                     tracked = node
-                if kind is None:
-                    kind = type(array)
-                elif kind is not type(array) and namespaces[kind] is not namespaces[type(array)]:
-                    regular = False
+            elif type(x) is np.ndarray and x.dtype.isnative:
+                array, node = x, None
             else:
                 # A NumPy scalar is a number like Python's own: np.sqrt(2) * x keeps x's dtype.
                 array = x.item() if isinstance(x, np.generic) else x
+                arrays.append(array)
                 nodes.append(None)
-                if x is not None:
-                    regular = regular and self.weak and type(array) in SCALARS
+                if x is not None and not (self.weak and type(array) in NUMBERS):
+                    alone = False
+                    regular = regular and self.weak and type(array) is bool
+                continue
             arrays.append(array)
+            nodes.append(node)
+            if kind is None:
+                kind = type(array)
+            else:
+                alone = False
+                if kind is not type(array) and namespaces[kind] is not namespaces[type(array)]:
+                    regular = False
         if not regular or kind is None:
             kind = self._regularise(arrays, inputs)
         operands = arrays
-        if self.joined and (tracked is None or len(arrays) > 1 or self.numbers):
+        if self.joined and (tracked is None or not alone or self.numbers):
             arrays = self.promote(arrays, parameters)
         try:
             out = self.kernels[kind](*arrays, **parameters)
