@@ -381,13 +381,14 @@ class Primitive:
             elif type(x) is np.ndarray and x.dtype.isnative:
                 array, node = x, None
             else:
-                # A NumPy scalar is a number like Python's own: np.sqrt(2) * x keeps x's dtype.
-                array = x.item() if isinstance(x, np.generic) else x
+                array = x
+                if x is not None and not (type(x) in NUMBERS and self.weak):
+                    # A NumPy scalar is a number like Python's own: np.sqrt(2) * x keeps x's dtype.
+                    array = x.item() if isinstance(x, np.generic) else x
+                    alone = False
+                    regular = regular and self.weak and type(array) in SCALARS
                 arrays.append(array)
                 nodes.append(None)
-                if x is not None and not (self.weak and type(array) in NUMBERS):
-                    alone = False
-                    regular = regular and self.weak and type(array) is bool
                 continue
             arrays.append(array)
             nodes.append(node)
