@@ -39,10 +39,12 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         except FAILURES as error:
             explain(primitive.name, [x._array], error)
             raise
-        if node is None or not differentiable or not recording():
-            result = off_tape(out, primitive, (node,)) if forwards else untracked(out)
-        else:
+        if node is None:
+            result = untracked(out)
+        elif differentiable and recording():
             result = record(plan, (node,), plan.take((array, out)), out)  # type: ignore[misc]
+        else:
+            result = off_tape(out, primitive, (node,)) if forwards else untracked(out)
         if observing:
             observe(primitive.name, primitive, (x,), result)
         return result
