@@ -462,9 +462,9 @@ class Primitive:
             if dtype is None or settled or type(dtype) in FLOATING or dtype_of(dtype).inexact:
                 return arrays
         positions = [i for i in range(len(arrays)) if self.input_at(i) in self.joined]
-        numbers = [parameters[name] for name in self.numbers if name in parameters]
+        more = [parameters[name] for name in self.numbers if name in parameters]
         changed = list(arrays)
-        for i, to in unified(self, arrays, positions, numbers, self.floating).items():
+        for i, to in unified(self, arrays, positions, more, self.floating).items():
             if isinstance(to, int):
                 changed[i] = to
             else:
