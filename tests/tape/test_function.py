@@ -607,12 +607,25 @@ def test_what_a_forward_computed_is_not_differentiated(backend):
     assert not wrong
 
 
+def test_functions_with_callers_of_their_own_mark_what_they_compute():
+    keep, kept = WAYS["attribute"]
+    F, labels = wg.nn.functional, wg.asarray([0])
+    for compute in (
+        lambda x: F.linear(x[None], x[None], wg.zeros(1, dtype=x.dtype)),
+        lambda x: F.cross_entropy(x[None], labels),
+    ):
+        with pytest.raises(NotImplementedError, match="Exponential.forward computed"):
+            twice(exponential(keep, kept, compute))["tape"]()
+
+
 def test_what_a_forward_did_not_compute_from_its_arguments_is_constant(backend):
     # exp(x) has the derivative that its backward says: of a constant it has no second one.
     keep, kept = WAYS["attribute"]
     for compute in (
         lambda x: wg.exp(x).detach(),
         lambda x: wg.floor(x) + 1,
+        wg.sign,
+        lambda x: wg.linalg.slogdet(wg.reshape(x, (2, 1, 1))).sign,
         lambda x: wg.astype(x > 0, x.dtype),
         lambda x: wg.ones_like(x),
     ):

@@ -138,8 +138,10 @@ class Call:
 
     def _marked(self, x: Any) -> Any:
         """A result, marked if a `Function`'s forward computes it from tracked Tensors."""
-        free = isinstance(x, Tensor) and x._node is None
-        return off_tape(x._array, None, self.given) if free else x
+        if not isinstance(x, Tensor) or x._node is not None:
+            return x
+        nodes = [t._node for t in self.given if isinstance(t, Tensor)]
+        return off_tape(x._array, None, tuple(nodes))
 
     def answer(self, tree: Any) -> Any:
         """Answer with a tree of results: Tensors in the kind of the call, all else as it is.

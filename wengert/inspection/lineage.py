@@ -4,14 +4,13 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from wengert.backends import dtype_of
 from wengert.inspection.breaks import GraphBreak, GraphBreaks, again, call_site, made
 from wengert.interpreters.duals import Dual, DualInput
 from wengert.interpreters.lifted import Lifted
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node
 from wengert.tape.observers import Observer
-from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Primitive
+from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, Primitive
 from wengert.tape.tensor import Tensor
 
 #: How values leave a Tensor: the kind of break, and how the program writes it.
@@ -32,13 +31,11 @@ WAYS = {
     "requires_grad": ("flag", "requires_grad"),
     "tolist": ("number", "tolist"),
 }
-#: Primitives whose derivative is zero for real numbers alone, so that their rules do not say it.
-ZERO_IF_REAL = frozenset({"sign"})
 #: The functions that run first where an operation is called by its name or by its operator.
 DIRECTLY = frozenset(
     {"_divmod", "_rdivmod", "_to", "as_tensor", "asarray", "bind", "call", "method"}
 )
-_STATED: dict[Any, str] = {ZERO: "zero", UNDEFINED: "undefined", NOT_IMPLEMENTED: "not implemented"}
+_STATED: dict[Any, str] = {UNDEFINED: "undefined", NOT_IMPLEMENTED: "not implemented"}
 
 
 def declared(node: Node, position: int) -> str | None:
@@ -53,10 +50,9 @@ def declared(node: Node, position: int) -> str | None:
     if plan is None:
         return None
     primitive: Primitive = plan.primitive
-    rule = primitive.rules.get(primitive.input_at(position), NOT_IMPLEMENTED)
-    if primitive.name in ZERO_IF_REAL and not dtype_of(node.dtype).complex:
-        rule = ZERO
-    return _STATED.get(rule)
+    if not primitive.varies(position, node.dtype, int(primitive.several)):
+        return "zero"
+    return _STATED.get(primitive.rules.get(primitive.input_at(position), NOT_IMPLEMENTED))
 
 
 def moving(tensor: Tensor) -> bool:

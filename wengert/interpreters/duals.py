@@ -115,7 +115,8 @@ class Lost(Lifted):
         cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
     ) -> Any:
         for i, x in enumerate(inputs):
-            if isinstance(x, Lost) and primitive.varies(i):
+            # Of several results another than the first varies, too.
+            if isinstance(x, Lost) and primitive.varies(i, x.dtype, int(primitive.several)):
                 raise x.error
         values = [x.inner if isinstance(x, Lost) else x for x in inputs]
         return raw(apply(primitive, values, parameters))

@@ -32,6 +32,7 @@ def elementwise(
     dtypes: str = "floating",
     result: str | None = None,
     source: str | None = None,
+    flat: bool = False,
     **rules: Rule | Declared,
 ) -> Callable[[F], F]:
     """Make a primitive of a stub with a function's name, arguments, and what its docstring says.
@@ -40,7 +41,7 @@ def elementwise(
 
     Parameters
     ----------
-    label, kind, view, weak, compares, forward, dtypes, domain, identity, symbol
+    label, kind, view, weak, compares, forward, dtypes, domain, identity, symbol, flat
         As for `Primitive`. Without a ``forward`` it is a function of the standard.
     result, source : str, optional
         For the docstring: the dtype of the result, and where the function comes from.
@@ -89,6 +90,7 @@ def elementwise(
             domain=domain,
             identity=identity,
             symbol=symbol,
+            flat=flat,
             joined=names,
             broadcasts=True,
         )

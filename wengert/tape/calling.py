@@ -39,10 +39,12 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         except FAILURES as error:
             explain(primitive.name, [x._array], error)
             raise
-        if node is None or not differentiable or not recording():
-            result = off_tape(out, primitive, (x,)) if forwards else untracked(out)
-        else:
+        if node is None:
+            result = untracked(out)
+        elif differentiable and recording():
             result = record(plan, (node,), plan.take((array, out)), out)  # type: ignore[misc]
+        else:
+            result = off_tape(out, primitive, (node,)) if forwards else untracked(out)
         if observing:
             observe(primitive.name, primitive, (x,), result)
         return result
@@ -149,7 +151,7 @@ def binary(
             explain(primitive.name, [getattr(x, "_array", x) for x in (x1, x2)], error)
             raise
         if not differentiable or (node1 is None and node2 is None) or not recording():
-            result = off_tape(out, primitive, (x1, x2)) if forwards else untracked(out)
+            result = off_tape(out, primitive, (node1, node2)) if forwards else untracked(out)
         else:
             values = (array1, array2, out)
             if node2 is None:
@@ -191,7 +193,7 @@ def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[...
             or not (differentiable and recording())
             or (out.dtype is not node.dtype and not inexact(out))
         ):
-            result = off_tape(out, primitive, (x,)) if forwards else untracked(out)
+            result = off_tape(out, primitive, (node,)) if forwards else untracked(out)
         else:
             take = plan.take
             saved = plan.save((array,), out, parameters) if take is None else take((array, out))

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
-from wengert.tape.grad_mode import called, is_grad_enabled, recording, set_grad_enabled, unrecorded
+from wengert.tape.grad_mode import called, is_grad_enabled, modes, recording, set_modes, unrecorded
 from wengert.tape.hooks import hold, mode_of, release
 from wengert.tape.node import (
     FREED,
@@ -252,10 +252,10 @@ class _Call:
             results = self._pushed(top, needs)
             self.ctx._varies = any(map(varies, self.arrays))
         if not record:
-            given = [() if i in self.fixed else self.args for i in range(len(results))]
+            fixed, given = self.fixed, self.given
             return tuple(
-                None if r is None else off_tape(r._array, None, inputs)
-                for r, inputs in zip(results, given, strict=True)
+                None if r is None else off_tape(r._array, None, () if i in fixed else given)
+                for i, r in enumerate(results)
             )
         node = FunctionNode(self.function, self.ctx, nodes)
         shapes = tuple(() if r is None else r.shape for r in results)
@@ -289,12 +289,13 @@ class _Call:
         function, args = self.function, self.args
         ctx = self.ctx = FunctionCtx()
         ctx.needs_input_grad = needs
+        before = modes()
         try:
-            with set_grad_enabled(False), self.marks or nullcontext():
-                if function.setup_context is None:
-                    result = called(function.forward, ctx, *args, **self.kwargs)
-                else:
-                    result = called(function.forward, *args, **self.kwargs)
+            set_modes(False, before[1])  # in a quarter of the time of `set_grad_enabled`
+            with self.marks or nullcontext():
+                given = (ctx, *args) if function.setup_context is None else args
+                result = called(function.forward, *given, **self.kwargs)
+                if function.setup_context is not None:
                     function.setup_context(ctx, args, result)
             self.single = not isinstance(result, tuple | list)
             results: tuple[Any, ...] = (result,) if self.single else tuple(result)
@@ -307,6 +308,7 @@ class _Call:
             self._settle(results)
             return tuple(None if r is None else untracked(r._array) for r in results)
         finally:
+            set_modes(*before)
             # `results` changes the caller's Tensors, once the operation is recorded.
             self._hold(self.arrays)
 
@@ -318,8 +320,7 @@ class _Call:
 
     def _settle(self, results: tuple[Any, ...]) -> None:
         """Find out what was marked and saved: an argument, a result, or neither."""
-        ctx, args = self.ctx, self.args
-        name = self.function.__name__
+        ctx, args, name = self.ctx, self.args, self.function.__name__
         positions = {id(arg): i for i, arg in enumerate(args) if isinstance(arg, Tensor)}
         changed = [i for i in positions.values() if args[i]._array is not self.arrays[i]]
         returned = {id(r): i for i, r in enumerate(results) if r is not None}
@@ -384,7 +385,7 @@ class _Call:
                 primals.append(arg)
                 tangents.append(None)
             else:
-                node = arg._node or Inside(marks, (), array)
+                node = arg._node or Inside(marks, (), array.shape, array.dtype)
                 primals.append(placed(array.inner, node))
                 tangents.append(None if array.tangent is None else untracked(array.tangent))
         inside = _Call(self.function, tuple(primals), self.kwargs)

@@ -198,11 +198,11 @@ class Inside(Node):
 
     marks: Any
 
-    def __init__(self, marks: Any, parents: tuple[Node, ...], out: Any) -> None:
+    def __init__(self, marks: Any, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
         self.number = tick()
         self.marks, self.parents = marks, parents
         self.saved, self.watch = (), None
-        self.shape, self.dtype = out.shape, out.dtype
+        self.shape, self.dtype = shape, dtype
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         raise self.refusal()

@@ -202,6 +202,8 @@ class Primitive:
     raises : iterable of str
         The inputs some values of which raise an error, such as a singular matrix or an index out
         of bounds; of an elementwise one integers alone.
+    flat : bool
+        Whether the first result is constant in pieces where it is real, as a sign is.
 
     Examples
     --------
@@ -249,6 +251,7 @@ class Primitive:
         once: bool = False,
         exchanges: bool = False,
         raises: Iterable[str] = (),
+        flat: bool = False,
     ) -> None:
         self.name = name
         self.inputs = tuple(inputs)
@@ -282,6 +285,9 @@ class Primitive:
         self.once, self.exchanges = once or exchanges, exchanges
         self.pure = pure and not self.once
         self.raises = frozenset(raises)
+        self.flat = flat
+        #: Whether `varies` is False anywhere.
+        self.steady = flat or not self.rules or ZERO in self.rules.values()
         if joined is None:
             alone = kind in ("reduction", "irregular") and len(self.inputs) == 1
             joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()
@@ -342,8 +348,10 @@ class Primitive:
         rule = self.rules.get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
 
-    def varies(self, position: int) -> bool:
-        """Whether the result has a derivative by the input at a position that may not be zero."""
+    def varies(self, position: int, dtype: Any, index: int = 0) -> bool:
+        """Whether a result of a dtype may have a derivative by an input that is not zero."""
+        if self.flat and index == 0 and not dtype_of(dtype).complex:
+            return False
         return bool(self.rules) and self.rules.get(self.input_at(position)) is not ZERO
 
     def input_at(self, position: int) -> str:
@@ -364,28 +372,36 @@ class Primitive:
         nodes: list[Node | None] = []
         kind = None
         tracked = None
-        regular = True
+        regular = alone = True  # alone: an array beside numbers, if any, that kernels take
         for x in inputs:
             if isinstance(x, Tensor):
                 array, node = x._array, x._node
-                nodes.append(node)
                 if node is not None:
                     tracked = node
-                if kind is None:
-                    kind = type(array)
-                elif kind is not type(array) and namespaces[kind] is not namespaces[type(array)]:
-                    regular = False
+            elif type(x) is np.ndarray and x.dtype.isnative:
+                array, node = x, None
             else:
-                # A NumPy scalar is a number like Python's own: np.sqrt(2) * x keeps x's dtype.
-                array = x.item() if isinstance(x, np.generic) else x
-                nodes.append(None)
-                if x is not None:
+                array = x
+                if x is not None and not (type(x) in NUMBERS and self.weak):
+                    # A NumPy scalar is a number like Python's own: np.sqrt(2) * x keeps x's dtype.
+                    array = x.item() if isinstance(x, np.generic) else x
+                    alone = False
                     regular = regular and self.weak and type(array) in SCALARS
+                arrays.append(array)
+                nodes.append(None)
+                continue
             arrays.append(array)
+            nodes.append(node)
+            if kind is None:
+                kind = type(array)
+            else:
+                alone = False
+                if kind is not type(array) and namespaces[kind] is not namespaces[type(array)]:
+                    regular = False
         if not regular or kind is None:
             kind = self._regularise(arrays, inputs)
         operands = arrays
-        if self.joined and (tracked is None or len(arrays) > 1 or self.numbers):
+        if self.joined and (tracked is None or not alone or self.numbers):
             arrays = self.promote(arrays, parameters)
         try:
             out = self.kernels[kind](*arrays, **parameters)
@@ -395,7 +411,7 @@ class Primitive:
             tracked = None
         if self.several:
             if tracked is None and forwards:
-                result: Any = tuple([off_tape(y, self, inputs) for y in out])
+                result: Any = tuple([off_tape(y, self, tuple(nodes), i) for i, y in enumerate(out)])
             else:
                 result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
         else:
@@ -403,7 +419,7 @@ class Primitive:
             if tracked is not None and out.dtype is not tracked.dtype and not inexact(out):
                 tracked = None
             if tracked is None:
-                result = off_tape(out, self, inputs) if forwards else untracked(out)
+                result = off_tape(out, self, tuple(nodes)) if forwards else untracked(out)
             else:
                 plan = self.plans[tuple([node is not None for node in nodes])]
                 take = plan.take
@@ -446,9 +462,9 @@ class Primitive:
             if dtype is None or settled or type(dtype) in FLOATING or dtype_of(dtype).inexact:
                 return arrays
         positions = [i for i in range(len(arrays)) if self.input_at(i) in self.joined]
-        numbers = [parameters[name] for name in self.numbers if name in parameters]
+        more = [parameters[name] for name in self.numbers if name in parameters]
         changed = list(arrays)
-        for i, to in unified(self, arrays, positions, numbers, self.floating).items():
+        for i, to in unified(self, arrays, positions, more, self.floating).items():
             if isinstance(to, int):
                 changed[i] = to
             else:

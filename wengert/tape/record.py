@@ -7,7 +7,7 @@ from inspect import unwrap
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from wengert.backends import dtype_of
+from wengert.backends import FLOATING, dtype_of
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Inside, Node, Output, Several, tick
 from wengert.tape.observers import tell
@@ -219,23 +219,22 @@ class Marks:
         _marks.reset(self.token)
 
 
-def off_tape(out: Any, primitive: "Primitive | None", inputs: Iterable[Any]) -> Tensor:
-    """The result of an operation that is not recorded; marked if a `Function`'s forward runs it."""
+def off_tape(
+    out: Any, primitive: "Primitive | None", nodes: tuple[Node | None, ...], index: int = 0
+) -> Tensor:
+    """A result that is not recorded; marked if a `Function`'s forward runs the operation.
+
+    ``nodes`` are those of its inputs, and ``index`` says which of several results it is.
+    """
     marks = _marks.get()
-    if marks is None or recording() or not inexact(out):
+    dtype = out.dtype
+    if marks is None or recording() or not (type(dtype) in FLOATING or dtype_of(dtype).inexact):
         return untracked(out)
-    nodes = tuple(
-        [
-            x._node
-            for i, x in enumerate(inputs)
-            if isinstance(x, Tensor)
-            and x._node is not None
-            and (primitive is None or primitive.varies(i))
-        ]
-    )
-    if not nodes:
+    if primitive is not None and primitive.steady:
+        nodes = tuple([n for i, n in enumerate(nodes) if primitive.varies(i, dtype, index)])
+    if not any(nodes):
         return untracked(out)
-    result = placed(out, Inside(marks, nodes, out))
+    result = placed(out, Inside(marks, nodes, out.shape, dtype))
     if marks.made is not None:
         marks.add(result)
     return result

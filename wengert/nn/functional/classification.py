@@ -170,7 +170,7 @@ def _softmax_cross_entropy(
         label_smoothing=label_smoothing,
     )
     if node is None or not recording():
-        result = off_tape(loss, _fused, (logits,)) if forwards else untracked(loss)
+        result = off_tape(loss, _fused, (node,)) if forwards else untracked(loss)
     else:
         saved = (x, labels, slope, ignore_index, reduction, label_smoothing)
         result = record(_plan, (node, None, None), saved, loss)

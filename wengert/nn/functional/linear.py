@@ -102,8 +102,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
         return _general(input, weight, bias)
     by_x, by_w, by_b = input._node, weight._node, bias._node
     if (by_w is None and by_b is None and by_x is None) or not recording():
-        inputs = input, weight, bias
-        result = off_tape(out, _linear, inputs) if forwards else untracked(out)
+        result = off_tape(out, _linear, (by_x, by_w, by_b)) if forwards else untracked(out)
     else:
         plan = _plans[by_x is not None, by_w is not None, by_b is not None]
         result = record(plan, (by_x, by_w, by_b), plan.take((x, w, b, out)), out)  # type: ignore[misc]

@@ -131,7 +131,7 @@ def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.where(zero, at_zero, xp.divide(xp.subtract(g, along), safe))
 
 
-@elementwise(dtypes="numeric", x=_sign_rule, domain=NOT_ZERO)
+@elementwise(dtypes="numeric", x=_sign_rule, domain=NOT_ZERO, flat=True)
 def sign(x: Any, /) -> Tensor:
     r"""Sign, -1, 0 or 1; the direction :math:`x / |x|` for complex ``x``, and 0 at 0.
 

@@ -217,6 +217,7 @@ _slogdet = Primitive(
     several=True,
     materialize=False,
     batch=as_it_is,
+    flat=True,
 ).bind
 
 
