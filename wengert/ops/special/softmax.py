@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, Never, overload
 
+from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import SCIPY, elements
-from wengert.ops.shares import in_float32
+from wengert.ops.shares import in_float32, wide
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -257,15 +258,28 @@ def _log_softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
     return xp.subtract(low, xp.log(xp.sum(xp.exp(low), axis=axis, keepdims=True)))
 
 
+def _summing_to_one(xp: Any, out: Any, axis: Axes) -> Any:
+    """The result; of half precision, whose exponentials would add up to another number, anew."""
+    return xp.log_softmax(wide(xp, out), axis=axis) if dtype_of(out.dtype).narrow else out
+
+
 @in_float32
-def _log_softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
+def _pull(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
     total = xp.sum(g, axis=axis, keepdims=True)
     return xp.subtract(g, xp.multiply(xp.conj(xp.exp(out)), total))
 
 
 @in_float32
-def _log_softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
+def _push(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
     return xp.subtract(t, xp.sum(xp.multiply(xp.exp(out), t), axis=axis, keepdims=True))
+
+
+def _log_softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
+    return _pull(xp, g, _summing_to_one(xp, out, axis), axis)
+
+
+def _log_softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
+    return _push(xp, t, _summing_to_one(xp, out, axis), axis)
 
 
 _log_softmax = Primitive(
