@@ -229,18 +229,21 @@ def write_file(
     path: str, arrays: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str] | None = None
 ) -> None:
     """Write arrays to a file of the format, as a whole or not at all."""
-    blank = {DIGEST: _BLANK, **(metadata or {})}
-    content = library("safetensors").numpy.save(arrays, blank)
-    if (size := int.from_bytes(content[:8], "little")) > LONGEST_HEADER:
+    metadata = dict(sorted({DIGEST: _BLANK, **(metadata or {})}.items()))
+    content = memoryview(library("safetensors").numpy.save(arrays, metadata))
+    if (size := _size_of_header(content)) > LONGEST_HEADER:
         raise ValueError(
             f"the names and numbers to be stored take {size} bytes; the format allows "
             f"{LONGEST_HEADER}"
         )
-    digest, _ = _digest(_described(memoryview(content)))
-    digest.update(memoryview(content)[8 + size :])
-    begin = content.index(f'"{DIGEST}":"{_BLANK}"'.encode()) + len(DIGEST) + 4
-    whole = digest.hexdigest().encode()
-    replace_file(path, content[:begin], whole, memoryview(content)[begin + len(whole) :])
+    digest, _ = _digest(_described(content))
+    digest.update(content[8 + size :])
+    # The library writes metadata in any order: here, equal states have equal bytes.
+    header = json.loads(bytes(content[8 : 8 + size]))
+    header["__metadata__"] = {**metadata, DIGEST: digest.hexdigest()}
+    described = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    described += b" " * (-len(described) % 8)
+    replace_file(path, len(described).to_bytes(8, "little"), described, content[8 + size :])
 
 
 def replace_file(path: str, *parts: bytes | memoryview) -> None:

@@ -30,7 +30,6 @@ _LATER = {
     "check_derivative": "hand_written",
     "check_gradients": "check",
     "programs": "program",
-    "strategies": "",
 }
 
 __all__ = [
@@ -53,12 +52,13 @@ __all__ += ["Argument", "Axis", "Program", "check_derivative", "check_gradients"
 if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
 
     def __getattr__(name: str) -> Any:
+        if name == "strategies":  # says itself what it needs
+            return import_module(f"{__name__}.strategies")
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         needs = f"wengert.testing.{name} needs Hypothesis ({{}}): install wengert[testing]"
         with importing(needs):
-            module = import_module(f"{__name__}.{_LATER[name] or name}")
-        return getattr(module, name) if _LATER[name] else module
+            return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
     def __dir__() -> list[str]:
         return __all__

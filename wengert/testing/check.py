@@ -305,7 +305,7 @@ def check_gradients(
 
         test_huber = wg.testing.check_gradients(Argument(away_from=[-1, 1]))(huber)
 
-        wg.testing.check_gradients(wg.hypot, ..., ...)      # at once
+        wg.testing.check_gradients(wg.logaddexp, ..., ...)  # at once
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def check_gradients(
 
     Examples
     --------
-    >>> wg.testing.check_gradients(wg.hypot, ..., ..., examples=5, backends=["numpy"])
+    >>> wg.testing.check_gradients(wg.logaddexp, ..., ..., examples=5, backends=["numpy"])
     >>> @wg.testing.check_gradients(("n", "m"), ("m", "k"), examples=5, backends=["numpy"])
     ... def test_product(x, y):
     ...     return wg.tanh(x @ y)

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from hypothesis import strategies as st
-from hypothesis.extra.array_api import make_strategies_namespace
 
 from wengert.backends import DTYPES, DType, as_dtype, get_backend, selection
+from wengert.backends.backend import importing
 from wengert.tape.families import Family
 from wengert.tape.tensor import Tensor
+
+with importing("wengert.testing.strategies needs Hypothesis ({}): install wengert[testing]"):
+    from hypothesis import strategies as st
+    from hypothesis.extra.array_api import make_strategies_namespace
 
 __all__ = [
     "arrays",
