@@ -63,6 +63,12 @@ Primitive(
     },
     kind="elementwise",
     forward=_direction,
+    # With complex numbers the derived ones see a g of 1, and no derivative where nothing moves.
+    jvps={
+        "scale": lambda xp, t, x, norm: xp.direction(t, x, norm),
+        "x": lambda xp, t, scale, norm: _by_x(xp, t, xp.conj(scale), norm),
+        "norm": lambda xp, t, out, norm: xp.negative(xp.direction(t, out, norm)),
+    },
     joined=(),
     domain={"norm": NOT_ZERO},
 )

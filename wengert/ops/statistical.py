@@ -250,6 +250,10 @@ def _std_forward(
 ) -> Any:
     axes = all_axes(axis, len(x.shape))
     norm = length(xp, _deviation(xp, x, axis), axis=axes, keepdims=keepdims)
+    if math.isnan(_count(x.shape, axis)):  # dask counts when it computes
+        n = xp.sum(xp.ones_like(xp.abs(x)), axis=axes, keepdims=keepdims)
+        freedom = xp.subtract(n, correction)
+        return xp.divide(norm, xp.sqrt(xp.where(xp.less(freedom, 0), 0, freedom)))
     return xp.multiply(norm, _scale(x.shape, axis, correction) ** 0.5)
 
 

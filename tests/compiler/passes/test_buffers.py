@@ -18,6 +18,7 @@ from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers
+from wengert.compiler.passes.forms import form
 from wengert.compiler.passes.liveness import END, holders, liveness
 from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Program, Value
@@ -443,6 +444,14 @@ def test_scalars_have_no_buffer() -> None:
     x = np.asarray(2.0)
     placed = _placed(_program(lambda x: wg.exp(x) * 2, x))
     assert not placed.buffers and all(step.out is None for step in placed.instructions)
+
+
+def test_parameters_are_kept_after_a_call_of_the_function_without_them() -> None:
+    x = Value((2, 2), np.dtype(float))
+    a, b = Value((2,), x.dtype), Value((2,), x.dtype)
+    usual = Instruction("vecdot", np.vecdot, (x, x), {}, (a,))
+    of_columns = Instruction("vecdot", np.vecdot, (x, x), {"axis": 0}, (b,))
+    assert form(usual).writes and not form(of_columns).writes
 
 
 def test_views_of_buffers_are_taken_beforehand() -> None:

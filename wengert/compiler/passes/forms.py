@@ -253,7 +253,9 @@ def taken(step: Instruction) -> bool:
     return form(step).takes and len(step.used()) == 1 and step.pure and not step.several
 
 
+@cache
 def _ufunc(function: Any) -> Form:
+    """Without parameters; with ``axis``, a generalised ufunc has no such form."""
     if function.nout != 1:
         return _FRESH
     taken = ", ".join(f"{{{i}}}" for i in range(function.nin))
@@ -262,6 +264,4 @@ def _ufunc(function: Any) -> Form:
     # A generalised ufunc, such as matmul, reads an operand more than once. Over its own operand
     # NumPy's sign takes ten times as long: that loop has a branch for each element (NumPy 2.4).
     apart = getattr(function, "signature", None) is not None or function is np.sign
-    found = Form(f"{{f}}({taken}, {out})", inside="" if apart else "any")
-    FORMS[function] = found
-    return found
+    return Form(f"{{f}}({taken}, {out})", inside="" if apart else "any")
