@@ -322,11 +322,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "grid.sort(key=lambda x: (abs(x), (x <= 0)))",
     ): "there is one zero",
     (
-        "wengert/func/jacobians.py",
-        "sources.append(source)",
-        "pass",
-    ): SPEED,
-    (
         "wengert/ops/linalg/common.py",
         "dtype = result_type(x1, x2)",
         "dtype = result_type(x2, x1)",
@@ -423,8 +418,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): OTHERS,
     (
         "wengert/func/forward.py",
-        "astype(b, dtype(y, x), copy=False)",
-        "astype(b, dtype(y, x))",
+        ("[astype(b, dtype(y, x), copy=False) for b, x in zip(row, call.tensors, strict=True)]"),
+        "[astype(b, dtype(y, x)) for b, x in zip(row, call.tensors, strict=True)]",
     ): COPY,
     (
         "wengert/testing/libraries.py",
@@ -471,11 +466,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return backend.from_numpy(np.array(array, copy=True), backend.device(tensor.array))",
         "return backend.from_numpy(np.array(array), backend.device(tensor.array))",
     ): "NumPy's default",
-    (
-        "wengert/func/jacobians.py",
-        "self.count = self.elements = 0",
-        "self.count = self.elements = 1",
-    ): SPEED,
     (
         "wengert/optim/lbfgs.py",
         "t = right - margin if abs(t - right) < abs(t - left) else left + margin",
