@@ -229,6 +229,37 @@ def test_half_precision_takes_its_statistics_in_single(dtype: str) -> None:
         assert layer.running_mean.dtype.name == dtype
 
 
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("momentum", "variance"), [(0.1, 24500.9), (None, math.nan)])
+def test_variances_of_half_precision_are_averaged_in_single(
+    backend: Any, momentum: Any, variance: float, compiled: bool
+) -> None:
+    """The variance of a batch, 245000, is outside its range, and so is the mean of all batches."""
+    if not hasattr(backend.xp, "float16"):
+        pytest.skip("has no float16")
+    x = wg.asarray([[300.0], [-400.0]], dtype="float16")
+    rows = wg.asarray([[[300.0, -400.0]]], dtype="float16")
+    layers = [(nn.BatchNorm1d(1, momentum=momentum), x)]
+    if momentum is not None:
+        layers.append((nn.InstanceNorm1d(1, track_running_stats=True), rows))
+    for layer, batch in layers:
+        layer.half()
+        (wg.compile(layer) if compiled else layer)(batch)
+        found = layer.running_var.detach().to(wg.float64).numpy()
+        np.testing.assert_allclose(found, [variance], rtol=1e-3)
+        out = layer.eval()(batch).detach().to(wg.float64).numpy().ravel()
+        mean = -50 * (momentum or 1)
+        np.testing.assert_allclose(out, (np.array([300, -400]) - mean) / variance**0.5, rtol=2e-3)
+
+
+def test_half_precision_counts_more_batches_than_its_range() -> None:
+    layer = nn.BatchNorm1d(1, momentum=None).half()
+    layer.num_batches_tracked.fill_(70_000)
+    layer(wg.asarray([[-6e4], [-6e4]], dtype="float16"))
+    np.testing.assert_allclose(layer.running_mean.numpy(), -6e4 / 70_001, rtol=2e-3)
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_what_is_added_to_a_mean_square_by_default_is_pytorchs(dtype: str) -> None:

@@ -228,7 +228,8 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
     """Move averages, which may be None, towards the statistics of the input's channels.
 
     These are over ``axes``, the variance without bias, and then averaged over the batch. A batch
-    without elements has none.
+    without elements has none. An average outside the range of half precision is nan: by an infinite
+    one all numbers would be 0.
     """
     if 0 in x.shape:
         return
@@ -239,9 +240,13 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
             if average is None:
                 continue
             found = ops.mean(found, axis=0) if 0 not in axes else found
-            found = ops.astype(found, average.dtype, copy=False)
-            step = ops.multiply(ops.subtract(found, average), momentum)
-            average.copy_(ops.add(average, step))
+            held = wide(ops, average)
+            found = ops.astype(found, held.dtype, copy=False)
+            moved = ops.add(held, ops.multiply(ops.subtract(found, held), momentum))
+            if average.dtype.narrow:
+                moved = ops.astype(moved, average.dtype)
+                moved = ops.where(ops.isinf(moved), math.nan, moved)
+            average.copy_(moved)
 
 
 def _with_averages(
