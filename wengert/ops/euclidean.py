@@ -29,13 +29,14 @@ def _factor(xp: Any, size: Any, axis: Axes) -> Any:
     return xp.where(xp.greater(largest, 2.0**high), 2.0**-step, factor)
 
 
-def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False) -> Any:
-    """Root of the sum of squared absolute values over axes."""
+def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False, share: float = 1) -> Any:
+    """Root of the sum of squared absolute values over axes, times a share of at most 1."""
     size = xp.abs(x)
     usual = 0 in x.shape or dtype_of(size.dtype).itemsize not in _SCALES
     factor = None if usual else _factor(xp, size, axis)
     size = size if factor is None else xp.multiply(size, factor)
     root = xp.sqrt(xp.sum(xp.square(size), axis=axis, keepdims=True))
+    root = root if share == 1 else xp.multiply(root, share)
     root = root if factor is None else xp.divide(root, factor)
     return root if keepdims else xp.squeeze(root, axis=axis)
 

@@ -15,8 +15,10 @@ from wengert.nn.functional.define import (
     reduced,
     refused,
 )
-from wengert.ops.axes import number, operand
+from wengert.nn.functional.standardised import standardised, units
+from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.linalg import vector_norm
+from wengert.ops.shares import by_float32
 from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -56,11 +58,15 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     vectors = tuple(real_floating("cosine_similarity", x) for x in (x1, x2))
     if vectors[0].shape != vectors[1].shape:
         vectors = ops.broadcast_arrays(*vectors)
-    units = []
-    for x in vectors:
-        norm = vector_norm(x, axis=dim, keepdims=True)
-        units.append(ops.divide(x, ops.maximum(norm, small)))
-    return ops.sum(ops.multiply(*units), axis=dim)
+    return _cosine(*vectors, dim, small)
+
+
+def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
+    """Cosines of vectors of one shape; of half precision by way of single, as squares overflow."""
+    if x1.dtype.narrow or x2.dtype.narrow:
+        return by_float32(_cosine, x1, x2, dim, eps)  # type: ignore[no-any-return]
+    axes = as_axes(dim, x1.ndim)
+    return ops.sum(ops.multiply(*(units(x, axis=axes, eps=eps)[0] for x in (x1, x2))), axis=dim)
 
 
 @takes(
@@ -135,17 +141,23 @@ def cosine_embedding_loss(
             f"{tuple(x.shape)}, {tuple(y.shape)} and {tuple(t.shape)}"
         )
     limit = operand(margin, x, "cosine_embedding_loss", "margin")
-    units = []
-    for v in (x, y):
-        norm = vector_norm(v, axis=-1, keepdims=True)
-        units.append(ops.divide(v, ops.hypot(norm, _EPSILON**0.5)))
-    cosine = ops.sum(ops.multiply(*units), axis=-1)
+    cosine = _smooth_cosine(x, y)
     apart = _beyond(ops.subtract(cosine, limit))
     losses = ops.add(
         ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0),
         ops.where(ops.equal(t, -1), apart, 0),
     )
     return reduced(losses, reduction)
+
+
+def _smooth_cosine(x: Tensor, y: Tensor) -> Tensor:
+    """Cosines along the last axis, with squared norms of at least an epsilon that is added."""
+    if x.dtype.narrow or y.dtype.narrow:
+        return by_float32(_smooth_cosine, x, y)  # type: ignore[no-any-return]
+    if n := x.shape[-1]:
+        options = {"axis": (x.ndim - 1,), "eps": _EPSILON / n, "centred": False}
+        x, y = (standardised(v, None, None, **options)[0] for v in (x, y))
+    return ops.divide(ops.sum(ops.multiply(x, y), axis=-1), max(n, 1))
 
 
 def _beyond(x: Tensor) -> Tensor:

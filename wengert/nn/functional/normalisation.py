@@ -9,9 +9,10 @@ from wengert import ops
 from wengert.backends import DTYPES, dtype_of
 from wengert.nn.families import PYTORCH, of_functions
 from wengert.nn.functional.define import detached, real_floating
-from wengert.nn.functional.standardised import moments, standardised
-from wengert.ops.axes import number, operand
+from wengert.nn.functional.standardised import moments, standardised, units
+from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.linalg import vector_norm
+from wengert.ops.linalg.common import inexact
 from wengert.ops.shares import by_float32, wide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.parameters import takes
@@ -418,5 +419,17 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
     """
     x = wrapped(input)
     order, smallest = number(p, "normalize", "p"), number(eps, "normalize", "eps")
-    norm = vector_norm(x, axis=dim, keepdims=True, ord=order)
+    shape = inexact("normalize", x)
+    if x.dtype.narrow:
+        return by_float32(normalize, x, order, dim, smallest)  # type: ignore[no-any-return]
+    axes = as_axes(dim, len(shape))
+    if order == 2 and axes:
+        return units(x, axis=axes, eps=smallest)[0]  # type: ignore[no-any-return]
+    # A norm may overflow where a share of it does not, which powers of two take exactly. XLA's
+    # quotients by the largest numbers are 0.
+    count = math.prod([shape[i] for i in axes])
+    share = 2.0 ** -math.ceil(math.log2(count) / order + 2) if order >= 1 and count > 1 else 1.0
+    if share < 1:
+        x, smallest = ops.multiply(x, share), smallest * share
+    norm = vector_norm(x, axis=axes, keepdims=True, ord=order)
     return ops.divide(x, ops.clip(norm, smallest))
