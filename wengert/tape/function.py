@@ -16,6 +16,8 @@ from wengert.tape.node import (
     Output,
     Parts,
     constant_beside,
+    forwards,
+    mark,
     tick,
     zeros_beside,
 )
@@ -267,7 +269,7 @@ class _Call:
             else (hold(self._array(kept, results)), kept[1], kept[0]._node)
             for kept in self.backward
         )
-        return tuple(
+        recorded = tuple(
             None
             if r is None
             else placed(r._array, None)
@@ -275,6 +277,9 @@ class _Call:
             else placed(r._array, node if self.single else Output(node, i))
             for i, r in enumerate(results)
         )
+        for tensor in recorded if forwards else ():
+            mark(tensor)
+        return recorded
 
     def _array(self, kept: tuple[Any, Origin], results: tuple[Any, ...]) -> Any:
         """The array that was saved, as this level has it."""
@@ -398,9 +403,11 @@ class _Call:
             return results
         answers = self._tangents(inside, results, tangents)
         kept = [entry[0] for entry in (*self.backward, *self.forward) if entry is not None]
+        given = {x._node for x in primals if isinstance(x, Tensor) and x._node is not None}
         for tensor in {id(x): x for x in (*kept, *(made() for made in marks.made or ()))}.values():
-            if tensor is not None and type(tensor._node) is Inside:
-                tensor._array = top.without(tensor._array, tensor._node.refusal())
+            if tensor is not None and _depends(tensor._node, given):
+                error = Inside(marks, (), tensor.shape, tensor._array.dtype).refusal()
+                tensor._array = top.without(tensor._array, error)
         # What the user has kept of the arguments has their tangents, as they have.
         self.stand_ins = inside.stand_ins + [
             (i, x) for i, x in enumerate(primals) if isinstance(x, Tensor) and x is not self.args[i]
@@ -457,6 +464,21 @@ def varies(array: Any) -> bool:
     while array is not None and getattr(array, "tangent", None) is None:
         array = getattr(array, "inner", None)
     return array is not None
+
+
+def _depends(node: Node | None, given: set[Node]) -> bool:
+    """Whether a Tensor with that node was computed from those with the given ones."""
+    first = min((one.number for one in given), default=0)
+    stack, seen = [node], set[int]()
+    while stack:
+        one = stack.pop()
+        if one is None or one.number < first or one.number in seen:
+            continue
+        if one in given:
+            return True
+        seen.add(one.number)
+        stack.extend(one.parents)
+    return False
 
 
 def _zeros(x: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.backends import FLOATING, dtype_of
 from wengert.tape.grad_mode import recording
-from wengert.tape.node import Inside, Node, Output, Several, tick
+from wengert.tape.node import Inside, Node, Output, Several, forwards, mark, tick
 from wengert.tape.observers import tell
 from wengert.tape.tensor import Tensor, placed, untracked
 
@@ -171,6 +171,8 @@ def record(
     tensor._array = out
     tensor._grad = None
     tensor._node = node
+    if forwards:
+        mark(tensor)
     return tensor
 
 
@@ -186,13 +188,14 @@ def record_several(
     node.shape = tuple(out.shape for out in outs)
     node.dtype = tuple(out.dtype for out in outs)
     node.watch = None
-    return tuple(
+    results = tuple(
         placed(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
     )
+    for tensor in results if forwards else ():
+        mark(tensor)
+    return results
 
 
-#: The `Marks` of each `Function` whose forward runs now, in any thread.
-forwards: list["Marks"] = []
 _marks: ContextVar["Marks | None"] = ContextVar("wengert_marks", default=None)
 
 
@@ -203,7 +206,7 @@ class Marks:
 
     def __init__(self, name: str, moving: bool) -> None:
         self.name = name
-        #: The marked Tensors, where tangents flow: forward mode does not meet their nodes.
+        #: Its Tensors, where tangents flow: forward mode does not meet their nodes.
         self.made: list[weakref.ref[Tensor]] | None = [] if moving else None
 
     def add(self, tensor: Tensor) -> None:
