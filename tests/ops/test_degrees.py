@@ -23,9 +23,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 BOUNDED = {"F.cosine_similarity", "F.normalize"}
 #: Means of weights and values, which are quotients of sums by s^2 and s.
 QUOTIENTS = {"logsumexp", "F.cross_entropy", "F.nll_loss"}
-#: Factors whose second tangents come by L^-1 dX L^-H, of the size 1 / s^2, as do those of norms of
-#: orders other than 2, by powers of quotients. (The 2-norm is that of matrices.)
-SQUARED = {"linalg.cholesky", "linalg.qr", "linalg.vector_norm"}
+#: Factors whose second tangents come by L^-1 dX L^-H, of the size 1 / s^2.
+SQUARED = {"linalg.cholesky", "linalg.qr"}
 #: The degrees of the first call in its arrays, one after another; the rows of linear ones say 1.
 DEGREES = {
     "abs": [1],
