@@ -402,12 +402,7 @@ class _Call:
         if all(t is None for t in tangents):
             return results
         answers = self._tangents(inside, results, tangents)
-        kept = [entry[0] for entry in (*self.backward, *self.forward) if entry is not None]
-        given = {x._node for x in primals if isinstance(x, Tensor) and x._node is not None}
-        for tensor in {id(x): x for x in (*kept, *(made() for made in marks.made or ()))}.values():
-            if tensor is not None and _depends(tensor._node, given):
-                error = Inside(marks, (), tensor.shape, tensor._array.dtype).refusal()
-                tensor._array = top.without(tensor._array, error)
+        marks.lose(top, [e[0] for e in (*self.backward, *self.forward) if e is not None], primals)
         # What the user has kept of the arguments has their tangents, as they have.
         self.stand_ins = inside.stand_ins + [
             (i, x) for i, x in enumerate(primals) if isinstance(x, Tensor) and x is not self.args[i]
@@ -428,7 +423,9 @@ class _Call:
         ctx = inside.ctx
         if ctx._materialize:
             tangents = [
-                _zeros(x) if t is None and isinstance(x, Tensor) and x.dtype.inexact else t
+                untracked(namespaces[type(x._array)].zeros_like(x._array))
+                if t is None and isinstance(x, Tensor) and x.dtype.inexact
+                else t
                 for x, t in zip(inside.args, tangents, strict=True)
             ]
         ctx._given = tuple(_saved_tensor(kept, inside.args, results) for kept in self.forward)
@@ -464,25 +461,6 @@ def varies(array: Any) -> bool:
     while array is not None and getattr(array, "tangent", None) is None:
         array = getattr(array, "inner", None)
     return array is not None
-
-
-def _depends(node: Node | None, given: set[Node]) -> bool:
-    """Whether a Tensor with that node was computed from those with the given ones."""
-    first = min((one.number for one in given), default=0)
-    stack, seen = [node], set[int]()
-    while stack:
-        one = stack.pop()
-        if one is None or one.number < first or one.number in seen:
-            continue
-        if one in given:
-            return True
-        seen.add(one.number)
-        stack.extend(one.parents)
-    return False
-
-
-def _zeros(x: Tensor) -> Tensor:
-    return untracked(namespaces[type(x._array)].zeros_like(x._array))
 
 
 def _saved_tensor(kept: Any, args: tuple[Any, ...], results: tuple[Any, ...]) -> Tensor | None:

@@ -213,6 +213,15 @@ class Marks:
         if self.made is not None:
             self.made.append(weakref.ref(tensor))
 
+    def lose(self, top: Any, kept: Iterable[Any], given: Iterable[Any]) -> None:
+        """Let Tensors that were computed from given ones have no tangent at a level: an error."""
+        nodes = {x._node for x in given if isinstance(x, Tensor) and x._node is not None}
+        made = (tensor() for tensor in self.made or ())
+        for tensor in {id(x): x for x in (*kept, *made)}.values():
+            if tensor is not None and _depends(tensor._node, nodes):
+                error = Inside(self, (), tensor.shape, tensor._array.dtype).refusal()
+                tensor._array = top.without(tensor._array, error)
+
     def __enter__(self) -> None:
         self.token = _marks.set(self)
         forwards.append(self)
@@ -220,6 +229,21 @@ class Marks:
     def __exit__(self, *exception: object) -> None:
         forwards.remove(self)
         _marks.reset(self.token)
+
+
+def _depends(node: Node | None, given: set[Node]) -> bool:
+    """Whether a Tensor with that node was computed from those with the given ones."""
+    first = min((one.number for one in given), default=0)
+    stack, seen = [node], set[int]()
+    while stack:
+        one = stack.pop()
+        if one is None or one.number < first or one.number in seen:
+            continue
+        if one in given:
+            return True
+        seen.add(one.number)
+        stack.extend(one.parents)
+    return False
 
 
 def off_tape(
