@@ -85,6 +85,42 @@ Primitive(
 )
 
 
+def turned(xp: Any, t: Any, x: Any) -> Any:
+    """The tangent, and the cotangent, of ``x / |x|``: the part of ``t / |x|`` at right angles to x.
+
+    A difference of t and its part along x would lose it where it is small.
+    """
+    modulus = xp.abs(x)
+    unit = xp.along(xp.ones_like(modulus), x)
+    turn = xp.imag(xp.multiply(t, xp.conj(unit)))
+    turn = xp.divide(turn, xp.where(xp.equal(modulus, 0), 1, modulus))
+    return xp.multiply(xp.multiply(unit, 1j), turn)
+
+
+def _turned_or_none(xp: Any, t: Any, x: Any) -> Any:
+    undefined = xp.logical_and(xp.equal(x, 0), xp.not_equal(t, 0))
+    return xp.where(undefined, math.nan, turned(xp, t, x))
+
+
+# scale x / |x| of complex numbers, and 0 where x is 0.
+Primitive(
+    "along",
+    ("scale", "x"),
+    {
+        "scale": lambda xp, g, x: xp.along(g, xp.conj(x)),
+        "x": lambda xp, g, scale, x: _turned_or_none(xp, xp.multiply(xp.conj(scale), g), x),
+    },
+    kind="elementwise",
+    forward=lambda xp, scale, x: xp.direction(scale, x, xp.abs(x)),
+    jvps={
+        "scale": lambda xp, t, x: xp.along(t, x),
+        "x": lambda xp, t, scale, x: xp.multiply(scale, _turned_or_none(xp, t, x)),
+    },
+    joined=(),
+    domain={"x": NOT_ZERO},
+)
+
+
 def without_slope(xp: Any, found: Any, where: Callable[[], tuple[Any, Any]]) -> Any:
     """A derivative that has at some points a value by convention, and no slope.
 
