@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.interpreters.checkpoint import checkpoint
+from wengert.func.checkpoint import checkpoint
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.tensor import Tensor
