@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from wengert import ops
-from wengert.autograd import Function
 from wengert.backends import messages
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.watch import unwatched
+from wengert.tape.function import Function
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
