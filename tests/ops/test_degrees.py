@@ -23,9 +23,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 BOUNDED = {"F.cosine_similarity", "F.normalize"}
 #: Means of weights and values, which are quotients of sums by s^2 and s.
 QUOTIENTS = {"logsumexp", "F.cross_entropy", "F.nll_loss"}
-#: Factors whose second tangents come by L^-1 dX L^-H, of the size 1 / s^2, as do those of norms of
-#: orders other than 2, by powers of quotients. (The 2-norm is that of matrices.)
-SQUARED = {"linalg.cholesky", "linalg.qr", "linalg.vector_norm"}
 #: The degrees of the first call in its arrays, one after another; the rows of linear ones say 1.
 DEGREES = {
     "abs": [1],
@@ -190,8 +187,6 @@ def faults(name, function, leaves, dtype, exponents):
                     there = not size or smallest < np.log2(size) + shift < largest
                     if begins:  # what a second derivative is the derivative of
                         in_range, first = there or what == "value", size
-                    elif name in SQUARED:
-                        in_range &= 2 * abs(e) < largest
                     if not there or not in_range or not np.isfinite(size):
                         continue
                     back = two if not shift else two * 2.0 ** (-shift / 2) * 2.0 ** (-shift / 2)

@@ -127,7 +127,7 @@ def test_singular_points_as_pytorch_has_them(name, args, expected) -> None:
         ("pow", [[0.0, 0.0], [2.0, 3.0]]),
         ("maximum", [[1.0], [1.0]]),
         ("copysign", [[0.0], [-1.0]]),
-        ("logaddexp", [[-INF, INF], [-INF, INF]]),
+        ("logaddexp", [[-INF, INF], [0.0, 0.0]]),
         ("square", [[0.0]]),
         ("tanh", [[0.0]]),
     ],

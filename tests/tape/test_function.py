@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -604,6 +605,45 @@ def test_what_a_forward_computed_is_not_differentiated(backend):
             except NotImplementedError as error:
                 if "Exponential.forward computed" not in str(error):
                     wrong.append((way, name, error))
+    assert not wrong
+
+
+def _in_a_thread(compute, x):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(compute(x)))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+#: How a forward may record what it computes.
+RECORDED = {
+    "enable_grad": wg.enable_grad()(wg.exp),
+    "set_grad_enabled": wg.set_grad_enabled(True)(wg.exp),
+    "thread": lambda x: _in_a_thread(wg.exp, x),
+    "in place": wg.enable_grad()(lambda x: wg.zeros_like(x).copy_(wg.exp(x))),
+    "several": wg.enable_grad()(lambda x: wg.unstack(wg.stack([wg.exp(x), x]))[0]),
+    "nested": wg.enable_grad()(lambda x: Cube.apply(wg.exp(x)) / wg.exp(2 * x)),
+    "checkpoint": wg.enable_grad()(lambda x: wg.checkpoint(wg.exp, x)),
+    "vjp": lambda x: wg.func.vjp(wg.exp, x)[0],
+}
+
+
+@pytest.mark.parametrize("how", RECORDED)
+def test_what_a_forward_recorded_is_no_constant_either(how):
+    """Its derivative is right where the tape has it, and an error in forward mode."""
+    exact, wrong = np.exp([1.0, 2.0]), []
+    for way in ("save_for_backward", "attribute", "list"):
+        keep, kept = WAYS[way]
+        for name, second in twice(exponential(keep, kept, RECORDED[how])).items():
+            try:
+                found = second()
+            except NotImplementedError as error:
+                if "Exponential.forward computed" not in str(error):
+                    wrong.append((way, name, error))
+                continue
+            if not np.allclose(found, np.diag(exact) if name == "batched" else exact):
+                wrong.append((way, name, found))
     assert not wrong
 
 

@@ -21,8 +21,9 @@ from wengert.interpreters.lifted import Lifted, bottom
 from wengert.interpreters.namespaces import differentiable
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import called, transforming
+from wengert.tape.node import forwards
 from wengert.tape.promotion import at_least, number_type
-from wengert.tape.record import forwards, off_tape
+from wengert.tape.record import off_tape
 from wengert.tape.tensor import Tensor, untracked
 
 Argnums = int | Sequence[int]

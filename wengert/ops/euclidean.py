@@ -74,13 +74,22 @@ Primitive(
 )
 
 
-def without_slope(xp: Any, found: Any, where: Callable[[], tuple[Any, Any]]) -> Any:
-    """A derivative that is 0 by convention at some points, and has none in an x that is 0 there.
+# 0, where a function has no slope: as a tangent or a cotangent arrives, that is nan.
+Primitive(
+    "sharp",
+    ("x",),
+    {"x": lambda xp, g: xp.where(xp.equal(g, 0), g, math.nan)},
+    kind="elementwise",
+    forward=lambda xp, x: xp.zeros_like(x),
+)
 
-    ``where`` gives a mask of these points, and x.
+
+def without_slope(xp: Any, found: Any, where: Callable[[], tuple[Any, Any]]) -> Any:
+    """A derivative that has at some points a value by convention, and no slope.
+
+    ``where`` gives a mask of these points, and what has no slope there.
     """
     if xp.plain and xp.backend:  # nothing differentiates this
         return found
     at, x = where()
-    norm = xp.where(at, 0, xp.ones_like(xp.abs(x)))
-    return xp.where(at, xp.direction(found, xp.where(at, x, 0), norm), found)
+    return xp.where(at, xp.add(found, xp.sharp(x)), found)

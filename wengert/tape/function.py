@@ -16,6 +16,8 @@ from wengert.tape.node import (
     Output,
     Parts,
     constant_beside,
+    forwards,
+    mark,
     tick,
     zeros_beside,
 )
@@ -267,7 +269,7 @@ class _Call:
             else (hold(self._array(kept, results)), kept[1], kept[0]._node)
             for kept in self.backward
         )
-        return tuple(
+        recorded = tuple(
             None
             if r is None
             else placed(r._array, None)
@@ -275,6 +277,9 @@ class _Call:
             else placed(r._array, node if self.single else Output(node, i))
             for i, r in enumerate(results)
         )
+        for tensor in recorded if forwards else ():
+            mark(tensor)
+        return recorded
 
     def _array(self, kept: tuple[Any, Origin], results: tuple[Any, ...]) -> Any:
         """The array that was saved, as this level has it."""
@@ -397,10 +402,7 @@ class _Call:
         if all(t is None for t in tangents):
             return results
         answers = self._tangents(inside, results, tangents)
-        kept = [entry[0] for entry in (*self.backward, *self.forward) if entry is not None]
-        for tensor in {id(x): x for x in (*kept, *(made() for made in marks.made or ()))}.values():
-            if tensor is not None and type(tensor._node) is Inside:
-                tensor._array = top.without(tensor._array, tensor._node.refusal())
+        marks.lose(top, [e[0] for e in (*self.backward, *self.forward) if e is not None], primals)
         # What the user has kept of the arguments has their tangents, as they have.
         self.stand_ins = inside.stand_ins + [
             (i, x) for i, x in enumerate(primals) if isinstance(x, Tensor) and x is not self.args[i]
@@ -421,7 +423,9 @@ class _Call:
         ctx = inside.ctx
         if ctx._materialize:
             tangents = [
-                _zeros(x) if t is None and isinstance(x, Tensor) and x.dtype.inexact else t
+                untracked(namespaces[type(x._array)].zeros_like(x._array))
+                if t is None and isinstance(x, Tensor) and x.dtype.inexact
+                else t
                 for x, t in zip(inside.args, tangents, strict=True)
             ]
         ctx._given = tuple(_saved_tensor(kept, inside.args, results) for kept in self.forward)
@@ -457,10 +461,6 @@ def varies(array: Any) -> bool:
     while array is not None and getattr(array, "tangent", None) is None:
         array = getattr(array, "inner", None)
     return array is not None
-
-
-def _zeros(x: Tensor) -> Tensor:
-    return untracked(namespaces[type(x._array)].zeros_like(x._array))
 
 
 def _saved_tensor(kept: Any, args: tuple[Any, ...], results: tuple[Any, ...]) -> Tensor | None:

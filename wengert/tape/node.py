@@ -187,6 +187,16 @@ class Leaf(Node):
         return []
 
 
+#: The `Marks` of each `Function` whose forward runs now, in any thread.
+forwards: list[Any] = []
+
+
+def mark(tensor: Any) -> None:
+    """Tell the forwards that run now of a Tensor that is recorded, as under `enable_grad`."""
+    for marks in tuple(forwards):
+        marks.add(tensor)
+
+
 class Inside(Node):
     """The node of a Tensor that a `Function`'s forward computed, where nothing is recorded.
 

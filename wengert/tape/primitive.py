@@ -20,7 +20,7 @@ from wengert.backends import (
 from wengert.backends.registry import lost_with
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.grad_mode import recording
-from wengert.tape.node import Node
+from wengert.tape.node import Node, forwards
 from wengert.tape.observers import observing
 from wengert.tape.promotion import NUMBERS, SCALARS, check_range, common_dtype, unified
 from wengert.tape.record import (
@@ -28,7 +28,6 @@ from wengert.tape.record import (
     Rule,
     Unused,
     argument_names,
-    forwards,
     inexact,
     observe,
     off_tape,

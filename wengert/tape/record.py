@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.backends import FLOATING, dtype_of
 from wengert.tape.grad_mode import recording
-from wengert.tape.node import Inside, Node, Output, Several, tick
+from wengert.tape.node import Inside, Node, Output, Several, forwards, mark, tick
 from wengert.tape.observers import tell
 from wengert.tape.tensor import Tensor, placed, untracked
 
@@ -171,6 +171,8 @@ def record(
     tensor._array = out
     tensor._grad = None
     tensor._node = node
+    if forwards:
+        mark(tensor)
     return tensor
 
 
@@ -186,13 +188,14 @@ def record_several(
     node.shape = tuple(out.shape for out in outs)
     node.dtype = tuple(out.dtype for out in outs)
     node.watch = None
-    return tuple(
+    results = tuple(
         placed(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
     )
+    for tensor in results if forwards else ():
+        mark(tensor)
+    return results
 
 
-#: The `Marks` of each `Function` whose forward runs now, in any thread.
-forwards: list["Marks"] = []
 _marks: ContextVar["Marks | None"] = ContextVar("wengert_marks", default=None)
 
 
@@ -203,12 +206,21 @@ class Marks:
 
     def __init__(self, name: str, moving: bool) -> None:
         self.name = name
-        #: The marked Tensors, where tangents flow: forward mode does not meet their nodes.
+        #: Its Tensors, where tangents flow: forward mode does not meet their nodes.
         self.made: list[weakref.ref[Tensor]] | None = [] if moving else None
 
     def add(self, tensor: Tensor) -> None:
         if self.made is not None:
             self.made.append(weakref.ref(tensor))
+
+    def lose(self, top: Any, kept: Iterable[Any], given: Iterable[Any]) -> None:
+        """Let Tensors that were computed from given ones have no tangent at a level: an error."""
+        nodes = {x._node for x in given if isinstance(x, Tensor) and x._node is not None}
+        made = (tensor() for tensor in self.made or ())
+        for tensor in {id(x): x for x in (*kept, *made)}.values():
+            if tensor is not None and _depends(tensor._node, nodes):
+                error = Inside(self, (), tensor.shape, tensor._array.dtype).refusal()
+                tensor._array = top.without(tensor._array, error)
 
     def __enter__(self) -> None:
         self.token = _marks.set(self)
@@ -217,6 +229,21 @@ class Marks:
     def __exit__(self, *exception: object) -> None:
         forwards.remove(self)
         _marks.reset(self.token)
+
+
+def _depends(node: Node | None, given: set[Node]) -> bool:
+    """Whether a Tensor with that node was computed from those with the given ones."""
+    first = min((one.number for one in given), default=0)
+    stack, seen = [node], set[int]()
+    while stack:
+        one = stack.pop()
+        if one is None or one.number < first or one.number in seen:
+            continue
+        if one in given:
+            return True
+        seen.add(one.number)
+        stack.extend(one.parents)
+    return False
 
 
 def off_tape(

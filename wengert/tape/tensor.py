@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.tape.grad_mode import following, recording
-from wengert.tape.node import AccumulateGrad, Inside, Node, Output
+from wengert.tape.node import AccumulateGrad, Inside, Node, Output, forwards, mark
 from wengert.tape.observers import followers, observing, tell, way_out
 from wengert.tape.parameters import refuse
 from wengert.tape.printing import format_tensor
@@ -468,8 +468,8 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
         if tensor.retains_grad and node is not None:
             tensor._node.watch, node.watch = None, tensor._node.watch  # type: ignore[union-attr]
         tensor._node = node
-        if type(node) is Inside:
-            node.marks.add(tensor)
+        if forwards:
+            mark(tensor)
     return tensor
 
 

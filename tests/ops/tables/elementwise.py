@@ -186,6 +186,12 @@ ELEMENTWISE = {
         call=PRIMITIVES["direction"].bind,
         reference=lambda scale, x, norm: scale * x / norm,
     ),
+    # It has a derivative nowhere: only of no elements.
+    "sharp": Entry(
+        real=st.just(Case(np.zeros((0, 2)))),
+        call=PRIMITIVES["sharp"].bind,
+        reference=np.zeros_like,
+    ),
     "atan2": two(NONZERO, BOX, complex_=False),
     "hypot": two(NONZERO, BOX, complex_=False),
     "acosh": smooth(

@@ -124,6 +124,15 @@ def vectors(draw, kind):
 
 
 @st.composite
+def of_order(draw, kind):
+    """The order, too, is an array of no axes."""
+    case = draw(vectors(kind))
+    case.kwargs.pop("ord", None)
+    order = np.asarray(draw(ws.reals(1.25, 3)))
+    return Case(case.args[0], order, **case.kwargs)
+
+
+@st.composite
 def crossed(draw, kind):
     shapes = draw(ws.broadcastable(2, max_dims=2))
     kinds = mixed(draw, kind)
@@ -275,5 +284,10 @@ LINALG = {
     # JAX has no derivatives of eigenvectors.
     "linalg.eig": both(general, **from_all(eig_of, jax=False)),
     "linalg.vector_norm": both(vectors, **plainly("vector_norm", half=True)),
+    "power_norm": both(
+        of_order,
+        call=lambda x, order, **how: wg.linalg.vector_norm(x, ord=order, **how),
+        reference=lambda x, order, **how: np.linalg.vector_norm(x, ord=float(order), **how),
+    ),
     "linalg.cross": both(crossed, **plainly("cross", half=True)),
 }

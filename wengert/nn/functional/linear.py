@@ -8,10 +8,11 @@ from wengert.interpreters.batching import composed
 from wengert.nn.families import PYTORCH
 from wengert.nn.functional.define import same_dtype
 from wengert.tape.grad_mode import recording
+from wengert.tape.node import forwards
 from wengert.tape.observers import observing
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.record import forwards, observe, off_tape, record
+from wengert.tape.record import observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 

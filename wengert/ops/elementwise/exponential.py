@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.ops.euclidean import without_slope
 from wengert.tape.domain import ENTIRE, POSITIVE, Domain
 from wengert.tape.tensor import Tensor
 
@@ -106,21 +107,20 @@ def log10(x: Any, /) -> Tensor:
     """
 
 
-def _excess(xp: Any, x1: Any, x2: Any) -> Any:
-    """``x1 - x2``, and 0 where both are the same infinity."""
-    same = xp.logical_and(xp.equal(x1, x2), xp.isinf(x1))
-    return xp.subtract(xp.where(same, 0, x1), xp.where(same, 0, x2))
-
-
-def _share(xp: Any, x1: Any, x2: Any) -> Any:
+def _share(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
     """What part of the sum of the exponentials is that of ``x1``, without overflow."""
-    return xp.expit(_excess(xp, x1, x2))
+    same = xp.logical_and(xp.equal(x1, x2), xp.isinf(x1))
+    excess = xp.subtract(xp.where(same, 0, x1), xp.where(same, 0, x2))
+    found = xp.multiply(g, xp.expit(excess))
+    return without_slope(
+        xp, found, lambda: (xp.logical_and(same, xp.not_equal(g, 0)), xp.add(x1, x2))
+    )
 
 
 @elementwise(
     dtypes="real floating",
-    x1=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x1, x2)),
-    x2=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x2, x1)),
+    x1=_share,
+    x2=lambda xp, g, x1, x2: _share(xp, g, x2, x1),
 )
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     r"""Logarithm of a sum of exponentials, :math:`\log(e^{x_1} + e^{x_2})`, without overflow.

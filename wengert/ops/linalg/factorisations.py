@@ -32,6 +32,15 @@ def _half_lower(xp: Any, x: Any) -> Any:
     return xp.multiply(xp.add(xp.tril(x), xp.tril(x, k=-1)), 0.5)
 
 
+def _reduced(xp: Any, triangle: Any) -> tuple[Any, Any]:
+    """A triangle by a power of two, and that, so that tangents of tangents stay in range."""
+    if (xp.plain and xp.backend) or 0 in triangle.shape:  # nothing differentiates this
+        return triangle, None
+    largest = xp.max(xp.abs(triangle), axis=(-2, -1), keepdims=True)
+    unit = xp.pow(2.0, xp.round(xp.log2(xp.where(xp.greater(largest, 0), largest, 1))))
+    return xp.divide(triangle, unit), unit
+
+
 # -- Cholesky ------------------------------------------------------------------------------------
 
 
@@ -44,9 +53,11 @@ def _cholesky_rule(xp: Any, g: Any, out: Any) -> Any:
 
 
 def _cholesky_forward(xp: Any, t: Any, out: Any) -> Any:
+    out, unit = _reduced(xp, out)
     left = xp.linalg.solve_triangular(out, _hermitian(xp, t), upper=False)
     inner = adjoint(xp, xp.linalg.solve_triangular(out, adjoint(xp, left), upper=False))
-    return xp.matmul(out, _half_lower(xp, inner))
+    found = xp.matmul(out, _half_lower(xp, inner))
+    return found if unit is None else xp.divide(found, unit)
 
 
 _cholesky = Primitive(
@@ -145,6 +156,7 @@ def _qr_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) 
     if m > n and mode == "complete":
         raise NotImplementedError(COMPLETE.format(m, n))
     q, r = out
+    r, unit = _reduced(xp, r)
     q_h = adjoint(xp, q)
     scaled = xp.linalg.solve_triangular(adjoint(xp, r), adjoint(xp, t), upper=False)
     scaled = adjoint(xp, scaled)
@@ -154,6 +166,7 @@ def _qr_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) 
     if complex_dtype(xp, q):
         turn = xp.add(turn, imaginary(xp, xp.subtract(inner, off_diagonal(xp, inner))))
     t_q = xp.add(scaled, xp.matmul(q, xp.subtract(turn, inner)))
+    t_q = t_q if unit is None else xp.divide(t_q, unit)
     return t_q, xp.matmul(xp.subtract(inner, turn), r)
 
 

@@ -5,32 +5,31 @@ from collections.abc import Sequence
 from typing import Any, Literal, Never
 
 from wengert.backends import dtype_of
-from wengert.interpreters.batching import over_axes
+from wengert.interpreters.batching import over_axes, shifted
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise, statistical
 from wengert.ops.axes import as_axes, kept, operand, raw_array, unexpected
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
-    add,
     equal,
     greater,
     isfinite,
     isnan,
-    less_equal,
     logical_and,
-    logical_or,
     multiply,
     not_equal,
     sign,
 )
-from wengert.ops.euclidean import length
+from wengert.ops.elementwise.rules import is_complex
+from wengert.ops.euclidean import length, without_slope
 from wengert.ops.families import reduction
 from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import inexact, matrices, of_matrices
 from wengert.ops.linalg.singular_values import svdvals
-from wengert.ops.manipulation import expand_dims, squeeze
+from wengert.ops.manipulation import expand_dims
 from wengert.ops.searching import count_nonzero, where
 from wengert.ops.shares import by_float32
+from wengert.tape.domain import NOT_ZERO, POSITIVE
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -61,6 +60,108 @@ _norm = Primitive(
     jvps={"x": _norm_tangent},
     forward=length,
     batch=over_axes(keepdims=False),
+).bind
+
+
+def _raised(xp: Any, x: Any, exponent: Any) -> Any:
+    number = isinstance(exponent, int | float)
+    return xp.pow_scalar(x, exponent=exponent) if number else xp.pow(x, exponent)
+
+
+def _power_norm(xp: Any, x: Any, ord: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    size = xp.abs(x)
+    # Powers of quotients by the leading element neither overflow nor vanish.
+    unit = None
+    if 0 not in x.shape:
+        largest, least = (f(size, axis=axis, keepdims=True) for f in (xp.max, xp.min))
+        if isinstance(ord, int | float):
+            unit = largest if ord > 0 else least
+        else:
+            unit = xp.where(xp.greater(ord, 0), largest, least)
+        unit = xp.where(xp.logical_and(xp.greater(unit, 0), xp.isfinite(unit)), unit, 1)
+        size = xp.divide(size, unit)
+    if isinstance(ord, int | float) and ord > 0:
+        terms = _raised(xp, size, ord)
+    else:
+        zero, below = xp.equal(size, 0), xp.less(ord + xp.zeros_like(size), 0)
+        of_zero = xp.where(below, math.inf, xp.zeros_like(size))
+        terms = xp.where(zero, of_zero, _raised(xp, xp.where(zero, 1, size), ord))
+    norm = _raised(xp, xp.sum(terms, axis=axis, keepdims=True), 1 / ord)
+    norm = norm if unit is None else xp.multiply(norm, unit)
+    return norm if keepdims else xp.squeeze(norm, axis=axis)
+
+
+def _ratio(xp: Any, size: Any, norm: Any) -> Any:
+    """``size / norm``, and nan where the norm overflows."""
+    return xp.divide(size, xp.where(xp.isfinite(norm), norm, math.nan))
+
+
+def _power_slope(xp: Any, g: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
+    """``g (|x| / norm)**(p - 1)`` in the direction of x, which is in range where the norm is."""
+    shape = kept(x.shape, axis)
+    g, norm, size = xp.reshape(g, shape), xp.reshape(out, shape), xp.abs(x)
+    at, nothing = xp.equal(size, 0), xp.equal(norm, 0)
+    # There the weight has no slope, and below an order of 1 would not be finite.
+    if isinstance(ord, int | float):
+        sharp = at if ord < 2 else xp.logical_and(at, nothing)
+    else:
+        sharp = xp.logical_and(at, xp.logical_or(nothing, xp.less(ord, 2)))
+    ratio = _ratio(xp, size, xp.where(nothing, 1, norm))
+    scale = xp.multiply(g, _raised(xp, xp.where(sharp, 1, ratio), ord - 1))
+    if not isinstance(ord, int | float) or ord < 0:  # of a norm of 0 others are no part
+        scale = xp.where(xp.logical_and(nothing, xp.logical_not(at)), 0, scale)
+    found = xp.direction(scale, x, size) if is_complex(x) else xp.multiply(scale, xp.sign(x))
+    return without_slope(xp, found, lambda: (sharp, x))
+
+
+def _power_tangent(
+    xp: Any, t: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...], keepdims: bool
+) -> Any:
+    one = xp.ones_like(out)
+    along = xp.multiply(xp.conj(t), _power_slope(xp, one, x, out, ord, axis))
+    return xp.sum(xp.real(along), axis=axis, keepdims=keepdims)
+
+
+def _by_order(xp: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
+    """Derivative by the order: the norm's share of the sum of ``r**p log(r)``, r = |x| / norm."""
+    norm = xp.reshape(out, kept(x.shape, axis))
+    nothing = xp.equal(norm, 0)
+    ratio = _ratio(xp, xp.abs(x), xp.where(nothing, 1, norm))
+    ratio = xp.where(xp.logical_or(nothing, xp.equal(ratio, 0)), 1, ratio)
+    total = xp.sum(xp.multiply(_raised(xp, ratio, ord), xp.log(ratio)), axis=axis, keepdims=True)
+    return xp.divide(xp.multiply(norm, total), ord)
+
+
+def _order_rule(xp: Any, g: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
+    slope = _by_order(xp, x, out, ord, axis)
+    return xp.sum(xp.multiply(xp.reshape(g, slope.shape), slope))
+
+
+def _order_tangent(
+    xp: Any, t: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...], keepdims: bool
+) -> Any:
+    slope = _by_order(xp, x, out, ord, axis)
+    return xp.multiply(t, slope if keepdims else xp.squeeze(slope, axis=axis))
+
+
+def _power_batch(call: Any, x: Any, ord: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    if not isinstance(ord, int | float) and call.own[1]:
+        return call.each(x, ord, axis=axis, keepdims=keepdims)
+    return call.run(x, ord, axis=shifted(axis, call.rank(0)), keepdims=keepdims)
+
+
+#: Norms of orders that are finite and not 0: a number, or an array of no axes.
+_of_finite_order = Primitive(
+    "power_norm",
+    ("x", "ord"),
+    {"x": _power_slope, "ord": _order_rule},
+    kind="irregular",
+    dtypes="floating",
+    jvps={"x": _power_tangent, "ord": _order_tangent},
+    weak=True,
+    domain={"x": NOT_ZERO, "ord": POSITIVE},
+    forward=_power_norm,
+    batch=_power_batch,
 ).bind
 
 
@@ -134,50 +235,7 @@ def vector_norm(
         return statistical.sum(sign(size), axis=axes, keepdims=keepdims)
     if ord == 1 or not axes:
         return statistical.sum(size, axis=axes, keepdims=keepdims)
-    return _power_norm(x, ord, axes, keepdims)
-
-
-def _power_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Norms by their formula, of orders that are finite and not 0."""
-    size = elementwise.abs(x)
-    sharp = equal(size, 0)
-    # Powers and roots have no finite derivative at 0 (or at an infinite sum): a double `where` puts
-    # constants there.
-    unit = _unit(size.detach(), ord, axes) if size.size else None
-    if unit is not None:
-        size = elementwise.divide(size, unit)
-    zero = equal(size, 0)
-    if isinstance(ord, Tensor):
-        of_zero: Any = where(greater(ord, 0), 0.0, where(less_equal(ord, 0), math.inf, math.nan))
-    else:
-        of_zero = 0.0 if ord > 0 else math.inf
-    terms = where(zero, of_zero, elementwise.pow(where(zero, 1, size), ord))
-    total = statistical.sum(terms, axis=axes, keepdims=keepdims)
-    regular = logical_and(greater(total, 0), isfinite(total))
-    constant = ord.detach() if isinstance(ord, Tensor) else ord
-    at_limit = elementwise.pow(total.detach(), 1 / constant)
-    norm = where(regular, elementwise.pow(where(regular, total, 1), 1 / ord), at_limit)
-    if unit is None:
-        return norm
-    norm = multiply(norm, unit if keepdims else squeeze(unit, axis=axes))
-    # Constants have a second derivative, of 0. Here there is none, as there is none of the 2-norm.
-    if isinstance(ord, Tensor) or ord > 2:
-        nothing = equal(norm if keepdims else expand_dims(norm, axis=axes), 0)
-        if isinstance(ord, Tensor):
-            nothing = logical_or(nothing, less_equal(ord, 2))
-        sharp = logical_and(sharp, nothing)
-    at_zero = _norm(expand_dims(where(sharp, x, 0), axis=-1), axis=(size.ndim,), keepdims=False)
-    return add(norm, statistical.sum(at_zero, axis=axes, keepdims=keepdims))
-
-
-def _unit(size: Tensor, ord: Any, axes: tuple[int, ...]) -> Tensor:
-    """A constant by which powers neither overflow nor vanish: the size of the leading element."""
-    largest, least = (f(size, axis=axes, keepdims=True) for f in (statistical.max, statistical.min))
-    if isinstance(ord, Tensor):
-        leading = where(greater(ord, 0), largest, least)
-    else:
-        leading = largest if ord > 0 else least
-    return where(logical_and(greater(leading, 0), isfinite(leading)), leading, 1)
+    return _of_finite_order(x, ord, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
@@ -192,7 +250,7 @@ def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> 
         for order in (0, math.inf, -math.inf)
     }
     usual = logical_and(isfinite(ord), not_equal(ord, 0))
-    norm = _power_norm(x, where(usual, ord, 1), axes, keepdims)
+    norm = _of_finite_order(x, where(usual, ord, 1), axis=axes, keepdims=keepdims)
     for order, limit in limits.items():
         norm = where(equal(ord, order), limit, norm)
     return where(isnan(ord), math.nan, norm)

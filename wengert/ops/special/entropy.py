@@ -25,13 +25,13 @@ def _xlog1py_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
     beyond = xp.equal(y, -1) if is_complex(y) else xp.less_equal(y, -1)
     masked = xp.logical_and(xp.equal(x, 0), beyond)
     found = xp.multiply(g, xp.conj(xp.log1p(xp.where(masked, 0, y))))
-    return without_slope(xp, found, lambda: (xp.logical_and(masked, xp.equal(y, -1)), xp.add(y, 1)))
+    return without_slope(xp, found, lambda: (xp.logical_and(masked, xp.equal(y, -1)), y))
 
 
 def _xlog1py_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     both = xp.logical_and(xp.equal(x, 0), xp.equal(y, -1))
     found = xp.multiply(g, xp.conj(xp.divide(x, xp.add(xp.where(both, 0, y), 1))))
-    return without_slope(xp, found, lambda: (both, xp.add(x, xp.add(y, 1))))
+    return without_slope(xp, found, lambda: (both, xp.add(x, y)))
 
 
 @elementwise(forward=_xlog1py_forward, x=_xlog1py_x, y=_xlog1py_y, domain={"y": Domain(-1)})
@@ -103,29 +103,27 @@ def _relative(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(xp.logical_or(xp.isnan(x), xp.isnan(y)), math.nan, value)
 
 
-def _ratio(xp: Any, x: Any, y: Any) -> Any:
-    """``x / y`` where `rel_entr` is finite: 0 where both are, and nan outside its domain."""
+def _along_ratio(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    """``g x / y`` where `rel_entr` is finite: 0 where both are, and nan outside its domain."""
     inside = xp.logical_and(xp.greater_equal(x, 0), xp.greater_equal(y, 0))
     both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
-    return xp.divide(xp.where(inside, x, math.nan), xp.where(both, 1, y))
+    ratio = xp.divide(xp.where(inside, x, math.nan), xp.where(both, 1, y))
+    return without_slope(xp, xp.multiply(g, ratio), lambda: (both, xp.add(x, y)))
 
 
-def _rel_entr_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
+def _along_logarithm(xp: Any, g: Any, x: Any, y: Any, *, more: int) -> Any:
+    """``g (log(x / y) + more)``, and 0 where both are 0."""
     both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
-    ratio = _log_ratio(xp, xp.where(both, 1, x), xp.where(both, math.e, y))
-    return xp.multiply(g, xp.add(ratio, 1))
-
-
-def _kl_div_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
-    return xp.multiply(g, _log_ratio(xp, xp.where(both, 1, x), xp.where(both, 1, y)))
+    ratio = _log_ratio(xp, xp.where(both, 1, x), xp.where(both, math.e if more else 1, y))
+    found = xp.multiply(g, xp.add(ratio, more) if more else ratio)
+    return without_slope(xp, found, lambda: (both, xp.add(x, y)))
 
 
 @elementwise(
     dtypes="real floating",
     forward=of_reals("rel_entr")(_relative),
-    x=_rel_entr_x,
-    y=lambda xp, g, x, y: xp.negative(xp.multiply(g, _ratio(xp, x, y))),
+    x=lambda xp, g, x, y: _along_logarithm(xp, g, x, y, more=1),
+    y=lambda xp, g, x, y: xp.negative(_along_ratio(xp, g, x, y)),
     domain={"x": POSITIVE, "y": POSITIVE},
 )
 def rel_entr(x: Any, y: Any, /) -> Tensor:
@@ -164,8 +162,8 @@ def _kl_div_forward(xp: Any, x: Any, y: Any) -> Any:
 @elementwise(
     dtypes="real floating",
     forward=_kl_div_forward,
-    x=_kl_div_x,
-    y=lambda xp, g, x, y: xp.multiply(g, xp.subtract(1, _ratio(xp, x, y))),
+    x=lambda xp, g, x, y: _along_logarithm(xp, g, x, y, more=0),
+    y=lambda xp, g, x, y: xp.subtract(g, _along_ratio(xp, g, x, y)),
     domain={"x": POSITIVE, "y": POSITIVE},
 )
 def kl_div(x: Any, y: Any, /) -> Tensor:

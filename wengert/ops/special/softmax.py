@@ -9,6 +9,7 @@ from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
+from wengert.ops.euclidean import without_slope
 from wengert.ops.families import SCIPY, elements
 from wengert.ops.shares import in_float32, wide
 from wengert.tape.parameters import takes
@@ -51,19 +52,20 @@ def _logsumexp_forward(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
     return out if keepdims else xp.reshape(out, shape)
 
 
-def _shares(xp: Any, g: Any, x: Any, out: Any, axis: Axes) -> Any:
-    """Derivative of the result by each element, with a result that has kept its axes."""
+def _shared(xp: Any, t: Any, x: Any, out: Any, axis: Axes) -> Any:
+    """Tangents of the result by each element, with a result that has kept its axes."""
     # An infinite result is shared evenly by those that are equal to it.
     infinite = xp.isinf(out)
     tied = xp.equal(x, xp.where(infinite, out, math.nan))
     # (Two numbers in one `where` would have a dtype of their own.)
     shares = xp.softmax(xp.where(tied, 0, xp.where(infinite, -math.inf, x)), axis=axis)
-    if xp.plain and xp.backend:
-        return shares
-    # Shares of several have no derivative: this is 0, and its slope is 0 / 0.
-    tied = xp.logical_and(xp.logical_and(tied, xp.not_equal(shares, 1)), xp.not_equal(g, 0))
-    nothing = xp.sqrt(xp.exp(xp.negative(xp.abs(xp.where(tied, x, 1)))))
-    return xp.where(tied, xp.add(shares, nothing), shares)
+    found = xp.multiply(t, shares)
+
+    def several() -> tuple[Any, Any]:  # whose shares have no derivative
+        moves = xp.logical_and(xp.not_equal(shares, 1), xp.not_equal(t, 0))
+        return xp.logical_and(tied, moves), x
+
+    return without_slope(xp, found, several)
 
 
 @in_float32
@@ -71,13 +73,13 @@ def _logsumexp_rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: boo
     if not keepdims:
         shape = kept(x.shape, axis)
         g, out = xp.reshape(g, shape), xp.reshape(out, shape)
-    return xp.multiply(g, xp.conj(_shares(xp, g, x, out, axis)))
+    return xp.conj(_shared(xp, xp.conj(g), x, out, axis))
 
 
 @in_float32
 def _logsumexp_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
-    shares = _shares(xp, t, x, xp.reshape(out, kept(x.shape, axis)), axis)
-    return xp.sum(xp.multiply(t, shares), axis=axis, keepdims=keepdims)
+    parts = _shared(xp, t, x, xp.reshape(out, kept(x.shape, axis)), axis)
+    return xp.sum(parts, axis=axis, keepdims=keepdims)
 
 
 _logsumexp = Primitive(
