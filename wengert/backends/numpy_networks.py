@@ -14,7 +14,6 @@ __all__ = [
     "BITS",
     "FILLED",
     "KERNELS",
-    "LOOKING",
     "masked",
     "ones",
     "row_layout",
@@ -300,15 +299,6 @@ def number_counted(counted: Any) -> float:
     if counted is _all_counted(len(counted)):
         return len(counted) or math.nan
     return int(np.count_nonzero(counted)) or math.nan
-
-
-#: Parts of kernels that look at values or choose their memory, and whether values raise errors.
-LOOKING: Mapping[Kernel, bool] = {
-    targets: True,
-    counted_losses: False,
-    number_counted: False,
-    product: False,
-}
 
 
 #: Rows up to which transposing a product is worth its while, and elements of the other factor from
