@@ -245,8 +245,6 @@ class CupyBackend(Backend):
 
     name = "cupy"
     module = "array_api_compat.cupy"
-    source_modules = (("cupy", "cp"), ("array_api_compat.cupy", "xp"))
-    made_of_numpy = "cp.asarray({})"
 
     @cached_property
     def cupy(self) -> Any:
@@ -325,9 +323,6 @@ class CupyBackend(Backend):
 
     def pickled_device(self, array: Any) -> str | None:
         return self.device_name(array.device)
-
-    def device_source(self, device: Any) -> str:
-        return f"cp.cuda.Device({device.id})"
 
     def devices(self) -> list[Any]:
         count = self.cupy.cuda.runtime.getDeviceCount()

@@ -241,8 +241,6 @@ class DaskBackend(Backend):
 
     name = "dask"
     module = "array_api_compat.dask.array"
-    source_modules = (("dask.array", "da"), ("array_api_compat.dask.array", "xp"))
-    made_of_numpy = "da.from_array({})"
     kernels: Mapping[str, Kernel] = {
         "broadcast_to": broadcast_to,
         "eye": eye,
