@@ -159,7 +159,7 @@ def cupy_softmax_cross_entropy(
     return loss, slope
 
 
-def covered(x: Any, target: Any) -> bool:
+def covered(x: Any, target: Any, **options: Any) -> bool:
     """Whether these are logits and classes for which there are kernels."""
     return bool(
         x.dtype in (np.float32, np.float64)

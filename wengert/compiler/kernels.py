@@ -8,6 +8,7 @@ import numpy as np
 from wengert.backends import (
     cupy,
     cupy_networks,
+    numpy_convolutions,
     numpy_networks,
     numpy_normalisations,
     numpy_reductions,
@@ -33,7 +34,8 @@ class KernelFacts(NamedTuple):
         ``chooses(x, axis, keepdims)`` is not None if the order in memory matters. Otherwise
         programs call this reduction of a ufunc.
     covers, kernel : callable or None
-        Programs call the kernel if ``covers(*operands)``, and otherwise the composite's pieces.
+        Programs call the kernel if ``covers`` holds of the arguments, and otherwise the pieces of
+        the composite.
     pieces : callable or None
         ``pieces()`` gives the functions that the kernel calls in turn, by name. Each takes the
         result of the one before and the next operand.
@@ -72,7 +74,6 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     numpy_networks.targets: KernelFacts(looks=True, raises=True),
     numpy_networks.counted_losses: _LOOKS,
     numpy_networks.number_counted: _LOOKS,
-    numpy_networks.product: _LOOKS,
     numpy_normalisations.inverse_roots: _LOOKS,
     numpy_normalisations.scaled_rows: _OF_ROWS,
     numpy_normalisations.shifted_rows: _OF_ROWS,
@@ -85,6 +86,12 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     numpy_reductions.min_over: KernelFacts(
         chooses=numpy_reductions.short_rows, reduction=np.minimum.reduce
     ),
+    **{
+        function: KernelFacts(
+            covers=numpy_convolutions.covers, kernel=numpy_convolutions.COVERED[name]
+        )
+        for name, function in numpy_convolutions.KERNELS.items()
+    },
     cupy.clip: KernelFacts(pieces=_clip_pieces),
     cupy.softmax_cross_entropy_parts: KernelFacts(
         covers=cupy_networks.covered, kernel=cupy_networks.cupy_softmax_cross_entropy

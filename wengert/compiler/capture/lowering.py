@@ -28,7 +28,7 @@ from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.kernels import KERNELS
+from wengert.compiler.kernels import KERNELS, PLAIN
 from wengert.compiler.passes.forms import (
     ARGMAX,
     ASTYPE,
@@ -384,7 +384,8 @@ def lowered(
     kernel = backend.kernels.get(name)
     if (function := LIBRARY_FUNCTIONS.get(kernel)) is not None:
         return _special(trace, backend, function, name, operands, parameters)
-    if kernel is not None and backend.name == "numpy":
+    has_pieces = kernel is not None and KERNELS.get(kernel, PLAIN).covers is None
+    if has_pieces and backend.name == "numpy":
         return _pieces(trace, kernel, name, operands, parameters)
     if name == "cut":
         return trace.call("getitem", cut, operands, parameters)

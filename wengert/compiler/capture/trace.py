@@ -243,7 +243,7 @@ class Trace:
         forward, part = composite(function), bare(function)
         facts = KERNELS.get(part, PLAIN)
         if facts.covers is not None:
-            if facts.covers(*operands):
+            if facts.covers(*operands, **parameters):
                 function = placed(backend, facts.kernel)
             else:
                 forward = composed(name)

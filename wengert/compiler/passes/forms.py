@@ -161,7 +161,7 @@ _OF_ROWS: Final = Form("{f}({0}, {1}, out={out})", inside="any")
 
 #: The forms of functions.
 FORMS: dict[Callable[..., Any], Form] = {
-    **dict.fromkeys(numpy_convolutions.KERNELS.values(), _FRESH),
+    **dict.fromkeys(numpy_convolutions.COVERED.values(), _FRESH),
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_normalisations.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_pooling.KERNELS.values(), _FRESH),
