@@ -158,13 +158,12 @@ class Backend:
         """Whether the values of ``array`` can be read without computing them, as for printing."""
         return True
 
-    def to_pickle(self, array: Any) -> Any:
-        """What a pickle has of ``array``, from which `from_numpy` makes it again."""
-        return self.to_numpy(array)
+    def to_pickle(self, array: Any) -> tuple[Any, str | None]:
+        """What a pickle has of ``array``: what `from_numpy` takes, and the name of the device.
 
-    def pickled_device(self, array: Any) -> str | None:
-        """The device that a pickle of ``array`` names; None for the one where new arrays are."""
-        return None
+        Without a name the array is made where new arrays are.
+        """
+        return self.to_numpy(array), None
 
     def unknown_device(self, device: Any) -> ValueError:
         """The error for a device that is not there."""

@@ -321,8 +321,8 @@ class CupyBackend(Backend):
     def device_name(self, device: Any) -> str:
         return f"cuda:{device.id}"
 
-    def pickled_device(self, array: Any) -> str | None:
-        return self.device_name(array.device)
+    def to_pickle(self, array: Any) -> tuple[Any, str | None]:
+        return self.to_numpy(array), self.device_name(array.device)
 
     def devices(self) -> list[Any]:
         count = self.cupy.cuda.runtime.getDeviceCount()

@@ -302,8 +302,8 @@ class DaskBackend(Backend):
     def is_ready(self, array: Any) -> bool:
         return data(array) is not None
 
-    def to_pickle(self, array: Any) -> Any:
-        return array  # its graph, which is computed where it is needed
+    def to_pickle(self, array: Any) -> tuple[Any, str | None]:
+        return array, None  # its graph, which is computed where it is needed
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         found = data(array)
