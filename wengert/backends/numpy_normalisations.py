@@ -22,7 +22,7 @@ from wengert.backends.numpy_reductions import (
     within,
 )
 
-__all__ = ["KERNELS", "LOOKING", "OF_ROWS"]
+__all__ = ["KERNELS"]
 
 Shape = tuple[int, ...]
 _add, _subtract, _multiply = np.add, np.subtract, np.multiply
@@ -116,10 +116,6 @@ def steep_rows(x: Any, slope: Any, inverse: Any, *, out: Any = None) -> Any:
     return _times(_times(x, inverse), slope * inverse, out)
 
 
-#: Functions that take numbers for each row, and can write into the first operand.
-OF_ROWS: tuple[Kernel, ...] = (scaled_rows, shifted_rows, steep_rows)
-
-
 @lru_cache(maxsize=256)
 def _part(length: int) -> int:
     """The largest divisor of a length by whose parts rows are summed."""
@@ -188,10 +184,6 @@ def inverse_roots(total: Any, x: Any, axis: Shape, number: int, eps: float) -> A
     kept = tuple([1 if i in axis else n for i, n in enumerate(x.shape)])
     root = roots(total.reshape(kept), x, axis, number)
     return (1 / np.hypot(root, math.sqrt(eps))).reshape(total.shape)
-
-
-#: Parts of kernels that look at values, and whether values raise errors.
-LOOKING: Mapping[Kernel, bool] = {inverse_roots: False}
 
 
 def standardised(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert import ops
-from wengert.backends import messages
+from wengert.compiler import messages
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.watch import unwatched

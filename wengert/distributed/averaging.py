@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from wengert import ops
-from wengert.backends import backend_of, get_backend, messages
+from wengert.backends import backend_of, get_backend
+from wengert.compiler import messages
 from wengert.distributed.carriers import Connected, Line
 from wengert.distributed.collectives import all_reduce
 from wengert.interpreters.namespaces import device

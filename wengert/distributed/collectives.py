@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from wengert import ops
-from wengert.backends import dtype_of, messages
+from wengert.backends import dtype_of
+from wengert.compiler import messages
 from wengert.interpreters.batching import as_it_is
 from wengert.tape.families import Family
 from wengert.tape.parameters import takes

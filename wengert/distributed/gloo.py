@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from wengert.backends.messages import ExchangeError
+from wengert.compiler.messages import ExchangeError
 from wengert.distributed.carriers import GRACE, SOON, Connected, exchanged, of_rank, ranks_of
 
 __all__ = ["CARRIER"]

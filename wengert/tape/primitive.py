@@ -196,7 +196,7 @@ class Primitive:
         Whether it runs once in a call of a compiled function, in the order of the program. It is
         not pure.
     exchanges : bool
-        Whether it is a collective (`wengert.backends.messages`), which the other processes wait
+        Whether it is a collective (`wengert.compiler.messages`), which the other processes wait
         for: it runs once.
     raises : iterable of str
         The inputs some values of which raise an error, such as a singular matrix or an index out

@@ -378,14 +378,9 @@ class Tensor(Methods):
         if not self.is_leaf:
             raise RuntimeError("only leaf Tensors can be pickled; use x.detach() first")
         backend = backend_of(self._array)
-        return _unpickle, (
-            type(self),
-            backend.name,
-            backend.to_pickle(self.array),
-            self.requires_grad,
-            self.dtype,
-            backend.pickled_device(self.array),
-        )
+        held, device = backend.to_pickle(self.array)
+        kind, tracked = type(self), self.requires_grad
+        return _unpickle, (kind, backend.name, held, tracked, self.dtype, device)
 
 
 # -- values that leave, and values that change ----------------------------------------------------

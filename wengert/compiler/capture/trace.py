@@ -28,6 +28,7 @@ from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.kernels import KERNELS, PLAIN
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import (
@@ -240,9 +241,10 @@ class Trace:
             return answer
         function = attrgetter(name)(backend.namespace)
         forward, part = composite(function), bare(function)
-        if hasattr(part, "covers"):  # a kernel for some calls
-            if part.covers(*operands):
-                function = placed(backend, part.kernel)
+        facts = KERNELS.get(part, PLAIN)
+        if facts.covers is not None:
+            if facts.covers(*operands, **parameters):
+                function = placed(backend, facts.kernel)
             else:
                 forward = composed(name)
         whole = row is not None and row.whole
