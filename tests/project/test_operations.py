@@ -12,8 +12,8 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Backend
+from wengert.compiler.facts import FACTS, Facts, involution
 from wengert.interpreters.batching import as_it_is
-from wengert.interpreters.identities import involution
 from wengert.ops.define import elementwise
 from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import PRIMITIVES, Primitive
@@ -29,6 +29,7 @@ def known() -> Iterator[None]:
     yield
     for name in PRIMITIVES.keys() & {"backwards", "gudermannian", "selected"}:
         del PRIMITIVES[name]
+        FACTS.pop(name, None)
     for function in [f for f in DECLARED.keys() - declared if f.__name__ == "gudermannian"]:
         del DECLARED[function]
 
@@ -102,13 +103,13 @@ def backwards(view: bool | None) -> Callable[..., Any]:
         "backwards",
         ["x"],
         {"x": lambda xp, g: xp.backwards(g)},
-        kind="structural",
+        linear="together",
         forward=lambda xp, x: xp.flip(x, axis=-1) + 0.0,
         view=view,
         batch=as_it_is,
-        identity=involution,
-        whole=True,
+        effect="moves",
     )
+    FACTS[row.name] = Facts(involution)
     return row.bind
 
 
@@ -132,9 +133,8 @@ def test_identities_and_memory(backend: Backend, known: None, view: bool | None)
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_shapes_that_depend_on_values(backend: Backend, known: None, dynamic: bool) -> None:
-    row = Primitive(
-        "selected", ["x"], kind="irregular", forward=lambda xp, x: xp.negative(x), dynamic=dynamic
-    )
+    row = Primitive("selected", ["x"], forward=lambda xp, x: xp.negative(x))
+    FACTS[row.name] = Facts(dynamic=dynamic)
     run = wg.compile(lambda x: row.bind(x))
     run(wg.asarray(backend.from_numpy(POINTS)))
     assert ("shape of what selected gives depends on values" in str(run.report)) is dynamic
@@ -145,7 +145,9 @@ def nothing(xp: Any, g: Any) -> Any:
 
 
 BAD_ROWS: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"kind": "foo"}, ValueError, "kind is one of elementwise, linear, .*, not 'foo'"),
+    ({"linear": "foo"}, ValueError, "linear is one of None, together, each, not 'foo'"),
+    ({"effect": "foo"}, ValueError, "effect is one of None, moves, .*, not 'foo'"),
+    ({"dtypes": {"y": "any"}}, ValueError, r"dtypes for \['y'\], not in its inputs"),
     ({"dtypes": "real"}, ValueError, "dtypes is one of any, boolean, .*, not 'real'"),
     ({"domain": (-1, 1)}, TypeError, r"a domain is a Domain, not \(-1, 1\)"),
     ({"rules": {"y": nothing}}, ValueError, r"rules for \['y'\], not in its inputs"),
@@ -157,7 +159,7 @@ BAD_ROWS: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("row", "error", "message"), BAD_ROWS)
 def test_rows_that_would_go_wrong(row: dict[str, Any], error: Any, message: str) -> None:
-    given = {"name": "unheard_of", "kind": "elementwise", "rules": {"x": nothing}, **row}
+    given = {"name": "unheard_of", "elementwise": True, "rules": {"x": nothing}, **row}
     with pytest.raises(error, match=message):
         Primitive(given.pop("name"), ["x"], given.pop("rules"), **given)
     assert "unheard_of" not in PRIMITIVES

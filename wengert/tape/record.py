@@ -32,7 +32,7 @@ class Plan:
     ----------
     primitive : Primitive
         Of which operation.
-    adjoint : (callable, slice) or None
+    shared : (callable, slice) or None
         What the rules have in common, and which of the saved values are its.
     steps : tuple of (int, callable, int, slice)
         For each tracked input: its position, its rule, and which of the saved values are the
@@ -46,9 +46,9 @@ class Plan:
         Where each saved value came from, which interpreters read.
     """
 
-    __slots__ = ("adjoint", "origins", "primitive", "save", "steps", "take", "tracked")
+    __slots__ = ("origins", "primitive", "save", "shared", "steps", "take", "tracked")
 
-    adjoint: tuple[Rule, slice] | None
+    shared: tuple[Rule, slice] | None
     origins: tuple[Origin, ...]
     save: Callable[[Sequence[Any], Any, dict[str, Any]], tuple[Any, ...]]
     steps: tuple[tuple[int, Rule, int, slice], ...]
@@ -77,8 +77,8 @@ class Plan:
                 own = piece(rule, position)
                 alone = own.stop == own.start + 1
                 steps.append((position, rule, own.start if alone else -1, own))
-        shared = self.primitive.adjoint
-        self.adjoint = (shared, piece(shared, 0)) if shared else None
+        shared = self.primitive.shared
+        self.shared = (shared, piece(shared, 0)) if shared else None
         self.steps = tuple(steps)
         self.origins = tuple(origins)
         self.take = _taker([at for at in origins if isinstance(at, int)], len(origins))
@@ -88,10 +88,10 @@ class Plan:
 
     def common(self, xp: Any, g: Any, saved: tuple[Any, ...]) -> Any:
         """What the rules take as ``g``, of the cotangents of the results."""
-        if self.adjoint is None:
+        if self.shared is None:
             return g
-        adjoint, piece = self.adjoint
-        return adjoint(xp, g, *saved[piece])
+        shared, piece = self.shared
+        return shared(xp, g, *saved[piece])
 
     def _source(self, name: str, position: int) -> tuple[Origin, str]:
         """The origin of what a rule names, and an expression for it.

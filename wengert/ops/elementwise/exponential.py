@@ -59,9 +59,7 @@ def log(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    label="Log1P", x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))), domain=Domain(-1)
-)
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))), domain=Domain(-1))
 def log1p(x: Any, /) -> Tensor:
     r"""Logarithm of one more, :math:`\log(1 + x)`, accurate for small ``x``.
 
@@ -119,6 +117,7 @@ def _share(xp: Any, x1: Any, x2: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
+    weak=False,
     x1=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x1, x2)),
     x2=lambda xp, g, x1, x2: xp.multiply(g, _share(xp, x2, x1)),
 )

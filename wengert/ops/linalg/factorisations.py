@@ -53,9 +53,7 @@ _cholesky = Primitive(
     "linalg.cholesky",
     ["x"],
     {"x": _cholesky_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _cholesky_forward},
     batch=as_it_is,
 ).bind
@@ -161,11 +159,9 @@ _qr = Primitive(
     "linalg.qr",
     ["x"],
     {"x": _qr_rule},
-    kind="irregular",
     dtypes="floating",
     jvps={"x": _qr_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
 ).bind
 

@@ -56,7 +56,6 @@ _norm = Primitive(
     "linalg.vector_norm",
     ["x"],
     {"x": _norm_rule},
-    kind="irregular",
     dtypes="floating",
     jvps={"x": _norm_tangent},
     forward=length,
