@@ -2,12 +2,9 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from wengert.backends import dtype_of, namespaces
-
-if TYPE_CHECKING:
-    from wengert.tape.record import Plan
 
 #: PyTorch's name in ``grad_fn``, if it is not the standard's in camel case.
 _PYTORCH: Final = {
@@ -59,6 +56,16 @@ FREED = (
 )
 
 
+class PlanLike(Protocol):
+    """What a node needs of its `wengert.tape.record.Plan`."""
+
+    primitive: Any
+    origins: tuple[Any, ...]
+    steps: tuple[tuple[int, Callable[..., Any], int, slice], ...]
+
+    def common(self, xp: Any, g: Any, saved: tuple[Any, ...]) -> Any: ...
+
+
 def backward_name(name: str) -> str:
     """The name in ``grad_fn`` of an operation of a name."""
     words = name.replace(".", "_").split("_")
@@ -75,7 +82,7 @@ class Node:
     ----------
     number : int
         When it was recorded: parents have smaller numbers.
-    plan : Plan
+    plan : PlanLike
         The primitive, and which of its rules run.
     parents : tuple of (Node or None)
         For each input, the node that it came from; None for an input that needs no gradient.
@@ -104,7 +111,7 @@ class Node:
     )
 
     number: int
-    plan: "Plan"
+    plan: PlanLike
     parents: tuple["Node | None", ...]
     saved: tuple[Any, ...] | None
     shape: Any

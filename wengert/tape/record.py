@@ -5,16 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from inspect import unwrap
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.backends import FLOATING, dtype_of
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Inside, Node, Output, Several, tick
 from wengert.tape.observers import tell
 from wengert.tape.tensor import Tensor, placed, untracked
-
-if TYPE_CHECKING:
-    from wengert.tape.primitive import Primitive
 
 Rule = Callable[..., Any]
 
@@ -219,9 +216,7 @@ class Marks:
         _marks.reset(self.token)
 
 
-def off_tape(
-    out: Any, primitive: "Primitive | None", nodes: tuple[Node | None, ...], index: int = 0
-) -> Tensor:
+def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: int = 0) -> Tensor:
     """A result that is not recorded; marked if a `Function`'s forward runs the operation.
 
     ``nodes`` are those of its inputs, and ``index`` says which of several results it is.
@@ -245,7 +240,7 @@ def inexact(array: Any) -> bool:
     return dtype_of(array.dtype).inexact
 
 
-def observe(name: str, primitive: "Primitive | None", inputs: Iterable[Any], results: Any) -> None:
+def observe(name: str, primitive: Any, inputs: Iterable[Any], results: Any) -> None:
     """Tell observers of an operation, with what it was called with and what it gave.
 
     Called only if there are observers; the rest is as for `Observer.operated`.
