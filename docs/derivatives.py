@@ -101,10 +101,17 @@ def row(function: str, primitive: Primitive | None) -> list[str]:
         return [function, "composition", "of its parts", "", "", "", "", ""]
     entry = TABLE.get(primitive.name) or smooth(primitive)
     return [
-        *(function, primitive.kind),
+        *(function, kind(primitive)),
         *derivatives(primitive, entry),
         *(domains(primitive), backends(entry)),
     ]
+
+
+def kind(primitive: Primitive) -> str:
+    """What a function's derivative is like."""
+    linear = {None: None, "together": "linear", "each": "multilinear"}[primitive.linear]
+    words = ["elementwise" if primitive.elementwise else None, linear]
+    return ", ".join(filter(None, words)) or "irregular"
 
 
 def derivatives(primitive: Primitive, entry: Entry) -> list[str]:

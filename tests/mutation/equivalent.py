@@ -262,11 +262,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
         "wengert/ops/utility.py",
         (
-            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", '
+            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, linear="together", '
             "view=None, batch=along(n=1))"
         ),
         (
-            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", '
+            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, linear="together", '
             "view=None, batch=along(n=2))"
         ),
     ): "every call says it",

@@ -202,10 +202,10 @@ def faults(name, function, leaves, dtype, exponents):
 def stated(name, count):
     """The degrees that are known in advance, by the arrays that are scaled."""
     row = DECLARED.get(FUNCTIONS[name])
-    kind = row.kind if isinstance(row, Primitive) else None
-    if kind in ("linear", "structural"):
+    linear = row.linear if isinstance(row, Primitive) else None
+    if linear == "together":
         return {tuple(range(count)): 1}
-    each = [1] * count if kind == "multilinear" else DEGREES.get(name, [])
+    each = [1] * count if linear == "each" else DEGREES.get(name, [])
     return {(i,): k for i, k in enumerate(each)}
 
 

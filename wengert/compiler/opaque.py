@@ -204,10 +204,7 @@ def _forward(xp: Any, *arrays: Any, call: Call) -> tuple[Any, ...]:
 _opaque = Primitive(
     "external",
     ["*xs"],
-    kind="irregular",
     forward=_forward,
     several=True,
-    whole=True,
-    joined=(),
-    once=True,
+    effect="calls",
 ).bind

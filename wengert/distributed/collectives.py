@@ -65,11 +65,10 @@ def _row(name: str, rule: Callable[..., Any], batch: Callable[..., Any] = as_it_
         name,
         ["x"],
         {"x": rule},
-        kind="linear",
+        linear="together",
         forward=_kernel(name),
         batch=batch,
-        whole=True,
-        exchanges=True,
+        effect="exchanges",
     ).bind
 
 

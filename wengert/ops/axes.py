@@ -235,3 +235,11 @@ def operand(value: Any, x: Tensor, function: str, parameter: str) -> Any:
         f"{function} takes a real {parameter} beside an array of {dtype.name}, not one of "
         f"{value.dtype.name}"
     )
+
+
+def filled(xp: Any, g: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Cotangents of results of one shape, with zeros where nothing depends on one."""
+    if all(one is not None for one in g):
+        return g
+    zeros = xp.zeros_like(next(one for one in g if one is not None))
+    return tuple([zeros if one is None else one for one in g])

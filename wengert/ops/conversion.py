@@ -37,9 +37,9 @@ _clone = Primitive(
     "clone",
     ["x"],
     {"x": lambda xp, g: g},
-    kind="linear",
+    elementwise=True,
+    linear="together",
     forward=lambda xp, x: xp.asarray(x, copy=True),
-    broadcasts=True,
 )
 
 

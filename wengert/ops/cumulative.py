@@ -46,8 +46,7 @@ _cumulative_sum = single(
         "cumulative_sum",
         ["x"],
         {"x": _cumulative_sum_rule},
-        kind="linear",
-        label="Cumsum",
+        linear="together",
         batch=_running_batch,
         dtypes="numeric",
     )
@@ -77,9 +76,7 @@ _cumulative_prod = single(
         "cumulative_prod",
         ["x"],
         {"x": _cumulative_prod_rule},
-        kind="irregular",
         jvps={"x": _cumulative_prod_tangent},
-        label="Cumprod",
         batch=_running_batch,
         dtypes="numeric",
     )
@@ -131,7 +128,6 @@ Primitive(
     "linear_recurrence",
     ["a", "b"],
     {"a": _recurrence_factor_rule, "b": _recurrence_cotangent},
-    kind="irregular",
     view=None,
     jvps={
         "a": lambda xp, t, a, out, axis: xp.linear_recurrence(

@@ -14,7 +14,6 @@ from wengert.backends import (
     target_device,
 )
 from wengert.interpreters.batching import as_it_is
-from wengert.interpreters.identities import same_elements
 from wengert.ops.families import standard
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
@@ -53,37 +52,32 @@ _astype = Primitive(
     "astype",
     ["x"],
     {"x": lambda xp, g: g},
-    kind="linear",
-    label="ToCopy",
+    linear="together",
     view=None,
     forward=_cast,
     batch=as_it_is,
-    identity=same_elements,
-    also="asarray",
 )
 _to_device = Primitive(
     "to_device",
     ["x"],
     {"x": lambda xp, g, source: xp.to_device(g, source)},
-    kind="linear",
-    label="ToCopy",
+    elementwise=True,
+    linear="together",
     view=None,
     forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
-    broadcasts=True,
-    whole=True,
+    effect="moves",
 )
 _to_backend = Primitive(
     "to_backend",
     ["x"],
     {"x": lambda xp, g, source, origin: xp.to_backend(g, source, device=origin)},
-    kind="linear",
-    label="ToCopy",
+    elementwise=True,
+    linear="together",
     view=None,
     forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(
         xp.backend, x, name, device
     ),
-    broadcasts=True,
-    whole=True,
+    effect="moves",
 )
 
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
-from wengert.interpreters.identities import Rule as Identity
 from wengert.ops.families import SCIPY, elements
 from wengert.tape.calling import binary, single, unary
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
@@ -20,15 +19,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def elementwise(
     *,
-    label: str | None = None,
-    kind: str = "elementwise",
+    linear: Literal["together", "each"] | None = None,
     view: bool | None = False,
-    weak: bool = False,
+    weak: bool | None = None,
     compares: bool = False,
     forward: Callable[..., Any] | None = None,
     domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
-    identity: Identity | None = None,
-    symbol: str | None = None,
     dtypes: str = "floating",
     result: str | None = None,
     source: str | None = None,
@@ -41,7 +37,7 @@ def elementwise(
 
     Parameters
     ----------
-    label, kind, view, weak, compares, forward, dtypes, domain, identity, symbol, flat
+    linear, view, weak, compares, forward, dtypes, domain, flat
         As for `Primitive`. Without a ``forward`` it is a function of the standard.
     result, source : str, optional
         For the docstring: the dtype of the result, and where the function comes from.
@@ -80,19 +76,15 @@ def elementwise(
             stub.__name__,
             names,
             rules,
-            kind=kind,
-            label=label,
+            elementwise=True,
+            linear=linear,
             view=view,
             weak=weak,
             compares=compares,
             forward=forward,
             dtypes=dtypes,
             domain=domain,
-            identity=identity,
-            symbol=symbol,
             flat=flat,
-            joined=names,
-            broadcasts=True,
         )
         make = single if view else unary if len(names) == 1 else binary
         function = make(primitive)

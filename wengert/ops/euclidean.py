@@ -61,7 +61,7 @@ Primitive(
         "x": _by_x,
         "norm": lambda xp, g, out, norm: xp.negative(xp.direction(g, xp.conj(out), norm)),
     },
-    kind="elementwise",
+    elementwise=True,
     forward=_direction,
     # With complex numbers the derived ones see a g of 1, and no derivative where nothing moves.
     jvps={
@@ -69,7 +69,6 @@ Primitive(
         "x": lambda xp, t, scale, norm: _by_x(xp, t, xp.conj(scale), norm),
         "norm": lambda xp, t, out, norm: xp.negative(xp.direction(t, out, norm)),
     },
-    joined=(),
     domain={"norm": NOT_ZERO},
 )
 
@@ -79,7 +78,7 @@ Primitive(
     "sharp",
     ("x",),
     {"x": lambda xp, g: xp.where(xp.equal(g, 0), g, math.nan)},
-    kind="elementwise",
+    elementwise=True,
     forward=lambda xp, x: xp.zeros_like(x),
 )
 

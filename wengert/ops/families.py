@@ -4,7 +4,7 @@ from functools import cache
 from typing import Final
 
 from wengert.tape.families import Family
-from wengert.tape.primitive import DTYPES_FOR
+from wengert.tape.promotion import DTYPES_FOR
 
 _STANDARD: Final = "Array API standard 2025.12, $chapter: ``$name``."
 _ELEMENTWISE: Final = _STANDARD.replace("$chapter", "elementwise functions")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from wengert.interpreters.batching import as_it_is
-from wengert.ops.axes import shape_of
+from wengert.ops.axes import filled, shape_of
 from wengert.ops.creation import whole
 from wengert.ops.families import standard
 from wengert.tape.parameters import takes
@@ -19,7 +19,7 @@ def _triangle(name: str) -> Callable[..., Tensor]:
         name,
         ["x"],
         {"x": lambda xp, g, k: getattr(xp, name)(g, k=k)},
-        kind="linear",
+        linear="together",
         batch=as_it_is,
     )
     return primitive.bind
@@ -83,7 +83,7 @@ def triu(x: Any, /, k: int = 0) -> Tensor:
 
 def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
     own = {0: 1, 1: 0}.get(index, index) if indexing == "xy" and len(g) > 1 else index
-    return xp.sum(g[index], axis=tuple(i for i in range(len(g)) if i != own))
+    return xp.sum(filled(xp, g)[index], axis=tuple(i for i in range(len(g)) if i != own))
 
 
 def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
@@ -104,7 +104,7 @@ _meshgrid = Primitive(
     "meshgrid",
     ["*arrays"],
     {"arrays": _meshgrid_rule},
-    kind="structural",
+    linear="together",
     several=True,
     view=None,
     batch=_meshgrid_batch,

@@ -48,29 +48,15 @@ def _getitem_batch(call: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> An
     return call.moved(out, _block(indices), 0) if _first(key) else out
 
 
-def _all_of_it(call: Any) -> Any:
-    """``x[...]``, ``x[:]`` and other slices of steps of 1 that leave nothing out."""
-    x = call.operands[0]
-    key = call.parameters.get("key", (None,))
-    slices = all(
-        part is Ellipsis or (type(part) is slice and part.step in (None, 1)) for part in key
-    )
-    return x if slices and x.shape == call.result.shape else None
-
-
 # The derivatives of each are made of the others, so that any order needs no others.
 _getitem_primitive = Primitive(
     "getitem",
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key, x_shape: xp.scatter_add(g, *indices, key=key, shape=x_shape)},
-    kind="structural",
-    raises=("indices",),
-    label="Index",
+    linear="together",
     forward=gather,
     view=as_view,
     batch=_getitem_batch,
-    identity=_all_of_it,
-    dynamic="masks",
 )
 _getitem = _getitem_primitive.bind
 
@@ -92,8 +78,7 @@ Primitive(
     "scatter_add",
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key: xp.getitem(g, *indices, key=key)},
-    kind="linear",
-    raises=("indices",),
+    linear="together",
     forward=scatter,
     batch=_scatter_add_batch,
 )
@@ -146,14 +131,12 @@ _setitem = Primitive(
         "x": lambda xp, g, indices, key: xp.setitem(g, 0, *indices, key=key),
         "value": _value_rule,
     },
-    kind="linear",
-    raises=("indices",),
+    linear="together",
     # No rule by kind: the kernel takes arrays alone as x, and not the number 0.
     jvps={
         "x": lambda xp, t, indices, key: xp.setitem(t, 0, *indices, key=key),
         "value": lambda xp, t, indices, key, x: xp.setitem(xp.zeros_like(x), t, *indices, key=key),
     },
-    label="IndexPut",
     forward=put,
     weak=True,
     batch=_setitem_batch,
@@ -350,9 +333,7 @@ _take = Primitive(
             g, indices, key=_along(axis), shape=x_shape
         )
     },
-    kind="structural",
-    raises=("indices",),
-    label="IndexSelect",
+    linear="together",
     batch=_take_batch,
 ).bind
 
@@ -462,9 +443,7 @@ _take_along_axis = Primitive(
     "take_along_axis",
     ["x", "indices"],
     {"x": _take_along_axis_rule},
-    kind="structural",
-    raises=("indices",),
-    label="Gather",
+    linear="together",
     batch=_take_along_axis_batch,
 ).bind
 

@@ -6,7 +6,6 @@ from operator import index
 from typing import Any, Never
 
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
-from wengert.interpreters.identities import involution
 from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of, unexpected
 from wengert.ops.families import of_vectors, standard
 from wengert.ops.manipulation import broadcast_shapes, reshape
@@ -93,10 +92,9 @@ _matmul = binary(
         "matmul",
         ["x1", "x2"],
         {"x1": _matmul_x1, "x2": _matmul_x2},
-        kind="multilinear",
+        linear="each",
         batch=_matmul_batch,
         dtypes="numeric",
-        symbol="@",
     )
 )
 
@@ -175,11 +173,9 @@ _matrix_transpose = single(
         "matrix_transpose",
         ["x"],
         {"x": lambda xp, g: xp.matrix_transpose(g)},
-        kind="structural",
-        label="Transpose",
+        linear="together",
         view=True,
         batch=as_it_is,
-        identity=involution,
     )
 )
 
@@ -278,7 +274,7 @@ _tensordot = Primitive(
     "tensordot",
     ["x1", "x2"],
     {"x1": _tensordot_x1, "x2": _tensordot_x2},
-    kind="multilinear",
+    linear="each",
     batch=_tensordot_batch,
     dtypes="numeric",
 ).bind
@@ -349,7 +345,7 @@ _vecdot = Primitive(
             xp.expand_dims(g, axis=len(g.shape) + 1 + axis), x1
         ),
     },
-    kind="multilinear",
+    linear="each",
     batch=paired,
     dtypes="numeric",
 ).bind

@@ -209,7 +209,7 @@ _filled = Primitive(
     "fill",
     ["x"],
     {"x": ZERO},
-    kind="elementwise",
+    elementwise=True,
     forward=lambda xp, x, value: xp.full_like(x, value),
 ).bind
 

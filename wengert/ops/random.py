@@ -335,11 +335,9 @@ def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
 _rand_like = Primitive(
     "rand_like",
     ["x"],
-    kind="irregular",
+    elementwise=True,
     forward=_draw_like,
-    broadcasts=True,
-    whole=True,
-    pure=False,
+    effect="draws",
 )
 
 

@@ -28,26 +28,18 @@ def _extreme_place_batch(
     return call.xp.reshape(found, (x.shape[0], *(1,) * call.rank(0))) if keepdims else found
 
 
-_argmax = single(
-    Primitive("argmax", ["x"], kind="irregular", batch=_extreme_place_batch, dtypes="real numeric")
-)
-_argmin = single(
-    Primitive("argmin", ["x"], kind="irregular", batch=_extreme_place_batch, dtypes="real numeric")
-)
-_count_nonzero = single(
-    Primitive("count_nonzero", ["x"], kind="irregular", batch=over_axes(keepdims=False))
-)
-_nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True, dynamic=True).bind
+_argmax = single(Primitive("argmax", ["x"], batch=_extreme_place_batch, dtypes="real numeric"))
+_argmin = single(Primitive("argmin", ["x"], batch=_extreme_place_batch, dtypes="real numeric"))
+_count_nonzero = single(Primitive("count_nonzero", ["x"], batch=over_axes(keepdims=False)))
+_nonzero = Primitive("nonzero", ["x"], several=True).bind
 
 
 _searchsorted = Primitive(
     "searchsorted",
     ["x1", "x2"],
-    kind="irregular",
-    joined=("x1", "x2"),
+    dtypes={"x1 x2": "real numeric"},
     compares=True,
     batch=alone(1, side="left"),
-    dtypes="real numeric",
 ).bind
 
 
@@ -214,13 +206,6 @@ def searchsorted(
     return _searchsorted(x1, x2, side=side)  # type: ignore[no-any-return]
 
 
-def _chosen(call: Any) -> Any:
-    """``where`` of a condition that is the same everywhere, or between two that are the same."""
-    condition, x, y = call.operands
-    number = 1 if x is y else call.number(condition)
-    return None if number is None else x if number else y
-
-
 _where = Primitive(
     "where",
     ["condition", "x1", "x2"],
@@ -228,11 +213,9 @@ _where = Primitive(
         "x1": lambda xp, g, condition: xp.where(condition, g, 0),
         "x2": lambda xp, g, condition: xp.where(condition, 0, g),
     },
-    kind="linear",
-    weak=True,
-    joined=("x1", "x2"),
-    broadcasts=True,
-    identity=_chosen,
+    elementwise=True,
+    linear="together",
+    dtypes={"x1 x2": "any"},
 ).bind
 
 

@@ -63,9 +63,7 @@ class UniqueInverseResult(NamedTuple):
 
 
 def _unique(name: str, several: bool = True) -> Any:
-    return Primitive(
-        name, ["x"], {"x": UNDEFINED}, kind="irregular", several=several, dynamic=True
-    ).bind
+    return Primitive(name, ["x"], {"x": UNDEFINED}, several=several).bind
 
 
 _unique_all = _unique("unique_all")
@@ -77,8 +75,7 @@ _unique_values = _unique("unique_values", several=False)
 _isin = Primitive(
     "isin",
     ["x1", "x2"],
-    kind="irregular",
-    joined=("x1", "x2"),
+    dtypes={"x1 x2": "any"},
     compares=True,
     batch=alone(0),
 ).bind

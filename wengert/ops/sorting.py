@@ -29,7 +29,6 @@ _argsort = single(
     Primitive(
         "argsort",
         ["x"],
-        kind="irregular",
         batch=along(descending=False, stable=True),
         dtypes="real numeric",
     )
@@ -39,7 +38,6 @@ _sort = single(
         "sort",
         ["x"],
         {"x": _sort_rule},
-        kind="irregular",
         jvps={"x": _sort_tangent},
         batch=along(descending=False, stable=True),
         dtypes="real numeric",

@@ -7,7 +7,6 @@ from typing import Any, Never
 
 from wengert.backends import add_composite, dtype_of
 from wengert.interpreters.batching import over_axes
-from wengert.interpreters.identities import over_no_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of, unexpected
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
@@ -63,11 +62,9 @@ _sum = single(
         "sum",
         ["x"],
         {"x": _spread},
-        kind="linear",
+        linear="together",
         batch=over_axes(dtype=None, keepdims=False),
         dtypes="numeric",
-        # Of floats some libraries start from 0.0, which makes a 0.0 of -0.0.
-        identity=lambda call: over_no_axes(call) if call.whole else None,
     )
 )
 
@@ -83,7 +80,7 @@ _mean = single(
         "mean",
         ["x"],
         {"x": _mean_rule},
-        kind="linear",
+        linear="together",
         batch=over_axes(keepdims=False),
         dtypes="floating",
     )
@@ -279,7 +276,6 @@ _var = single(
         "var",
         ["x"],
         {"x": _var_rule},
-        kind="reduction",
         jvps={"x": _var_tangent},
         batch=over_axes(correction=0.0, keepdims=False),
         dtypes="floating",
@@ -290,7 +286,6 @@ _std = single(
         "std",
         ["x"],
         {"x": _std_rule},
-        kind="reduction",
         jvps={"x": _std_tangent},
         forward=_std_forward,
         batch=over_axes(correction=0.0, keepdims=False),
@@ -390,7 +385,7 @@ def std(
 # -- extremes ------------------------------------------------------------------------------------
 
 
-def _extreme(name: str, beaten: str, label: str) -> Primitive:
+def _extreme(name: str, beaten: str) -> Primitive:
     """Share the cotangent evenly among the elements that no other one beats."""
 
     def chosen(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
@@ -416,17 +411,14 @@ def _extreme(name: str, beaten: str, label: str) -> Primitive:
         name,
         ["x"],
         {"x": rule},
-        kind="reduction",
         dtypes="real numeric",
         jvps={"x": tangent},
-        label=label,
         batch=over_axes(keepdims=False),
-        identity=over_no_axes,
     )
 
 
-_max = single(_extreme("max", "less", "Amax"))
-_min = single(_extreme("min", "greater", "Amin"))
+_max = single(_extreme("max", "less"))
+_min = single(_extreme("min", "greater"))
 
 
 _EXTREME = reduction(
@@ -522,11 +514,9 @@ _prod = single(
         "prod",
         ["x"],
         {"x": _prod_rule},
-        kind="reduction",
         jvps={"x": _prod_tangent},
         batch=over_axes(dtype=None, keepdims=False),
         dtypes="numeric",
-        identity=over_no_axes,
     )
 )
 

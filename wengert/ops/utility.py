@@ -13,8 +13,8 @@ from wengert.tape.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]
 
-_all = Primitive("all", ["x"], kind="reduction", view=None, batch=over_axes(keepdims=False))
-_any = Primitive("any", ["x"], kind="reduction", view=None, batch=over_axes(keepdims=False))
+_all = Primitive("all", ["x"], view=None, batch=over_axes(keepdims=False))
+_any = Primitive("any", ["x"], view=None, batch=over_axes(keepdims=False))
 
 
 def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
@@ -70,7 +70,7 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
     return g
 
 
-_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", view=None, batch=along(n=1))
+_diff = Primitive("diff", ["x"], {"x": _diff_rule}, linear="together", view=None, batch=along(n=1))
 
 
 @takes("x prepend append", family=standard("utility functions"))

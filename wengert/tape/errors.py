@@ -11,13 +11,13 @@ import numpy as np
 
 from wengert.backends import BackendError, backend_of, dtype_of
 from wengert.tape.options import refuse
-from wengert.tape.primitive import DTYPES_FOR, PRIMITIVES
+from wengert.tape.promotion import DTYPES_FOR
 
 
-def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
+def explain(row: Any, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised, or add a note to it and return.
 
-    Operands are raw arrays, Python numbers and None.
+    ``row`` is the function's primitive. Operands are raw arrays, Python numbers and None.
 
     Raises
     ------
@@ -31,11 +31,12 @@ def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
         that a derivative flows through.
     """
     refuse()
+    name = row.name
     arrays = [a for a in operands if hasattr(a, "dtype")]
     _compare_devices(name, arrays, error)
     for a in arrays:
         backend_of(a).adopt(getattr(a, "bottom", a))  # which refuses unknown shapes
-    broadcasts, wanted = PRIMITIVES[name].broadcasts, PRIMITIVES[name].dtypes
+    broadcasts, wanted = row.elementwise, row.dtypes
     if broadcasts and any(a is None for a in operands) and name != "clip":  # its bounds may be None
         raise TypeError(f"{name} takes Tensors, arrays and Python numbers, not None") from None
     shapes = [tuple(a.shape) for a in arrays]

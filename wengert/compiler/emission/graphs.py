@@ -19,6 +19,7 @@ from wengert.backends import generators
 from wengert.backends.backend import placed
 from wengert.compiler import messages
 from wengert.compiler.emission.kernels import fused, in_ranges
+from wengert.compiler.facts import facts_of
 from wengert.compiler.kernels import KERNELS, PLAIN
 from wengert.compiler.passes.cupy_routines import reduction
 from wengert.compiler.passes.forms import Kernel, form, fresh, row
@@ -278,7 +279,7 @@ def _captures(step: Instruction) -> bool:
     if found is None or not isinstance(x, Value):
         return False
     sums = reduction(step.name, x.dtype, step.results[0].dtype) is not None
-    return sums or found.kind == "reduction"
+    return sums or facts_of(found).reduces
 
 
 def _unstarted(step: Instruction, fixed: Known) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from wengert.backends import Backend
 from wengert.backends.keys import cut
 from wengert.compiler.capture.recorded import Arithmetic
+from wengert.compiler.facts import facts_of
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.forms import Kernel, Method, form, row
 from wengert.compiler.program import Instruction, Value
@@ -287,7 +288,7 @@ class Speller:
     def _infix(self, step: Instruction, operands: list[str]) -> str | None:
         """The call as an operator; None if the operator may differ."""
         found = row(step)
-        symbol = None if found is None else found.symbol
+        symbol = facts_of(found).symbol
         if step.name.startswith("number.") and symbol is not None:
             if len(operands) == 1:
                 return f"{symbol}{operands[0]}"

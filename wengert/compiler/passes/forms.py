@@ -22,10 +22,11 @@ from wengert.backends import (
     numpy_reductions,
 )
 from wengert.backends.numpy import add_part, broadcast_to
+from wengert.compiler.facts import row_of
 from wengert.compiler.kernels import KERNELS
 from wengert.compiler.program import Instruction
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
-from wengert.tape.primitive import ALSO, PRIMITIVES, Primitive
+from wengert.tape.primitive import Primitive
 
 __all__ = [
     "ARGMAX",
@@ -204,8 +205,7 @@ _NUMBERS: Final = {
 
 def row(step: Instruction) -> Primitive | None:
     """The row of the primitive that an instruction calls."""
-    name = _NUMBERS.get(step.name, step.name)
-    return PRIMITIVES.get(name) or ALSO.get(name)
+    return row_of(_NUMBERS.get(step.name, step.name))
 
 
 def form(step: Instruction) -> Form:

@@ -56,7 +56,7 @@ _elu = Primitive(
     "elu",
     ("x",),
     {"x": _elu_rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_elu_forward,
 ).bind
@@ -292,7 +292,7 @@ _softsign = Primitive(
     "softsign",
     ("x",),
     {"x": _softsign_rule},
-    kind="elementwise",
+    elementwise=True,
     forward=lambda xp, x: xp.divide(x, xp.add(xp.abs(x), 1)),
 ).bind
 
@@ -324,7 +324,7 @@ _tanhshrink = Primitive(
     "tanhshrink",
     ("x",),
     {"x": lambda xp, g, x: xp.multiply(g, xp.square(xp.tanh(x)))},
-    kind="elementwise",
+    elementwise=True,
     forward=_tanhshrink_forward,
 ).bind
 

@@ -34,9 +34,8 @@ _logistic_loss = Primitive(
         "x": lambda xp, g, x, y: xp.multiply(g, xp.subtract(xp.expit(x), y)),
         "y": lambda xp, g, x: xp.negative(xp.multiply(g, x)),
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
-    label="BinaryCrossEntropyWithLogits",
     forward=_logistic_forward,
 ).bind
 
@@ -139,7 +138,7 @@ _bce = Primitive(
             g, xp.subtract(_clipped_log_of_other(xp, x), _clipped_log(xp, x))
         ),
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_bce_forward,
 ).bind

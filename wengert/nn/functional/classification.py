@@ -142,10 +142,8 @@ _fused = Primitive(
     # The slope is computed in the forward pass and saved for the plain rule.
     ("x", "target", "slope"),
     {"x": _with_slope(_by_logits)},
-    kind="irregular",
     jvps={"x": _with_slope(_tangent_by_logits)},
     forward=_forward,
-    label="CrossEntropy",
 )
 _plan = _fused.plans[(True, False, False)]
 

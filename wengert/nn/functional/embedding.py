@@ -202,7 +202,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
 _class_mask = Primitive(
     "class_mask",
     ("x",),
-    kind="irregular",
     forward=lambda xp, x, classes: xp.equal(
         xp.expand_dims(x, axis=-1), xp.arange(classes, dtype=x.dtype, device=xp.device(x))
     ),

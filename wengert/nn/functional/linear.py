@@ -39,14 +39,13 @@ _linear = Primitive(
         "weight": _by_weight,
         "bias": _by_bias,
     },
-    kind="irregular",  # the bias is in no product
+    # the bias is in no product
     jvps={
         "x": lambda xp, t, weight: xp.linear(t, weight, None),
         "weight": lambda xp, t, x: xp.linear(x, t, None),
         "bias": lambda xp, t: t,
     },
     forward=_forward,
-    label="Addmm",
     batch=composed,
 )
 _kernels, _plans = _linear.kernels, _linear.plans

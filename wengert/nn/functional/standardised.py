@@ -134,11 +134,9 @@ standardised = Primitive(
     "standardised",
     ("x", "weight", "bias"),
     {"x": _by_x, "weight": _by_weight, "bias": _by_bias},
-    kind="irregular",
     jvps={"x": _of_x, "weight": _of_weight, "bias": _of_bias},
     forward=_forward,
     several=True,
-    materialize=False,
     dtypes="real floating",
     batch=composed,
 ).bind
@@ -147,7 +145,6 @@ standardised = Primitive(
 moments = Primitive(
     "moments",
     ("x",),
-    kind="irregular",
     forward=lambda xp, x, *, axis: (xp.mean(x, axis=axis), xp.var(x, axis=axis, correction=1)),
     several=True,
     dtypes="real floating",

@@ -90,9 +90,8 @@ einsum_pair = Primitive(
     "einsum_pair",
     ["x1", "x2"],
     {"x1": _first_rule, "x2": _second_rule},
-    kind="multilinear",
+    linear="each",
     forward=_product,
-    label="Einsum",
     batch=labelled,
 ).bind
 

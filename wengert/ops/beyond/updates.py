@@ -99,7 +99,6 @@ def _extreme(name: str, better: str, beaten: str) -> Any:
         name,
         ["x", "value", "rows"],
         {"x": by_x, "value": value_rule},
-        kind="irregular",
         forward=_extreme_forward(better),
         jvps={"x": by_x, "value": value_tangent},
         batch=composed,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.interpreters.identities import involution, nil, same_elements, unit
+from wengert.backends import dtype_of
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
 from wengert.ops.euclidean import without_slope
@@ -14,8 +14,7 @@ from wengert.tape.calling import binary
 from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
-from wengert.tape.promotion import SCALARS
-from wengert.tape.record import inexact
+from wengert.tape.promotion import SCALARS, check_range, common_dtype
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -36,13 +35,9 @@ __all__ = [
 
 @elementwise(
     dtypes="numeric",
-    label="Add",
-    kind="linear",
-    weak=True,
+    linear="together",
     x1=lambda xp, g: g,
     x2=lambda xp, g: g,
-    identity=nil(left=True, sign=-1),
-    symbol="+",
 )
 def add(x1: Any, x2: Any, /) -> Tensor:
     """Sum, :math:`x_1 + x_2`.
@@ -60,13 +55,9 @@ def add(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    label="Sub",
-    kind="linear",
-    weak=True,
+    linear="together",
     x1=lambda xp, g: g,
     x2=lambda xp, g: xp.negative(g),
-    identity=nil(left=False, sign=1),
-    symbol="-",
 )
 def subtract(x1: Any, x2: Any, /) -> Tensor:
     """Difference, :math:`x_1 - x_2`.
@@ -84,13 +75,9 @@ def subtract(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    label="Mul",
-    kind="multilinear",
-    weak=True,
+    linear="each",
     x1=lambda xp, g, x2: xp.multiply(g, xp.conj(x2)),
     x2=lambda xp, g, x1: xp.multiply(g, xp.conj(x1)),
-    identity=unit(left=True),
-    symbol="*",
 )
 def multiply(x1: Any, x2: Any, /) -> Tensor:
     r"""Product, :math:`x_1 x_2`.
@@ -108,14 +95,10 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
 
 
 @elementwise(
-    label="Div",
-    weak=True,
     x1=lambda xp, g, x2: xp.divide(g, xp.conj(x2)),
     # The slope out / x2 is no result, and may underflow where g / x2 and out are in the range.
     x2=lambda xp, g, x2, out: xp.multiply(xp.negative(xp.divide(g, xp.conj(x2))), xp.conj(out)),
     domain={"x2": NOT_ZERO},
-    identity=unit(left=False),
-    symbol="/",
 )
 def divide(x1: Any, x2: Any, /) -> Tensor:
     """Quotient, :math:`x_1 / x_2`.
@@ -144,9 +127,7 @@ _WITH_A_REMAINDER: dict[str, Domain | Joint] = {
 }
 
 
-@elementwise(
-    dtypes="real numeric", weak=True, x1=ZERO, x2=ZERO, domain=_WITH_A_REMAINDER, symbol="//"
-)
+@elementwise(dtypes="real numeric", x1=ZERO, x2=ZERO, domain=_WITH_A_REMAINDER)
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
 
@@ -161,11 +142,9 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real numeric",
-    weak=True,
     x1=lambda xp, g: g,
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.negative(xp.floor_divide(x1, x2))),
     domain=_WITH_A_REMAINDER,
-    symbol="%",
 )
 def remainder(x1: Any, x2: Any, /) -> Tensor:
     r"""Remainder with the sign of the divisor, :math:`x_1 - \lfloor x_1 / x_2 \rfloor x_2`.
@@ -183,12 +162,10 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    kind="linear",
+    linear="together",
     view=None,
     x=lambda xp, g: g,
     domain=ENTIRE,
-    identity=same_elements,
-    symbol="+",
 )
 def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
@@ -206,12 +183,9 @@ def positive(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    label="Neg",
-    kind="linear",
+    linear="together",
     x=lambda xp, g: xp.negative(g),
     domain=ENTIRE,
-    identity=involution,
-    symbol="-",
 )
 def negative(x: Any, /) -> Tensor:
     """Opposite values, :math:`-x`.
@@ -246,7 +220,6 @@ def reciprocal(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    label="Pow",
     x=lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), 2)),
     domain=ENTIRE,
 )
@@ -291,9 +264,14 @@ _SHORT = {
 
 
 def _pow_scalar_forward(xp: Any, x: Any, *, exponent: Any) -> Any:
+    own = dtype_of(x.dtype)
+    common = own if own.inexact else common_dtype([own], [type(exponent)])
+    check_range("pow", exponent, common)
+    if common.inexact and not own.inexact:
+        x = xp.astype(x, getattr(xp, common.name))
     short = _SHORT.get(exponent)
     # The dtype of the result depends on the exponent's type, unless x is the more general one.
-    if short is None or type(exponent) is complex or not inexact(x):
+    if short is None or type(exponent) is complex or not common.inexact:
         return xp.pow(x, int(exponent) if type(exponent) is bool else exponent)
     return short(xp, x)
 
@@ -311,10 +289,8 @@ _pow_scalar = Primitive(
     "pow_scalar",
     ("x",),
     {"x": _pow_scalar_rule},
-    kind="elementwise",
-    label="Pow",
+    elementwise=True,
     forward=_pow_scalar_forward,
-    joined=("x", "exponent"),
     domain=POSITIVE,
     dtypes="numeric",
 ).bind
@@ -393,7 +369,7 @@ Primitive(
         ),
         "x2": _slope_by_exponent,
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="floating",
     forward=_slope_of_pow,
     domain={"x1": POSITIVE},
@@ -404,13 +380,10 @@ _pow = binary(
         "pow",
         ("x1", "x2"),
         {"x1": _pow_base, "x2": _pow_exponent},
-        kind="elementwise",
-        label="Pow",
+        elementwise=True,
         domain={"x1": POSITIVE},
-        identity=unit(left=False),
-        symbol="**",
         dtypes="numeric",
-        raises=("x2",),
+        weak=False,
     )
 )
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from wengert.interpreters.identities import involution
 from wengert.ops.define import elementwise
 from wengert.tape.tensor import Tensor
 
@@ -29,7 +28,7 @@ __all__ = [
 ]
 
 
-@elementwise(dtypes="any", result="dtype bool", weak=True, compares=True, symbol="==")
+@elementwise(dtypes="any", result="dtype bool", compares=True)
 def equal(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 = x_2`. A nan equals nothing.
 
@@ -40,7 +39,7 @@ def equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="any", result="dtype bool", weak=True, compares=True, symbol="!=")
+@elementwise(dtypes="any", result="dtype bool", compares=True)
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ne x_2`.
 
@@ -51,7 +50,7 @@ def not_equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol="<")
+@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def less(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 < x_2`.
 
@@ -62,7 +61,7 @@ def less(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol="<=")
+@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def less_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \le x_2`.
 
@@ -73,7 +72,7 @@ def less_equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol=">")
+@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def greater(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 > x_2`.
 
@@ -84,7 +83,7 @@ def greater(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol=">=")
+@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def greater_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ge x_2`.
 
@@ -128,7 +127,7 @@ def isnan(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool", weak=True)
+@elementwise(dtypes="boolean", result="dtype bool")
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
     """Whether both are true.
 
@@ -140,7 +139,7 @@ def logical_and(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool", weak=True)
+@elementwise(dtypes="boolean", result="dtype bool")
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
     """Whether one or both are true.
 
@@ -152,7 +151,7 @@ def logical_or(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool", weak=True)
+@elementwise(dtypes="boolean", result="dtype bool")
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
     """Whether exactly one is true.
 
@@ -163,7 +162,7 @@ def logical_xor(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool", identity=involution)
+@elementwise(dtypes="boolean", result="dtype bool")
 def logical_not(x: Any, /) -> Tensor:
     """Whether false.
 
@@ -174,7 +173,7 @@ def logical_not(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean", weak=True, symbol="&")
+@elementwise(dtypes="integer or boolean")
 def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in both.
 
@@ -185,7 +184,7 @@ def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean", weak=True, symbol="|")
+@elementwise(dtypes="integer or boolean")
 def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in one or both.
 
@@ -196,7 +195,7 @@ def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean", weak=True, symbol="^")
+@elementwise(dtypes="integer or boolean")
 def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in exactly one.
 
@@ -207,7 +206,7 @@ def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean", identity=involution, symbol="~")
+@elementwise(dtypes="integer or boolean")
 def bitwise_invert(x: Any, /) -> Tensor:
     """Bits that are not set.
 
@@ -218,7 +217,7 @@ def bitwise_invert(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer", weak=True, symbol="<<")
+@elementwise(dtypes="integer")
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved up by ``x2`` places, :math:`x_1 2^{x_2}`.
 
@@ -231,7 +230,7 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer", weak=True, symbol=">>")
+@elementwise(dtypes="integer")
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved down by ``x2`` places, keeping the sign.
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from wengert.interpreters.identities import of_reals
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import elements
@@ -20,10 +19,9 @@ _conj = unary(
         "conj",
         ("x",),
         {"x": lambda xp, g: xp.conj(g)},
-        kind="linear",
+        elementwise=True,
+        linear="together",
         view=None,
-        broadcasts=True,
-        identity=of_reals,
     )
 )
 
@@ -52,10 +50,9 @@ def conj(x: Any, /) -> Tensor:
 @elementwise(
     dtypes="complex",
     result="its real dtype",
-    kind="linear",
+    linear="together",
     view=True,
     x=lambda xp, g: g,
-    identity=of_reals,
 )
 def real(x: Any, /) -> Tensor:
     r"""Real part, :math:`\operatorname{Re} x`.
@@ -75,7 +72,7 @@ def real(x: Any, /) -> Tensor:
 @elementwise(
     dtypes="complex",
     result="its real dtype",
-    kind="linear",
+    linear="together",
     view=True,
     x=lambda xp, g: xp.multiply(g, 1j),
 )

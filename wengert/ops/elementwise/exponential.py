@@ -60,9 +60,7 @@ def log(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    label="Log1P", x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))), domain=Domain(-1)
-)
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))), domain=Domain(-1))
 def log1p(x: Any, /) -> Tensor:
     r"""Logarithm of one more, :math:`\log(1 + x)`, accurate for small ``x``.
 
@@ -119,6 +117,7 @@ def _share(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
+    weak=False,
     x1=_share,
     x2=lambda xp, g, x1, x2: _share(xp, g, x2, x1),
 )

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import DTYPES, DType, dtype_of
-from wengert.interpreters.identities import idempotent
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
 from wengert.ops.families import elements
@@ -27,11 +26,9 @@ def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
 
 @elementwise(
     dtypes="real numeric",
-    weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x2, x1), xp.equal(x2, x1)),
     domain={"x1 x2": _APART},
-    identity=idempotent,
 )
 def maximum(x1: Any, x2: Any, /) -> Tensor:
     """Larger of two values; nan if one is nan.
@@ -49,11 +46,9 @@ def maximum(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real numeric",
-    weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x2, x1), xp.equal(x2, x1)),
     domain={"x1 x2": _APART},
-    identity=idempotent,
 )
 def minimum(x1: Any, x2: Any, /) -> Tensor:
     """Smaller of two values; nan if one is nan.
@@ -99,9 +94,7 @@ _clip = Primitive(
     "clip",
     ("x", "min", "max"),
     {"x": _clip_x, "min": _clip_min, "max": _clip_max},
-    kind="elementwise",
-    label="Clamp",
-    weak=True,
+    elementwise=True,
     dtypes="real numeric",
 ).bind
 

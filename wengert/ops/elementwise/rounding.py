@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from wengert.interpreters.identities import of_integers
 from wengert.ops.define import elementwise
 from wengert.tape.domain import NOT_ZERO, Domain
 from wengert.tape.primitive import UNDEFINED, ZERO
@@ -19,7 +18,6 @@ _BETWEEN_INTEGERS = Domain(without=(0,), period=1)
     view=None,
     x=ZERO,
     domain=_BETWEEN_INTEGERS,
-    identity=of_integers,
 )
 def ceil(x: Any, /) -> Tensor:
     r"""Nearest integer that is not less, :math:`\lceil x \rceil`.
@@ -38,7 +36,6 @@ def ceil(x: Any, /) -> Tensor:
     view=None,
     x=ZERO,
     domain=_BETWEEN_INTEGERS,
-    identity=of_integers,
 )
 def floor(x: Any, /) -> Tensor:
     r"""Nearest integer that is not greater, :math:`\lfloor x \rfloor`.
@@ -57,7 +54,6 @@ def floor(x: Any, /) -> Tensor:
     view=None,
     x=ZERO,
     domain=Domain(without=(0.5,), period=1),
-    identity=of_integers,
 )
 def round(x: Any, /) -> Tensor:
     """Nearest integer, the even one of two that are equally near.
@@ -76,7 +72,6 @@ def round(x: Any, /) -> Tensor:
     view=None,
     x=ZERO,
     domain=_BETWEEN_INTEGERS,
-    identity=of_integers,
 )
 def trunc(x: Any, /) -> Tensor:
     """Nearest integer that is not farther from 0.
@@ -103,7 +98,6 @@ def signbit(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real floating",
-    weak=True,
     x1=lambda xp, g, x1, out: xp.multiply(g, xp.multiply(xp.sign(x1), xp.sign(out))),
     x2=ZERO,
     domain={"x1": NOT_ZERO, "x2": NOT_ZERO},
@@ -122,7 +116,7 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", weak=True, x1=UNDEFINED, x2=UNDEFINED)
+@elementwise(dtypes="real floating", x1=UNDEFINED, x2=UNDEFINED)
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
     """Next representable number after ``x1`` towards ``x2``, which have one dtype.
 

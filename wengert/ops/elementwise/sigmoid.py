@@ -41,14 +41,13 @@ Primitive(
     "logistic_bell",
     ("x",),
     {"x": _bell_rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="floating",
     forward=_bell_forward,
 )
 
 
 @elementwise(
-    label="Sigmoid",
     forward=_expit_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.logistic_bell(x, width=1))),
 )

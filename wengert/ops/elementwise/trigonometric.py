@@ -46,7 +46,7 @@ Primitive(
     "one_minus_square",
     ("x",),
     {"x": lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), -2))},
-    kind="elementwise",
+    elementwise=True,
     dtypes="floating",
     forward=_one_minus_square,
 )
@@ -177,7 +177,6 @@ def atan(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real floating",
-    weak=True,
     x1=lambda xp, g, x1, x2: over_radius(xp, g, x2, x1),
     x2=lambda xp, g, x1, x2: over_radius(xp, xp.negative(g), x1, x2),
     domain={"x1 x2": _OFF_THE_CUT},
@@ -199,7 +198,6 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real floating",
-    weak=True,
     x1=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x1, x2)),
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x2, x1)),
     domain={"x1 x2": _OFF_THE_ORIGIN},

@@ -98,8 +98,7 @@ forward = single(
         "fft.fftn",
         ["x"],
         {"x": _complex_rule("ifftn")},
-        kind="linear",
-        label="FftC2C",
+        linear="together",
         view=None,
         batch=_transform_batch,
     )
@@ -109,8 +108,7 @@ inverse = single(
         "fft.ifftn",
         ["x"],
         {"x": _complex_rule("fftn")},
-        kind="linear",
-        label="FftC2C",
+        linear="together",
         view=None,
         batch=_transform_batch,
     )
@@ -145,8 +143,7 @@ from_real = single(
         "fft.rfftn",
         ["x"],
         {"x": _rfftn_rule},
-        kind="linear",
-        label="FftR2C",
+        linear="together",
         batch=_transform_batch,
     )
 )
@@ -155,8 +152,7 @@ _irfftn = single(
         "fft.irfftn",
         ["x"],
         {"x": _irfftn_rule},
-        kind="linear",
-        label="FftC2R",
+        linear="together",
         batch=_transform_batch,
     )
 )

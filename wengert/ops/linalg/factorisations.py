@@ -64,9 +64,7 @@ _cholesky = Primitive(
     "linalg.cholesky",
     ["x"],
     {"x": _cholesky_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _cholesky_forward},
     batch=as_it_is,
 ).bind
@@ -174,11 +172,9 @@ _qr = Primitive(
     "linalg.qr",
     ["x"],
     {"x": _qr_rule},
-    kind="irregular",
     dtypes="floating",
     jvps={"x": _qr_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
 ).bind
 

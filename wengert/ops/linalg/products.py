@@ -50,7 +50,7 @@ _cross = Primitive(
         "x1": lambda xp, g, x2, axis: xp.linalg.cross(xp.conj(x2), g, axis=axis),
         "x2": lambda xp, g, x1, axis: xp.linalg.cross(g, xp.conj(x1), axis=axis),
     },
-    kind="multilinear",
+    linear="each",
     batch=paired,
 ).bind
 

@@ -139,12 +139,9 @@ _svd = Primitive(
     "linalg.svd",
     ["x"],
     {"x": _svd_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _svd_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
 ).bind
 
@@ -210,9 +207,7 @@ _svdvals = Primitive(
     "linalg.svdvals",
     ["x"],
     {"x": _svdvals_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _svdvals_forward},
     batch=as_it_is,
 ).bind

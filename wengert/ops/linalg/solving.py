@@ -67,8 +67,6 @@ _solve = Primitive(
         ),
         "x2": lambda xp, g, x1: xp.linalg.solve(adjoint(xp, x1), g),
     },
-    kind="irregular",
-    raises=("x1",),
     jvps={
         "x1": lambda xp, t, x1, out: xp.negative(xp.linalg.solve(x1, xp.matmul(t, out))),
         "x2": lambda xp, t, x1: xp.linalg.solve(x1, t),
@@ -125,9 +123,7 @@ _inv = Primitive(
     {
         "x": lambda xp, g, out: xp.negative(product(xp, adjoint(xp, out), g, adjoint(xp, out))),
     },
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": lambda xp, t, out: xp.negative(product(xp, out, t, out))},
     batch=as_it_is,
 ).bind
@@ -205,7 +201,6 @@ _solve_triangular = Primitive(
             adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
         ),
     },
-    kind="irregular",
     jvps={
         "x1": _triangular_forward,
         "x2": lambda xp, t, x1, upper, unitriangular: xp.linalg.solve_triangular(
@@ -214,7 +209,6 @@ _solve_triangular = Primitive(
     },
     forward=blocked,
     batch=_solve_batch,
-    raises=("x1",),
 ).bind
 
 
@@ -326,9 +320,7 @@ _pinv = Primitive(
     "linalg.pinv",
     ["x"],
     {"x": _pinv_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _pinv_forward},
     batch=as_it_is,
 ).bind

@@ -70,12 +70,9 @@ _eigh = Primitive(
     "linalg.eigh",
     ["x"],
     {"x": _eigh_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _eigh_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
 ).bind
 
@@ -127,9 +124,7 @@ _eigvalsh = Primitive(
     "linalg.eigvalsh",
     ["x"],
     {"x": _eigvalsh_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _eigvalsh_forward},
     batch=as_it_is,
 ).bind
@@ -185,12 +180,9 @@ _eig = Primitive(
     "linalg.eig",
     ["x"],
     {"x": _eig_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _eig_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
 ).bind
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, Never
 
 from wengert.interpreters.batching import over_axes, shifted
-from wengert.interpreters.identities import in_order
 from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.tape.calling import single
@@ -27,11 +26,9 @@ _expand_dims = single(
         "expand_dims",
         ["x"],
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
-        kind="structural",
+        linear="together",
         view=True,
-        label="Unsqueeze",
         batch=_expand_batch,
-        identity=in_order,
     )
 )
 
@@ -41,10 +38,9 @@ _squeeze = single(
         "squeeze",
         ["x"],
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
-        kind="structural",
+        linear="together",
         view=True,
         batch=over_axes(),
-        identity=in_order,
     )
 )
 
@@ -53,33 +49,14 @@ def _permute_batch(call: Any, x: Any, axes: Sequence[int]) -> Any:
     return call.run(x, axes=(0, *shifted(axes, call.rank(0))))
 
 
-def _permuted(call: Any) -> Any:
-    """A permutation that moves no axis, or that undoes the permutation before it."""
-
-    def axes(one: Any) -> list[int]:
-        given = one.parameters["axes"] if "axes" in one.parameters else one.operands[1]
-        return [i % len(given) for i in given]
-
-    own, before = axes(call), call.maker(call.operands[0])
-    unchanged = [*range(len(own))]
-    if own == unchanged:
-        return call.operands[0]
-    if before is None or before.name != "permute_dims":
-        return None
-    first = axes(before)
-    return before.operands[0] if [first[i] for i in own] == unchanged else None
-
-
 _permute_dims = single(
     Primitive(
         "permute_dims",
         ["x"],
         {"x": lambda xp, g, axes: xp.permute_dims(g, inverse_permutation(axes))},
-        kind="structural",
+        linear="together",
         view=True,
-        label="Permute",
         batch=_permute_batch,
-        identity=_permuted,
     )
 )
 
@@ -89,7 +66,7 @@ _flip = single(
         "flip",
         ["x"],
         {"x": lambda xp, g, axis: xp.flip(g, axis=axis)},
-        kind="structural",
+        linear="together",
         view=True,
         batch=over_axes(),
     )
@@ -108,7 +85,7 @@ def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
     return call.xp.reshape(call.run(flat, shift=shift, axis=1), x.shape)
 
 
-_roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural", batch=_roll_batch))
+_roll = single(Primitive("roll", ["x"], {"x": _roll_back}, linear="together", batch=_roll_batch))
 
 
 @takes("x", family=MANIPULATION)
@@ -325,10 +302,9 @@ _reshape = single(
         "reshape",
         ["x"],
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
-        kind="structural",
+        linear="together",
         view=True,
         batch=_reshape_batch,
-        identity=in_order,
     )
 )
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from wengert.backends import backend_of
 from wengert.interpreters.batching import shifted
-from wengert.interpreters.identities import same_elements
 from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.ops.indexing import take
@@ -34,11 +33,9 @@ _broadcast_to = single(
         "broadcast_to",
         ["x"],
         {"x": lambda xp, g: g},
-        kind="linear",
-        label="Expand",
+        linear="together",
         view=np.broadcast_to,
         batch=_broadcast_to_batch,
-        identity=same_elements,
     )
 )
 
@@ -185,7 +182,7 @@ _repeat = single(
         "repeat",
         ["x"],
         {"x": _repeat_rule},
-        kind="linear",
+        linear="together",
         view=None,
         forward=_repeat_forward,
         batch=_repeat_batch,
@@ -287,7 +284,7 @@ _tile = single(
         "tile",
         ["x"],
         {"x": _tile_rule},
-        kind="linear",
+        linear="together",
         view=None,
         forward=_tile_forward,
         batch=_tile_batch,

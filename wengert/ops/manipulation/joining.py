@@ -4,7 +4,7 @@ from typing import Any, Never
 
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shifted
-from wengert.ops.axes import as_axis, at_axis, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, filled, shape_of, unexpected
 from wengert.ops.families import MANIPULATION
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.parameters import refuse, takes
@@ -34,24 +34,14 @@ def _concat_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
     return call.run(*spread, axis=shifted(axis, call.rank(0)))
 
 
-def _only(call: Any) -> Any:
-    """The concatenation of one array, which some libraries take in a list."""
-    first = call.operands[0]
-    arrays = first if isinstance(first, tuple | list) else call.operands
-    return arrays[0] if len(arrays) == 1 and call.parameters.get("axis") is not None else None
-
-
 _concat = Primitive(
     "concat_arrays",
     ["*arrays"],
     {"arrays": _concat_rule},
-    kind="structural",
-    label="Cat",
+    linear="together",
     forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
-    joined=("arrays",),
+    dtypes={"arrays": "any"},
     batch=_concat_batch,
-    also="concat",
-    identity=_only,
 ).bind
 
 
@@ -64,20 +54,17 @@ _stack = Primitive(
     "stack_arrays",
     ["*arrays"],
     {"arrays": lambda xp, g, index, axis: xp.getitem(g, key=at_axis(axis, index, ...))},
-    kind="structural",
-    label="Stack",
+    linear="together",
     forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
-    joined=("arrays",),
+    dtypes={"arrays": "any"},
     batch=_stack_batch,
-    also="stack",
 ).bind
 
 _unstack = Primitive(
     "unstack",
     ["x"],
-    {"x": lambda xp, g, axis: xp.stack(g, axis=axis)},
-    kind="structural",
-    label="Unbind",
+    {"x": lambda xp, g, axis: xp.stack(filled(xp, g), axis=axis)},
+    linear="together",
     several=True,
     view=True,
     batch=along(),

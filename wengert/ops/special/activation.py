@@ -19,8 +19,8 @@ Primitive(
     "mask",
     ("x", "by"),
     {"x": lambda xp, g, by: xp.mask(g, by), "by": ZERO},
-    kind="elementwise",
-    joined=("x",),
+    elementwise=True,
+    dtypes={"x": "any"},
     forward=lambda xp, x, by: xp.where(xp.not_equal(by, 0), x, 0),
 )
 
@@ -59,7 +59,7 @@ _leaky_relu = Primitive(
     "leaky_relu",
     ("x",),
     {"x": _leaky_relu_rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_leaky_relu_forward,
     domain=NOT_ZERO,
@@ -170,7 +170,7 @@ _gelu = Primitive(
     "gelu",
     ("x",),
     {"x": _gelu_rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_gelu_forward,
 ).bind

@@ -60,7 +60,7 @@ Primitive(
     "reduced_bessel",
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.multiply(x, xp.reduced_bessel(x, n=n + 1)))},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_reduced_forward,
 )
@@ -134,7 +134,7 @@ Primitive(
             g, xp.scaled_bessel_slope(x, n=n, order=order + 1)
         )
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_scaled_slope_forward,
 )

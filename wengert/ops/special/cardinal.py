@@ -63,7 +63,7 @@ Primitive(
     "sinc_derivative",
     ("x",),
     {"x": _rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="floating",
     forward=_derivative_forward,
 )

@@ -357,7 +357,7 @@ Primitive(
             xp.multiply(g, xp.polygamma(xp.add(a, b), n=n + 1))
         ),
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_step_forward,
 )

@@ -85,7 +85,6 @@ def _log_expit_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    label="LogSigmoid",
     forward=_log_expit_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.expit(xp.negative(x)))),
 )

@@ -66,7 +66,7 @@ _polygamma = Primitive(
     "polygamma",
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.polygamma(x, n=n + 1))},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_polygamma_forward,
 ).bind
@@ -174,7 +174,7 @@ _zeta = Primitive(
     "zeta",
     ("x", "q"),
     {"q": _zeta_rule},  # that by x is no elementary function: it is not implemented
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_zeta_forward,
 ).bind
