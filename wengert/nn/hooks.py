@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from wengert.nn.overlays import Overlay, beneath, overlaid
-from wengert.tape.families import Family
 from wengert.tape.function import Function
 from wengert.tape.hooks import Hooks, RemovableHandle
 from wengert.tape.lines import warn
@@ -54,34 +53,16 @@ class ModuleHandle(RemovableHandle):
         changes[0] += 1
 
 
-_REGISTRATION = Family("""
-Parameters
-----------
-prepend : bool
-    Whether it is called before those that are there, not after them.
-with_kwargs : bool
-    Whether it is given the keyword arguments, too.
-
-Returns
--------
-RemovableHandle
-    Its method ``remove()`` takes the hook away.
-
-Raises
-------
-TypeError
-    If the hook is not callable, or the module's class defines ``__call__`` itself.
-""")
-
-
 class Hookable:
     """What a module has to get hooks."""
 
-    @_REGISTRATION.complete
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call a function before each call of this module. ``forward`` itself calls no hooks.
+
+        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
+        itself.
 
         Parameters
         ----------
@@ -89,10 +70,13 @@ class Hookable:
             ``hook(module, args)`` returns None, or a tuple in the place of the positional
             arguments, or a single one. With keywords ``hook(module, args, kwargs)`` returns None
             or a pair ``(args, kwargs)``.
+        prepend : bool
+            Whether it is called before those that are there, not after them.
+        with_kwargs : bool
+            Whether it is given the keyword arguments, too.
         """
         return ModuleHandle(self, "before", _Hook(hook, with_kwargs), prepend)
 
-    @_REGISTRATION.complete
     def register_forward_hook(
         self,
         hook: Callable[..., Any],
@@ -103,35 +87,48 @@ class Hookable:
     ) -> RemovableHandle:
         """Call a function after each call of this module.
 
+        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
+        itself.
+
         Parameters
         ----------
         hook : callable
             ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
             returns None, or what takes the output's place.
+        prepend : bool
+            Whether it is called before those that are there, not after them.
+        with_kwargs : bool
+            Whether it is given the keyword arguments, too.
         always_call : bool
             Whether it is called, with None as the output, also if the call raises an error.
         """
         return ModuleHandle(self, "after", _Hook(hook, with_kwargs, always_call), prepend)
 
-    @_REGISTRATION.complete
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call a function with the gradients of this module's outputs before they flow on.
+
+        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
+        itself.
 
         Parameters
         ----------
         hook : callable
             ``hook(module, grad_output)`` of a tuple, in which None stands for what is no Tensor or
             has no gradient. It returns None, or a tuple in the gradients' place.
+        prepend : bool
+            Whether it is called before those that are there, not after them.
         """
         return ModuleHandle(self, "backward_before", _Hook(hook), prepend)
 
-    @_REGISTRATION.complete
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call a function when the gradients of this module's inputs are computed.
+
+        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
+        itself.
 
         Parameters
         ----------
@@ -140,6 +137,8 @@ class Hookable:
             arguments and of the outputs, in which None stands for what is no Tensor or has no
             gradient. It returns None, or a tuple in the place of ``grad_input``. If no argument
             requires grad, it is called when the gradients of the outputs are there.
+        prepend : bool
+            Whether it is called before those that are there, not after them.
         """
         return ModuleHandle(self, "backward_after", _Hook(hook), prepend)
 
