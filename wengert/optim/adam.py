@@ -24,10 +24,10 @@ class Adam(Optimizer):
                {\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
 
     The real and imaginary part of a complex parameter are updated as two real ones. Here
-    :math:`\gamma` is ``lr`` and :math:`\epsilon` ``eps``. ``weight_decay`` adds its multiple of the
-    parameter to the gradient. Kingma and Ba, "Adam: a method for stochastic optimization" (2015);
-    Reddi et al., "On the convergence of Adam and beyond" (2018) for AMSGrad. Names and defaults are
-    PyTorch's. PyTorch: ``torch.optim.Adam``.
+    :math:`\gamma` is ``lr``, :math:`\epsilon` ``eps`` and :math:`\lambda` ``weight_decay``. The
+    gradient has :math:`\lambda p_{t-1}` added. Kingma and Ba, "Adam: a method for stochastic
+    optimization" (2015); Reddi et al., "On the convergence of Adam and beyond" (2018) for AMSGrad.
+    Names and defaults are PyTorch's. PyTorch: ``torch.optim.Adam``.
 
     Parameters
     ----------

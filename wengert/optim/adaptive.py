@@ -279,9 +279,9 @@ class NAdam(Optimizer):
         \hat m_t &= \frac{\mu_{t+1} m_t}{1 - M_{t+1}} + \frac{(1 - \mu_t) g_t}{1 - M_t} \\
         p_t &= p_{t-1} - \gamma \frac{\hat m_t}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
 
-    Here :math:`\gamma` is ``lr``, :math:`\epsilon` ``eps`` and :math:`\psi` ``momentum_decay``.
-    ``weight_decay`` adds its multiple of the parameter to the gradient. Dozat, "Incorporating
-    Nesterov momentum into Adam" (2016). PyTorch: ``torch.optim.NAdam``.
+    Here :math:`\gamma` is ``lr``, :math:`\epsilon` ``eps``, :math:`\psi` ``momentum_decay`` and
+    :math:`\lambda` ``weight_decay``. The gradient has :math:`\lambda p_{t-1}` added. Dozat,
+    "Incorporating Nesterov momentum into Adam" (2016). PyTorch: ``torch.optim.NAdam``.
 
     Parameters
     ----------
@@ -354,9 +354,9 @@ class RAdam(Optimizer):
               \frac{\sqrt{1 - \beta_2^t}}{\sqrt{v_t} + \epsilon}
 
     where :math:`\rho_t > 5`, and without the last two factors elsewhere. Here :math:`\gamma` is
-    ``lr`` and :math:`\epsilon` ``eps``. ``weight_decay`` adds its multiple of the parameter to the
-    gradient. Liu et al., "On the variance of the adaptive learning rate and beyond" (2020).
-    PyTorch: ``torch.optim.RAdam``.
+    ``lr``, :math:`\epsilon` ``eps`` and :math:`\lambda` ``weight_decay``. The gradient has
+    :math:`\lambda p_{t-1}` added. Liu et al., "On the variance of the adaptive learning rate and
+    beyond" (2020). PyTorch: ``torch.optim.RAdam``.
 
     Parameters
     ----------
