@@ -137,15 +137,13 @@ def hvp(
 ) -> tuple[Any, ...]:
     r"""Return the product of a real scalar function's Hessian with a vector.
 
-    Raises `TypeError`, `ValueError`, `BackendError`, `NotImplementedError` as `jvp` and `grad`.
+    ``primals`` are as for `jvp`. Raises `TypeError`, `ValueError`, `BackendError`,
+    `NotImplementedError` as `jvp` and `grad`.
 
     Parameters
     ----------
     function : callable
         A function of Tensors that returns a real Tensor of one element.
-    primals : tuple or list
-        Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or trees
-        of these.
     tangents : tuple or list
         For each argument its part of the vector: of the same structure, shapes and dtypes.
 
@@ -211,8 +209,6 @@ def ggnvp(
         identity: the matrix of nonlinear least squares, :math:`J^H J`.
     primals : tuple or list
         Arguments of ``function``, all of which are differentiated, as for `jvp`.
-    tangents : tuple or list
-        For each argument its part of the vector: of the same structure, shapes and dtypes.
 
     Returns
     -------
@@ -256,12 +252,6 @@ def linearize(
 
     ``has_aux`` is as for `grad`. Raises `TypeError`, `ValueError`, `BackendError`,
     `NotImplementedError` as `jvp`; for what is wrong with tangents, by the pushforward.
-
-    Parameters
-    ----------
-    *primals
-        Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or trees
-        of these.
 
     Returns
     -------

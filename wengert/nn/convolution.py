@@ -122,24 +122,10 @@ class Conv1d(_Forward):
 
 @takes()
 class Conv2d(_Forward):
-    r"""`functional.conv2d` as a module with its weights.
+    """`functional.conv2d` as a module with its weights.
 
+    ``weight`` is of shape (O, C/groups, h, w); all else is as in `Conv1d`.
     PyTorch: ``torch.nn.Conv2d``.
-
-    Parameters
-    ----------
-    in_channels, out_channels : int
-        C and O, how many channels the input and the result have.
-    padding_mode : {"zeros", "reflect", "replicate", "circular"}
-        What the input is padded with, as by `functional.pad`.
-
-    Attributes
-    ----------
-    weight : Parameter
-        Of shape (O, C/groups, h, w).
-    bias : Parameter or None
-        Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
-        element of the weight's first axis.
 
     Examples
     --------
@@ -216,22 +202,10 @@ class _Transposed(_Convolution):
 
 @takes()
 class ConvTranspose1d(_Transposed):
-    r"""`functional.conv_transpose1d` as a module with its weights.
+    """`functional.conv_transpose1d` as a module with its weights.
 
+    ``weight`` is of shape (C, O/groups, k); the bias is as in `Conv1d`.
     PyTorch: ``torch.nn.ConvTranspose1d``.
-
-    Parameters
-    ----------
-    in_channels, out_channels : int
-        C and O, how many channels the input and the result have.
-
-    Attributes
-    ----------
-    weight : Parameter
-        Of shape (C, O/groups, k).
-    bias : Parameter or None
-        Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
-        element of the weight's first axis.
 
     Examples
     --------
@@ -244,22 +218,10 @@ class ConvTranspose1d(_Transposed):
 
 @takes()
 class ConvTranspose2d(_Transposed):
-    r"""`functional.conv_transpose2d` as a module with its weights.
+    """`functional.conv_transpose2d` as a module with its weights.
 
+    ``weight`` is of shape (C, O/groups, h, w); the bias is as in `Conv1d`.
     PyTorch: ``torch.nn.ConvTranspose2d``.
-
-    Parameters
-    ----------
-    in_channels, out_channels : int
-        C and O, how many channels the input and the result have.
-
-    Attributes
-    ----------
-    weight : Parameter
-        Of shape (C, O/groups, h, w).
-    bias : Parameter or None
-        Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
-        element of the weight's first axis.
 
     Examples
     --------

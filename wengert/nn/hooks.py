@@ -87,18 +87,14 @@ class Hookable:
     ) -> RemovableHandle:
         """Call a function after each call of this module.
 
-        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
-        itself.
+        Other options are those of `register_forward_pre_hook`. Raises `TypeError` if the hook is
+        not callable, or the module's class defines ``__call__`` itself.
 
         Parameters
         ----------
         hook : callable
             ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
             returns None, or what takes the output's place.
-        prepend : bool
-            Whether it is called before those that are there, not after them.
-        with_kwargs : bool
-            Whether it is given the keyword arguments, too.
         always_call : bool
             Whether it is called, with None as the output, also if the call raises an error.
         """
@@ -117,8 +113,6 @@ class Hookable:
         hook : callable
             ``hook(module, grad_output)`` of a tuple, in which None stands for what is no Tensor or
             has no gradient. It returns None, or a tuple in the gradients' place.
-        prepend : bool
-            Whether it is called before those that are there, not after them.
         """
         return ModuleHandle(self, "backward_before", _Hook(hook), prepend)
 
@@ -137,8 +131,6 @@ class Hookable:
             arguments and of the outputs, in which None stands for what is no Tensor or has no
             gradient. It returns None, or a tuple in the place of ``grad_input``. If no argument
             requires grad, it is called when the gradients of the outputs are there.
-        prepend : bool
-            Whether it is called before those that are there, not after them.
         """
         return ModuleHandle(self, "backward_after", _Hook(hook), prepend)
 

@@ -270,13 +270,8 @@ def kaiming_normal_(
 ) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
-    The source is that of `kaiming_uniform_`. PyTorch: ``torch.nn.init.kaiming_normal_``.
-
-    Parameters
-    ----------
-    mode : {"fan_in", "fan_out"}
-        Whether :math:`n` is the number of inputs, which keeps the variance in the forward pass, or
-        of outputs, which keeps it in the backward pass.
+    The source is that of `kaiming_uniform_`. Options are those of `kaiming_uniform_`.
+    PyTorch: ``torch.nn.init.kaiming_normal_``.
 
     Examples
     --------

@@ -323,16 +323,7 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """`functional.batch_norm` of images, (N, C, H, W).
 
-    PyTorch: ``torch.nn.BatchNorm2d``.
-
-    Parameters
-    ----------
-    momentum : float or None
-        The share of a batch in the running averages. None, of `BatchNorm1d` and `BatchNorm2d`,
-        takes the mean over all batches.
-    track_running_stats : bool
-        Whether running averages are kept, and used in evaluation. Otherwise the batch's are,
-        always.
+    Options are those of `BatchNorm1d`. PyTorch: ``torch.nn.BatchNorm2d``.
 
     Examples
     --------
@@ -347,16 +338,8 @@ class BatchNorm2d(_BatchNorm):
 class InstanceNorm1d(_InstanceNorm):
     """`functional.instance_norm` of sequences, (C, L) or (N, C, L).
 
+    Options are those of `BatchNorm1d`, but for a momentum of None.
     PyTorch: ``torch.nn.InstanceNorm1d``.
-
-    Parameters
-    ----------
-    momentum : float or None
-        The share of a batch in the running averages. None, of `BatchNorm1d` and `BatchNorm2d`,
-        takes the mean over all batches.
-    track_running_stats : bool
-        Whether running averages are kept, and used in evaluation. Otherwise the batch's are,
-        always.
 
     Examples
     --------
@@ -372,16 +355,8 @@ class InstanceNorm1d(_InstanceNorm):
 class InstanceNorm2d(_InstanceNorm):
     """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W).
 
+    Options are those of `BatchNorm1d`, but for a momentum of None.
     PyTorch: ``torch.nn.InstanceNorm2d``.
-
-    Parameters
-    ----------
-    momentum : float or None
-        The share of a batch in the running averages. None, of `BatchNorm1d` and `BatchNorm2d`,
-        takes the mean over all batches.
-    track_running_stats : bool
-        Whether running averages are kept, and used in evaluation. Otherwise the batch's are,
-        always.
 
     Examples
     --------

@@ -246,24 +246,8 @@ class GRU(_Recurrent):
         h_t &= (1 - z) n + z h_{t-1}
 
     Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical machine
-    translation" (2014). PyTorch: ``torch.nn.GRU``.
-
-    Parameters
-    ----------
-    input_size, hidden_size : int
-        Lengths of the last axis of the input and of the state.
-    batch_first : bool
-        Whether inputs and results are of shape (N, T, ...) and not (T, N, ...).
-    dropout : float
-        Probability of zero for results between layers, while training.
-    bidirectional : bool
-        Whether a second network runs from the end; the results of both are side by side.
-
-    Attributes
-    ----------
-    weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
-        Of each layer k, with ``_lk``, and ``_lk_reverse`` for the second direction. The gates'
-        parts follow one another. All start uniform within one over the root of ``hidden_size``.
+    translation" (2014). Options but ``nonlinearity``, and the parameters, are those of `RNN`.
+    PyTorch: ``torch.nn.GRU``.
 
     Examples
     --------
@@ -288,26 +272,13 @@ class LSTM(_Recurrent):
         h_t &= o \tanh c_t
 
     The parts of the parameters are those of i, f, g and o. Hochreiter and Schmidhuber, "Long
-    short-term memory" (1997). PyTorch: ``torch.nn.LSTM``.
+    short-term memory" (1997). Other options and the parameters are those of `RNN`.
+    PyTorch: ``torch.nn.LSTM``.
 
     Parameters
     ----------
-    input_size, hidden_size : int
-        Lengths of the last axis of the input and of the state.
-    batch_first : bool
-        Whether inputs and results are of shape (N, T, ...) and not (T, N, ...).
-    dropout : float
-        Probability of zero for results between layers, while training.
-    bidirectional : bool
-        Whether a second network runs from the end; the results of both are side by side.
     proj_size : int
         If it is positive, the results are projected to this length by one more weight.
-
-    Attributes
-    ----------
-    weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
-        Of each layer k, with ``_lk``, and ``_lk_reverse`` for the second direction. The gates'
-        parts follow one another. All start uniform within one over the root of ``hidden_size``.
 
     Examples
     --------

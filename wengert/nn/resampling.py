@@ -55,13 +55,6 @@ class UpsamplingNearest2d(Upsample):
 
     PyTorch: ``torch.nn.UpsamplingNearest2d``.
 
-    Parameters
-    ----------
-    size : int or tuple, optional
-        The spatial lengths of the result.
-    scale_factor : float or tuple, optional
-        Instead, how much longer they are than the input's.
-
     Examples
     --------
     >>> wg.nn.UpsamplingNearest2d(scale_factor=2)(wg.ones((1, 3, 4, 4))).shape
@@ -77,13 +70,6 @@ class UpsamplingBilinear2d(Upsample):
     """`Upsample` of images with mode ``"bilinear"`` and aligned corners.
 
     PyTorch: ``torch.nn.UpsamplingBilinear2d``.
-
-    Parameters
-    ----------
-    size : int or tuple, optional
-        The spatial lengths of the result.
-    scale_factor : float or tuple, optional
-        Instead, how much longer they are than the input's.
 
     Examples
     --------

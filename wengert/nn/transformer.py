@@ -141,24 +141,10 @@ class TransformerEncoderLayer(_Layer):
 
 @takes()
 class TransformerDecoderLayer(_Layer):
-    r"""Attention of a sequence to itself and to a memory, and then a network for each position.
+    """Attention of a sequence to itself and to a memory, and then a network for each position.
 
-    Vaswani et al., "Attention is all you need" (2017).
-    PyTorch: ``torch.nn.TransformerDecoderLayer``.
-
-    Parameters
-    ----------
-    nhead : int
-        Heads of attention; it divides ``d_model``.
-    dim_feedforward : int
-        Length of the hidden layer for each position.
-    dropout : float
-        Probability of zero while training, of attention's weights and of what each part adds.
-    batch_first : bool
-        Whether the batch is the first axis, and not the second.
-    norm_first : bool
-        Whether the input of each part is normalised, :math:`x + f(\operatorname{norm}(x))`, and not
-        its result, :math:`\operatorname{norm}(x + f(x))`.
+    Vaswani et al., "Attention is all you need" (2017). Options are those of
+    `TransformerEncoderLayer`. PyTorch: ``torch.nn.TransformerDecoderLayer``.
 
     Examples
     --------

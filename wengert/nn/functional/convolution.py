@@ -195,8 +195,8 @@ def conv2d(
     the input is `conv_transpose2d` of the result's with the conjugated weights. The result is of
     shape (N, O, rows, columns). Raises `RuntimeError` if the shapes do not fit, or the dtypes
     differ; `TypeError` if one of the operands is no array, or an option not of integers;
-    `ValueError` if the padding is no name that is known, or does not go with the stride.
-    PyTorch: ``torch.nn.functional.conv2d``.
+    `ValueError` if the padding is no name that is known, or does not go with the stride. Options
+    are those of `conv1d`. PyTorch: ``torch.nn.functional.conv2d``.
 
     Parameters
     ----------
@@ -204,13 +204,6 @@ def conv2d(
         Real or complex, of shape (N, C, H, W), or (C, H, W) for one example.
     weight : Tensor
         Of shape (O, C/groups, h, w).
-    bias : Tensor, optional
-        Of shape (O,), added to each channel.
-    padding : int, tuple, "same" or "valid"
-        How many zeros are added at both ends of each axis. ``"valid"`` is 0; ``"same"``, for stride
-        1, as many as give the result the input's lengths, an odd one of them at the end.
-    groups : int
-        Into how many groups channels are divided, each of which has a convolution of its own.
 
     Examples
     --------
@@ -240,8 +233,8 @@ def conv_transpose1d(
 
     The result is :math:`(L - 1) s - 2 p + d (k - 1) + 1` long, plus ``output_padding``. The result
     is of shape (N, O, length). Raises `RuntimeError` if the shapes do not fit, or the dtypes
-    differ; `TypeError` if one of the operands is no array, or an option not of integers.
-    PyTorch: ``torch.nn.functional.conv_transpose1d``.
+    differ; `TypeError` if one of the operands is no array, or an option not of integers. Other
+    options are those of `conv1d`. PyTorch: ``torch.nn.functional.conv_transpose1d``.
 
     Parameters
     ----------
@@ -249,14 +242,10 @@ def conv_transpose1d(
         Real or complex, of shape (N, C, L), or (C, L) for one example.
     weight : Tensor
         Of shape (C, O/groups, k).
-    bias : Tensor, optional
-        Of shape (O,), added to each channel.
     padding : int, tuple
         How much shorter the result is at both ends: what the convolution has added.
     output_padding : int or tuple
         How much longer the result is at its ends; less than the stride or the dilation.
-    groups : int
-        Into how many groups channels are divided, each of which has a convolution of its own.
 
     Examples
     --------
@@ -286,7 +275,7 @@ def conv_transpose2d(
     The result has :math:`(H - 1) s - 2 p + d (h - 1) + 1` rows, plus ``output_padding``, and as
     many columns as follow from W. The result is of shape (N, O, rows, columns). Raises
     `RuntimeError` if the shapes do not fit, or the dtypes differ; `TypeError` if one of the
-    operands is no array, or an option not of integers.
+    operands is no array, or an option not of integers. Options are those of `conv_transpose1d`.
     PyTorch: ``torch.nn.functional.conv_transpose2d``.
 
     Parameters
@@ -295,14 +284,6 @@ def conv_transpose2d(
         Real or complex, of shape (N, C, H, W), or (C, H, W) for one example.
     weight : Tensor
         Of shape (C, O/groups, h, w).
-    bias : Tensor, optional
-        Of shape (O,), added to each channel.
-    padding : int, tuple
-        How much shorter the result is at both ends: what the convolution has added.
-    output_padding : int or tuple
-        How much longer the result is at its ends; less than the stride or the dilation.
-    groups : int
-        Into how many groups channels are divided, each of which has a convolution of its own.
 
     Examples
     --------
@@ -364,7 +345,8 @@ def fold(
     """Add up windows that are given as columns: the adjoint of `unfold`.
 
     The cotangent is `unfold` of the result's. The result is of shape (N, C, H, W). Raises
-    `RuntimeError` if the shapes do not fit. PyTorch: ``torch.nn.functional.fold``.
+    `RuntimeError` if the shapes do not fit. Other options are those of `unfold`.
+    PyTorch: ``torch.nn.functional.fold``.
 
     Parameters
     ----------
@@ -372,10 +354,6 @@ def fold(
         Of shape (N, C h w, places), or (C h w, places) for one example.
     output_size : int or tuple
         The lengths H and W of the result.
-    kernel_size : int or tuple
-        The lengths h and w of a window.
-    padding : int or tuple
-        How many zeros the image has at both ends of each axis.
 
     Examples
     --------

@@ -194,21 +194,13 @@ def triplet_margin_with_distance_loss(
     r"""Loss of a triplet by any distance, :math:`\max(0, d(a, p) - d(a, n) + m)`.
 
     Derivatives 1 by :math:`d(a, p)` and -1 by :math:`d(a, n)` where the loss is positive, 0
-    elsewhere. Raises `ValueError` if the margin is not positive.
-    PyTorch: ``torch.nn.functional.triplet_margin_with_distance_loss``.
+    elsewhere. Raises `ValueError` if the margin is not positive. Other arguments are those of
+    `triplet_margin_loss`. PyTorch: ``torch.nn.functional.triplet_margin_with_distance_loss``.
 
     Parameters
     ----------
-    anchor, positive, negative : Tensor
-        Of shapes that broadcast, real floating: what is compared, what it is like, and what it is
-        not.
     distance_function : callable, optional
         :math:`d`, of two Tensors; `pairwise_distance` by default.
-    margin : float or Tensor
-        How much farther :math:`m` the negative should be.
-    swap : bool
-        Whether the distance of the negative is also taken from the positive, where that is smaller.
-        Balntas et al., "Learning local feature descriptors with triplets" (2016).
 
     Examples
     --------

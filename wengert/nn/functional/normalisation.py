@@ -101,8 +101,6 @@ def layer_norm(
         Factors, of shape ``normalized_shape``.
     bias : Tensor, optional
         Terms, of shape ``normalized_shape``.
-    eps : float
-        :math:`\epsilon`, added to the variance.
 
     Examples
     --------
@@ -159,7 +157,7 @@ def rms_norm(
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
-    r"""Normalise over groups of channels: `layer_norm` of each, weighted by channel.
+    """Normalise over groups of channels: `layer_norm` of each, weighted by channel.
 
     Wu and He, "Group normalization" (2018). The derivative is that of `layer_norm` in each group.
     Raises `RuntimeError` if shapes do not fit, or the dtypes of weight or bias differ from the
@@ -176,8 +174,6 @@ def group_norm(
         Factors, of shape (C,).
     bias : Tensor, optional
         Terms, of shape (C,).
-    eps : float
-        :math:`\epsilon`, added to the variance.
 
     Examples
     --------
@@ -346,30 +342,20 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    r"""Normalise each channel of each member, as `batch_norm` does over the batch.
+    """Normalise each channel of each member, as `batch_norm` does over the batch.
 
     Ulyanov, Vedaldi and Lempitsky, "Instance normalization" (2016). The derivative is that of
     `layer_norm` in each channel. Raises `RuntimeError` if shapes do not fit, or the dtypes of
     weight or bias differ from the input's; `ValueError` if a channel of a member has a single
-    number, and its statistics are used. PyTorch: ``torch.nn.functional.instance_norm``.
+    number, and its statistics are used. Other arguments are those of `batch_norm`.
+    PyTorch: ``torch.nn.functional.instance_norm``.
 
     Parameters
     ----------
     input : Tensor
         Real floating, of shape (N, C, ...).
-    running_mean, running_var : Tensor or None
-        Averages over batches, of shape (C,).
-        A pass in training updates them in place; that is not recorded.
-    weight : Tensor, optional
-        Factors, of shape (C,).
-    bias : Tensor, optional
-        Terms, of shape (C,).
     use_input_stats : bool
         Whether the member's own statistics are used. Otherwise the running ones are.
-    momentum : float or Tensor
-        The share :math:`m` of a batch in the averages, :math:`(1 - m) r + m s`.
-    eps : float
-        :math:`\epsilon`, added to the variance.
 
     Examples
     --------

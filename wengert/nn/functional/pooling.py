@@ -269,17 +269,13 @@ def avg_pool2d(
 
     The cotangent of an element is the sum of those of its windows, each divided as the mean is. The
     result is of shape (N, C, rows, columns). Raises `RuntimeError` if a window is longer than the
-    input with its padding, or of padding alone, or an option does not fit.
-    PyTorch: ``torch.nn.functional.avg_pool2d``.
+    input with its padding, or of padding alone, or an option does not fit. Options are those of
+    `avg_pool1d`. PyTorch: ``torch.nn.functional.avg_pool2d``.
 
     Parameters
     ----------
     input : Tensor
         Floating or complex, of shape (N, C, H, W), or (C, H, W) for one example.
-    padding : int or tuple
-        How many elements (zeros) are added at both ends, half a window at most.
-    count_include_pad : bool
-        Whether the padding counts among the elements of a mean.
     divisor_override : int, optional
         What sums are divided by instead of the number of elements.
 
@@ -345,15 +341,13 @@ def max_pool2d(
     A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
     nan. The result is of shape (N, C, rows, columns). With ``return_indices`` a pair, with int64
     indices into a channel. Raises `RuntimeError` if a window is longer than the input with its
-    padding, or of padding alone, or an option does not fit.
+    padding, or of padding alone, or an option does not fit. Options are those of `max_pool1d`.
     PyTorch: ``torch.nn.functional.max_pool2d``.
 
     Parameters
     ----------
     input : Tensor
         Real, of shape (N, C, H, W), or (C, H, W) for one example.
-    padding : int or tuple
-        How many elements (less than any other) are added at both ends, half a window at most.
 
     Examples
     --------

@@ -51,11 +51,6 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     Cotangent :math:`g - e^y \sum_j g_j` with the result :math:`y`.
     PyTorch: ``torch.nn.functional.log_softmax``.
 
-    Parameters
-    ----------
-    dim : int
-        Dimension whose elements, or exponentials, sum to 1. It has to be given.
-
     Examples
     --------
     >>> wg.nn.functional.log_softmax(wg.asarray([[0.0, 1000.0]]), dim=1)
@@ -70,11 +65,6 @@ def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
 
     Cotangent :math:`-s (g - \sum_j g_j s_j)` with the result :math:`s`.
     PyTorch: ``torch.nn.functional.softmin``.
-
-    Parameters
-    ----------
-    dim : int
-        Dimension whose elements, or exponentials, sum to 1. It has to be given.
 
     Examples
     --------

@@ -68,8 +68,6 @@ def irfft(
 
     Parameters
     ----------
-    x : Tensor or array
-        Of one axis at least and a complex dtype; a real floating one is converted.
     n : int, optional
         Length of the result, of which the first ``n // 2 + 1`` numbers of the spectrum are used;
         ``2 * (m - 1)`` by default, ``m`` being the length of ``x`` along ``axis``.
@@ -142,13 +140,9 @@ def irfftn(
 
     Parameters
     ----------
-    x : Tensor or array
-        Of any shape and a complex dtype; a real floating one is converted.
     s : sequence of int, optional
         Lengths of the result along the axes, the last one as ``n`` of `irfft`; -1 for those that
         they have by default.
-    axes : sequence of int, optional
-        Which axes. By default the last ones, as many as ``s`` has lengths, or all.
     norm : {"backward", "ortho", "forward"}
         The norm of the transform that this one inverts. Here n is the product of the lengths.
 
@@ -168,7 +162,7 @@ def irfftn(
 def hfft(
     x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
 ) -> Tensor:
-    r"""Discrete Fourier transform of half a Hermitian signal, whose spectrum is real.
+    """Discrete Fourier transform of half a Hermitian signal, whose spectrum is real.
 
     ``x`` is the first half of the signal. It is ``n`` times `irfft` of the conjugate, and has the
     adjoint of that. The result is real, of the precision of ``x``. Raises `TypeError` if ``x`` is
@@ -177,14 +171,9 @@ def hfft(
 
     Parameters
     ----------
-    x : Tensor or array
-        Of one axis at least and a complex dtype; a real floating one is converted.
     n : int, optional
         Length of the result, of which the first ``n // 2 + 1`` numbers of the signal are used;
         ``2 * (m - 1)`` by default, ``m`` being the length of ``x`` along ``axis``.
-    norm : {"backward", "ortho", "forward"}
-        Whether the factor :math:`1/n` is the inverse transform's, is shared as
-        :math:`1/\sqrt n`, or is this one's.
 
     Examples
     --------
@@ -211,8 +200,6 @@ def ihfft(
 
     Parameters
     ----------
-    n : int, optional
-        Length to transform: ``x`` is cut, or filled with zeros at the end. Its own by default.
     norm : {"backward", "ortho", "forward"}
         The norm of the transform that this one inverts.
 

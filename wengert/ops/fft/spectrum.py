@@ -53,14 +53,11 @@ def ifft(
 
     Its adjoint is `fft` with the factor :math:`1/n`. The result is complex, of the precision of
     ``x`` (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if
-    ``n`` is less than 1, there is no such norm, or an axis is out of bounds. Array API standard.
+    ``n`` is less than 1, there is no such norm, or an axis is out of bounds. Other arguments are
+    those of `fft`. Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Of one axis at least and a complex dtype; a real floating one is converted.
-    n : int, optional
-        Length to transform: ``x`` is cut, or filled with zeros at the end. Its own by default.
     norm : {"backward", "ortho", "forward"}
         The norm of the transform that this one inverts.
 
@@ -128,16 +125,10 @@ def ifftn(
     Its adjoint is that of each transform in turn. The result is complex, of the precision of ``x``
     (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if ``s``
     and ``axes`` differ in number, an axis comes twice, a length is less than 1, there is no such
-    norm, or an axis is out of bounds. Array API standard.
+    norm, or an axis is out of bounds. Other arguments are those of `fftn`. Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Of any shape and a complex dtype; a real floating one is converted.
-    s : sequence of int, optional
-        Lengths along the axes, each as ``n`` of `fft`; -1 for the array's own.
-    axes : sequence of int, optional
-        Which axes. By default the last ones, as many as ``s`` has lengths, or all.
     norm : {"backward", "ortho", "forward"}
         The norm of the transform that this one inverts. Here n is the product of the lengths.
 

@@ -138,8 +138,6 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     ----------
     x : Tensor or array
         Matrices (..., M, N) of a numeric dtype.
-    offset : int
-        Which diagonal: positive above the main one, negative below.
     dtype : dtype, optional
         In which the sum is taken, as for `wengert.sum`.
 
