@@ -7,21 +7,12 @@ from typing import Any, TypeVar
 from wengert.nn import functional as F
 from wengert.nn.module import Module
 from wengert.ops.axes import number
-from wengert.tape.families import inherited
 from wengert.tape.options import what_they_are
 from wengert.tape.parameters import DECLARED, takes
 from wengert.tape.tensor import Tensor
 
 M = TypeVar("M", bound="Stored")
 
-_TEXT = """\
-inplace : bool
-    Accepted for PyTorch's sake. Values are never changed in place.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
-"""
 _NUMBERS = ("a number", "a probability", "an integer")
 
 
@@ -58,8 +49,8 @@ def stores(
     The options are the parameters of the ``__init__`` that it has, whose body may check them. They
     become attributes of their names, or buffers if the signature has ``Tensor | None``. ``forward``
     has the inherited signature. It calls the function with its arguments, with the options that the
-    function has, and with ``training`` if the function has that. The docstring and what each
-    option is (`takes`) are the function's.
+    function has, and with ``training`` if the function has that. What each option is (`takes`) is
+    the function's.
 
     Parameters
     ----------
@@ -81,7 +72,6 @@ def stores(
         *kinds, words = said if isinstance(said, tuple) else ("", "", "", {})
         own = [" ".join(n for n in names if n in kind.split()) for kind in kinds]
         name = next(name for name in F.__all__ if getattr(F, name) is function)
-        inherited(cls, function, f"`functional.{name}` as a module.", _TEXT)
         if stub:
             cls.__init__ = stub  # type: ignore[method-assign]
         takes(*own, **{n: what for n, what in words.items() if n in names})(cls)

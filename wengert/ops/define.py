@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, Final, Literal, TypeVar
 
-from wengert.ops.families import SCIPY, elements
 from wengert.tape.calling import binary, single, unary
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.parameters import DECLARED
@@ -27,20 +26,17 @@ def elementwise(
     domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
     dtypes: str = "floating",
     result: str | None = None,
-    source: str | None = None,
     flat: bool = False,
     **rules: Rule | Declared,
 ) -> Callable[[F], F]:
-    """Make a primitive of a stub with a function's name, arguments, and what its docstring says.
-
-    `elements` completes the docstring.
+    """Make a primitive of a stub, which has the function's name, arguments and docstring.
 
     Parameters
     ----------
     linear, view, weak, compares, forward, dtypes, domain, flat
         As for `Primitive`. Without a ``forward`` it is a function of the standard.
-    result, source : str, optional
-        For the docstring: the dtype of the result, and where the function comes from.
+    result : {"dtype bool"}, optional
+        The dtype of the result, where it is not the promoted one.
     **rules
         Argument name to rule. Without any, the result is not tracked, which is right for booleans
         and integers alone: a derivative that is zero everywhere is `ZERO`.
@@ -53,14 +49,6 @@ def elementwise(
 
     def decorate(stub: F) -> F:
         names = argument_names(stub)
-        family = elements(
-            *names,
-            dtypes=dtypes,
-            result=result,
-            tracked=bool(rules),
-            source=source or (SCIPY if forward else None),
-        )
-        family.complete(stub)
         if not rules and result != "dtype bool" and dtypes not in _UNTRACKED:
             raise TypeError(
                 f"{stub.__name__} has no derivative rule: give one for each argument, "

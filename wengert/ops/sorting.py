@@ -4,7 +4,6 @@ from typing import Any, Never
 
 from wengert.interpreters.batching import along
 from wengert.ops.axes import as_axis, shape_of, unexpected
-from wengert.ops.families import standard
 from wengert.tape.calling import single
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -45,41 +44,15 @@ _sort = single(
 )
 
 
-_ORDER = standard(
-    "sorting functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of one axis at least and a real dtype.
-axis : int
-    Along which axis.
-descending : bool
-    Whether the largest comes first.
-stable : bool
-    Whether equal elements keep their order.
-
-Returns
--------
-Tensor
-    $result.
-
-Raises
-------
-ValueError
-    If the axis is out of bounds (also an IndexError).
-""",
-)
-
-
 @takes(
     constant="x",
-    family=_ORDER(result="Of the shape of ``x`` and the default index dtype. It is not tracked"),
 )
 def argsort(
     x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
 ) -> Tensor:
     """Return the indices that sort an array along an axis.
+
+    Raises `ValueError` if the axis is out of bounds. Array API standard.
 
     Examples
     --------
@@ -92,13 +65,14 @@ def argsort(
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
-@takes("x", family=_ORDER(result="Of the shape and dtype of ``x``"))
+@takes("x")
 def sort(
     x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
 ) -> Tensor:
     """Sort an array along an axis.
 
-    Cotangents go back to where the elements came from; among equal ones in their order.
+    Cotangents go back to where the elements came from; among equal ones in their order. Raises
+    `ValueError` if the axis is out of bounds. Array API standard.
 
     Examples
     --------

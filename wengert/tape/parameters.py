@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Final, Self, TypeVar
 
-from wengert.tape.families import Family
 from wengert.tape.grad_mode import recording
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,8 +23,6 @@ def takes(
     differentiable: str = "",
     constant: str = "",
     undefined: str = "",
-    *,
-    family: Family | None = None,
     **options: str,
 ) -> Callable[[F], F]:
     """Declare what each parameter of a function is, as a decorator.
@@ -34,16 +31,12 @@ def takes(
     ----------
     differentiable, constant, undefined : str
         Names, with spaces between them. The others are options.
-    family : Family, optional
-        What completes the function's docstring.
     **options : str
         What an option takes, in words, where `wengert.tape.options.OPTIONS` does not say it.
     """
 
     def declare(function: F) -> F:
         DECLARED[function] = (differentiable, constant, undefined, options)
-        if family is not None:
-            family.complete(function)
         if isinstance(function, type):
             import_module("wengert.tape.options").check_constructor(function)
         return function

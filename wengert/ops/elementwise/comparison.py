@@ -32,6 +32,8 @@ __all__ = [
 def equal(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 = x_2`. A nan equals nothing.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.equal(wg.asarray([1.0, 2.0]), 2.0)
@@ -42,6 +44,8 @@ def equal(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="any", result="dtype bool", compares=True)
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ne x_2`.
+
+    Array API standard.
 
     Examples
     --------
@@ -54,6 +58,8 @@ def not_equal(x1: Any, x2: Any, /) -> Tensor:
 def less(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 < x_2`.
 
+    Real dtypes. Array API standard.
+
     Examples
     --------
     >>> wg.less(wg.asarray([1.0, 2.0, 3.0]), 2.0)
@@ -64,6 +70,8 @@ def less(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def less_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \le x_2`.
+
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -76,6 +84,8 @@ def less_equal(x1: Any, x2: Any, /) -> Tensor:
 def greater(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 > x_2`.
 
+    Real dtypes. Array API standard.
+
     Examples
     --------
     >>> wg.greater(wg.asarray([1.0, 2.0, 3.0]), 2.0)
@@ -86,6 +96,8 @@ def greater(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def greater_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ge x_2`.
+
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -98,6 +110,8 @@ def greater_equal(x1: Any, x2: Any, /) -> Tensor:
 def isfinite(x: Any, /) -> Tensor:
     """Whether neither infinite nor nan.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.isfinite(wg.asarray([1.0, wg.inf, wg.nan]))
@@ -108,6 +122,8 @@ def isfinite(x: Any, /) -> Tensor:
 @elementwise(dtypes="numeric", result="dtype bool")
 def isinf(x: Any, /) -> Tensor:
     """Whether infinite; for a complex number, whether one of its parts is.
+
+    Array API standard.
 
     Examples
     --------
@@ -120,6 +136,8 @@ def isinf(x: Any, /) -> Tensor:
 def isnan(x: Any, /) -> Tensor:
     """Whether nan; for a complex number, whether one of its parts is.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.isnan(wg.asarray([1.0, wg.inf, wg.nan]))
@@ -130,6 +148,8 @@ def isnan(x: Any, /) -> Tensor:
 @elementwise(dtypes="boolean", result="dtype bool")
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
     """Whether both are true.
+
+    Array API standard.
 
     Examples
     --------
@@ -143,6 +163,8 @@ def logical_and(x1: Any, x2: Any, /) -> Tensor:
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
     """Whether one or both are true.
 
+    Array API standard.
+
     Examples
     --------
     >>> x = wg.asarray([-1.0, 0.5, 2.0])
@@ -155,6 +177,8 @@ def logical_or(x1: Any, x2: Any, /) -> Tensor:
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
     """Whether exactly one is true.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.logical_xor(wg.asarray([True, True]), wg.asarray([True, False]))
@@ -165,6 +189,8 @@ def logical_xor(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="boolean", result="dtype bool")
 def logical_not(x: Any, /) -> Tensor:
     """Whether false.
+
+    Array API standard.
 
     Examples
     --------
@@ -177,6 +203,8 @@ def logical_not(x: Any, /) -> Tensor:
 def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in both.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.bitwise_and(wg.asarray([12, 10]), 6)
@@ -187,6 +215,8 @@ def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="integer or boolean")
 def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in one or both.
+
+    Array API standard.
 
     Examples
     --------
@@ -199,6 +229,8 @@ def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
 def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in exactly one.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.bitwise_xor(wg.asarray([12, 10]), 6)
@@ -209,6 +241,8 @@ def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="integer or boolean")
 def bitwise_invert(x: Any, /) -> Tensor:
     """Bits that are not set.
+
+    Array API standard.
 
     Examples
     --------
@@ -221,7 +255,7 @@ def bitwise_invert(x: Any, /) -> Tensor:
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved up by ``x2`` places, :math:`x_1 2^{x_2}`.
 
-    ``x2`` is not negative.
+    ``x2`` is not negative. Array API standard.
 
     Examples
     --------
@@ -234,7 +268,7 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved down by ``x2`` places, keeping the sign.
 
-    ``x2`` is not negative.
+    ``x2`` is not negative. Array API standard.
 
     Examples
     --------

@@ -6,7 +6,6 @@ from typing import Any, Never
 
 from wengert.interpreters.batching import over_axes, shifted
 from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of, unexpected
-from wengert.ops.families import MANIPULATION
 from wengert.tape.calling import single
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
@@ -88,9 +87,12 @@ def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
 _roll = single(Primitive("roll", ["x"], {"x": _roll_back}, linear="together", batch=_roll_batch))
 
 
-@takes("x", family=MANIPULATION)
+@takes("x")
 def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tensor:
     """Insert axes of length 1.
+
+    The cotangent is reshaped back. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Parameters
     ----------
@@ -114,19 +116,12 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tenso
     return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@takes("x")
 def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
     """Remove axes of length 1.
 
-    Parameters
-    ----------
-    axis : int or tuple of int, optional
-        Which axes; all of length 1 by default, as in NumPy and PyTorch.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError), or longer than 1.
+    The cotangent is reshaped back. Raises `ValueError` if an axis is out of bounds, or longer than
+    1. Array API standard.
 
     Examples
     --------
@@ -148,21 +143,17 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never
     return _squeeze(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@takes("x")
 def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     """Reorder the axes.
 
-    The cotangent is permuted back.
+    The cotangent is permuted back. Raises `ValueError` if ``axes`` is no permutation.
+    Array API standard.
 
     Parameters
     ----------
     axes : tuple of int
         For each axis of the result, the axis of ``x`` that it is: a permutation of all of them.
-
-    Raises
-    ------
-    ValueError
-        If ``axes`` is no permutation.
 
     Examples
     --------
@@ -178,21 +169,19 @@ def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@takes("x")
 def moveaxis(
     x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Tensor:
     """Move axes to new places; the others keep their order.
 
+    The cotangent's axes are moved back. Raises `ValueError` if an axis is out of bounds or comes
+    twice, or if the numbers differ. Array API standard.
+
     Parameters
     ----------
     source, destination : int or tuple of int
         Which axes, and where each is to be. Equally many.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice, or if the numbers differ.
 
     Examples
     --------
@@ -212,14 +201,12 @@ def moveaxis(
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@takes("x")
 def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
     """Reverse the order of the elements along axes.
 
-    Parameters
-    ----------
-    axis : int or tuple of int, optional
-        Along which axes; all by default.
+    The cotangent is reversed back. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Examples
     --------
@@ -233,7 +220,7 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@takes("x")
 def roll(
     x: Any,
     /,
@@ -243,7 +230,8 @@ def roll(
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 
-    The cotangent is rolled back.
+    The cotangent is rolled back. Raises `ValueError` if an axis is out of bounds, or the numbers of
+    shifts and axes differ. Array API standard.
 
     Parameters
     ----------
@@ -252,11 +240,6 @@ def roll(
     axis : int or tuple of int, optional
         Along which axes, a repeated one being shifted by the sum. By default the array is rolled
         as if it were flat.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError), or the numbers of shifts and axes differ.
 
     Examples
     --------
@@ -309,11 +292,14 @@ _reshape = single(
 )
 
 
-@takes("x", family=MANIPULATION)
+@takes("x")
 def reshape(
     x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
 ) -> Tensor:
     """Give the elements, in row-major order, another shape.
+
+    The cotangent is reshaped back. Raises `ValueError` if the number of elements differs.
+    Array API standard.
 
     Parameters
     ----------
@@ -323,11 +309,6 @@ def reshape(
         The other lengths, where the shape is not given as one: ``x.reshape(2, -1)``.
     copy : bool, optional
         True copies, False raises if the library would have to, None copies where it has to.
-
-    Raises
-    ------
-    ValueError
-        If the number of elements differs.
 
     Examples
     --------

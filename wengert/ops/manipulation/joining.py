@@ -5,7 +5,6 @@ from typing import Any, Never
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shifted
 from wengert.ops.axes import as_axis, at_axis, filled, shape_of, unexpected
-from wengert.ops.families import MANIPULATION
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
@@ -71,11 +70,12 @@ _unstack = Primitive(
 ).bind
 
 
-@takes("arrays", family=MANIPULATION)
+@takes("arrays")
 def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong: Never) -> Tensor:
     """Join arrays along an axis that they have.
 
-    Each array's cotangent is its piece.
+    Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, the shapes do
+    not fit, or the axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -83,16 +83,6 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
         At least one, of equal shapes but for ``axis``.
     axis : int, optional
         Along which axis; None flattens the arrays first.
-
-    Returns
-    -------
-    Tensor
-        Of the arrays' promoted dtype.
-
-    Raises
-    ------
-    ValueError
-        If there are no arrays, the shapes do not fit, or the axis is out of bounds.
 
     Examples
     --------
@@ -113,11 +103,12 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
         raise
 
 
-@takes("arrays", family=MANIPULATION)
+@takes("arrays")
 def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never) -> Tensor:
     """Join arrays along a new axis.
 
-    Each array's cotangent is its piece.
+    Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, their shapes
+    differ, or the axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -125,16 +116,6 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never)
         At least one, of equal shapes.
     axis : int
         The place of the new axis in the result.
-
-    Returns
-    -------
-    Tensor
-        Of the arrays' promoted dtype.
-
-    Raises
-    ------
-    ValueError
-        If there are no arrays, their shapes differ, or the axis is out of bounds.
 
     Examples
     --------
@@ -176,26 +157,12 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     return given
 
 
-@takes("x", family=MANIPULATION)
+@takes("x")
 def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 
-    The cotangent is that of the slices, stacked.
-
-    Parameters
-    ----------
-    axis : int
-        Along which axis.
-
-    Returns
-    -------
-    tuple of Tensor
-        As many as the axis is long.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError), as it is for a 0-d array.
+    The cotangent is that of the slices, stacked. Returns as many as the axis is long. Raises
+    `ValueError` if the axis is out of bounds, as it is for a 0-d array. Array API standard.
 
     Examples
     --------

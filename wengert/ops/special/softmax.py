@@ -10,7 +10,6 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of, unexpected
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import without_slope
-from wengert.ops.families import SCIPY, elements
 from wengert.ops.shares import in_float32, wide
 from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
@@ -110,7 +109,7 @@ def logsumexp(
     *,
     return_sign: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
-@takes("a b", family=elements("a", source=SCIPY))
+@takes("a b")
 def logsumexp(
     a: Any,
     axis: int | Sequence[int] | None = None,
@@ -124,23 +123,15 @@ def logsumexp(
     The derivative is the share of each term, :math:`b_i e^{a_i} / \sum_j b_j e^{a_j}`: the softmax
     of ``a`` where there are no weights. An infinite result is shared evenly by the terms that are
     equal to it. The sum of nothing is 0, and its logarithm -inf.
+    SciPy: ``scipy.special.logsumexp``.
 
     Parameters
     ----------
-    axis : int or sequence of int, optional
-        Axes to sum over; all by default.
     b : Tensor or array, optional
         Weights that broadcast with ``a``, of any sign; 1 by default.
-    keepdims : bool
-        Whether the axes stay, with length 1.
     return_sign : bool
         Whether the sum's sign (complex: its direction) is returned beside the logarithm of its
         absolute value. Without it, a negative real sum gives nan.
-
-    Returns
-    -------
-    Tensor, or tuple of two
-        The logarithm, and the sign.
 
     Examples
     --------
@@ -225,12 +216,12 @@ _softmax = Primitive(
 ).bind
 
 
-@takes("x", family=elements("x", source=SCIPY))
+@takes("x")
 def softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
     It is nan along ``axis`` where all of ``x`` is -inf, or some of it is inf. The cotangent is
-    :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`.
+    :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`. SciPy: ``scipy.special.softmax``.
 
     Parameters
     ----------
@@ -293,12 +284,12 @@ _log_softmax = Primitive(
 ).bind
 
 
-@takes("x", family=elements("x", source=SCIPY))
+@takes("x")
 def log_softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 
     It is nan where `softmax` is. The cotangent is :math:`\bar y - s^* \sum_i \bar y_i`, with the
-    softmax :math:`s`.
+    softmax :math:`s`. SciPy: ``scipy.special.log_softmax``.
 
     Parameters
     ----------
