@@ -12,7 +12,6 @@ from wengert import ops
 from wengert.backends import dtype_of
 from wengert.compiler import messages
 from wengert.interpreters.batching import as_it_is
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -50,9 +49,6 @@ _broadcast = _row("broadcast", lambda xp, g, root: xp.reduce(g, root=root))
 _reduce = _row("reduce", lambda xp, g, root: xp.broadcast(g, root=root))
 
 
-@takes(
-    "x",
-)
 def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> Tensor:
     r"""Sum, mean, maximum or minimum of the processes' arrays, element by element.
 
@@ -92,9 +88,6 @@ def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> T
     return _all_reduce(x, op=op)  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-)
 def all_gather(x: Any, /) -> Tensor:
     """Put the processes' arrays together along the first axis, in the order of ranks.
 
@@ -120,9 +113,6 @@ def all_gather(x: Any, /) -> Tensor:
     return _all_gather(x)  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-)
 def reduce_scatter(x: Any, /) -> Tensor:
     """Sum the processes' arrays; each process gets its part along the first axis.
 
@@ -151,9 +141,6 @@ def reduce_scatter(x: Any, /) -> Tensor:
     return _reduce_scatter(x)  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-)
 def broadcast(x: Any, /, root: int = 0) -> Tensor:
     """The array of one process, on all of them.
 
@@ -177,9 +164,6 @@ def broadcast(x: Any, /, root: int = 0) -> Tensor:
     return _broadcast(x, root=_root("broadcast", root))  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-)
 def reduce(x: Any, /, root: int = 0) -> Tensor:
     """The sum of the processes' arrays on one of them, and zeros on the others.
 

@@ -12,7 +12,6 @@ from wengert.nn.functional.define import in_one_dtype
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.creation import whole
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 #: Parts of the weights, a gate each.
@@ -82,7 +81,6 @@ def mode_of(nonlinearity: str) -> str:
     return f"RNN_{nonlinearity.upper()}"
 
 
-@takes()
 class _Cell(Uniform):
     """What single steps share."""
 
@@ -139,7 +137,6 @@ class _Cell(Uniform):
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
 
 
-@takes()
 class RNNCell(_Cell):
     """One step of an `RNN`.
 
@@ -179,7 +176,6 @@ class RNNCell(_Cell):
         return super().extra_repr() + other
 
 
-@takes()
 class GRUCell(_Cell):
     """One step of a `GRU`.
 
@@ -201,7 +197,6 @@ class GRUCell(_Cell):
     _mode = "GRU"
 
 
-@takes()
 class LSTMCell(_Cell):
     """One step of an `LSTM`.
 

@@ -8,14 +8,12 @@ from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.layers import Affine
 from wengert.nn.module import Module
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 PaddingMode = Literal["zeros", "reflect", "replicate", "circular"]
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-@takes()
 class _Convolution(Affine):
     """What convolutions and their adjoints share."""
 
@@ -88,7 +86,6 @@ class _Forward(_Convolution):
         return convolve(input, self.weight, self.bias, *given)
 
 
-@takes()
 class Conv1d(_Forward):
     r"""`functional.conv1d` as a module with its weights.
 
@@ -120,7 +117,6 @@ class Conv1d(_Forward):
     output_padding = (0,)
 
 
-@takes()
 class Conv2d(_Forward):
     """`functional.conv2d` as a module with its weights.
 
@@ -140,7 +136,6 @@ class Conv2d(_Forward):
     output_padding = (0, 0)
 
 
-@takes()
 class _Transposed(_Convolution):
     _transposed = True
 
@@ -200,7 +195,6 @@ class _Transposed(_Convolution):
         return more
 
 
-@takes()
 class ConvTranspose1d(_Transposed):
     """`functional.conv_transpose1d` as a module with its weights.
 
@@ -216,7 +210,6 @@ class ConvTranspose1d(_Transposed):
     _count = 1
 
 
-@takes()
 class ConvTranspose2d(_Transposed):
     """`functional.conv_transpose2d` as a module with its weights.
 
@@ -277,7 +270,6 @@ class Fold(Single):
     ) -> None: ...
 
 
-@takes()
 class _ZeroPad(Module):
     _count = 0
 
@@ -292,7 +284,6 @@ class _ZeroPad(Module):
         return f"{self.padding}"
 
 
-@takes()
 class ZeroPad1d(_ZeroPad):
     """`functional.pad` with zeros as a module, for signals.
 
@@ -312,7 +303,6 @@ class ZeroPad1d(_ZeroPad):
     _count = 1
 
 
-@takes()
 class ZeroPad2d(_ZeroPad):
     """`functional.pad` with zeros as a module, for images.
 

@@ -10,14 +10,9 @@ from wengert.nn.functional.embedding import as_padding, no_sparse
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 
-@takes(
-    num_embeddings="an integer",
-    embedding_dim="an integer",
-)
 class Embedding(Module):
     """`functional.embedding` with a table that is learnt.
 

@@ -15,7 +15,6 @@ from wengert.backends import generators, use_backend
 from wengert.nn.filling import check_axes, draw, fill
 from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
-from wengert.tape.parameters import takes
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
@@ -45,7 +44,6 @@ def __dir__() -> list[str]:
 Mode = Literal["fan_in", "fan_out"]
 
 
-@takes(constant="tensor", a="a number", b="a number")
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
@@ -64,7 +62,6 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     return fill(tensor, low + (b - a) * draw(rand, tensor, generator))
 
 
-@takes(constant="tensor", mean="a number")
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
 
@@ -85,7 +82,6 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     return fill(tensor, mean + std * draw(randn, tensor, generator))
 
 
-@takes(constant="tensor", val="a number")
 def constant_(tensor: Tensor, val: complex) -> Tensor:
     """Fill a Tensor with one value.
 
@@ -101,7 +97,6 @@ def constant_(tensor: Tensor, val: complex) -> Tensor:
     return fill(tensor, val)
 
 
-@takes(constant="tensor")
 def ones_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with ones.
 
@@ -115,7 +110,6 @@ def ones_(tensor: Tensor) -> Tensor:
     return fill(tensor, 1)
 
 
-@takes(constant="tensor")
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with zeros.
 
@@ -130,7 +124,6 @@ def zeros_(tensor: Tensor) -> Tensor:
     return fill(tensor, 0)
 
 
-@takes(param="a number")
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     r"""Return the factor of weights that makes up for the variance that a nonlinearity takes away.
 
@@ -189,7 +182,6 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * receptive, tensor.shape[0] * receptive
 
 
-@takes(constant="tensor")
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
@@ -206,7 +198,6 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor")
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
@@ -229,7 +220,6 @@ def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-@takes(constant="tensor", a="a number")
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -260,7 +250,6 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor", a="a number")
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -285,7 +274,6 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 
-@takes(constant="tensor")
 def eye_(tensor: Tensor) -> Tensor:
     """Fill a matrix with ones on its diagonal and zeros elsewhere.
 
@@ -301,10 +289,6 @@ def eye_(tensor: Tensor) -> Tensor:
     return fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
-@takes(
-    constant="tensor",
-    groups="an integer",
-)
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fill the kernel of a convolution so that it keeps its inputs, as many as it has outputs.
 
@@ -336,9 +320,6 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return fill(tensor, values)
 
 
-@takes(
-    constant="tensor",
-)
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """Fill a Tensor with a random matrix of orthonormal rows or columns, those that are fewer.
 
@@ -366,10 +347,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     return fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
 
 
-@takes(
-    constant="tensor",
-    sparsity="a number",
-)
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Fill a matrix with normal numbers, and a share of each column with zeros.
 
@@ -402,12 +379,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     return fill(tensor, values)
 
 
-@takes(
-    constant="tensor",
-    mean="a number",
-    a="a number",
-    b="a number",
-)
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,

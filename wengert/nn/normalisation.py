@@ -9,7 +9,6 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 
@@ -40,7 +39,6 @@ class _Norm(Module):
         return ", ".join([str(held[n]) for n in plain] + [f"{n}={held[n]}" for n in named])
 
 
-@takes()
 class LayerNorm(_Norm):
     """`functional.layer_norm` with a weight and a bias.
 
@@ -79,7 +77,6 @@ class LayerNorm(_Norm):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
-@takes()
 class RMSNorm(_Norm):
     """`functional.rms_norm` with a weight.
 
@@ -118,7 +115,6 @@ class RMSNorm(_Norm):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
-@takes()
 class GroupNorm(_Norm):
     """`functional.group_norm` with a weight and a bias.
 
@@ -163,7 +159,6 @@ class GroupNorm(_Norm):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
-@takes()
 class _Running(_Norm):
     """A layer of channels with running averages."""
 
@@ -257,7 +252,6 @@ class _BatchNorm(_Running):
         return out
 
 
-@takes()
 class _InstanceNorm(_Running):
     def __init__(
         self,
@@ -291,7 +285,6 @@ class _InstanceNorm(_Running):
         return ops.squeeze(out, axis=0) if x is None else out
 
 
-@takes()
 class BatchNorm1d(_BatchNorm):
     """`functional.batch_norm` of vectors or sequences, (N, C) or (N, C, L).
 
@@ -319,7 +312,6 @@ class BatchNorm1d(_BatchNorm):
     _shapes = "N C | N C L"
 
 
-@takes()
 class BatchNorm2d(_BatchNorm):
     """`functional.batch_norm` of images, (N, C, H, W).
 
@@ -334,7 +326,6 @@ class BatchNorm2d(_BatchNorm):
     _shapes = "N C H W"
 
 
-@takes()
 class InstanceNorm1d(_InstanceNorm):
     """`functional.instance_norm` of sequences, (C, L) or (N, C, L).
 
@@ -351,7 +342,6 @@ class InstanceNorm1d(_InstanceNorm):
     _shapes = "C L | N C L"
 
 
-@takes()
 class InstanceNorm2d(_InstanceNorm):
     """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W).
 

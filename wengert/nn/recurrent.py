@@ -19,11 +19,9 @@ from wengert.nn.functional import recurrent
 from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
 from wengert.tape.lines import warn
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 
-@takes()
 class _Recurrent(Uniform):
     """What networks of whole sequences share."""
 
@@ -185,7 +183,6 @@ def _start(
     return ops.unstack(ops.reshape(state, shape))
 
 
-@takes()
 class RNN(_Recurrent):
     """Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
 
@@ -234,7 +231,6 @@ class RNN(_Recurrent):
         super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
 
-@takes()
 class GRU(_Recurrent):
     r"""Gated recurrent units.
 
@@ -260,7 +256,6 @@ class GRU(_Recurrent):
     mode = "GRU"
 
 
-@takes()
 class LSTM(_Recurrent):
     r"""Long short-term memory.
 

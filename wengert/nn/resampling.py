@@ -5,7 +5,6 @@ from typing import Any
 from wengert.nn import functional as F
 from wengert.nn.define import Single, stores
 from wengert.nn.functional.resampling import Interpolation
-from wengert.tape.parameters import takes
 
 _Size = int | tuple[int, ...] | None
 _Scale = float | tuple[float, ...] | None
@@ -49,7 +48,6 @@ class Upsample(Single):
         return f"{lengths}, mode={self.mode!r}"
 
 
-@takes()
 class UpsamplingNearest2d(Upsample):
     """`Upsample` of images with mode ``"nearest"``.
 
@@ -65,7 +63,6 @@ class UpsamplingNearest2d(Upsample):
         super().__init__(size, scale_factor, mode="nearest")
 
 
-@takes()
 class UpsamplingBilinear2d(Upsample):
     """`Upsample` of images with mode ``"bilinear"`` and aligned corners.
 

@@ -12,7 +12,6 @@ from wengert.nn.dropout import Dropout
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.normalisation import LayerNorm
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
@@ -20,7 +19,6 @@ Activation = Callable[[Tensor], Tensor]
 _ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu}
 
 
-@takes()
 class _Layer(Module):
     """What layers of the encoder and the decoder share."""
 
@@ -99,7 +97,6 @@ def _attending(
     return attend
 
 
-@takes()
 class TransformerEncoderLayer(_Layer):
     r"""Attention of a sequence to itself, and then a network for each position.
 
@@ -139,7 +136,6 @@ class TransformerEncoderLayer(_Layer):
         return self._added(self._added(src, 1, attend), 2, self._forwards)
 
 
-@takes()
 class TransformerDecoderLayer(_Layer):
     """Attention of a sequence to itself and to a memory, and then a network for each position.
 
@@ -189,12 +185,6 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
-@takes(
-    norm="a module",
-    encoder_layer="a module",
-    enable_nested_tensor="True or False",
-    mask_check="True or False",
-)
 class TransformerEncoder(_Stack):
     """Layers such as `TransformerEncoderLayer`, one after the other.
 
@@ -238,7 +228,6 @@ class TransformerEncoder(_Stack):
         )
 
 
-@takes(norm="a module", decoder_layer="a module")
 class TransformerDecoder(_Stack):
     """Layers such as `TransformerDecoderLayer`, one after the other.
 

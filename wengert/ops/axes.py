@@ -12,7 +12,7 @@ import numpy as np
 from wengert.backends import as_dtype, backend_of
 from wengert.backends.registry import lost_with
 from wengert.ops.data_type import astype
-from wengert.tape.parameters import differentiates, refuse
+from wengert.tape.parameters import differentiates
 from wengert.tape.tensor import Tensor, wrapped
 
 #: Is told of the calls of `bent`, where one program is made for arrays of several lengths.
@@ -66,7 +66,6 @@ def as_shape(shape: Any) -> tuple[int, ...]:
             return (index(shape),)
         return tuple([index(n) for n in shape])
     except TypeError:
-        refuse()
         raise TypeError(f"a shape is made of integers, and {shape!r} is not") from None
 
 
@@ -98,7 +97,6 @@ def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:
                 raise TypeError
             axis = index(axis)
         except TypeError:
-            refuse()
             whose = f"{function}: " if function else ""
             hint = f"; use wg.{function}imum for two arrays" if function in ("max", "min") else ""
             raise TypeError(f"{whose}an axis is an integer, and {axis!r} is not{hint}") from None
@@ -199,7 +197,6 @@ def number(value: Any, function: str, parameter: str) -> Any:
     if isinstance(value, _NUMBERS) or hasattr(value, "regularise"):  # a number that a trace follows
         return value
     if differentiates(value):
-        refuse()
         raise TypeError(f"{function} takes a number as {parameter}, and no Tensor that is tracked")
     if hasattr(value, "dtype"):
         given = wrapped(value)

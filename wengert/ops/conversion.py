@@ -10,7 +10,6 @@ from wengert.backends.registry import lost_with
 from wengert.interpreters.namespaces import differentiable as xp
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type
 from wengert.tape.tensor import (
@@ -41,7 +40,6 @@ _clone = Primitive(
 )
 
 
-@takes("x")
 def clone(x: Any, /) -> Tensor:
     """Return a copy of an array, which stays tracked.
 
@@ -71,7 +69,6 @@ def clone(x: Any, /) -> Tensor:
     return _clone.bind(x)  # type: ignore[no-any-return]
 
 
-@takes("obj")
 def asarray(
     obj: Any,
     /,
@@ -281,7 +278,6 @@ def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
     shapes = [_collect(item, items) for item in obj]
     for shape in shapes:
         if shape != shapes[0]:
-            refuse()
             raise ValueError(
                 f"asarray: the sequences differ in length, or their items in shape: {shapes[0]} "
                 f"and {shape} cannot be one array"
@@ -417,7 +413,6 @@ def _default_for(obj: Any, array: np.ndarray[Any, Any]) -> DType:
     return dtype_of(array.dtype)
 
 
-@takes("data")
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -455,7 +450,6 @@ def tensor(
     return asarray(data, dtype=dtype, device=device, copy=True, requires_grad=requires_grad)
 
 
-@takes("data")
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Convert to a Tensor: `asarray` under PyTorch's name.
 
@@ -479,7 +473,6 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     return asarray(data, dtype=dtype, device=device)
 
 
-@takes(array="a NumPy array")
 def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     """Return a Tensor of a NumPy array on the selected backend, sharing memory where it can.
 
@@ -516,7 +509,6 @@ def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     return asarray(array)
 
 
-@takes(x="an array of another library")
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return a Tensor of any object that has DLPack's protocol, on the selected backend.
 

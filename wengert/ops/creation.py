@@ -29,7 +29,6 @@ from wengert.ops.data_type import (
     to_backend,
     to_device,
 )
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.promotion import (
     check_range,
     check_storable,
@@ -89,7 +88,6 @@ def as_lengths(size: tuple[Any, ...], function: str) -> tuple[int, ...]:
     try:
         shape = tuple([index(n) for n in size])
     except TypeError:
-        refuse()
         raise TypeError(f"{function}: a shape is made of integers, and {size} is not") from None
     if shape and min(shape) < 0:
         raise ValueError(f"{function}: the lengths of a shape can't be negative, as in {shape}")
@@ -101,7 +99,6 @@ def whole(value: Any, function: str, name: str) -> int:
     try:
         return index(value)
     except TypeError:
-        refuse()
         raise TypeError(f"{function}: {name} is an integer, and {value!r} is not") from None
 
 
@@ -146,7 +143,6 @@ def _filled(
 # -- of a shape ----------------------------------------------------------------------------------
 
 
-@takes()
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -167,7 +163,6 @@ def empty(
     return _filled("empty", (shape, *more), dtype, device, requires_grad)
 
 
-@takes()
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -189,7 +184,6 @@ def ones(
     return _filled("ones", (shape, *more), dtype, device, requires_grad)
 
 
-@takes()
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -211,7 +205,6 @@ def zeros(
     return _filled("zeros", (shape, *more), dtype, device, requires_grad)
 
 
-@takes("fill_value")
 def full(
     shape: Any,
     fill_value: Any,
@@ -305,7 +298,6 @@ def _like(
     return leaf(make(tuple(array.shape), *values, dtype=raw, device=where), requires_grad)
 
 
-@takes(constant="x")
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -321,7 +313,6 @@ def empty_like(
     return _like("empty", x, (), dtype, device, requires_grad)
 
 
-@takes(constant="x")
 def ones_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -337,7 +328,6 @@ def ones_like(
     return _like("ones", x, (), dtype, device, requires_grad)
 
 
-@takes(constant="x")
 def zeros_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -353,7 +343,6 @@ def zeros_like(
     return _like("zeros", x, (), dtype, device, requires_grad)
 
 
-@takes("fill_value", "x")
 def full_like(
     x: Any,
     /,
@@ -397,7 +386,6 @@ def full_like(
     return _like("full", x, (fill_value,), dtype, device, requires_grad)
 
 
-@takes("start step", "stop")
 def arange(
     start: Any,
     /,
@@ -470,7 +458,6 @@ def _whole(value: Any) -> Any:
     return int(value) if number_type(value) is float and value.is_integer() else value
 
 
-@takes("start stop")
 def linspace(
     start: Any,
     stop: Any,
@@ -527,7 +514,6 @@ def linspace(
     return leaf(array, requires_grad)
 
 
-@takes()
 def eye(
     n_rows: int,
     n_cols: int | None = None,

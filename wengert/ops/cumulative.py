@@ -1,13 +1,12 @@
 """Running sums and products along an axis, of the standard's statistical chapter."""
 
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of
 from wengert.ops.shares import by_float32
 from wengert.tape.calling import single
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -139,7 +138,6 @@ Primitive(
 )
 
 
-@takes("x")
 def cumulative_sum(
     x: Any,
     /,
@@ -147,7 +145,6 @@ def cumulative_sum(
     *,
     dtype: Any = None,
     include_initial: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
@@ -169,8 +166,6 @@ def cumulative_sum(
     >>> wg.grad(lambda x: wg.cumulative_sum(x).sum())(wg.asarray([1.0, 2.0, 3.0]))
     tensor([3., 2., 1.])
     """
-    if wrong:
-        raise unexpected(cumulative_sum, wrong)
     at = _running_axis(x, axis, "cumulative_sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
@@ -182,7 +177,6 @@ def cumulative_sum(
     )
 
 
-@takes("x")
 def cumulative_prod(
     x: Any,
     /,
@@ -190,7 +184,6 @@ def cumulative_prod(
     *,
     dtype: Any = None,
     include_initial: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
 
@@ -213,8 +206,6 @@ def cumulative_prod(
     >>> wg.grad(lambda x: wg.cumulative_prod(x).sum())(wg.asarray([1.0, 2.0, 3.0]))
     tensor([9., 4., 2.])
     """
-    if wrong:
-        raise unexpected(cumulative_prod, wrong)
     at = _running_axis(x, axis, "cumulative_prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)

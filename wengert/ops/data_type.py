@@ -14,7 +14,6 @@ from wengert.backends import (
     target_device,
 )
 from wengert.interpreters.batching import as_it_is
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import (
     SCALARS,
@@ -90,7 +89,6 @@ def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
     return made if dtype.host == dtype.name else target.xp.astype(made, raw)
 
 
-@takes("x")
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """Copy an array to another data type.
 
@@ -124,7 +122,6 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     return tensor if device is None else to_device(tensor, device)
 
 
-@takes("x")
 def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     """Move an array to another device of its own library.
 
@@ -164,7 +161,6 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     return _to_device.bind(tensor, device=target, source=source)  # type: ignore[no-any-return]
 
 
-@takes("x")
 def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     """Move an array to another array library.
 
@@ -201,7 +197,6 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     tensor = wrapped(x)
     source = backend_of(tensor._array)
     if not isinstance(name, str):
-        refuse()
         raise TypeError(f"to_backend takes the name of a backend, not {type(name).__name__}")
     plain, _, place = name.partition(":")
     target = get_backend(plain)
@@ -231,7 +226,6 @@ _KINDS = {
 }
 
 
-@takes(kind="a data type, or the name of a kind")
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
@@ -261,7 +255,6 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return asked is as_dtype(kind)
 
 
-@takes(constant="from_", to="a data type")
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether one dtype can be cast to another by the standard's type promotion.
 
@@ -278,7 +271,6 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return start is end or promote(start, end) is end
 
 
-@takes(constant="arrays_and_dtypes")
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """Return the dtype that an operation on these would have.
 

@@ -6,7 +6,6 @@ from typing import Any, Literal
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import filled, shape_of
 from wengert.ops.creation import whole
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -34,7 +33,6 @@ def _diagonal(x: Any, k: Any, function: str) -> int:
     return whole(k, function, "k")
 
 
-@takes("x")
 def tril(x: Any, /, k: int = 0) -> Tensor:
     """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
 
@@ -55,7 +53,6 @@ def tril(x: Any, /, k: int = 0) -> Tensor:
     return _tril(x, k=_diagonal(x, k, "tril"))
 
 
-@takes("x")
 def triu(x: Any, /, k: int = 0) -> Tensor:
     """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
 
@@ -106,7 +103,6 @@ _meshgrid = Primitive(
 )
 
 
-@takes("arrays")
 def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
 

@@ -4,19 +4,18 @@ import math
 from collections.abc import Sequence
 from operator import index as as_index
 from types import EllipsisType, NoneType
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of
 from wengert.ops.conversion import as_storable, asarray, holds_tensors
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
 from wengert.tape.node import Indexed
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor, assign, untracked
@@ -183,7 +182,6 @@ def _bound(n: Any) -> int | None:
     try:
         return None if n is None else as_index(n)
     except TypeError:
-        refuse()
         raise
 
 
@@ -337,8 +335,7 @@ _take = Primitive(
 ).bind
 
 
-@takes("x")
-def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Choose slices along an axis by their indices.
 
     Cotangents are added up where a slice was taken several times. Raises `IndexError` if an index
@@ -364,8 +361,6 @@ def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Te
     tensor([[0., 0.],
             [2., 2.]])
     """
-    if wrong:
-        raise unexpected(take, wrong)
     ndim = len(shape_of(x))
     if axis is None and ndim != 1:
         raise ValueError(f"take from an array of {ndim} axes needs axis=")
@@ -379,7 +374,6 @@ def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Te
 def _check_indices(indices: Any, function: str) -> None:
     shape_of(indices)
     if dtype_of(raw_array(indices).dtype).kind not in _INTEGER_KINDS:
-        refuse()
         raise TypeError(
             f"{function} needs indices of an integer dtype, not {dtype_of(indices.dtype).name}"
         )
@@ -425,8 +419,7 @@ _take_along_axis = Primitive(
 ).bind
 
 
-@takes("x")
-def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> Tensor:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 
     Cotangents are added up where an element was taken several times. The result is of the dtype of
@@ -446,8 +439,6 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> 
     >>> wg.take_along_axis(x, wg.argsort(x, axis=1), axis=1)
     tensor([[1., 2., 3.], [1., 4., 5.]])
     """
-    if wrong:
-        raise unexpected(take_along_axis, wrong)
     shape = shape_of(x)
     at = as_axis(axis, len(shape), "take_along_axis")
     _check_indices(indices, "take_along_axis")
@@ -459,7 +450,6 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> 
     try:
         return _take_along_axis(x, indices, axis=at)  # type: ignore[no-any-return]
     except (IndexError, TypeError, ValueError):
-        refuse()
         others = zip(_without(shape, at), _without(indices.shape, at), strict=True)
         if any(n != m and 1 not in (n, m) for n, m in others):
             raise ValueError(

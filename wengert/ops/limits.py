@@ -6,7 +6,6 @@ import numpy as np
 
 from wengert.backends import DType, dtype_of
 from wengert.ops.data_type import dtype_in
-from wengert.tape.parameters import takes
 
 __all__ = ["FInfo", "IInfo", "finfo", "iinfo"]
 
@@ -52,7 +51,6 @@ _LIMITS = {
 }
 
 
-@takes(constant="type")
 def finfo(type: Any, /) -> FInfo:
     """Return the limits of a floating or complex dtype, or of an array's.
 
@@ -80,7 +78,6 @@ def finfo(type: Any, /) -> FInfo:
     )
 
 
-@takes(constant="type")
 def iinfo(type: Any, /) -> IInfo:
     """Return the limits of an integer dtype, or of an array's.
 

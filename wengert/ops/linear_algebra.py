@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from importlib import import_module
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
-from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of, unexpected
+from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.calling import binary, single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -98,7 +97,6 @@ _matmul = binary(
 )
 
 
-@takes("x1 x2")
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     r"""Matrix product, :math:`(X_1 X_2)_{ik} = \sum_j (X_1)_{ij} (X_2)_{jk}`.
 
@@ -129,7 +127,6 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     if ndim1 == 2 == ndim2 and shape1[1] == shape2[0]:
         return _matmul(x1, x2)
     if not ndim1 or not ndim2 or shape1[-1] != shape2[-2 if ndim2 > 1 else 0]:
-        refuse()
         raise ValueError(
             f"matmul of shapes {tuple(shape1)} and {tuple(shape2)}: the last axis of the first "
             "needs the length of the second's last but one (of its only one)"
@@ -153,7 +150,6 @@ def _check_stacks(function: str, shape1: tuple[int, ...], shape2: tuple[int, ...
     try:
         broadcast_shapes(shape1, shape2)
     except ValueError:
-        refuse()
         raise ValueError(
             f"{function}: stacks of the shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast"
         ) from None
@@ -171,7 +167,6 @@ _matrix_transpose = single(
 )
 
 
-@takes("x")
 def matrix_transpose(x: Any, /) -> Tensor:
     """Transpose a matrix, or each matrix of a stack.
 
@@ -262,10 +257,7 @@ _tensordot = Primitive(
 ).bind
 
 
-@takes("x1 x2")
-def tensordot(
-    x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2, **wrong: Never
-) -> Tensor:
+def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sum of products over pairs of axes.
 
     Each cotangent is the tensordot of the result's with the conjugate of the other operand, over
@@ -285,8 +277,6 @@ def tensordot(
     >>> wg.tensordot(a, b, axes=([1, 2], [1, 0])).shape
     (2, 5)
     """
-    if wrong:
-        raise unexpected(tensordot, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     if isinstance(axes, tuple | list):
         first, second = axes
@@ -297,7 +287,6 @@ def tensordot(
             raise ValueError(f"axes={n} for arrays of {len(shape1)} and {len(shape2)} axes")
         pairs = tuple(range(len(shape1) - n, len(shape1))), tuple(range(n))
     if [shape1[i] for i in pairs[0]] != [shape2[i] for i in pairs[1]]:
-        refuse()
         raise ValueError(
             f"tensordot pairs axes {pairs[0]} of shape {tuple(shape1)} with axes {pairs[1]} of "
             f"shape {tuple(shape2)}: their lengths differ"
@@ -322,8 +311,7 @@ _vecdot = Primitive(
 ).bind
 
 
-@takes("x1 x2")
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 
     The first is conjugated. The cotangents are :math:`\bar g x_2` and :math:`g x_1`. Raises
@@ -345,12 +333,9 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     >>> wg.vecdot(wg.ones((5, 3)), wg.ones(3)).shape
     (5,)
     """
-    if wrong:
-        raise unexpected(vecdot, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     from_end = axis_from_end(axis, shape1, shape2, "vecdot")
     if shape1[from_end] != shape2[from_end]:
-        refuse()
         raise ValueError(
             f"vecdot along axis {axis} of shapes {tuple(shape1)} and {tuple(shape2)}: the lengths "
             "differ"

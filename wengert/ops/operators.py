@@ -29,7 +29,6 @@ from wengert.ops.late import LATER
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.calling import binary, is_foreign, reflecting
-from wengert.tape.parameters import refuse
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
 from wengert.tape.record import argument_names
@@ -163,7 +162,6 @@ def _comparable(function: Function) -> Function:
             or hasattr(other, "regularise")
         ):
             return function(self, other)
-        refuse()  # as where a Tensor is compared with the names of modes
         return NotImplemented
 
     return method
@@ -175,7 +173,6 @@ _ROWS = 16
 
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self.ndim:
-        refuse()
         raise TypeError("iteration over a 0-d tensor")
     held = placed(self._array, self._node)  # x += y meanwhile does not change the rows
     show(held, self, same, {})

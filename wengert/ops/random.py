@@ -19,7 +19,6 @@ from wengert.ops.axes import operand
 from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, new_device, whole
 from wengert.ops.data_type import astype, get_default_dtype, result_type
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -42,7 +41,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@takes()
 def manual_seed(seed: int) -> None:
     """Start all random numbers again from a seed, on the host and on every device.
 
@@ -96,7 +94,6 @@ def _placed(
     return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), tracked)
 
 
-@takes()
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return uniform random numbers of the half-open interval [0, 1).
 
@@ -114,7 +111,6 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     )
 
 
-@takes()
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return standard normal random numbers: of mean 0 and variance 1.
 
@@ -160,7 +156,6 @@ def _drawn(
     return drawn, [operand(value, drawn, function, name) for name, value in given.items()]
 
 
-@takes("low high")
 def uniform(
     low: Any = 0.0,
     high: Any = 1.0,
@@ -199,7 +194,6 @@ def uniform(
     return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
-@takes("mean std")
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -239,7 +233,6 @@ def normal(
     return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
-@takes(low="an integer", high="an integer")
 def randint(
     low: int,
     high: Any = None,
@@ -276,7 +269,6 @@ def randint(
     )
 
 
-@takes()
 def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Return the integers of [0, ``n``) in random order.
 
@@ -323,7 +315,6 @@ _rand_like = Primitive(
 )
 
 
-@takes(constant="x")
 def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
 
@@ -351,7 +342,6 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     return _rand_like.bind(x, dtype=backend_of(array).raw_dtype(wanted))  # type: ignore[no-any-return]
 
 
-@takes(constant="p")
 def bernoulli(p: Any, /) -> Tensor:
     """Return ones with the probabilities ``p`` and zeros otherwise, drawn where ``p`` is.
 

@@ -1,15 +1,14 @@
 """Searching functions: the standard's chapter of that name, with their derivatives."""
 
 import math
-from typing import Any, Literal, Never
+from typing import Any, Literal
 
 from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.interpreters.batching import alone, over_axes, shifted
-from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
 from wengert.ops.creation import default_dtype
 from wengert.ops.indexing import take
 from wengert.tape.calling import single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.tensor import Tensor, untracked
@@ -42,8 +41,7 @@ _searchsorted = Primitive(
 ).bind
 
 
-@takes(constant="x")
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
 
     Raises `ValueError` if there is no element, or the axis is out of bounds. Array API standard.
@@ -58,14 +56,11 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wron
     >>> wg.argmax(wg.asarray([[1, 5, 2], [7, 0, 3]]), axis=1)
     tensor([1, 0])
     """
-    if wrong:
-        raise unexpected(argmax, wrong)
     at = _extreme_axis(x, axis, "argmax")
     return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes(constant="x")
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
 
     Raises `ValueError` if there is no element, or the axis is out of bounds. Array API standard.
@@ -80,8 +75,6 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wron
     >>> wg.argmin(wg.asarray([[1, 5, 2], [7, 0, 3]]), axis=1)
     tensor([0, 1])
     """
-    if wrong:
-        raise unexpected(argmin, wrong)
     at = _extreme_axis(x, axis, "argmin")
     return _argmin(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -94,11 +87,8 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
     return at
 
 
-@takes(
-    constant="x",
-)
 def count_nonzero(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Count the elements that are not zero (not False).
 
@@ -109,13 +99,10 @@ def count_nonzero(
     >>> wg.count_nonzero(wg.asarray([[1, 0, 2], [0, 0, 3]]), axis=1)
     tensor([2, 1])
     """
-    if wrong:
-        raise unexpected(count_nonzero, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "count_nonzero")
     return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes(constant="x")
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero (not False).
 
@@ -132,7 +119,6 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     return _nonzero(x)  # type: ignore[no-any-return]
 
 
-@takes(constant="x1 x2")
 def searchsorted(
     x1: Any, x2: Any, /, side: Literal["left", "right"] = "left", *, sorter: Any = None
 ) -> Tensor:
@@ -163,7 +149,6 @@ def searchsorted(
         raise ValueError(f"side is 'left' or 'right', not {side!r}")
     if sorter is not None:
         if tuple(shape_of(sorter)) != tuple(x1.shape):
-            refuse()
             raise ValueError(
                 f"searchsorted: a sorter has the shape of the array, {tuple(x1.shape)}, and not "
                 f"{tuple(sorter.shape)}"
@@ -185,7 +170,6 @@ _where = Primitive(
 ).bind
 
 
-@takes("x1 x2", "condition")
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     r"""Choose elements from one array where a condition holds, and from another elsewhere.
 

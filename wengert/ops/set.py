@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import alone
 from wengert.ops.elementwise import logical_not
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import UNDEFINED, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -80,7 +79,6 @@ _isin = Primitive(
 ).bind
 
 
-@takes(undefined="x")
 def unique_all(x: Any, /) -> UniqueAllResult:
     """Return the distinct elements, where each is first, which each element is, and how often.
 
@@ -102,7 +100,6 @@ def unique_all(x: Any, /) -> UniqueAllResult:
     return UniqueAllResult(*_unique_all(x))
 
 
-@takes(undefined="x")
 def unique_counts(x: Any, /) -> UniqueCountsResult:
     """Return the distinct elements and how often each occurs.
 
@@ -118,7 +115,6 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
     return UniqueCountsResult(*_unique_counts(x))
 
 
-@takes(undefined="x")
 def unique_inverse(x: Any, /) -> UniqueInverseResult:
     """Return the distinct elements and which of them each element is.
 
@@ -135,7 +131,6 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
     return UniqueInverseResult(*_unique_inverse(x))
 
 
-@takes(undefined="x")
 def unique_values(x: Any, /) -> Tensor:
     """Return the distinct elements.
 
@@ -150,7 +145,6 @@ def unique_values(x: Any, /) -> Tensor:
     return _unique_values(x)  # type: ignore[no-any-return]
 
 
-@takes(constant="x1 x2")
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     """Tell for each element whether it is among given values.
 

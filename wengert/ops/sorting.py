@@ -1,11 +1,10 @@
 """Sorting functions: the standard's chapter of that name, with their derivatives."""
 
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import along
-from wengert.ops.axes import as_axis, shape_of, unexpected
+from wengert.ops.axes import as_axis, shape_of
 from wengert.tape.calling import single
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -44,12 +43,7 @@ _sort = single(
 )
 
 
-@takes(
-    constant="x",
-)
-def argsort(
-    x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
-) -> Tensor:
+def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort an array along an axis.
 
     Raises `ValueError` if the axis is out of bounds. Array API standard.
@@ -59,16 +53,11 @@ def argsort(
     >>> wg.argsort(wg.asarray([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    if wrong:
-        raise unexpected(argsort, wrong)
     at = as_axis(axis, len(shape_of(x)), "argsort")
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
-@takes("x")
-def sort(
-    x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
-) -> Tensor:
+def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sort an array along an axis.
 
     Cotangents go back to where the elements came from; among equal ones in their order. Raises
@@ -82,7 +71,5 @@ def sort(
     >>> wg.grad(lambda x: (wg.sort(x) * weights).sum())(wg.asarray([3.0, 1.0, 2.0]))
     tensor([100.,   1.,  10.])
     """
-    if wrong:
-        raise unexpected(sort, wrong)
     at = as_axis(axis, len(shape_of(x)), "sort")
     return _sort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]

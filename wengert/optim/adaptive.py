@@ -8,12 +8,10 @@ from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import RANGES, Group, Range, given
 from wengert.optim.kernels import add_corrected, slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 _COMMON = {name: RANGES[name] for name in ("lr", "eps", "weight_decay")}
 
 
-@takes(constant="params", alpha="a number")
 class RMSprop(Optimizer):
     r"""RMSprop: steps scaled by a running mean of squares.
 
@@ -91,7 +89,6 @@ class RMSprop(Optimizer):
         return update
 
 
-@takes(constant="params")
 class Adagrad(Optimizer):
     r"""Adagrad: steps scaled by the sum of squares so far.
 
@@ -151,7 +148,6 @@ class Adagrad(Optimizer):
         return update
 
 
-@takes(constant="params")
 class Adadelta(Optimizer):
     r"""Adadelta: steps in units of the parameter, by running means of squares of both.
 
@@ -211,7 +207,6 @@ class Adadelta(Optimizer):
         return update
 
 
-@takes(constant="params")
 class Adamax(Optimizer):
     r"""Adamax: Adam with a decaying maximum instead of the second moment.
 
@@ -268,7 +263,6 @@ class Adamax(Optimizer):
         return update
 
 
-@takes(constant="params")
 class NAdam(Optimizer):
     r"""NAdam: Adam with Nesterov's momentum, which grows as training goes on.
 
@@ -341,7 +335,6 @@ class NAdam(Optimizer):
         return update
 
 
-@takes(constant="params")
 class RAdam(Optimizer):
     r"""RAdam: Adam whose steps are scaled once the second moment's variance is bounded.
 

@@ -8,7 +8,6 @@ from typing import Any
 from wengert.optim.groups import Group
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import LRScheduler, checked, cosine, for_groups
-from wengert.tape.parameters import takes
 
 
 def _is(x: Any, kind: type) -> bool:
@@ -46,7 +45,6 @@ class _Cycle(LRScheduler):
             group["momentum"] = value
 
 
-@takes(T_0="an integer", T_mult="an integer", eta_min="a number")
 class CosineAnnealingWarmRestarts(LRScheduler):
     r"""Half a wave down, again and again from the initial rate.
 
@@ -142,12 +140,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_i *= self.T_mult
 
 
-@takes(
-    pct_start="a number",
-    anneal_strategy="'cos' or 'linear'",
-    div_factor="a number",
-    final_div_factor="a number",
-)
 class OneCycleLR(_Cycle):
     r"""One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
 
@@ -284,7 +276,6 @@ class OneCycleLR(_Cycle):
         return end + (start - end) * height
 
 
-@takes(mode="a name", scale_mode="a name", scale_fn="a function")
 class CyclicLR(_Cycle):
     r"""Triangles of the rate, from the least one to the largest and back.
 

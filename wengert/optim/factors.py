@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable
 
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import LRScheduler, cosine, for_groups
-from wengert.tape.parameters import takes
 
 
-@takes(lr_lambda="a function, or a list of them")
 class LambdaLR(LRScheduler):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
 
@@ -57,7 +55,6 @@ class LambdaLR(LRScheduler):
         return [r * f(self.last_epoch) for f, r in zip(self.lr_lambdas, rates, strict=True)]
 
 
-@takes(lr_lambda="a function, or a list of them")
 class MultiplicativeLR(LambdaLR):
     r"""The rate times a function of the step: :math:`\gamma_t = \gamma_{t-1} f(t)`.
 
@@ -95,7 +92,6 @@ class MultiplicativeLR(LambdaLR):
         return self._now() if self._is_initial else self._by_functions(self._now())
 
 
-@takes(step_size="an integer")
 class StepLR(LRScheduler):
     r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
 
@@ -131,7 +127,6 @@ class StepLR(LRScheduler):
         return self._times(self.gamma ** (self.last_epoch // self.step_size))
 
 
-@takes(milestones="integers")
 class MultiStepLR(LRScheduler):
     """The rate times :math:`g` at some steps, as often as each is named.
 
@@ -171,7 +166,6 @@ class MultiStepLR(LRScheduler):
         return self._times(self.gamma**passed)
 
 
-@takes(factor="a number")
 class ConstantLR(LRScheduler):
     """The rate times a factor, for the first n steps.
 
@@ -215,7 +209,6 @@ class ConstantLR(LRScheduler):
         return self._times(1 if self.last_epoch >= self.total_iters else self.factor)
 
 
-@takes(start_factor="a number", end_factor="a number")
 class LinearLR(LRScheduler):
     """The rate times a factor that changes linearly for n steps.
 
@@ -276,7 +269,6 @@ class LinearLR(LRScheduler):
         return self._times(self.start_factor + (self.end_factor - self.start_factor) * part)
 
 
-@takes()
 class ExponentialLR(LRScheduler):
     r"""The rate times :math:`g` in each step: :math:`\gamma_t = \gamma_0 g^t`.
 
@@ -309,7 +301,6 @@ class ExponentialLR(LRScheduler):
         return self._times(self.gamma**self.last_epoch)
 
 
-@takes(power="a number")
 class PolynomialLR(LRScheduler):
     r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
 
@@ -348,7 +339,6 @@ class PolynomialLR(LRScheduler):
         return self._times((1 - part) ** self.power)
 
 
-@takes(T_max="an integer", eta_min="a number")
 class CosineAnnealingLR(LRScheduler):
     r"""Half a wave from the initial rate down, and up again.
 

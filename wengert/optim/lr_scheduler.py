@@ -23,7 +23,6 @@ from wengert.optim.factors import (
 )
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import LRScheduler, checked
-from wengert.tape.parameters import takes
 
 __all__ = [
     "ChainedScheduler",
@@ -45,14 +44,6 @@ __all__ = [
 ]
 
 
-@takes(
-    factor="a number",
-    patience="an integer",
-    threshold="a number",
-    cooldown="an integer",
-    min_lr="a number, or a list of them",
-    threshold_mode="'rel' or 'abs'",
-)
 class ReduceLROnPlateau(LRScheduler):
     """The rate times a factor once a figure, such as the validation loss, gets no better.
 
@@ -204,7 +195,6 @@ class _Several(LRScheduler):
         return checked(optimizer)
 
 
-@takes(milestones="integers", schedulers="schedulers")
 class SequentialLR(_Several):
     """One scheduler after the other, such as one of warming up and one of annealing.
 
@@ -277,7 +267,6 @@ def _undo(scheduler: LRScheduler) -> None:
         scheduler.last_epoch -= 1
 
 
-@takes(schedulers="schedulers")
 class ChainedScheduler(_Several):
     """Several schedulers at a time, each of which changes the rates that the one before has set.
 

@@ -7,10 +7,8 @@ from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import RANGES, Group, given
 from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 
-@takes(constant="params")
 class SGD(Optimizer):
     r"""Stochastic gradient descent with momentum.
 

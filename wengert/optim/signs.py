@@ -7,10 +7,8 @@ from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import RANGES, Group, given
 from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 
-@takes(constant="params")
 class Rprop(Optimizer):
     r"""Resilient backpropagation: each number has a step size of its own.
 
@@ -97,7 +95,6 @@ class Rprop(Optimizer):
         return update
 
 
-@takes(constant="params")
 class Lion(Optimizer):
     r"""Lion: steps of one size, along the sign of a momentum.
 

@@ -13,7 +13,6 @@ from wengert.ops.shares import divide
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import LRScheduler, cosine, for_groups
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -298,11 +297,6 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model.train(training)
 
 
-@takes(
-    swa_lr="a number, or a list of them",
-    anneal_epochs="an integer",
-    anneal_strategy="'cos' or 'linear'",
-)
 class SWALR(LRScheduler):
     """The rate goes to that of averaging, and stays there.
 

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, dtype_of
-from wengert.tape.parameters import takes
 
 SCALARS: Final = frozenset({bool, int, float, complex})
 #: What kernels take beside arrays: of booleans they get integers.
@@ -47,7 +46,6 @@ _default = DTYPES["float32"]
 _local: ContextVar[DType | None] = ContextVar("wengert_default_dtype", default=None)
 
 
-@takes()
 def set_default_dtype(dtype: Any) -> None:
     """Choose the dtype that Python floats get in creation functions; float32 until then.
 

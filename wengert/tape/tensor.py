@@ -191,7 +191,6 @@ class Tensor(Methods):
     @way_out
     def __index__(self) -> int:
         if self.ndim or not self.dtype.kind.endswith("integer"):
-            refuse()
             raise TypeError(
                 "only integer Tensors of one element can be an index, and this one has dtype "
                 f"{self.dtype.name} and shape {tuple(self.shape)}"
@@ -200,7 +199,6 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if not self.ndim:
-            refuse()
             raise TypeError("len() of a 0-d tensor")
         return _known(self, self.shape[0])
 
@@ -408,7 +406,6 @@ def warn_of_leaving(what: str) -> None:
 def _check_no_option(tensor: Tensor) -> None:
     """Raise if a Tensor becomes a plain value because it was given as a function's option."""
     if tensor._node is not None or hasattr(tensor._array, "bottom"):
-        refuse()
 
 
 def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:

@@ -6,7 +6,6 @@ from wengert import ops
 from wengert.backends import dtype_of
 from wengert.nn.functional.define import Reduction, look, pair, real_floating, reduced, weighted
 from wengert.ops.special.everyday import log_expit
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -37,7 +36,6 @@ def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, T
     return pair(name, x, y, reduction)
 
 
-@takes("input target weight pos_weight")
 def binary_cross_entropy_with_logits(
     input: Any,
     target: Any,
@@ -141,7 +139,6 @@ _bce = Primitive(
 ).bind
 
 
-@takes("input target weight")
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:

@@ -20,7 +20,6 @@ from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import forwards
 from wengert.tape.observers import observing
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -180,7 +179,6 @@ def _softmax_cross_entropy(
 # -- what users call -------------------------------------------------------------------------------
 
 
-@takes("input target weight label_smoothing")
 def cross_entropy(
     input: Any,
     target: Any,
@@ -283,7 +281,6 @@ def cross_entropy(
     return loss
 
 
-@takes("input weight", target="integers")
 def nll_loss(
     input: Any,
     target: Any,
@@ -360,7 +357,6 @@ def _class_indices(name: str, x: Tensor, target: Tensor) -> Tensor:
     """Class indices that fit the logits, as int64."""
     kind = dtype_of(target._array.dtype).kind
     if not kind.endswith("integer"):
-        refuse()
         raise RuntimeError(_unfit(name, x, target))
     shape = tuple(target.shape)
     if shape != (*x.shape[:1], *x.shape[2:]) if len(x.shape) > 1 else shape:

@@ -8,7 +8,6 @@ from wengert.nn.functional.define import same_dtype
 from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, sizes, widened
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
@@ -64,7 +63,6 @@ def _operands(
         produced = shape[1] * groups if transposed else shape[0]
         fits = divided == whole and not (shape[0] % groups) and terms in (None, (produced,))
     if not fits:
-        refuse()
         channels = "C, O/groups" if transposed else "O, C/groups"
         raise RuntimeError(
             f"{name} got an input of shape {tuple(x.shape)}, a weight of shape {shape}, a bias of "
@@ -132,9 +130,6 @@ def _transposed(
     return as_given(out, batched)
 
 
-@takes(
-    "input weight bias",
-)
 def conv1d(
     input: Any,
     weight: Any,
@@ -177,9 +172,6 @@ def conv1d(
     return _convolve("conv1d", 1, arrays, stride, padding, dilation, groups)
 
 
-@takes(
-    "input weight bias",
-)
 def conv2d(
     input: Any,
     weight: Any,
@@ -216,9 +208,6 @@ def conv2d(
     return _convolve("conv2d", 2, arrays, stride, padding, dilation, groups)
 
 
-@takes(
-    "input weight bias",
-)
 def conv_transpose1d(
     input: Any,
     weight: Any,
@@ -257,9 +246,6 @@ def conv_transpose1d(
     return _transposed("conv_transpose1d", 1, arrays, *how)
 
 
-@takes(
-    "input weight bias",
-)
 def conv_transpose2d(
     input: Any,
     weight: Any,
@@ -295,7 +281,6 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, arrays, *how)
 
 
-@takes("input")
 def unfold(
     input: Any,
     kernel_size: int | tuple[int, ...],
@@ -333,7 +318,6 @@ def unfold(
     return as_given(ops.reshape(windows, shape), batched)
 
 
-@takes("input")
 def fold(
     input: Any,
     output_size: int | tuple[int, ...],

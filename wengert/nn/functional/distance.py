@@ -15,13 +15,11 @@ from wengert.nn.functional.define import (
 )
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 _EPSILON = 1e-12
 
 
-@takes("x1 x2")
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
 
@@ -51,11 +49,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     return ops.sum(ops.multiply(*units), axis=dim)
 
 
-@takes(
-    "x1 x2",
-    p="a number",
-    keepdim="True or False",
-)
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -78,7 +71,6 @@ def pairwise_distance(
     return vector_norm(difference, axis=-1, keepdims=bool(keepdim), ord=order)
 
 
-@takes("input1 input2 margin", "target")
 def cosine_embedding_loss(
     input1: Any,
     input2: Any,
@@ -133,7 +125,6 @@ def _beyond(x: Tensor) -> Tensor:
     return ops.clip(x, 0)
 
 
-@takes("anchor positive negative margin", p="a number")
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -180,7 +171,6 @@ def triplet_margin_loss(
     )
 
 
-@takes("anchor positive negative margin", distance_function="a function")  # fmt: skip
 def triplet_margin_with_distance_loss(
     anchor: Any,
     positive: Any,
@@ -240,7 +230,6 @@ def _of_triplets(
     return reduced(_beyond(ops.add(ops.subtract(near, far), limit)), reduction)
 
 
-@takes("input1 input2 target margin")
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: Reduction = "mean"
 ) -> Tensor:
@@ -270,7 +259,6 @@ def margin_ranking_loss(
     return reduced(_beyond(ops.subtract(limit, ops.multiply(y, ops.subtract(x1, x2)))), reduction)
 
 
-@takes("input margin", "target")
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, *, reduction: Reduction = "mean"
 ) -> Tensor:

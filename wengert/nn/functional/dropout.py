@@ -5,15 +5,10 @@ from typing import Any
 from wengert import ops
 from wengert.nn.functional.define import real_floating
 from wengert.ops.axes import number
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
 
-@takes(
-    "input",
-    p="a probability",
-)
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random elements to zero and scale the others, so that the mean stays.
 
@@ -71,7 +66,6 @@ def _channels(name: str, input: Any, p: Any, training: bool, sizes: str) -> Tens
     return _dropped(name, x, p, training, x.ndim - members + 1)
 
 
-@takes("input", p="a probability")
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of sequences to zero and scale the others.
 
@@ -94,7 +88,6 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     return _channels("dropout1d", input, p, training, "L")
 
 
-@takes("input", p="a probability")
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of images to zero and scale the others.
 
@@ -122,7 +115,6 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 _LOWEST = -1.7580993408473766  # of `selu`, far below 0
 
 
-@takes("input", p="a probability")
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
     """Set random elements to the lowest value of `selu`, so that mean 0 and variance 1 stay.
 

@@ -13,7 +13,6 @@ from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import by_float32, wide
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 Axes = tuple[int, ...]
@@ -76,7 +75,6 @@ def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> t
     return shape, tuple(range(x.ndim - n, x.ndim))
 
 
-@takes("input weight bias")
 def layer_norm(
     input: Any,
     normalized_shape: int | Sequence[int],
@@ -114,7 +112,6 @@ def layer_norm(
     return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)
 
 
-@takes("input weight")
 def rms_norm(
     input: Any,
     normalized_shape: int | Sequence[int],
@@ -153,7 +150,6 @@ def rms_norm(
     return _standard(x, axes, smallest, weight, None, centred=False)
 
 
-@takes("input weight bias")
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
@@ -271,10 +267,6 @@ def _with_averages(
     return out
 
 
-@takes(
-    "input weight bias running_mean running_var",
-    "momentum",
-)
 def batch_norm(
     input: Any,
     running_mean: Tensor | None,
@@ -327,11 +319,6 @@ def batch_norm(
     )
 
 
-@takes(
-    "input weight bias running_mean running_var",
-    "momentum",
-    use_input_stats="True or False",
-)
 def instance_norm(
     input: Any,
     running_mean: Tensor | None = None,
@@ -374,7 +361,6 @@ def instance_norm(
     )
 
 
-@takes("input", p="a number")
 def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
     r"""Divide by the norm along an axis, :math:`x / \max(\|x\|_p, \epsilon)`.
 

@@ -20,7 +20,6 @@ from wengert.nn.functional.spatial import (
 )
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
 from wengert.ops.shares import by_float32
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 _Size = int | tuple[int, ...]
@@ -219,7 +218,6 @@ def _chosen(x: Tensor, counts: Sizes, options: Options, batched: bool) -> tuple[
 # -- the functions --------------------------------------------------------------------------------
 
 
-@takes("input")
 def avg_pool1d(
     input: Any,
     kernel_size: _Size,
@@ -255,7 +253,6 @@ def avg_pool1d(
     )
 
 
-@takes("input")
 def avg_pool2d(
     input: Any,
     kernel_size: _Size,
@@ -290,7 +287,6 @@ def avg_pool2d(
     )
 
 
-@takes("input")
 def max_pool1d(
     input: Any,
     kernel_size: _Size,
@@ -326,7 +322,6 @@ def max_pool1d(
     return found if return_indices else found[0]
 
 
-@takes("input")
 def max_pool2d(
     input: Any,
     kernel_size: _Size,
@@ -360,7 +355,6 @@ def max_pool2d(
     return found if return_indices else found[0]
 
 
-@takes("input")
 def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     """Means of as many windows of a signal as are asked for.
 
@@ -382,7 +376,6 @@ def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     return _adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@takes("input")
 def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] | None) -> Tensor:
     """Means of as many windows of an image as are asked for.
 
@@ -405,7 +398,6 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
     return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@takes("input")
 def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = False) -> Any:
     """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
 
@@ -429,7 +421,6 @@ def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = F
     return found if return_indices else found[0]
 
 
-@takes("input")
 def adaptive_max_pool2d(
     input: Any, output_size: _Size | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Any:

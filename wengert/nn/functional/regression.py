@@ -18,7 +18,6 @@ from wengert.nn.functional.define import (
 from wengert.ops.axes import number, operand
 from wengert.ops.shares import by_float32
 from wengert.ops.special.everyday import xlogy
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 
@@ -26,7 +25,6 @@ def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
     return ops.subtract(*pair(name, input, target, reduction))
 
 
-@takes("input target")
 def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     """Squared error, :math:`(x - y)^2`.
 
@@ -45,7 +43,6 @@ def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tenso
     return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
 
 
-@takes("input target")
 def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     r"""Absolute error, :math:`|x - y|`.
 
@@ -65,7 +62,6 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
 
-@takes("input target delta")
 def huber_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
 ) -> Tensor:
@@ -101,7 +97,6 @@ def _huber(difference: Tensor, delta: Any) -> Tensor:
     return ops.multiply(near, ops.subtract(difference, ops.multiply(near, 0.5)))
 
 
-@takes("input target beta")
 def smooth_l1_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -140,7 +135,6 @@ def smooth_l1_loss(
     return reduced(ops.multiply(share, ops.subtract(difference, half)), reduction)
 
 
-@takes("input target", log_target="True or False")
 def kl_div(
     input: Any,
     target: Any,
@@ -190,7 +184,6 @@ def check_variances(values: Any) -> None:
         raise ValueError("var has negative entry/entries: it holds variances")
 
 
-@takes("input target var")
 def gaussian_nll_loss(
     input: Any,
     target: Any,
@@ -250,7 +243,6 @@ def gaussian_nll_loss(
     return reduced(ops.add(losses, math.log(2 * math.pi) / 2) if full else losses, reduction)
 
 
-@takes("input target", log_input="True or False")
 def poisson_nll_loss(
     input: Any,
     target: Any,

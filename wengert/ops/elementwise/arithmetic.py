@@ -11,7 +11,6 @@ from wengert.ops.elementwise.rules import is_complex, matched
 from wengert.ops.euclidean import without_slope
 from wengert.tape.calling import binary
 from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_range, common_dtype
 from wengert.tape.tensor import Tensor
@@ -388,7 +387,6 @@ _pow = binary(
 )
 
 
-@takes("x1 x2")
 def pow(x1: Any, x2: Any, /) -> Tensor:
     r"""Power, :math:`x_1^{x_2}`.
 

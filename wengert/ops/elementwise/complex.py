@@ -6,7 +6,6 @@ from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.tape.calling import unary
 from wengert.tape.domain import NOT_ZERO
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
@@ -25,7 +24,6 @@ _conj = unary(
 )
 
 
-@takes("x")
 def conj(x: Any, /) -> Tensor:
     r"""Complex conjugate, :math:`x^*`; equal values for a real ``x``.
 

@@ -8,7 +8,6 @@ from wengert.backends import DTYPES, DType, dtype_of
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
 from wengert.tape.domain import Joint
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import join
 from wengert.tape.tensor import Tensor
@@ -110,7 +109,6 @@ def _check_bound(bound: DType, dtype: DType) -> None:
         )
 
 
-@takes("x min max")
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to the range from ``min`` to ``max``.
 

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import as_dtype
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import as_axes, operand, shape_of, unexpected
+from wengert.ops.axes import as_axes, operand, shape_of
 from wengert.ops.creation import arange, floating_tensors
 from wengert.ops.data_type import get_default_dtype
 from wengert.ops.elementwise import multiply
 from wengert.ops.fft.transform import check_length
 from wengert.ops.manipulation import roll
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
@@ -31,7 +30,6 @@ def _frequencies(
     return multiply(counts, 1 / (n * operand(d, counts, function, "d")))
 
 
-@takes("d")
 def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of a spectrum.
 
@@ -56,7 +54,6 @@ def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -
     return roll(_frequencies("fftfreq", n, d, -half, n - half, dtype, device), -half)
 
 
-@takes("d")
 def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of half a spectrum, none of them negative.
 
@@ -80,8 +77,7 @@ def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) 
     return _frequencies("rfftfreq", n, d, 0, n // 2 + 1, dtype, device)
 
 
-@takes("x")
-def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 from the beginning to the middle.
 
     The cotangent is rolled back. The result is ``x``, rolled by half its length along the axes.
@@ -92,15 +88,12 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never)
     >>> wg.fft.fftshift(wg.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
-    if wrong:
-        raise unexpected(fftshift, wrong)
     shape = shape_of(x)
     over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
     return roll(x, tuple([shape[i] // 2 for i in over]), axis=over)
 
 
-@takes("x")
-def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 back to the beginning: the inverse of `fftshift`.
 
     The two differ where a length is odd. The cotangent is rolled back. The result is ``x``, rolled
@@ -113,8 +106,6 @@ def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never
     >>> wg.fft.ifftshift(wg.fft.fftshift(x))
     tensor([0, 1, 2, 3, 4])
     """
-    if wrong:
-        raise unexpected(ifftshift, wrong)
     shape = shape_of(x)
     over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
     return roll(x, tuple([-(shape[i] // 2) for i in over]), axis=over)

@@ -1,20 +1,15 @@
 """Transforms of complex numbers."""
 
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
-from wengert.ops.axes import unexpected
 from wengert.ops.fft.transform import Norm, forward, inverse, over_one, transform
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fft", "fftn", "ifft", "ifftn"]
 
 
-@takes("x")
-def fft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform, :math:`y_k = \sum_j x_j e^{-2 \pi i jk / n}`, of length ``n``.
 
     Its adjoint is the inverse transform without the factor: ``n`` times `ifft`, under the norm
@@ -39,16 +34,11 @@ def fft(
     >>> wg.grad(lambda x: wg.sum(wg.abs(wg.fft.fft(x)) ** 2))(wg.asarray([1.0, 2.0]))  # 2 n x
     tensor([4., 8.])
     """
-    if wrong:
-        raise unexpected(fft, wrong)
     s, axes = over_one(x, n, axis, "fft")
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
-@takes("x")
-def ifft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
     Its adjoint is `fft` with the factor :math:`1/n`. The result is complex, of the precision of
@@ -66,20 +56,16 @@ def ifft(
     >>> wg.real(wg.fft.ifft(wg.fft.fft(wg.asarray([1.0, 2.0, 3.0, 4.0]))))
     tensor([1., 2., 3., 4.])
     """
-    if wrong:
-        raise unexpected(ifft, wrong)
     s, axes = over_one(x, n, axis, "ifft")
     return transform(inverse, "ifft", x, s, axes, norm, real=False)
 
 
-@takes("x")
 def fftn(
     x: Any,
     /,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
-    **wrong: Never,
 ) -> Tensor:
     r"""Discrete Fourier transform over several axes: `fft` along each of them.
 
@@ -106,19 +92,15 @@ def fftn(
     tensor([[4.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]])
     """
-    if wrong:
-        raise unexpected(fftn, wrong)
     return transform(forward, "fftn", x, s, axes, norm, real=False)
 
 
-@takes("x")
 def ifftn(
     x: Any,
     /,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
-    **wrong: Never,
 ) -> Tensor:
     """Inverse discrete Fourier transform over several axes: `ifft` along each of them.
 
@@ -138,6 +120,4 @@ def ifftn(
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if wrong:
-        raise unexpected(ifftn, wrong)
     return transform(inverse, "ifftn", x, s, axes, norm, real=False)

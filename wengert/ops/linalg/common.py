@@ -7,7 +7,6 @@ from wengert.backends import dtype_of
 from wengert.ops.axes import shape_of
 from wengert.ops.data_type import astype, result_type
 from wengert.ops.linear_algebra import adjoint as adjoint
-from wengert.tape.parameters import refuse
 
 # -- arguments -----------------------------------------------------------------------------------
 
@@ -29,7 +28,6 @@ def matrices(name: str, x: Any, *, square: bool = False) -> tuple[int, ...]:
     if len(shape) < 2:
         raise ValueError(f"{name} takes a matrix or a stack of them, not shape {tuple(shape)}")
     if square and shape[-1] != shape[-2]:
-        refuse()
         raise ValueError(f"{name} takes square matrices, not shape {tuple(shape)}")
     return shape
 

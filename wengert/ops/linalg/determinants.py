@@ -7,7 +7,6 @@ from wengert.backends import add_composite, namespaces
 from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -119,7 +118,6 @@ _det = Primitive(
 ).bind
 
 
-@takes("x")
 def det(x: Any, /) -> Tensor:
     r"""Determinant of a matrix, or of each matrix of a stack.
 
@@ -206,7 +204,6 @@ _slogdet = Primitive(
 ).bind
 
 
-@takes("x")
 def slogdet(x: Any, /) -> SlogdetResult:
     r"""Sign and logarithm of the absolute value of determinants.
 

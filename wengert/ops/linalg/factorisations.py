@@ -14,7 +14,6 @@ from wengert.ops.linalg.common import (
 )
 from wengert.ops.linear_algebra import matmul, matrix_transpose
 from wengert.ops.manipulation import concat
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -68,7 +67,6 @@ _cholesky = Primitive(
 ).bind
 
 
-@takes("x")
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     r"""Triangular factor of a positive definite matrix, :math:`X = L L^H = U^H U`.
 
@@ -176,7 +174,6 @@ _qr = Primitive(
 ).bind
 
 
-@takes("x")
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     r"""Factors of a matrix, :math:`X = Q R`, the one unitary and the other upper triangular.
 

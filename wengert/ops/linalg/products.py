@@ -1,12 +1,12 @@
 """Products and parts of matrices: compositions, but for the cross product."""
 
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import paired
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import statistical
-from wengert.ops.axes import axis_from_end, bent, shape_of, unexpected
+from wengert.ops.axes import axis_from_end, bent, shape_of
 from wengert.ops.conversion import clone
 from wengert.ops.creation import eye, ones
 from wengert.ops.elementwise import multiply
@@ -16,7 +16,6 @@ from wengert.ops.linalg.solving import inv
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -36,8 +35,7 @@ _cross = Primitive(
 ).bind
 
 
-@takes("x1 x2")
-def cross(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
     The cotangents are :math:`\bar x_2 \times g` and :math:`g \times \bar x_1`. Raises `ValueError`
@@ -56,8 +54,6 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     >>> wg.linalg.cross(wg.asarray([1.0, 0.0, 0.0]), wg.asarray([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
-    if wrong:
-        raise unexpected(cross, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     from_end = axis_from_end(axis, shape1, shape2, "cross")
     if shape1[from_end] != 3 or shape2[from_end] != 3:
@@ -69,7 +65,6 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     return _cross(x1, x2, axis=from_end)  # type: ignore[no-any-return]
 
 
-@takes("x1 x2")
 def outer(x1: Any, x2: Any, /) -> Tensor:
     r"""Products of each element of one vector with each of another.
 
@@ -93,7 +88,6 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return multiply(reshape(x1, (shape1[0], 1)), reshape(x2, (1, shape2[0])))
 
 
-@takes("x")
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """Diagonal of a matrix, or of each matrix of a stack.
 
@@ -127,7 +121,6 @@ def _length(m: int, n: int, first: int) -> int:
     return max(0, min(m, n - first) if first >= 0 else min(m + first, n))
 
 
-@takes("x")
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sum of a diagonal of a matrix, or of each matrix of a stack.
 
@@ -160,7 +153,6 @@ def _two_axes(name: str, x: Any) -> tuple[int, ...]:
     return shape
 
 
-@takes("x")
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Product of ``n`` copies of a square matrix, by repeated squaring.
 

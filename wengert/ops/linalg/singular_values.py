@@ -16,7 +16,6 @@ from wengert.ops.linalg.common import (
     skew,
     turns,
 )
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -145,7 +144,6 @@ _svd = Primitive(
 ).bind
 
 
-@takes("x")
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     r"""Singular value decomposition, :math:`X = U \operatorname{diag}(S) V^H`.
 
@@ -213,7 +211,6 @@ _svdvals = Primitive(
 ).bind
 
 
-@takes("x")
 def svdvals(x: Any, /) -> Tensor:
     r"""Singular values of a matrix, or of each matrix of a stack.
 

@@ -11,7 +11,6 @@ from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import expand_dims, squeeze
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -54,7 +53,6 @@ _solve = Primitive(
 ).bind
 
 
-@takes("x1 x2")
 def solve(x1: Any, x2: Any, /) -> Tensor:
     r"""Solution of linear systems, :math:`X_1^{-1} X_2`.
 
@@ -105,7 +103,6 @@ _inv = Primitive(
 ).bind
 
 
-@takes("x")
 def inv(x: Any, /) -> Tensor:
     r"""Inverse of a matrix, or of each matrix of a stack, :math:`X^{-1}`.
 
@@ -188,7 +185,6 @@ _solve_triangular = Primitive(
 ).bind
 
 
-@takes("x1 x2", left="True or False")
 def solve_triangular(
     x1: Any, x2: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
@@ -229,7 +225,6 @@ def solve_triangular(
     return out if left else matrix_transpose(out)
 
 
-@takes("x factor")
 def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
     """Solution of linear systems whose matrix has been factorised, :math:`(L L^H)^{-1} X`.
 
@@ -295,7 +290,6 @@ _pinv = Primitive(
 ).bind
 
 
-@takes("x", "rtol")
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
 

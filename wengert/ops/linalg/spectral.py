@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.linalg.common import adjoint, columns, joined, matrices, product, skew, turns
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -68,7 +67,6 @@ _eigh = Primitive(
 ).bind
 
 
-@takes("x")
 def eigh(x: Any, /) -> EighResult:
     r"""Eigenvalues and eigenvectors of Hermitian matrices, :math:`X = V \Lambda V^H`.
 
@@ -122,7 +120,6 @@ _eigvalsh = Primitive(
 ).bind
 
 
-@takes("x")
 def eigvalsh(x: Any, /) -> Tensor:
     r"""Eigenvalues of Hermitian matrices.
 
@@ -175,7 +172,6 @@ _eig = Primitive(
 ).bind
 
 
-@takes("x")
 def eig(x: Any, /) -> EigResult:
     r"""Eigenvalues and eigenvectors of square matrices, :math:`X V = V \Lambda`.
 
@@ -209,7 +205,6 @@ def eig(x: Any, /) -> EigResult:
     return EigResult(*_eig(x))
 
 
-@takes("x")
 def eigvals(x: Any, /) -> Tensor:
     r"""Eigenvalues of square matrices.
 

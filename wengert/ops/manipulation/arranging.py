@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import over_axes, shifted
-from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of, unexpected
+from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of
 from wengert.tape.calling import single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -87,8 +86,7 @@ def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
 _roll = single(Primitive("roll", ["x"], {"x": _roll_back}, linear="together", batch=_roll_batch))
 
 
-@takes("x")
-def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tensor:
+def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Insert axes of length 1.
 
     The cotangent is reshaped back. Raises `ValueError` if an axis is out of bounds or comes twice.
@@ -104,8 +102,6 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tenso
     >>> wg.expand_dims(wg.ones((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    if wrong:
-        raise unexpected(expand_dims, wrong)
     given = shape_of(x)
     if type(axis) is int:
         return _expand_dims(x, axis=as_axis(axis, len(given) + 1, "expand_dims"))  # type: ignore[no-any-return]
@@ -116,8 +112,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tenso
     return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
 
 
-@takes("x")
-def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
+def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
 
     The cotangent is reshaped back. Raises `ValueError` if an axis is out of bounds, or longer than
@@ -128,23 +123,19 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never
     >>> wg.squeeze(wg.ones((1, 3, 1)), axis=0).shape
     (3, 1)
     """
-    if wrong:
-        raise unexpected(squeeze, wrong)
     given = shape_of(x)
     if axis is None:
         axis = tuple([i for i, n in enumerate(given) if n == 1])
     axes = as_axes(axis, len(given), "squeeze")
     for one in axes:
         if given[one] != 1:
-            refuse()
             raise ValueError(
                 f"axis {one} of shape {tuple(given)} has length {given[one]} and cannot be squeezed"
             )
     return _squeeze(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x")
-def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
+def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     """Reorder the axes.
 
     The cotangent is permuted back. Raises `ValueError` if ``axes`` is no permutation.
@@ -160,8 +151,6 @@ def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     >>> wg.permute_dims(wg.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    if wrong:
-        raise unexpected(permute_dims, wrong)
     ndim = len(shape_of(x))
     axes = as_axes(axes, ndim, "permute_dims")
     if len(axes) != ndim:
@@ -169,7 +158,6 @@ def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x")
 def moveaxis(
     x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Tensor:
@@ -201,8 +189,7 @@ def moveaxis(
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x")
-def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
+def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
 
     The cotangent is reversed back. Raises `ValueError` if an axis is out of bounds or comes twice.
@@ -213,20 +200,16 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -
     >>> wg.flip(wg.asarray([1, 2, 3]))
     tensor([3, 2, 1])
     """
-    if wrong:
-        raise unexpected(flip, wrong)
     ndim = len(shape_of(x))
     axes = tuple(range(ndim)) if axis is None else as_axes(axis, ndim, "flip")
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x")
 def roll(
     x: Any,
     /,
     shift: int | tuple[int, ...],
     axis: int | tuple[int, ...] | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 
@@ -246,8 +229,6 @@ def roll(
     >>> wg.roll(wg.asarray([1, 2, 3, 4]), 1)
     tensor([4, 1, 2, 3])
     """
-    if wrong:
-        raise unexpected(roll, wrong)
     ndim = len(shape_of(x))
     shifts = as_shape(shift)
     if axis is None:
@@ -292,7 +273,6 @@ _reshape = single(
 )
 
 
-@takes("x")
 def reshape(
     x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
 ) -> Tensor:
@@ -324,7 +304,6 @@ def reshape(
     try:
         return _reshape(x, shape=wanted, copy=copy)  # type: ignore[no-any-return]
     except (IndexError, TypeError, ValueError):
-        refuse()
         _check_reshape(tuple(shape_of(x)), wanted)
         raise
 

@@ -3,17 +3,16 @@
 import math
 from collections.abc import Sequence
 from operator import index as as_index
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
 from wengert.backends import backend_of
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
+from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.calling import single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, host_values, untracked, wrapped
 
@@ -39,7 +38,6 @@ _broadcast_to = single(
 )
 
 
-@takes("x")
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     """Repeat an array along axes of length 1, and along new axes in front, to a given shape.
 
@@ -60,12 +58,10 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     skipped = len(target) - len(given)
     fits = skipped >= 0 and (not target or min(target) >= 0)
     if not fits or any(n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)):
-        refuse()
         raise ValueError(f"shape {tuple(given)} does not broadcast to {target}")
     return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
 
 
-@takes()
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that arrays of the given shapes have when they are broadcast together.
 
@@ -87,7 +83,6 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     for shape in shapes:
         for i, n in enumerate(reversed(shape), 1):
             if n != 1 and common[-i] not in (1, n):
-                refuse()
                 listed = ", ".join(str(tuple(each)) for each in shapes)
                 raise ValueError(f"the shapes {listed} do not broadcast together")
             if n != 1:
@@ -95,7 +90,6 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(common)
 
 
-@takes("arrays")
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     """Broadcast arrays against each other.
 
@@ -148,8 +142,7 @@ _repeat = single(
 )
 
 
-@takes("x")
-def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Repeat each element a number of times.
 
     The cotangent is summed over the copies. Counts in an array decide the shape of the result, so
@@ -171,8 +164,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
     >>> wg.repeat(wg.asarray([1, 2]), wg.asarray([1, 2]))
     tensor([1, 2, 2])
     """
-    if wrong:
-        raise unexpected(repeat, wrong)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = as_axis(axis, len(shape_of(x)), "repeat")
@@ -184,7 +175,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
     owner = backend_of(raw_array(x))
     counts = np.asarray(host_values(wrapped(repeats)))
     if counts.dtype.kind not in "iu":
-        refuse()
         raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")
     if counts.ndim > 1 or counts.size not in (1, x.shape[axis]):
         raise ValueError(
@@ -240,7 +230,6 @@ _tile = single(
 )
 
 
-@takes("x")
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     """Repeat a whole array along its axes, like tiles on a floor.
 

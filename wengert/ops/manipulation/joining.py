@@ -1,12 +1,11 @@
 """Joining: functions that make one array of several, or several of one."""
 
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shifted
-from wengert.ops.axes import as_axis, at_axis, filled, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, filled, shape_of
 from wengert.ops.manipulation.arranging import reshape
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 from wengert.tape.views import show
@@ -70,8 +69,7 @@ _unstack = Primitive(
 ).bind
 
 
-@takes("arrays")
-def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong: Never) -> Tensor:
+def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
 
     Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, the shapes do
@@ -89,8 +87,6 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
     >>> wg.concat([wg.ones((2, 3)), wg.zeros((1, 3))], axis=0).shape
     (3, 3)
     """
-    if wrong:
-        raise unexpected(concat, wrong)
     given = _sequence(arrays, "concat")
     if axis is None:
         given = [reshape(x, (-1,)) for x in given]
@@ -103,8 +99,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
         raise
 
 
-@takes("arrays")
-def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never) -> Tensor:
+def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.
 
     Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, their shapes
@@ -123,8 +118,6 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never)
     tensor([[1, 2],
             [3, 4]])
     """
-    if wrong:
-        raise unexpected(stack, wrong)
     given = _sequence(arrays, "stack")
     at = as_axis(axis, len(shape_of(given[0])) + 1, "stack")
     try:
@@ -136,7 +129,6 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never)
 
 def _explain(function: str, arrays: list[Any], axis: int | None, error: Exception) -> None:
     """Raise a clearer error where a kernel failed because the shapes differ."""
-    refuse()
     shapes = [tuple(shape_of(x)) for x in arrays]
     first = shapes[0]
     for shape in shapes:
@@ -157,8 +149,7 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     return given
 
 
-@takes("x")
-def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 
     The cotangent is that of the slices, stacked. Returns as many as the axis is long. Raises
@@ -170,8 +161,6 @@ def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
     >>> second
     tensor([3, 4])
     """
-    if wrong:
-        raise unexpected(unstack, wrong)
     at = as_axis(axis, len(shape_of(x)), "unstack")
     parts: tuple[Tensor, ...] = _unstack(x, axis=at)
     if isinstance(x, Tensor):

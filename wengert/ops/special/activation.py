@@ -7,7 +7,6 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import operand
 from wengert.ops.define import elementwise
 from wengert.tape.domain import NOT_ZERO
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -65,7 +64,6 @@ _leaky_relu = Primitive(
 ).bind
 
 
-@takes("x negative_slope")
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     """Rectifier with a slope for negative values: ``x``, or ``negative_slope * x``.
 
@@ -172,7 +170,6 @@ _gelu = Primitive(
 ).bind
 
 
-@takes("x")
 def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
 

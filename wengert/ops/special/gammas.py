@@ -15,7 +15,6 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops.define import elementwise
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.domain import Domain
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -422,7 +421,6 @@ def beta(a: Any, b: Any, /) -> Tensor:
     """
 
 
-@takes("a")
 def multigammaln(a: Any, d: int) -> Tensor:
     r"""Logarithm of the multivariate gamma function.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.parameters import differentiates, refuse, takes
+from wengert.tape.parameters import differentiates, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -71,10 +71,6 @@ _polygamma = Primitive(
 ).bind
 
 
-@takes(
-    "x",
-    n="an integer or an array of integers",
-)
 def polygamma(n: Any, x: Any) -> Tensor:
     r"""Polygamma function, the n-th derivative of `digamma`.
 
@@ -95,7 +91,6 @@ def polygamma(n: Any, x: Any) -> Tensor:
     tensor([1.6449, 0.6449])
     """
     if differentiates(n):
-        refuse()
     if isinstance(n, int | float):
         return _polygamma(x, n=_order(n))  # type: ignore[no-any-return]
     xp = differentiable
@@ -115,7 +110,6 @@ def polygamma(n: Any, x: Any) -> Tensor:
 
 def _order(n: Any) -> int:
     if n < 0 or int(n) != n:
-        refuse()
         raise ValueError(f"polygamma takes orders 0, 1, 2, ..., and not {n!r}")
     return int(n)
 
@@ -169,7 +163,6 @@ _zeta = Primitive(
 ).bind
 
 
-@takes("q", undefined="x")
 def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
 
