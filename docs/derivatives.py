@@ -219,9 +219,7 @@ def parameter_tables() -> list[str]:
 
 def parameter_row(shown: str, function: Any) -> list[str]:
     """The cells of a function's row: its parameters by what they are."""
-    said = what_they_are(
-        DECLARED[function], [n for n in signature(function).parameters if n != "wrong"]
-    )
+    said = what_they_are(DECLARED[function], signature(function).parameters)
     cells = {kind: [] for kind in PARAMETERS_HEAD[1:]}
     for name, (kind, _) in said.items():
         cells["options" if kind == "option" else kind].append(f"``{name}``")

@@ -123,12 +123,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(ops, name)
     elif name in _HOMES:
         found = getattr(importlib.import_module(_HOMES[name]), name)
-    elif name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     else:
-        hints = importlib.import_module("wengert.ops.hints")
-        # With a name alone, CPython's traceback adds no second "Did you mean".
-        raise AttributeError(hints.name_hint(__name__, name, tuple(__all__)), name=name)
+        raise importlib.import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
     globals()[name] = found
     return found
 

@@ -14,7 +14,7 @@ ROOT = Path(wengert.__file__).parent
 
 #: From the bottom up: a room imports those of the lines above its own.
 FLOORS = [
-    {"__version__"},
+    {"__version__", "names"},
     {"backends"},
     {"tape"},
     {"interpreters"},

@@ -1,9 +1,8 @@
 """Axes as functions take them, made canonical: what the chapters of this package share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from importlib import import_module
 from operator import index
 from typing import Any
 
@@ -68,11 +67,6 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     except TypeError:
         refuse()
         raise TypeError(f"a shape is made of integers, and {shape!r} is not") from None
-
-
-def unexpected(function: Callable[..., Any], wrong: Mapping[str, object]) -> TypeError:
-    """The error for keywords that a function does not have, which names the right ones."""
-    return TypeError(import_module("wengert.ops.hints").keyword_hint(function, next(iter(wrong))))
 
 
 def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:

@@ -1,10 +1,10 @@
 """Running sums and products along an axis, of the standard's statistical chapter."""
 
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of
 from wengert.ops.families import standard
 from wengert.ops.shares import by_float32
 from wengert.tape.calling import single
@@ -180,7 +180,6 @@ def cumulative_sum(
     *,
     dtype: Any = None,
     include_initial: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
@@ -193,8 +192,6 @@ def cumulative_sum(
     >>> wg.grad(lambda x: wg.cumulative_sum(x).sum())(wg.asarray([1.0, 2.0, 3.0]))
     tensor([3., 2., 1.])
     """
-    if wrong:
-        raise unexpected(cumulative_sum, wrong)
     at = _running_axis(x, axis, "cumulative_sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
@@ -214,7 +211,6 @@ def cumulative_prod(
     *,
     dtype: Any = None,
     include_initial: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
 
@@ -228,8 +224,6 @@ def cumulative_prod(
     >>> wg.grad(lambda x: wg.cumulative_prod(x).sum())(wg.asarray([1.0, 2.0, 3.0]))
     tensor([9., 4., 2.])
     """
-    if wrong:
-        raise unexpected(cumulative_prod, wrong)
     at = _running_axis(x, axis, "cumulative_prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)

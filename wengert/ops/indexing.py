@@ -4,14 +4,14 @@ import math
 from collections.abc import Sequence
 from operator import index as as_index
 from types import EllipsisType, NoneType
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of
 from wengert.ops.conversion import as_storable, asarray, holds_tensors
 from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, put, scatter
@@ -371,7 +371,7 @@ TypeError
 
 
 @takes("x", family=_FAMILY)
-def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Choose slices along an axis by their indices.
 
     Cotangents are added up where a slice was taken several times.
@@ -406,8 +406,6 @@ def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Te
     tensor([[0., 0.],
             [2., 2.]])
     """
-    if wrong:
-        raise unexpected(take, wrong)
     ndim = len(shape_of(x))
     if axis is None and ndim != 1:
         raise ValueError(f"take from an array of {ndim} axes needs axis=")
@@ -470,7 +468,7 @@ _take_along_axis = Primitive(
 
 
 @takes("x", family=_FAMILY)
-def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> Tensor:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 
     Cotangents are added up where an element was taken several times.
@@ -501,8 +499,6 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> 
     >>> wg.take_along_axis(x, wg.argsort(x, axis=1), axis=1)
     tensor([[1., 2., 3.], [1., 4., 5.]])
     """
-    if wrong:
-        raise unexpected(take_along_axis, wrong)
     shape = shape_of(x)
     at = as_axis(axis, len(shape), "take_along_axis")
     _check_indices(indices, "take_along_axis")

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from importlib import import_module
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
 from wengert.interpreters.identities import involution
-from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of, unexpected
+from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of
 from wengert.ops.families import of_vectors, standard
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.calling import binary, single
@@ -285,9 +285,7 @@ _tensordot = Primitive(
 
 
 @takes("x1 x2", family=standard("linear algebra functions"))
-def tensordot(
-    x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2, **wrong: Never
-) -> Tensor:
+def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sum of products over pairs of axes.
 
     Each cotangent is the tensordot of the result's with the conjugate of the other operand, over
@@ -318,8 +316,6 @@ def tensordot(
     >>> wg.tensordot(a, b, axes=([1, 2], [1, 0])).shape
     (2, 5)
     """
-    if wrong:
-        raise unexpected(tensordot, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     if isinstance(axes, tuple | list):
         first, second = axes
@@ -356,7 +352,7 @@ _vecdot = Primitive(
 
 
 @takes("x1 x2", family=of_vectors("linear algebra functions", "the same in both"))
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 
     The first is conjugated. The cotangents are :math:`\bar g x_2` and :math:`g x_1`.
@@ -373,8 +369,6 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     >>> wg.vecdot(wg.ones((5, 3)), wg.ones(3)).shape
     (5,)
     """
-    if wrong:
-        raise unexpected(vecdot, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     from_end = axis_from_end(axis, shape1, shape2, "vecdot")
     if shape1[from_end] != shape2[from_end]:

@@ -6,11 +6,11 @@ take with different results is an error.
 """
 
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import backend_of
 from wengert.ops import linear_algebra, manipulation, searching, statistical
-from wengert.ops.axes import as_axes, as_axis, as_shape, bent, unexpected
+from wengert.ops.axes import as_axes, as_axis, as_shape, bent
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, to_backend, to_device
@@ -142,9 +142,7 @@ def expand_as(x: Tensor, other: Tensor, /) -> Tensor:
 
 
 @takes("x")
-def repeat(
-    x: Tensor, repeats: Any, /, *more: Any, axis: int | None = None, **wrong: Never
-) -> Tensor:
+def repeat(x: Tensor, repeats: Any, /, *more: Any, axis: int | None = None) -> Tensor:
     """Repeat each element along an axis, as `wengert.repeat` does.
 
     PyTorch's method of this name repeats the whole: that is `tile`. So that neither is mistaken
@@ -155,8 +153,6 @@ def repeat(
     >>> wg.asarray([1, 2]).repeat(2, axis=0)
     tensor([1, 1, 2, 2])
     """
-    if wrong:
-        raise unexpected(repeat, wrong)
     if more or axis is None:
         refuse()
         raise TypeError(
@@ -317,7 +313,7 @@ def trace(
 
 
 @takes("x")
-def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong: Never) -> Tensor:
+def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
     """Running sums along an axis, or as in NumPy of all elements in row-major order.
 
     Examples
@@ -325,13 +321,11 @@ def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong:
     >>> wg.asarray([1.0, 2.0, 3.0]).cumsum(0)
     tensor([1., 3., 6.])
     """
-    if wrong:
-        raise unexpected(cumsum, wrong)
     return cumulative_sum(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
 
 
 @takes("x")
-def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong: Never) -> Tensor:
+def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
     """Running products along an axis, or as in NumPy of all elements in row-major order.
 
     Examples
@@ -339,8 +333,6 @@ def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong
     >>> wg.asarray([1.0, 2.0, 3.0]).cumprod(0)
     tensor([1., 2., 6.])
     """
-    if wrong:
-        raise unexpected(cumprod, wrong)
     return cumulative_prod(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
 
 

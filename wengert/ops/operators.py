@@ -77,7 +77,7 @@ is_floating_point masked_fill ndimension nelement numel permute ravel repeat res
 trace transpose type type_as unsqueeze view view_as
 """.split()  # noqa: SIM905 -- a page of names is none to read
 
-#: Their methods under names that Tensors do not have: `wengert.ops.hints` knows what to write.
+#: Their methods under names that Tensors do not have: `wengert.names` has what to write.
 FOREIGN = frozenset(
     """
 H abs_ absolute addmm allclose amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh
@@ -417,7 +417,7 @@ class _Foreign:
         self.name = name
 
     def __get__(self, tensor: Tensor | None, owner: type[Tensor]) -> Any:
-        raise AttributeError(import_module("wengert.ops.hints").method_hint(self.name))
+        raise import_module("wengert.ops.hints").no_method(self.name)
 
 
 def _dir(self: Tensor) -> list[str]:

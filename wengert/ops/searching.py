@@ -1,11 +1,11 @@
 """Searching functions: the standard's chapter of that name, with their derivatives."""
 
 import math
-from typing import Any, Literal, Never
+from typing import Any, Literal
 
 from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.interpreters.batching import alone, over_axes, shifted
-from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
 from wengert.ops.creation import default_dtype
 from wengert.ops.families import reduction, standard
 from wengert.ops.indexing import take
@@ -77,7 +77,7 @@ ValueError
 
 
 @takes(constant="x", family=_PLACE)
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
 
     Examples
@@ -85,14 +85,12 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wron
     >>> wg.argmax(wg.asarray([[1, 5, 2], [7, 0, 3]]), axis=1)
     tensor([1, 0])
     """
-    if wrong:
-        raise unexpected(argmax, wrong)
     at = _extreme_axis(x, axis, "argmax")
     return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 @takes(constant="x", family=_PLACE)
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
 
     Examples
@@ -100,8 +98,6 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wron
     >>> wg.argmin(wg.asarray([[1, 5, 2], [7, 0, 3]]), axis=1)
     tensor([0, 1])
     """
-    if wrong:
-        raise unexpected(argmin, wrong)
     at = _extreme_axis(x, axis, "argmin")
     return _argmin(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -123,7 +119,7 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
     ),
 )
 def count_nonzero(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Count the elements that are not zero (not False).
 
@@ -132,8 +128,6 @@ def count_nonzero(
     >>> wg.count_nonzero(wg.asarray([[1, 0, 2], [0, 0, 3]]), axis=1)
     tensor([2, 1])
     """
-    if wrong:
-        raise unexpected(count_nonzero, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "count_nonzero")
     return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 

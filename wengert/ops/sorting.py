@@ -1,9 +1,9 @@
 """Sorting functions: the standard's chapter of that name, with their derivatives."""
 
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import along
-from wengert.ops.axes import as_axis, shape_of, unexpected
+from wengert.ops.axes import as_axis, shape_of
 from wengert.ops.families import standard
 from wengert.tape.calling import single
 from wengert.tape.parameters import takes
@@ -78,9 +78,7 @@ ValueError
     constant="x",
     family=_ORDER(result="Of the shape of ``x`` and the default index dtype. It is not tracked"),
 )
-def argsort(
-    x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
-) -> Tensor:
+def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort an array along an axis.
 
     Examples
@@ -88,16 +86,12 @@ def argsort(
     >>> wg.argsort(wg.asarray([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    if wrong:
-        raise unexpected(argsort, wrong)
     at = as_axis(axis, len(shape_of(x)), "argsort")
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
 @takes("x", family=_ORDER(result="Of the shape and dtype of ``x``"))
-def sort(
-    x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
-) -> Tensor:
+def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sort an array along an axis.
 
     Cotangents go back to where the elements came from; among equal ones in their order.
@@ -110,7 +104,5 @@ def sort(
     >>> wg.grad(lambda x: (wg.sort(x) * weights).sum())(wg.asarray([3.0, 1.0, 2.0]))
     tensor([100.,   1.,  10.])
     """
-    if wrong:
-        raise unexpected(sort, wrong)
     at = as_axis(axis, len(shape_of(x)), "sort")
     return _sort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]

@@ -3,13 +3,13 @@
 import builtins
 import math
 from functools import partial
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import add_composite, dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.identities import over_no_axes
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.euclidean import length
 from wengert.ops.families import reduction
@@ -107,7 +107,6 @@ def sum(
     *,
     dtype: Any = None,
     keepdims: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Sum of elements, :math:`\sum_i x_i`; 0 for none.
 
@@ -120,8 +119,6 @@ def sum(
     >>> wg.grad(wg.sum)(wg.ones(3))
     tensor([1., 1., 1.])
     """
-    if wrong:
-        raise unexpected(sum, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
@@ -129,9 +126,7 @@ def sum(
 
 
 @takes("x", family=_MEAN)
-def mean(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
     Each element's cotangent is the mean's, divided by ``n``.
@@ -143,8 +138,6 @@ def mean(
     >>> wg.grad(wg.mean)(wg.ones(4))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    if wrong:
-        raise unexpected(mean, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "mean")
     _check_inexact(x, "mean")
     return _mean(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
@@ -312,7 +305,6 @@ def var(
     *,
     correction: float = 0.0,
     keepdims: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Variance, :math:`\frac 1 {n - c} \sum_i |x_i - \bar x|^2`.
 
@@ -332,8 +324,6 @@ def var(
     >>> wg.grad(wg.var)(wg.asarray([1.0, 2.0, 3.0]))
     tensor([-0.6667,  0.0000,  0.6667])
     """
-    if wrong:
-        raise unexpected(var, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
     _check_inexact(x, "var")
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
@@ -354,7 +344,6 @@ def std(
     *,
     correction: float = 0.0,
     keepdims: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Standard deviation, the square root of the variance.
 
@@ -373,8 +362,6 @@ def std(
     >>> wg.grad(wg.std)(wg.asarray([2.0, 2.0]))  # 0 where the deviation is 0
     tensor([0., 0.])
     """
-    if wrong:
-        raise unexpected(std, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
     _check_inexact(x, "std")
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
@@ -438,9 +425,7 @@ ValueError
 
 
 @takes("x", family=_EXTREME)
-def max(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Largest element; NaN if one is NaN.
 
     The cotangent goes to the largest element, and in equal shares to all of them where several are
@@ -453,16 +438,12 @@ def max(
     >>> wg.grad(wg.max)(wg.asarray([1.0, 2.0, 2.0]))  # a tie shares
     tensor([0.0000, 0.5000, 0.5000])
     """
-    if wrong:
-        raise unexpected(max, wrong)
     axes = _extreme_axes(x, axis, "max")
     return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 @takes("x", family=_EXTREME)
-def min(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
     The cotangent goes to the smallest element, and in equal shares to all of them where several are
@@ -473,8 +454,6 @@ def min(
     >>> wg.min(wg.asarray([[1.0, 4.0], [3.0, 2.0]]), axis=0)
     tensor([1., 2.])
     """
-    if wrong:
-        raise unexpected(min, wrong)
     axes = _extreme_axes(x, axis, "min")
     return _min(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -539,7 +518,6 @@ def prod(
     *,
     dtype: Any = None,
     keepdims: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Product of elements, :math:`\prod_i x_i`; 1 for none.
 
@@ -553,8 +531,6 @@ def prod(
     >>> wg.grad(wg.prod)(wg.asarray([0.0, 3.0, 4.0]))  # the product of the others
     tensor([12.,  0.,  0.])
     """
-    if wrong:
-        raise unexpected(prod, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)

@@ -1,10 +1,10 @@
 """Utility functions: the standard's chapter of that name."""
 
 from operator import index, le
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import along, over_axes
-from wengert.ops.axes import as_axes, as_axis, bent, kept, shape_of, unexpected
+from wengert.ops.axes import as_axes, as_axis, bent, kept, shape_of
 from wengert.ops.families import reduction, standard
 from wengert.ops.manipulation import concat, reshape
 from wengert.tape.parameters import takes
@@ -26,9 +26,7 @@ _TRUTH = reduction("any dtype", result="dtype bool", chapter="utility functions"
 
 
 @takes(constant="x", family=_TRUTH)
-def all(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether all elements along some axes are true, that is, not zero.
 
     Of no elements, all are true.
@@ -38,15 +36,11 @@ def all(
     >>> wg.all(wg.asarray([[True, False], [True, True]]), axis=1)
     tensor([False,  True])
     """
-    if wrong:
-        raise unexpected(all, wrong)
     return _reduce(_all, x, axis, keepdims)
 
 
 @takes(constant="x", family=_TRUTH)
-def any(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether some element along some axes is true, that is, not zero.
 
     Of no elements, none is true.
@@ -56,8 +50,6 @@ def any(
     >>> wg.any(wg.asarray([[True, False], [False, False]]), axis=1)
     tensor([ True, False])
     """
-    if wrong:
-        raise unexpected(any, wrong)
     return _reduce(_any, x, axis, keepdims)
 
 
@@ -74,9 +66,7 @@ _diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", view=None, ba
 
 
 @takes("x prepend append", family=standard("utility functions"))
-def diff(
-    x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, **wrong: Never
-) -> Tensor:
+def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
 
     The derivative is the negative difference of the cotangent between zeros, ``n`` times.
@@ -109,8 +99,6 @@ def diff(
     >>> wg.diff(wg.asarray([1.0, 4.0, 9.0]), n=2)
     tensor([2.])
     """
-    if wrong:
-        raise unexpected(diff, wrong)
     n = index(n)
     if n < 0:
         raise ValueError(f"diff: n can't be negative, and is {n}")

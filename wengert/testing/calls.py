@@ -59,9 +59,7 @@ def _public() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """The parameters of a function by name."""
-    found = dict(inspect.signature(function).parameters)
-    found.pop("wrong", None)  # it is there for the error that names the right keyword
-    return found
+    return dict(inspect.signature(function).parameters)
 
 
 #: Every public function of numbers and arrays, by its name.

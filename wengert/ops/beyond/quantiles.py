@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, Literal, Never, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
 from wengert.backends import as_dtype, backend_of, dtype_of
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of, unexpected
+from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of
 from wengert.ops.conversion import as_numpy, holds_tensors
 from wengert.ops.creation import arange, whole
 from wengert.ops.data_type import astype, get_default_dtype
@@ -151,7 +151,6 @@ def quantile(
     *,
     keepdims: bool = False,
     method: Method = "linear",
-    **wrong: Never,
 ) -> Tensor:
     """Quantiles: what a share ``q`` of the elements is not above.
 
@@ -197,8 +196,6 @@ def quantile(
     >>> wg.grad(lambda q: wg.quantile(x, q))(0.25)
     4.0
     """
-    if wrong:
-        raise unexpected(quantile, wrong)
     return _quantile("quantile", x, q, axis, keepdims, method)
 
 
@@ -237,7 +234,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
 
 @takes("x", family=_FAMILY)
 def median(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Middle element, or the mean of the two in the middle; NaN if one is NaN.
 
@@ -254,15 +251,11 @@ def median(
     >>> wg.grad(wg.median)(wg.asarray([5.0, 1.0, 2.0, 4.0]))  # the mean of the middle two
     tensor([0.0000, 0.0000, 0.5000, 0.5000])
     """
-    if wrong:
-        raise unexpected(median, wrong)
     return _quantile("median", x, 0.5, axis, keepdims, "linear")
 
 
 @takes(x="integers")
-def one_hot(
-    x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1, **wrong: Never
-) -> Tensor:
+def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
     """Unit vectors: ones at the given indices and zeros elsewhere.
 
     Parameters
@@ -298,8 +291,6 @@ def one_hot(
     tensor([[1., 0., 0.],
             [0., 0., 1.]])
     """
-    if wrong:
-        raise unexpected(one_hot, wrong)
     ndim = len(shape_of(x)) + 1
     given = dtype_of(raw_array(x).dtype)
     if not given.kind.endswith("integer"):

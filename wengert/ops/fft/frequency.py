@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import as_dtype
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import as_axes, operand, shape_of, unexpected
+from wengert.ops.axes import as_axes, operand, shape_of
 from wengert.ops.creation import arange, floating_tensors
 from wengert.ops.data_type import get_default_dtype
 from wengert.ops.elementwise import multiply
@@ -119,7 +119,7 @@ ValueError
 
 
 @takes("x", family=_SHIFT)
-def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 from the beginning to the middle.
 
     Examples
@@ -127,15 +127,13 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never)
     >>> wg.fft.fftshift(wg.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
-    if wrong:
-        raise unexpected(fftshift, wrong)
     shape = shape_of(x)
     over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
     return roll(x, tuple([shape[i] // 2 for i in over]), axis=over)
 
 
 @takes("x", family=_SHIFT)
-def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 back to the beginning: the inverse of `fftshift`.
 
     The two differ where a length is odd.
@@ -146,8 +144,6 @@ def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never
     >>> wg.fft.ifftshift(wg.fft.fftshift(x))
     tensor([0, 1, 2, 3, 4])
     """
-    if wrong:
-        raise unexpected(ifftshift, wrong)
     shape = shape_of(x)
     over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
     return roll(x, tuple([-(shape[i] // 2) for i in over]), axis=over)

@@ -1,9 +1,8 @@
 """Transforms between real numbers and half of a spectrum, and between half a signal and reals."""
 
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
-from wengert.ops.axes import unexpected
 from wengert.ops.elementwise import conj
 from wengert.ops.fft.transform import (
     ADJOINT,
@@ -23,9 +22,7 @@ __all__ = ["hfft", "ihfft", "irfft", "irfftn", "rfft", "rfftn"]
 
 
 @takes("x", family=transforms(real=True))
-def rfft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform of real numbers: the first half of the spectrum.
 
     It is :math:`y_0, \dots, y_{\lfloor n/2 \rfloor}` of `fft`. Its adjoint is the real part of the
@@ -39,16 +36,12 @@ def rfft(
     >>> wg.grad(lambda x: wg.sum(wg.abs(wg.fft.rfft(x)) ** 2))(wg.asarray([1.0, 0.0]))
     tensor([4., 0.])
     """
-    if wrong:
-        raise unexpected(rfft, wrong)
     s, axes = over_one(x, n, axis, "rfft")
     return transform(from_real, "rfft", x, s, axes, norm, real=True)
 
 
 @takes("x", family=transforms(inverse=True))
-def irfft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Inverse of `rfft`: real numbers from the first half of their spectrum.
 
     Imaginary parts that a real number's spectrum has not, at 0 and in the middle of an even length,
@@ -72,8 +65,6 @@ def irfft(
     >>> wg.round(wg.fft.irfft(wg.fft.rfft(x), n=3))  # the spectrum does not tell 3 from 2
     tensor([1., 2., 3.])
     """
-    if wrong:
-        raise unexpected(irfft, wrong)
     s, axes = over_one(x, n, axis, "irfft")
     return to_real("irfft", x, s, axes, norm)
 
@@ -85,7 +76,6 @@ def rfftn(
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
-    **wrong: Never,
 ) -> Tensor:
     """Discrete Fourier transform of real numbers over several axes, of which there is one at least.
 
@@ -96,8 +86,6 @@ def rfftn(
     >>> wg.fft.rfftn(wg.ones((4, 6))).shape
     (4, 4)
     """
-    if wrong:
-        raise unexpected(rfftn, wrong)
     return transform(from_real, "rfftn", x, s, axes, norm, real=True)
 
 
@@ -108,7 +96,6 @@ def irfftn(
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
-    **wrong: Never,
 ) -> Tensor:
     """Inverse of `rfftn`: `ifft` along all axes but the last one, then `irfft` along that.
 
@@ -132,15 +119,11 @@ def irfftn(
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if wrong:
-        raise unexpected(irfftn, wrong)
     return to_real("irfftn", x, s, axes, norm)
 
 
 @takes("x", family=transforms())
-def hfft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Discrete Fourier transform of half a Hermitian signal, whose spectrum is real.
 
     ``x`` is the first half of the signal.
@@ -161,17 +144,13 @@ def hfft(
     >>> wg.fft.hfft(wg.asarray([1.0, 2.0, 3.0]))
     tensor([ 8., -2.,  0., -2.])
     """
-    if wrong:
-        raise unexpected(hfft, wrong)
     check_norm(norm, "hfft")
     s, axes = over_one(x, n, axis, "hfft")
     return to_real("hfft", conj(operand(x, "hfft", real=False)), s, axes, ADJOINT[norm])
 
 
 @takes("x", family=transforms(real=True, inverse=True))
-def ihfft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Inverse of `hfft`: the first half of a Hermitian signal from its real spectrum.
 
     It has ``n // 2 + 1`` numbers along ``axis``.
@@ -181,8 +160,6 @@ def ihfft(
     >>> wg.fft.hfft(wg.fft.ihfft(wg.asarray([1.0, 2.0, 3.0, 4.0])))
     tensor([1., 2., 3., 4.])
     """
-    if wrong:
-        raise unexpected(ihfft, wrong)
     check_norm(norm, "ihfft")
     s, axes = over_one(x, n, axis, "ihfft")
     return conj(transform(from_real, "ihfft", x, s, axes, ADJOINT[norm], real=True))

@@ -1,9 +1,8 @@
 """Transforms of complex numbers."""
 
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
-from wengert.ops.axes import unexpected
 from wengert.ops.fft.transform import (
     Norm,
     forward,
@@ -19,9 +18,7 @@ __all__ = ["fft", "fftn", "ifft", "ifftn"]
 
 
 @takes("x", family=transforms())
-def fft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform, :math:`y_k = \sum_j x_j e^{-2 \pi i jk / n}`, of length ``n``.
 
     Its adjoint is the inverse transform without the factor: ``n`` times `ifft`, under the norm
@@ -34,16 +31,12 @@ def fft(
     >>> wg.grad(lambda x: wg.sum(wg.abs(wg.fft.fft(x)) ** 2))(wg.asarray([1.0, 2.0]))  # 2 n x
     tensor([4., 8.])
     """
-    if wrong:
-        raise unexpected(fft, wrong)
     s, axes = over_one(x, n, axis, "fft")
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
 @takes("x", family=transforms(inverse=True))
-def ifft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
     Its adjoint is `fft` with the factor :math:`1/n`.
@@ -53,8 +46,6 @@ def ifft(
     >>> wg.real(wg.fft.ifft(wg.fft.fft(wg.asarray([1.0, 2.0, 3.0, 4.0]))))
     tensor([1., 2., 3., 4.])
     """
-    if wrong:
-        raise unexpected(ifft, wrong)
     s, axes = over_one(x, n, axis, "ifft")
     return transform(inverse, "ifft", x, s, axes, norm, real=False)
 
@@ -66,7 +57,6 @@ def fftn(
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
-    **wrong: Never,
 ) -> Tensor:
     """Discrete Fourier transform over several axes: `fft` along each of them.
 
@@ -76,8 +66,6 @@ def fftn(
     tensor([[4.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]])
     """
-    if wrong:
-        raise unexpected(fftn, wrong)
     return transform(forward, "fftn", x, s, axes, norm, real=False)
 
 
@@ -88,7 +76,6 @@ def ifftn(
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
-    **wrong: Never,
 ) -> Tensor:
     """Inverse discrete Fourier transform over several axes: `ifft` along each of them.
 
@@ -98,6 +85,4 @@ def ifftn(
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if wrong:
-        raise unexpected(ifftn, wrong)
     return transform(inverse, "ifftn", x, s, axes, norm, real=False)

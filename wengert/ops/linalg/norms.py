@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, Never
+from typing import Any, Literal
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise, statistical
-from wengert.ops.axes import as_axes, kept, operand, raw_array, unexpected
+from wengert.ops.axes import as_axes, kept, operand, raw_array
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
     add,
@@ -79,7 +79,6 @@ def vector_norm(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     ord: float = 2,
-    **wrong: Never,
 ) -> Tensor:
     r"""Norm of vectors, :math:`(\sum_i |x_i|^p)^{1/p}`.
 
@@ -110,8 +109,6 @@ def vector_norm(
     >>> wg.grad(wg.linalg.vector_norm)(x)
     tensor([ 0.6000, -0.8000])
     """
-    if wrong:
-        raise unexpected(vector_norm, wrong)
     shape = inexact("vector_norm", x)
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
         return by_float32(vector_norm, x, axis=axis, keepdims=keepdims, ord=ord)  # type: ignore[no-any-return]
@@ -212,7 +209,6 @@ def matrix_norm(
     *,
     keepdims: bool = False,
     ord: float | Literal["fro", "nuc"] | None = "fro",
-    **wrong: Never,
 ) -> Tensor:
     """Norm of a matrix, or of each matrix of a stack.
 
@@ -240,8 +236,6 @@ def matrix_norm(
     >>> wg.round(wg.linalg.matrix_norm(x, ord="nuc"))  # the sum of singular values
     tensor(5.)
     """
-    if wrong:
-        raise unexpected(matrix_norm, wrong)
     ndim = len(matrices("matrix_norm", x))
     if ord is None or ord == "fro":
         return vector_norm(x, axis=(ndim - 2, ndim - 1), keepdims=keepdims)

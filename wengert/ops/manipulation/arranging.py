@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import over_axes, shifted
 from wengert.interpreters.identities import in_order
-from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of, unexpected
+from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of
 from wengert.ops.families import MANIPULATION
 from wengert.tape.calling import single
 from wengert.tape.parameters import refuse, takes
@@ -112,7 +112,7 @@ _roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural", ba
 
 
 @takes("x", family=MANIPULATION)
-def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tensor:
+def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Insert axes of length 1.
 
     Parameters
@@ -125,8 +125,6 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tenso
     >>> wg.expand_dims(wg.ones((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    if wrong:
-        raise unexpected(expand_dims, wrong)
     given = shape_of(x)
     if type(axis) is int:
         return _expand_dims(x, axis=as_axis(axis, len(given) + 1, "expand_dims"))  # type: ignore[no-any-return]
@@ -138,7 +136,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tenso
 
 
 @takes("x", family=MANIPULATION)
-def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
+def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
 
     Parameters
@@ -156,8 +154,6 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never
     >>> wg.squeeze(wg.ones((1, 3, 1)), axis=0).shape
     (3, 1)
     """
-    if wrong:
-        raise unexpected(squeeze, wrong)
     given = shape_of(x)
     if axis is None:
         axis = tuple([i for i, n in enumerate(given) if n == 1])
@@ -172,7 +168,7 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never
 
 
 @takes("x", family=MANIPULATION)
-def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
+def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     """Reorder the axes.
 
     The cotangent is permuted back.
@@ -192,8 +188,6 @@ def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     >>> wg.permute_dims(wg.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    if wrong:
-        raise unexpected(permute_dims, wrong)
     ndim = len(shape_of(x))
     axes = as_axes(axes, ndim, "permute_dims")
     if len(axes) != ndim:
@@ -236,7 +230,7 @@ def moveaxis(
 
 
 @takes("x", family=MANIPULATION)
-def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
+def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
 
     Parameters
@@ -249,8 +243,6 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -
     >>> wg.flip(wg.asarray([1, 2, 3]))
     tensor([3, 2, 1])
     """
-    if wrong:
-        raise unexpected(flip, wrong)
     ndim = len(shape_of(x))
     axes = tuple(range(ndim)) if axis is None else as_axes(axis, ndim, "flip")
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
@@ -262,7 +254,6 @@ def roll(
     /,
     shift: int | tuple[int, ...],
     axis: int | tuple[int, ...] | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 
@@ -286,8 +277,6 @@ def roll(
     >>> wg.roll(wg.asarray([1, 2, 3, 4]), 1)
     tensor([4, 1, 2, 3])
     """
-    if wrong:
-        raise unexpected(roll, wrong)
     ndim = len(shape_of(x))
     shifts = as_shape(shift)
     if axis is None:

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Sequence
 from operator import index as as_index
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
 from wengert.backends import backend_of
 from wengert.interpreters.batching import shifted
 from wengert.interpreters.identities import same_elements
-from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
+from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
 from wengert.ops.families import MANIPULATION
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
@@ -194,7 +194,7 @@ _repeat = single(
 
 
 @takes("x", family=MANIPULATION)
-def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Repeat each element a number of times.
 
     The cotangent is summed over the copies. Counts in an array decide the shape of the result, so
@@ -226,8 +226,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
     >>> wg.repeat(wg.asarray([1, 2]), wg.asarray([1, 2]))
     tensor([1, 2, 2])
     """
-    if wrong:
-        raise unexpected(repeat, wrong)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = as_axis(axis, len(shape_of(x)), "repeat")

@@ -1,10 +1,10 @@
 """Joining: functions that make one array of several, or several of one."""
 
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shifted
-from wengert.ops.axes import as_axis, at_axis, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, shape_of
 from wengert.ops.families import MANIPULATION
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.parameters import refuse, takes
@@ -85,7 +85,7 @@ _unstack = Primitive(
 
 
 @takes("arrays", family=MANIPULATION)
-def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong: Never) -> Tensor:
+def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
 
     Each array's cotangent is its piece.
@@ -112,8 +112,6 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
     >>> wg.concat([wg.ones((2, 3)), wg.zeros((1, 3))], axis=0).shape
     (3, 3)
     """
-    if wrong:
-        raise unexpected(concat, wrong)
     given = _sequence(arrays, "concat")
     if axis is None:
         given = [reshape(x, (-1,)) for x in given]
@@ -127,7 +125,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
 
 
 @takes("arrays", family=MANIPULATION)
-def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never) -> Tensor:
+def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.
 
     Each array's cotangent is its piece.
@@ -155,8 +153,6 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never)
     tensor([[1, 2],
             [3, 4]])
     """
-    if wrong:
-        raise unexpected(stack, wrong)
     given = _sequence(arrays, "stack")
     at = as_axis(axis, len(shape_of(given[0])) + 1, "stack")
     try:
@@ -190,7 +186,7 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
 
 
 @takes("x", family=MANIPULATION)
-def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 
     The cotangent is that of the slices, stacked.
@@ -216,8 +212,6 @@ def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
     >>> second
     tensor([3, 4])
     """
-    if wrong:
-        raise unexpected(unstack, wrong)
     at = as_axis(axis, len(shape_of(x)), "unstack")
     parts: tuple[Tensor, ...] = _unstack(x, axis=at)
     if isinstance(x, Tensor):

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, Never, overload
+from typing import Any, Literal, overload
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, kept, shape_of, unexpected
+from wengert.ops.axes import all_axes, as_axes, kept, shape_of
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import SCIPY, elements
 from wengert.ops.shares import in_float32, wide
@@ -116,7 +116,6 @@ def logsumexp(
     b: Any = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    **wrong: Never,
 ) -> Any:
     r"""Logarithm of a sum of exponentials, :math:`\log \sum_i b_i e^{a_i}`, without overflow.
 
@@ -146,8 +145,6 @@ def logsumexp(
     >>> wg.logsumexp(wg.asarray([1000.0, 1000.0]))
     tensor(1000.6932)
     """
-    if wrong:
-        raise unexpected(logsumexp, wrong)
     if b is None and not return_sign:
         return _logsumexp(a, axis=_axes(a, axis), keepdims=bool(keepdims))
     return _weighted(differentiable, a, axis, b, keepdims, return_sign)
@@ -226,7 +223,7 @@ _softmax = Primitive(
 
 
 @takes("x", family=elements("x", source=SCIPY))
-def softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
     It is nan along ``axis`` where all of ``x`` is -inf, or some of it is inf. The cotangent is
@@ -245,8 +242,6 @@ def softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> 
     tensor([[ 0.2500, -0.2500],
             [-0.2500,  0.2500]])
     """
-    if wrong:
-        raise unexpected(softmax, wrong)
     return _softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
 
 
@@ -295,7 +290,7 @@ _log_softmax = Primitive(
 
 
 @takes("x", family=elements("x", source=SCIPY))
-def log_softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 
     It is nan where `softmax` is. The cotangent is :math:`\bar y - s^* \sum_i \bar y_i`, with the
@@ -311,6 +306,4 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never)
     >>> wg.log_softmax(wg.asarray([0.0, 1000.0]))
     tensor([-1000.,     0.])
     """
-    if wrong:
-        raise unexpected(log_softmax, wrong)
     return _log_softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
