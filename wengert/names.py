@@ -258,3 +258,21 @@ HINTS: Final = {
         "SparseAdam": "wg.optim.Adam",
     },
 }
+
+#: By class, PyTorch's keywords with what is said of them.
+KEYWORDS: Final = {
+    "Optimizer": dict.fromkeys(
+        ("foreach", "fused", "capturable", "differentiable"),
+        "which chooses among PyTorch's kernels: leave it out (wg.compile fuses the updates of all "
+        "parameters, on every backend)",
+    ),
+    "DataLoader": dict.fromkeys(
+        (
+            *("num_workers", "pin_memory", "pin_memory_device", "persistent_workers"),
+            *("prefetch_factor", "worker_init_fn", "multiprocessing_context", "timeout"),
+            "in_order",
+        ),
+        "which is of PyTorch's processes: leave it out (prefetch=2 makes two batches ahead in a "
+        "thread)",
+    ),
+}

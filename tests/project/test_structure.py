@@ -20,7 +20,7 @@ FLOORS = [
     {"interpreters"},
     {"ops"},
     {"linalg", "special", "fft", "random", "autograd"},
-    {"func"},
+    {"func", "protocols"},
     {"storage"},
     {"nn", "inspection"},
     {"optim", "data", "testing"},

@@ -12,7 +12,6 @@ from wengert import ops
 from wengert.backends import dtype_of, messages
 from wengert.interpreters.batching import as_it_is
 from wengert.tape.families import Family
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -79,14 +78,11 @@ _broadcast = _row("broadcast", lambda xp, g, root: xp.reduce(g, root=root))
 _reduce = _row("reduce", lambda xp, g, root: xp.broadcast(g, root=root))
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes; not of bool.",
-        result="Of the shape and dtype of ``x``, and the same on all processes.",
-        source="MPI standard: ``MPI_Allreduce``. PyTorch: ``torch.distributed.all_reduce``.",
-    ),
-)
+@_FAMILY(
+    x="Of the same shape and dtype on all processes; not of bool.",
+    result="Of the shape and dtype of ``x``, and the same on all processes.",
+    source="MPI standard: ``MPI_Allreduce``. PyTorch: ``torch.distributed.all_reduce``.",
+).complete
 def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> Tensor:
     r"""Sum, mean, maximum or minimum of the processes' arrays, element by element.
 
@@ -127,17 +123,13 @@ def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> T
     return _all_reduce(x, op=op)  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes, with at least one axis.",
-        result="Of shape ``(size * n, ...)`` for ``x`` of shape ``(n, ...)``.",
-        source=(
-            "MPI standard: ``MPI_Allgather``. PyTorch: "
-            "``torch.distributed.all_gather_into_tensor``."
-        ),
+@_FAMILY(
+    x="Of the same shape and dtype on all processes, with at least one axis.",
+    result="Of shape ``(size * n, ...)`` for ``x`` of shape ``(n, ...)``.",
+    source=(
+        "MPI standard: ``MPI_Allgather``. PyTorch: ``torch.distributed.all_gather_into_tensor``."
     ),
-)
+).complete
 def all_gather(x: Any, /) -> Tensor:
     """Put the processes' arrays together along the first axis, in the order of ranks.
 
@@ -160,17 +152,14 @@ def all_gather(x: Any, /) -> Tensor:
     return _all_gather(x)  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes; not of bool.",
-        result="Of shape ``(n, ...)`` for ``x`` of shape ``(size * n, ...)``.",
-        source=(
-            "MPI standard: ``MPI_Reduce_scatter_block``. PyTorch: "
-            "``torch.distributed.reduce_scatter_tensor``."
-        ),
+@_FAMILY(
+    x="Of the same shape and dtype on all processes; not of bool.",
+    result="Of shape ``(n, ...)`` for ``x`` of shape ``(size * n, ...)``.",
+    source=(
+        "MPI standard: ``MPI_Reduce_scatter_block``. PyTorch: "
+        "``torch.distributed.reduce_scatter_tensor``."
     ),
-)
+).complete
 def reduce_scatter(x: Any, /) -> Tensor:
     """Sum the processes' arrays; each process gets its part along the first axis.
 
@@ -197,14 +186,11 @@ def reduce_scatter(x: Any, /) -> Tensor:
     return _reduce_scatter(x)  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes.",
-        result="Of the shape and dtype of ``x``.",
-        source="MPI standard: ``MPI_Bcast``. PyTorch: ``torch.distributed.broadcast``.",
-    ),
-)
+@_FAMILY(
+    x="Of the same shape and dtype on all processes.",
+    result="Of the shape and dtype of ``x``.",
+    source="MPI standard: ``MPI_Bcast``. PyTorch: ``torch.distributed.broadcast``.",
+).complete
 def broadcast(x: Any, /, root: int = 0) -> Tensor:
     """The array of one process, on all of them.
 
@@ -231,17 +217,14 @@ def broadcast(x: Any, /, root: int = 0) -> Tensor:
     return _broadcast(x, root=_root("broadcast", root))  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes; not of bool.",
-        result="Of the shape and dtype of ``x``.",
-        source=(
-            "MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves\n"
-            "open what the other processes get."
-        ),
+@_FAMILY(
+    x="Of the same shape and dtype on all processes; not of bool.",
+    result="Of the shape and dtype of ``x``.",
+    source=(
+        "MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves\n"
+        "open what the other processes get."
     ),
-)
+).complete
 def reduce(x: Any, /, root: int = 0) -> Tensor:
     """The sum of the processes' arrays on one of them, and zeros on the others.
 

@@ -10,7 +10,6 @@ from wengert.nn.init import constant_
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import number
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 
@@ -300,7 +299,6 @@ class Softmax2d(Softmax):
         return ""
 
 
-@takes(num_parameters="an integer", init="a number")
 class PReLU(Module):
     """`functional.prelu` with a slope that is learnt.
 

@@ -13,7 +13,6 @@ from wengert.nn.functional.define import in_one_dtype
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.creation import whole
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 #: Parts of the weights, a gate each.
@@ -87,7 +86,6 @@ def mode_of(nonlinearity: str) -> str:
     return f"RNN_{nonlinearity.upper()}"
 
 
-@takes()
 class _Cell(Uniform):
     """What single steps share."""
 
@@ -144,7 +142,7 @@ class _Cell(Uniform):
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
 
 
-@takes(family=_CELL)
+@_CELL.complete
 class RNNCell(_Cell):
     """One step of an `RNN`.
 
@@ -177,7 +175,7 @@ class RNNCell(_Cell):
         return super().extra_repr() + other
 
 
-@takes(family=_CELL)
+@_CELL.complete
 class GRUCell(_Cell):
     """One step of a `GRU`.
 
@@ -192,7 +190,7 @@ class GRUCell(_Cell):
     _mode = "GRU"
 
 
-@takes(family=_CELL)
+@_CELL.complete
 class LSTMCell(_Cell):
     """One step of an `LSTM`.
 

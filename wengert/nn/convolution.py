@@ -9,7 +9,6 @@ from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.layers import Affine
 from wengert.nn.module import Module
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 PaddingMode = Literal["zeros", "reflect", "replicate", "circular"]
@@ -48,7 +47,6 @@ _FORWARD = _MODULE(modes='"zeros", "reflect", "replicate", "circular"')
 _TRANSPOSED = _MODULE(modes='"zeros"')
 
 
-@takes()
 class _Convolution(Affine):
     """What convolutions and their adjoints share."""
 
@@ -121,7 +119,7 @@ class _Forward(_Convolution):
         return convolve(input, self.weight, self.bias, *given)
 
 
-@takes(family=_FORWARD(weight="(O, C/groups, k)"))
+@_FORWARD(weight="(O, C/groups, k)").complete
 class Conv1d(_Forward):
     """`functional.conv1d` as a module with its weights.
 
@@ -136,7 +134,7 @@ class Conv1d(_Forward):
     output_padding = (0,)
 
 
-@takes(family=_FORWARD(weight="(O, C/groups, h, w)"))
+@_FORWARD(weight="(O, C/groups, h, w)").complete
 class Conv2d(_Forward):
     """`functional.conv2d` as a module with its weights.
 
@@ -153,7 +151,6 @@ class Conv2d(_Forward):
     output_padding = (0, 0)
 
 
-@takes()
 class _Transposed(_Convolution):
     _transposed = True
 
@@ -213,7 +210,7 @@ class _Transposed(_Convolution):
         return more
 
 
-@takes(family=_TRANSPOSED(weight="(C, O/groups, k)"))
+@_TRANSPOSED(weight="(C, O/groups, k)").complete
 class ConvTranspose1d(_Transposed):
     """`functional.conv_transpose1d` as a module with its weights.
 
@@ -226,7 +223,7 @@ class ConvTranspose1d(_Transposed):
     _count = 1
 
 
-@takes(family=_TRANSPOSED(weight="(C, O/groups, h, w)"))
+@_TRANSPOSED(weight="(C, O/groups, h, w)").complete
 class ConvTranspose2d(_Transposed):
     """`functional.conv_transpose2d` as a module with its weights.
 
@@ -284,7 +281,6 @@ padding : int or tuple
 """)
 
 
-@takes()
 class _ZeroPad(Module):
     _count = 0
 
@@ -299,7 +295,7 @@ class _ZeroPad(Module):
         return f"{self.padding}"
 
 
-@takes(family=_ZEROS(more=""))
+@_ZEROS(more="").complete
 class ZeroPad1d(_ZeroPad):
     """`functional.pad` with zeros as a module, for signals.
 
@@ -312,7 +308,7 @@ class ZeroPad1d(_ZeroPad):
     _count = 1
 
 
-@takes(family=_ZEROS(more=", and the one before it"))
+@_ZEROS(more=", and the one before it").complete
 class ZeroPad2d(_ZeroPad):
     """`functional.pad` with zeros as a module, for images.
 

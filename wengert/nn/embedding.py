@@ -11,7 +11,6 @@ from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.tape.families import inherited
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 _TEXT = """\
@@ -31,10 +30,6 @@ PyTorch: ``torch.nn.$name``.
 """
 
 
-@takes(
-    num_embeddings="an integer",
-    embedding_dim="an integer",
-)
 class Embedding(Module):
     """`functional.embedding` with a table that is learnt.
 

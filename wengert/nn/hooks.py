@@ -12,7 +12,7 @@ from wengert.nn.overlays import Overlay, beneath, overlaid
 from wengert.tape.families import Family
 from wengert.tape.function import Function
 from wengert.tape.hooks import Hooks, RemovableHandle
-from wengert.tape.lines import warn
+from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor
 
 #: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.

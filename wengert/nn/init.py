@@ -16,7 +16,6 @@ from wengert.nn.families import pytorchs
 from wengert.nn.filling import check_axes, draw, fill
 from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
-from wengert.tape.parameters import takes
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
@@ -84,7 +83,7 @@ _FLOATING = _FILLS(tensor="A leaf, floating or complex.")
 _WITH_FANS = _FILLS(tensor="A leaf with at least two axes: outputs, inputs, and those of a kernel.")
 
 
-@takes(constant="tensor", a="a number", b="a number", family=_FLOATING)
+@_FLOATING.complete
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
@@ -106,7 +105,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     return fill(tensor, low + (b - a) * draw(rand, tensor, generator))
 
 
-@takes(constant="tensor", mean="a number", family=_FLOATING)
+@_FLOATING.complete
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
 
@@ -120,7 +119,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     return fill(tensor, mean + std * draw(randn, tensor, generator))
 
 
-@takes(constant="tensor", val="a number", family=_ANY)
+@_ANY.complete
 def constant_(tensor: Tensor, val: complex) -> Tensor:
     """Fill a Tensor with one value.
 
@@ -139,7 +138,7 @@ def constant_(tensor: Tensor, val: complex) -> Tensor:
     return fill(tensor, val)
 
 
-@takes(constant="tensor", family=_ANY)
+@_ANY.complete
 def ones_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with ones.
 
@@ -151,7 +150,7 @@ def ones_(tensor: Tensor) -> Tensor:
     return fill(tensor, 1)
 
 
-@takes(constant="tensor", family=_ANY)
+@_ANY.complete
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with zeros.
 
@@ -164,7 +163,6 @@ def zeros_(tensor: Tensor) -> Tensor:
     return fill(tensor, 0)
 
 
-@takes(param="a number")
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     r"""Return the factor of weights that makes up for the variance that a nonlinearity takes away.
 
@@ -223,7 +221,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * receptive, tensor.shape[0] * receptive
 
 
-@takes(constant="tensor", family=_WITH_FANS)
+@_WITH_FANS.complete
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
@@ -240,7 +238,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor", family=_WITH_FANS)
+@_WITH_FANS.complete
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
@@ -263,7 +261,7 @@ def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-@takes(constant="tensor", a="a number", family=_WITH_FANS)
+@_WITH_FANS.complete
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -288,7 +286,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor", a="a number", family=_WITH_FANS)
+@_WITH_FANS.complete
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -312,7 +310,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 
-@takes(constant="tensor", family=_FILLS(tensor="A leaf with two axes."))
+@_FILLS(tensor="A leaf with two axes.").complete
 def eye_(tensor: Tensor) -> Tensor:
     """Fill a matrix with ones on its diagonal and zeros elsewhere.
 
@@ -326,11 +324,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
-@takes(
-    constant="tensor",
-    groups="an integer",
-    family=_FILLS(tensor="A leaf with three to five axes: outputs, inputs, and those of a kernel."),
-)
+@_FILLS(tensor="A leaf with three to five axes: outputs, inputs, and those of a kernel.").complete
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fill the kernel of a convolution so that it keeps its inputs, as many as it has outputs.
 
@@ -360,10 +354,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return fill(tensor, values)
 
 
-@takes(
-    constant="tensor",
-    family=_FILLS(tensor="A leaf with two axes or more; those after the first are taken as one."),
-)
+@_FILLS(tensor="A leaf with two axes or more; those after the first are taken as one.").complete
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """Fill a Tensor with a random matrix of orthonormal rows or columns, those that are fewer.
 
@@ -391,11 +382,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     return fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
 
 
-@takes(
-    constant="tensor",
-    sparsity="a number",
-    family=_FILLS(tensor="A leaf with two axes, floating or complex."),
-)
+@_FILLS(tensor="A leaf with two axes, floating or complex.").complete
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Fill a matrix with normal numbers, and a share of each column with zeros.
 
@@ -427,13 +414,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     return fill(tensor, values)
 
 
-@takes(
-    constant="tensor",
-    mean="a number",
-    a="a number",
-    b="a number",
-    family=_FILLS(tensor="A leaf, real floating."),
-)
+@_FILLS(tensor="A leaf, real floating.").complete
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,

@@ -10,7 +10,6 @@ from wengert.nn import init
 from wengert.nn.families import of_layers
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 _LAYER = of_layers("""
@@ -65,7 +64,7 @@ class _Norm(Module):
         return ", ".join([str(held[n]) for n in plain] + [f"{n}={held[n]}" for n in named])
 
 
-@takes(family=_LAYER)
+@_LAYER.complete
 class LayerNorm(_Norm):
     """`functional.layer_norm` with a weight and a bias.
 
@@ -97,7 +96,7 @@ class LayerNorm(_Norm):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
-@takes(family=_LAYER)
+@_LAYER.complete
 class RMSNorm(_Norm):
     """`functional.rms_norm` with a weight.
 
@@ -132,7 +131,7 @@ class RMSNorm(_Norm):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
-@takes(family=_LAYER)
+@_LAYER.complete
 class GroupNorm(_Norm):
     """`functional.group_norm` with a weight and a bias.
 
@@ -170,7 +169,6 @@ class GroupNorm(_Norm):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
-@takes()
 class _Running(_Norm):
     """A layer of channels with running averages."""
 
@@ -264,7 +262,6 @@ class _BatchNorm(_Running):
         return out
 
 
-@takes()
 class _InstanceNorm(_Running):
     def __init__(
         self,
@@ -298,7 +295,7 @@ class _InstanceNorm(_Running):
         return ops.squeeze(out, axis=0) if x is None else out
 
 
-@takes(family=_LAYER)
+@_LAYER.complete
 class BatchNorm1d(_BatchNorm):
     """`functional.batch_norm` of vectors or sequences, (N, C) or (N, C, L).
 
@@ -315,7 +312,7 @@ class BatchNorm1d(_BatchNorm):
     _shapes = "N C | N C L"
 
 
-@takes(family=_LAYER)
+@_LAYER.complete
 class BatchNorm2d(_BatchNorm):
     """`functional.batch_norm` of images, (N, C, H, W).
 
@@ -328,7 +325,7 @@ class BatchNorm2d(_BatchNorm):
     _shapes = "N C H W"
 
 
-@takes(family=_LAYER)
+@_LAYER.complete
 class InstanceNorm1d(_InstanceNorm):
     """`functional.instance_norm` of sequences, (C, L) or (N, C, L).
 
@@ -342,7 +339,7 @@ class InstanceNorm1d(_InstanceNorm):
     _shapes = "C L | N C L"
 
 
-@takes(family=_LAYER)
+@_LAYER.complete
 class InstanceNorm2d(_InstanceNorm):
     """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W).
 

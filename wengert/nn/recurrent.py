@@ -20,8 +20,7 @@ from wengert.nn.families import of_layers
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
-from wengert.tape.lines import warn
-from wengert.tape.parameters import takes
+from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor, wrapped
 
 _LAYERS = of_layers(f"""{SIZES}\
@@ -46,7 +45,6 @@ weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
 """)
 
 
-@takes()
 class _Recurrent(Uniform):
     """What networks of whole sequences share."""
 
@@ -208,7 +206,7 @@ def _start(
     return ops.unstack(ops.reshape(state, shape))
 
 
-@takes(family=_LAYERS)
+@_LAYERS.complete
 class RNN(_Recurrent):
     r"""Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
 
@@ -238,7 +236,7 @@ class RNN(_Recurrent):
         super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
 
-@takes(family=_LAYERS)
+@_LAYERS.complete
 class GRU(_Recurrent):
     r"""Gated recurrent units.
 
@@ -263,7 +261,7 @@ class GRU(_Recurrent):
     mode = "GRU"
 
 
-@takes(family=_LAYERS)
+@_LAYERS.complete
 class LSTM(_Recurrent):
     r"""Long short-term memory.
 

@@ -6,7 +6,6 @@ from wengert.nn import functional as F
 from wengert.nn.define import Single, stores
 from wengert.nn.families import of_layers
 from wengert.nn.functional.resampling import Interpolation
-from wengert.tape.parameters import takes
 
 _Size = int | tuple[int, ...] | None
 _Scale = float | tuple[float, ...] | None
@@ -56,7 +55,7 @@ scale_factor : float or tuple, optional
 """)
 
 
-@takes(family=_TEXT)
+@_TEXT.complete
 class UpsamplingNearest2d(Upsample):
     """`Upsample` of images with mode ``"nearest"``.
 
@@ -70,7 +69,7 @@ class UpsamplingNearest2d(Upsample):
         super().__init__(size, scale_factor, mode="nearest")
 
 
-@takes(family=_TEXT)
+@_TEXT.complete
 class UpsamplingBilinear2d(Upsample):
     """`Upsample` of images with mode ``"bilinear"`` and aligned corners.
 

@@ -13,7 +13,6 @@ from wengert.nn.families import of_layers
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.normalisation import LayerNorm
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
@@ -62,7 +61,6 @@ enable_nested_tensor, mask_check : bool
 """)
 
 
-@takes()
 class _Layer(Module):
     """What layers of the encoder and the decoder share."""
 
@@ -141,7 +139,7 @@ def _attending(
     return attend
 
 
-@takes(family=_LAYER)
+@_LAYER.complete
 class TransformerEncoderLayer(_Layer):
     """Attention of a sequence to itself, and then a network for each position.
 
@@ -164,7 +162,7 @@ class TransformerEncoderLayer(_Layer):
         return self._added(self._added(src, 1, attend), 2, self._forwards)
 
 
-@takes(family=_LAYER)
+@_LAYER.complete
 class TransformerDecoderLayer(_Layer):
     """Attention of a sequence to itself and to a memory, and then a network for each position.
 
@@ -211,13 +209,7 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
-@takes(
-    norm="a module",
-    encoder_layer="a module",
-    enable_nested_tensor="True or False",
-    mask_check="True or False",
-    family=_STACK,
-)
+@_STACK.complete
 class TransformerEncoder(_Stack):
     """Layers such as `TransformerEncoderLayer`, one after the other.
 
@@ -254,7 +246,7 @@ class TransformerEncoder(_Stack):
         )
 
 
-@takes(norm="a module", decoder_layer="a module", family=_STACK)
+@_STACK.complete
 class TransformerDecoder(_Stack):
     """Layers such as `TransformerDecoderLayer`, one after the other.
 

@@ -11,8 +11,7 @@ import numpy as np
 from wengert.backends import as_dtype, backend_of
 from wengert.backends.registry import lost_with
 from wengert.ops.data_type import astype
-from wengert.tape.parameters import differentiates, refuse
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, differentiates, number_of, wrapped
 
 #: Is told of the calls of `bent`, where one program is made for arrays of several lengths.
 bending: ContextVar[Callable[..., None] | None] = ContextVar("wengert_bending", default=None)
@@ -65,7 +64,6 @@ def as_shape(shape: Any) -> tuple[int, ...]:
             return (index(shape),)
         return tuple([index(n) for n in shape])
     except TypeError:
-        refuse()
         raise TypeError(f"a shape is made of integers, and {shape!r} is not") from None
 
 
@@ -92,7 +90,6 @@ def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:
                 raise TypeError
             axis = index(axis)
         except TypeError:
-            refuse()
             whose = f"{function}: " if function else ""
             hint = f"; use wg.{function}imum for two arrays" if function in ("max", "min") else ""
             raise TypeError(f"{whose}an axis is an integer, and {axis!r} is not{hint}") from None
@@ -181,24 +178,21 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def number(value: Any, function: str, parameter: str) -> Any:
-    """A number as it is, and Python's out of an array of one element that no derivative follows.
+    """A number as it is, and Python's out of an array of one element, by `number_of`.
 
     Raises
     ------
     TypeError
-        If a derivative flows through it, or it is no number.
+        If it is no number.
     """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, _NUMBERS) or hasattr(value, "regularise"):  # a number that a trace follows
         return value
-    if differentiates(value):
-        refuse()
-        raise TypeError(f"{function} takes a number as {parameter}, and no Tensor that is tracked")
     if hasattr(value, "dtype"):
         given = wrapped(value)
         if given.size == 1:
-            return given.item()
+            return number_of(given, "item")
         raise TypeError(
             f"{function} takes one number as {parameter}, and was given an array of shape "
             f"{tuple(given.shape)}"

@@ -12,7 +12,6 @@ from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
 from wengert.ops.families import standard
 from wengert.tape.families import Family
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type
 from wengert.tape.tensor import (
@@ -77,7 +76,6 @@ _UNCOPIED = f"``copy`` is False and a copy is needed, or {_LENGTHS}"
 _DATA = Family(_TEXT)(wrong=_LENGTHS)
 
 
-@takes("x")
 def clone(x: Any, /) -> Tensor:
     """Return a copy of an array, which stays tracked.
 
@@ -107,7 +105,7 @@ def clone(x: Any, /) -> Tensor:
     return _clone.bind(x)  # type: ignore[no-any-return]
 
 
-@takes("obj", family=standard("creation functions", _TEXT)(wrong=_UNCOPIED))
+@standard("creation functions", _TEXT)(wrong=_UNCOPIED).complete
 def asarray(
     obj: Any,
     /,
@@ -306,7 +304,6 @@ def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
     shapes = [_collect(item, items) for item in obj]
     for shape in shapes:
         if shape != shapes[0]:
-            refuse()
             raise ValueError(
                 f"asarray: the sequences differ in length, or their items in shape: {shapes[0]} "
                 f"and {shape} cannot be one array"
@@ -442,7 +439,7 @@ def _default_for(obj: Any, array: np.ndarray[Any, Any]) -> DType:
     return dtype_of(array.dtype)
 
 
-@takes("data", family=_DATA)
+@_DATA.complete
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -479,7 +476,7 @@ def tensor(
     return asarray(data, dtype=dtype, device=device, copy=True, requires_grad=requires_grad)
 
 
-@takes("data", family=_DATA)
+@_DATA.complete
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Convert to a Tensor: `asarray` under PyTorch's name.
 
@@ -503,7 +500,6 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     return asarray(data, dtype=dtype, device=device)
 
 
-@takes(array="a NumPy array")
 def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     """Return a Tensor of a NumPy array on the selected backend, sharing memory where it can.
 
@@ -540,7 +536,7 @@ def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     return asarray(array)
 
 
-@takes(x="an array of another library", family=standard("creation functions"))
+@standard("creation functions").complete
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return a Tensor of any object that has DLPack's protocol, on the selected backend.
 

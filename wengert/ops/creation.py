@@ -30,7 +30,6 @@ from wengert.ops.data_type import (
     to_device,
 )
 from wengert.ops.families import standard
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.promotion import (
     check_range,
     check_storable,
@@ -90,7 +89,6 @@ def as_lengths(size: tuple[Any, ...], function: str) -> tuple[int, ...]:
     try:
         shape = tuple([index(n) for n in size])
     except TypeError:
-        refuse()
         raise TypeError(f"{function}: a shape is made of integers, and {size} is not") from None
     if shape and min(shape) < 0:
         raise ValueError(f"{function}: the lengths of a shape can't be negative, as in {shape}")
@@ -102,7 +100,6 @@ def whole(value: Any, function: str, name: str) -> int:
     try:
         return index(value)
     except TypeError:
-        refuse()
         raise TypeError(f"{function}: {name} is an integer, and {value!r} is not") from None
 
 
@@ -191,7 +188,7 @@ Tensor
 )
 
 
-@takes(family=_NEW)
+@_NEW.complete
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -205,7 +202,7 @@ def empty(
     return _filled("empty", (shape, *more), dtype, device, requires_grad)
 
 
-@takes(family=_NEW)
+@_NEW.complete
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -220,7 +217,7 @@ def ones(
     return _filled("ones", (shape, *more), dtype, device, requires_grad)
 
 
-@takes(family=_NEW)
+@_NEW.complete
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -235,7 +232,7 @@ def zeros(
     return _filled("zeros", (shape, *more), dtype, device, requires_grad)
 
 
-@takes("fill_value", family=_NEW)
+@_NEW.complete
 def full(
     shape: Any,
     fill_value: Any,
@@ -327,7 +324,7 @@ def _like(
     return leaf(make(tuple(array.shape), *values, dtype=raw, device=where), requires_grad)
 
 
-@takes(constant="x", family=_LIKE)
+@_LIKE.complete
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -341,7 +338,7 @@ def empty_like(
     return _like("empty", x, (), dtype, device, requires_grad)
 
 
-@takes(constant="x", family=_LIKE)
+@_LIKE.complete
 def ones_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -355,7 +352,7 @@ def ones_like(
     return _like("ones", x, (), dtype, device, requires_grad)
 
 
-@takes(constant="x", family=_LIKE)
+@_LIKE.complete
 def zeros_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -369,7 +366,7 @@ def zeros_like(
     return _like("zeros", x, (), dtype, device, requires_grad)
 
 
-@takes("fill_value", "x", family=_LIKE)
+@_LIKE.complete
 def full_like(
     x: Any,
     /,
@@ -411,7 +408,7 @@ def full_like(
     return _like("full", x, (fill_value,), dtype, device, requires_grad)
 
 
-@takes("start step", "stop", family=_NEW)
+@_NEW.complete
 def arange(
     start: Any,
     /,
@@ -487,7 +484,7 @@ def _whole(value: Any) -> Any:
     return int(value) if number_type(value) is float and value.is_integer() else value
 
 
-@takes("start stop", family=_NEW)
+@_NEW.complete
 def linspace(
     start: Any,
     stop: Any,
@@ -546,7 +543,7 @@ def linspace(
     return leaf(array, requires_grad)
 
 
-@takes(family=_NEW)
+@_NEW.complete
 def eye(
     n_rows: int,
     n_cols: int | None = None,

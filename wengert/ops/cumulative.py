@@ -8,7 +8,6 @@ from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape
 from wengert.ops.families import standard
 from wengert.ops.shares import by_float32
 from wengert.tape.calling import single
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -172,7 +171,7 @@ ValueError
 )
 
 
-@takes("x", family=_RUNNING(initial="0"))
+@_RUNNING(initial="0").complete
 def cumulative_sum(
     x: Any,
     /,
@@ -203,7 +202,7 @@ def cumulative_sum(
     )
 
 
-@takes("x", family=_RUNNING(initial="1"))
+@_RUNNING(initial="1").complete
 def cumulative_prod(
     x: Any,
     /,

@@ -16,7 +16,6 @@ from wengert.backends import (
 from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.identities import same_elements
 from wengert.ops.families import standard
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import (
     SCALARS,
@@ -97,7 +96,7 @@ def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
     return made if dtype.host == dtype.name else target.xp.astype(made, raw)
 
 
-@takes("x", family=standard("data type functions"))
+@standard("data type functions").complete
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """Copy an array to another data type.
 
@@ -146,7 +145,6 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     return tensor if device is None else to_device(tensor, device)
 
 
-@takes("x")
 def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     """Move an array to another device of its own library.
 
@@ -186,7 +184,6 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     return _to_device.bind(tensor, device=target, source=source)  # type: ignore[no-any-return]
 
 
-@takes("x")
 def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     """Move an array to another array library.
 
@@ -223,7 +220,6 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     tensor = wrapped(x)
     source = backend_of(tensor._array)
     if not isinstance(name, str):
-        refuse()
         raise TypeError(f"to_backend takes the name of a backend, not {type(name).__name__}")
     plain, _, place = name.partition(":")
     target = get_backend(plain)
@@ -253,7 +249,7 @@ _KINDS = {
 }
 
 
-@takes(kind="a data type, or the name of a kind", family=standard("data type functions"))
+@standard("data type functions").complete
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
@@ -288,7 +284,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return asked is as_dtype(kind)
 
 
-@takes(constant="from_", to="a data type", family=standard("data type functions"))
+@standard("data type functions").complete
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether one dtype can be cast to another by the standard's type promotion.
 
@@ -315,7 +311,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return start is end or promote(start, end) is end
 
 
-@takes(constant="arrays_and_dtypes", family=standard("data type functions"))
+@standard("data type functions").complete
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """Return the dtype that an operation on these would have.
 

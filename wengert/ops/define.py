@@ -8,7 +8,6 @@ from wengert.interpreters.identities import Rule as Identity
 from wengert.ops.families import SCIPY, elements
 from wengert.tape.calling import binary, single, unary
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
-from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import Declared, Primitive
 from wengert.tape.record import Rule, argument_names
 
@@ -97,7 +96,6 @@ def elementwise(
         make = single if view else unary if len(names) == 1 else binary
         function = make(primitive)
         update_wrapper(function, stub)
-        DECLARED[function] = primitive
         return function  # type: ignore[return-value]
 
     return decorate

@@ -7,7 +7,6 @@ from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import shape_of
 from wengert.ops.creation import whole
 from wengert.ops.families import standard
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -53,7 +52,7 @@ Tensor
 )
 
 
-@takes("x", family=_TRIANGLE(which="last"))
+@_TRIANGLE(which="last").complete
 def tril(x: Any, /, k: int = 0) -> Tensor:
     """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
 
@@ -67,7 +66,7 @@ def tril(x: Any, /, k: int = 0) -> Tensor:
     return _tril(x, k=_diagonal(x, k, "tril"))
 
 
-@takes("x", family=_TRIANGLE(which="first"))
+@_TRIANGLE(which="first").complete
 def triu(x: Any, /, k: int = 0) -> Tensor:
     """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
 
@@ -111,7 +110,7 @@ _meshgrid = Primitive(
 )
 
 
-@takes("arrays", family=standard("creation functions"))
+@standard("creation functions").complete
 def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
 

@@ -3,9 +3,9 @@
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from typing import Final
+from typing import Any, Final, Self
 
-from wengert.names import HINTS
+from wengert.names import HINTS, KEYWORDS
 
 #: Not the standard's names.
 _BEYOND: Final = (
@@ -43,3 +43,20 @@ def _instead(what: str) -> str:
     plain = what.startswith("wg.") and what[3:].replace(".", "").isidentifier()
     standard = plain and not what.startswith(_BEYOND)
     return f"use {what}" + (", the Array API standard's name" if standard else "")
+
+
+class Refusing:
+    """What refuses keywords of PyTorch's that it does not have, and says why.
+
+    It is a base, because `inspect.signature` shows the first of ``__new__`` and ``__init__``.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse keywords."""
+        refused: dict[str, str] = {}
+        for base in cls.__mro__:
+            refused |= KEYWORDS.get(base.__name__, {})
+        for name in kwargs:
+            if name in refused:
+                raise TypeError(f"{cls.__name__} takes no {name}, {refused[name]}")
+        return super().__new__(cls)

@@ -17,7 +17,6 @@ from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
 from wengert.tape.node import Indexed
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor, assign, untracked
@@ -201,7 +200,6 @@ def _bound(n: Any) -> int | None:
     try:
         return None if n is None else as_index(n)
     except TypeError:
-        refuse()
         raise
 
 
@@ -370,7 +368,7 @@ TypeError
 )
 
 
-@takes("x", family=_FAMILY)
+@_FAMILY.complete
 def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Choose slices along an axis by their indices.
 
@@ -419,7 +417,6 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
 def _check_indices(indices: Any, function: str) -> None:
     shape_of(indices)
     if dtype_of(raw_array(indices).dtype).kind not in _INTEGER_KINDS:
-        refuse()
         raise TypeError(
             f"{function} needs indices of an integer dtype, not {dtype_of(indices.dtype).name}"
         )
@@ -467,7 +464,7 @@ _take_along_axis = Primitive(
 ).bind
 
 
-@takes("x", family=_FAMILY)
+@_FAMILY.complete
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 
@@ -510,7 +507,6 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     try:
         return _take_along_axis(x, indices, axis=at)  # type: ignore[no-any-return]
     except (IndexError, TypeError, ValueError):
-        refuse()
         others = zip(_without(shape, at), _without(indices.shape, at), strict=True)
         if any(n != m and 1 not in (n, m) for n, m in others):
             raise ValueError(

@@ -7,7 +7,6 @@ import numpy as np
 from wengert.backends import DType, dtype_of
 from wengert.ops.data_type import dtype_in
 from wengert.ops.families import standard
-from wengert.tape.parameters import takes
 
 __all__ = ["FInfo", "IInfo", "finfo", "iinfo"]
 
@@ -53,7 +52,7 @@ _LIMITS = {
 }
 
 
-@takes(constant="type", family=standard("data type functions"))
+@standard("data type functions").complete
 def finfo(type: Any, /) -> FInfo:
     """Return the limits of a floating or complex dtype, or of an array's.
 
@@ -94,7 +93,7 @@ def finfo(type: Any, /) -> FInfo:
     )
 
 
-@takes(constant="type", family=standard("data type functions"))
+@standard("data type functions").complete
 def iinfo(type: Any, /) -> IInfo:
     """Return the limits of an integer dtype, or of an array's.
 

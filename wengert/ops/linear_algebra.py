@@ -11,7 +11,6 @@ from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_
 from wengert.ops.families import of_vectors, standard
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.calling import binary, single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -101,7 +100,7 @@ _matmul = binary(
 )
 
 
-@takes("x1 x2", family=standard("linear algebra functions"))
+@standard("linear algebra functions").complete
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     r"""Matrix product, :math:`(X_1 X_2)_{ik} = \sum_j (X_1)_{ij} (X_2)_{jk}`.
 
@@ -140,7 +139,6 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     if ndim1 == 2 == ndim2 and shape1[1] == shape2[0]:
         return _matmul(x1, x2)
     if not ndim1 or not ndim2 or shape1[-1] != shape2[-2 if ndim2 > 1 else 0]:
-        refuse()
         raise ValueError(
             f"matmul of shapes {tuple(shape1)} and {tuple(shape2)}: the last axis of the first "
             "needs the length of the second's last but one (of its only one)"
@@ -164,7 +162,6 @@ def _check_stacks(function: str, shape1: tuple[int, ...], shape2: tuple[int, ...
     try:
         broadcast_shapes(shape1, shape2)
     except ValueError:
-        refuse()
         raise ValueError(
             f"{function}: stacks of the shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast"
         ) from None
@@ -184,7 +181,7 @@ _matrix_transpose = single(
 )
 
 
-@takes("x", family=standard("linear algebra functions"))
+@standard("linear algebra functions").complete
 def matrix_transpose(x: Any, /) -> Tensor:
     """Transpose a matrix, or each matrix of a stack.
 
@@ -284,7 +281,7 @@ _tensordot = Primitive(
 ).bind
 
 
-@takes("x1 x2", family=standard("linear algebra functions"))
+@standard("linear algebra functions").complete
 def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sum of products over pairs of axes.
 
@@ -326,7 +323,6 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int
             raise ValueError(f"axes={n} for arrays of {len(shape1)} and {len(shape2)} axes")
         pairs = tuple(range(len(shape1) - n, len(shape1))), tuple(range(n))
     if [shape1[i] for i in pairs[0]] != [shape2[i] for i in pairs[1]]:
-        refuse()
         raise ValueError(
             f"tensordot pairs axes {pairs[0]} of shape {tuple(shape1)} with axes {pairs[1]} of "
             f"shape {tuple(shape2)}: their lengths differ"
@@ -351,7 +347,7 @@ _vecdot = Primitive(
 ).bind
 
 
-@takes("x1 x2", family=of_vectors("linear algebra functions", "the same in both"))
+@of_vectors("linear algebra functions", "the same in both").complete
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 
@@ -372,7 +368,6 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     shape1, shape2 = shape_of(x1), shape_of(x2)
     from_end = axis_from_end(axis, shape1, shape2, "vecdot")
     if shape1[from_end] != shape2[from_end]:
-        refuse()
         raise ValueError(
             f"vecdot along axis {axis} of shapes {tuple(shape1)} and {tuple(shape2)}: the lengths "
             "differ"

@@ -29,7 +29,6 @@ from wengert.ops.late import LATER
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.calling import binary, is_foreign, reflecting
-from wengert.tape.parameters import refuse
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
 from wengert.tape.record import argument_names
@@ -163,7 +162,6 @@ def _comparable(function: Function) -> Function:
             or hasattr(other, "regularise")
         ):
             return function(self, other)
-        refuse()  # as where a Tensor is compared with the names of modes
         return NotImplemented
 
     return method
@@ -175,7 +173,6 @@ _ROWS = 16
 
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self.ndim:
-        refuse()
         raise TypeError("iteration over a 0-d tensor")
     held = placed(self._array, self._node)  # x += y meanwhile does not change the rows
     show(held, self, same, {})
@@ -376,10 +373,8 @@ def _attach_operators() -> None:
         div_=_in_place("divide", divide),
         copy_=_copy,
     )
-    methods.update((name, _Later(name, LATER[name])) for name in LATER.keys() - NO_METHODS)
-    methods.update((name, _Later(name, "wengert.ops.methods")) for name in METHODS)
-    for name in ("__array_function__", "__array_ufunc__"):
-        methods[name] = _Later(name, "wengert.ops.numpy_protocols")
+    methods.update((name, Later(name, LATER[name])) for name in LATER.keys() - NO_METHODS)
+    methods.update((name, Later(name, "wengert.ops.methods")) for name in METHODS)
     methods.update((name, _Foreign(name)) for name in FOREIGN)
     for name, method in methods.items():
         setattr(Tensor, name, method)
@@ -395,7 +390,7 @@ def _transpose(self: Tensor) -> Tensor:
     return matrix_transpose(self)
 
 
-class _Later:
+class Later:
     """A method that is attached when it is first asked for.
 
     (A `__getattr__` of the class would make every attribute of every Tensor slower to find.)

@@ -20,7 +20,6 @@ from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, new_device, whole
 from wengert.ops.data_type import astype, get_default_dtype, result_type
 from wengert.tape.families import Family
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -43,7 +42,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@takes()
 def manual_seed(seed: int) -> None:
     """Start all random numbers again from a seed, on the host and on every device.
 
@@ -123,7 +121,7 @@ $source.
 _PYTORCH = _FAMILY(source="PyTorch: ``torch.$name``")
 
 
-@takes(family=_PYTORCH)
+@_PYTORCH.complete
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return uniform random numbers of the half-open interval [0, 1).
 
@@ -139,7 +137,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     )
 
 
-@takes(family=_PYTORCH)
+@_PYTORCH.complete
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return standard normal random numbers: of mean 0 and variance 1.
 
@@ -184,7 +182,7 @@ def _drawn(
     return drawn, [operand(value, drawn, function, name) for name, value in given.items()]
 
 
-@takes("low high", family=_FAMILY(source="NumPy: ``numpy.random.uniform``"))
+@_FAMILY(source="NumPy: ``numpy.random.uniform``").complete
 def uniform(
     low: Any = 0.0,
     high: Any = 1.0,
@@ -219,7 +217,7 @@ def uniform(
     return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
-@takes("mean std", family=_PYTORCH)
+@_PYTORCH.complete
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -255,7 +253,7 @@ def normal(
     return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
-@takes(low="an integer", high="an integer", family=_PYTORCH)
+@_PYTORCH.complete
 def randint(
     low: int,
     high: Any = None,
@@ -294,7 +292,7 @@ def randint(
     )
 
 
-@takes(family=_PYTORCH)
+@_PYTORCH.complete
 def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Return the integers of [0, ``n``) in random order.
 
@@ -343,7 +341,7 @@ _rand_like = Primitive(
 )
 
 
-@takes(constant="x", family=_PYTORCH)
+@_PYTORCH.complete
 def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
 
@@ -378,7 +376,7 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     return _rand_like.bind(x, dtype=backend_of(array).raw_dtype(wanted))  # type: ignore[no-any-return]
 
 
-@takes(constant="p", family=_PYTORCH)
+@_PYTORCH.complete
 def bernoulli(p: Any, /) -> Tensor:
     """Return ones with the probabilities ``p`` and zeros otherwise, drawn where ``p`` is.
 

@@ -10,7 +10,6 @@ from wengert.ops.creation import default_dtype
 from wengert.ops.families import reduction, standard
 from wengert.ops.indexing import take
 from wengert.tape.calling import single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.tensor import Tensor, untracked
@@ -76,7 +75,7 @@ ValueError
 )
 
 
-@takes(constant="x", family=_PLACE)
+@_PLACE.complete
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
 
@@ -89,7 +88,7 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Ten
     return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes(constant="x", family=_PLACE)
+@_PLACE.complete
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
 
@@ -110,14 +109,11 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
     return at
 
 
-@takes(
-    constant="x",
-    family=reduction(
-        "any dtype",
-        chapter="searching functions",
-        result="the default index dtype. It is not tracked",
-    ),
-)
+@reduction(
+    "any dtype",
+    chapter="searching functions",
+    result="the default index dtype. It is not tracked",
+).complete
 def count_nonzero(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
@@ -132,7 +128,7 @@ def count_nonzero(
     return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes(constant="x", family=standard("searching functions"))
+@standard("searching functions").complete
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero (not False).
 
@@ -161,7 +157,7 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     return _nonzero(x)  # type: ignore[no-any-return]
 
 
-@takes(constant="x1 x2", family=standard("searching functions"))
+@standard("searching functions").complete
 def searchsorted(
     x1: Any, x2: Any, /, side: Literal["left", "right"] = "left", *, sorter: Any = None
 ) -> Tensor:
@@ -199,7 +195,6 @@ def searchsorted(
         raise ValueError(f"side is 'left' or 'right', not {side!r}")
     if sorter is not None:
         if tuple(shape_of(sorter)) != tuple(x1.shape):
-            refuse()
             raise ValueError(
                 f"searchsorted: a sorter has the shape of the array, {tuple(x1.shape)}, and not "
                 f"{tuple(sorter.shape)}"
@@ -230,7 +225,7 @@ _where = Primitive(
 ).bind
 
 
-@takes("x1 x2", "condition", family=standard("searching functions"))
+@standard("searching functions").complete
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     r"""Choose elements from one array where a condition holds, and from another elsewhere.
 

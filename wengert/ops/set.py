@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 from wengert.interpreters.batching import alone
 from wengert.ops.elementwise import logical_not
 from wengert.ops.families import standard
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import UNDEFINED, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -95,7 +94,7 @@ x : Tensor or array
 )
 
 
-@takes(undefined="x", family=_UNIQUE)
+@_UNIQUE.complete
 def unique_all(x: Any, /) -> UniqueAllResult:
     """Return the distinct elements, where each is first, which each element is, and how often.
 
@@ -115,7 +114,7 @@ def unique_all(x: Any, /) -> UniqueAllResult:
     return UniqueAllResult(*_unique_all(x))
 
 
-@takes(undefined="x", family=_UNIQUE)
+@_UNIQUE.complete
 def unique_counts(x: Any, /) -> UniqueCountsResult:
     """Return the distinct elements and how often each occurs.
 
@@ -133,7 +132,7 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
     return UniqueCountsResult(*_unique_counts(x))
 
 
-@takes(undefined="x", family=_UNIQUE)
+@_UNIQUE.complete
 def unique_inverse(x: Any, /) -> UniqueInverseResult:
     """Return the distinct elements and which of them each element is.
 
@@ -152,7 +151,7 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
     return UniqueInverseResult(*_unique_inverse(x))
 
 
-@takes(undefined="x", family=_UNIQUE)
+@_UNIQUE.complete
 def unique_values(x: Any, /) -> Tensor:
     """Return the distinct elements.
 
@@ -170,7 +169,7 @@ def unique_values(x: Any, /) -> Tensor:
     return _unique_values(x)  # type: ignore[no-any-return]
 
 
-@takes(constant="x1 x2", family=standard("set functions"))
+@standard("set functions").complete
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     """Tell for each element whether it is among given values.
 

@@ -6,7 +6,6 @@ from wengert.interpreters.batching import along
 from wengert.ops.axes import as_axis, shape_of
 from wengert.ops.families import standard
 from wengert.tape.calling import single
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -74,10 +73,7 @@ ValueError
 )
 
 
-@takes(
-    constant="x",
-    family=_ORDER(result="Of the shape of ``x`` and the default index dtype. It is not tracked"),
-)
+@_ORDER(result="Of the shape of ``x`` and the default index dtype. It is not tracked").complete
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort an array along an axis.
 
@@ -90,7 +86,7 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
-@takes("x", family=_ORDER(result="Of the shape and dtype of ``x``"))
+@_ORDER(result="Of the shape and dtype of ``x``").complete
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sort an array along an axis.
 

@@ -15,7 +15,6 @@ from wengert.ops.euclidean import length
 from wengert.ops.families import reduction
 from wengert.ops.shares import by_float32, divide, total, wide
 from wengert.tape.calling import single
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
@@ -99,7 +98,7 @@ ValueError
 _MEAN = reduction("a floating or complex dtype", errors=_INEXACT)
 
 
-@takes("x", family=_SUM)
+@_SUM.complete
 def sum(
     x: Any,
     /,
@@ -125,7 +124,7 @@ def sum(
     return _sum(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes("x", family=_MEAN)
+@_MEAN.complete
 def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
@@ -297,7 +296,7 @@ _SPREAD = reduction(
 )
 
 
-@takes("x correction", family=_SPREAD)
+@_SPREAD.complete
 def var(
     x: Any,
     /,
@@ -336,7 +335,7 @@ def var(
     return _var(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes("x correction", family=_SPREAD)
+@_SPREAD.complete
 def std(
     x: Any,
     /,
@@ -424,7 +423,7 @@ ValueError
 )
 
 
-@takes("x", family=_EXTREME)
+@_EXTREME.complete
 def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Largest element; NaN if one is NaN.
 
@@ -442,7 +441,7 @@ def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes("x", family=_EXTREME)
+@_EXTREME.complete
 def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
@@ -510,7 +509,7 @@ _prod = single(
 )
 
 
-@takes("x", family=_SUM)
+@_SUM.complete
 def prod(
     x: Any,
     /,

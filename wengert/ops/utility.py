@@ -7,7 +7,6 @@ from wengert.interpreters.batching import along, over_axes
 from wengert.ops.axes import as_axes, as_axis, bent, kept, shape_of
 from wengert.ops.families import reduction, standard
 from wengert.ops.manipulation import concat, reshape
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -25,7 +24,7 @@ def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
 _TRUTH = reduction("any dtype", result="dtype bool", chapter="utility functions")
 
 
-@takes(constant="x", family=_TRUTH)
+@_TRUTH.complete
 def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether all elements along some axes are true, that is, not zero.
 
@@ -39,7 +38,7 @@ def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     return _reduce(_all, x, axis, keepdims)
 
 
-@takes(constant="x", family=_TRUTH)
+@_TRUTH.complete
 def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether some element along some axes is true, that is, not zero.
 
@@ -65,7 +64,7 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
 _diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", view=None, batch=along(n=1))
 
 
-@takes("x prepend append", family=standard("utility functions"))
+@standard("utility functions").complete
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
 

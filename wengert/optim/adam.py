@@ -7,13 +7,12 @@ from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, RANGES, Group, given
 from wengert.optim.kernels import add_corrected, slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 #: The ranges of Adam and its kin.
 MOMENTS = {name: RANGES[name] for name in ("lr", "eps", "betas", "weight_decay")}
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class Adam(Optimizer):
     r"""Adam: steps scaled by running moments of the gradient.
 
@@ -84,7 +83,7 @@ class Adam(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class AdamW(Adam):
     r"""Adam with decoupled weight decay: the parameter is scaled by :math:`1 - \gamma \lambda`.
 

@@ -8,12 +8,11 @@ from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, RANGES, Group, Range, given
 from wengert.optim.kernels import add_corrected, slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 _COMMON = {name: RANGES[name] for name in ("lr", "eps", "weight_decay")}
 
 
-@takes(constant="params", family=OPTIMIZER, alpha="a number")
+@OPTIMIZER.complete
 class RMSprop(Optimizer):
     r"""RMSprop: steps scaled by a running mean of squares.
 
@@ -93,7 +92,7 @@ class RMSprop(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class Adagrad(Optimizer):
     r"""Adagrad: steps scaled by the sum of squares so far.
 
@@ -160,7 +159,7 @@ class Adagrad(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class Adadelta(Optimizer):
     r"""Adadelta: steps in units of the parameter, by running means of squares of both.
 
@@ -225,7 +224,7 @@ class Adadelta(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class Adamax(Optimizer):
     r"""Adamax: Adam with a decaying maximum instead of the second moment.
 
@@ -282,7 +281,7 @@ class Adamax(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class NAdam(Optimizer):
     r"""NAdam: Adam with Nesterov's momentum, which grows as training goes on.
 
@@ -355,7 +354,7 @@ class NAdam(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class RAdam(Optimizer):
     r"""RAdam: Adam whose steps are scaled once the second moment's variance is bounded.
 

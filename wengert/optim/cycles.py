@@ -9,7 +9,6 @@ from wengert.optim.groups import Group
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked, cosine, for_groups
 from wengert.tape.families import Family
-from wengert.tape.parameters import takes
 
 _CYCLE = Family(
     SCHEDULER.text.replace(
@@ -60,7 +59,7 @@ class _Cycle(LRScheduler):
             group["momentum"] = value
 
 
-@takes(family=SCHEDULER, T_0="an integer", T_mult="an integer", eta_min="a number")
+@SCHEDULER.complete
 class CosineAnnealingWarmRestarts(LRScheduler):
     r"""Half a wave down, again and again from the initial rate.
 
@@ -158,13 +157,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_i *= self.T_mult
 
 
-@takes(
-    family=_CYCLE,
-    pct_start="a number",
-    anneal_strategy="'cos' or 'linear'",
-    div_factor="a number",
-    final_div_factor="a number",
-)
+@_CYCLE.complete
 class OneCycleLR(_Cycle):
     """One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
 
@@ -299,7 +292,7 @@ class OneCycleLR(_Cycle):
         return end + (start - end) * height
 
 
-@takes(family=_CYCLE, mode="a name", scale_mode="a name", scale_fn="a function")
+@_CYCLE.complete
 class CyclicLR(_Cycle):
     """Triangles of the rate, from the least one to the largest and back.
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import SCHEDULER, LRScheduler, cosine, for_groups
-from wengert.tape.parameters import takes
 
 
-@takes(family=SCHEDULER, lr_lambda="a function, or a list of them")
+@SCHEDULER.complete
 class LambdaLR(LRScheduler):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
 
@@ -54,7 +53,7 @@ class LambdaLR(LRScheduler):
         return [r * f(self.last_epoch) for f, r in zip(self.lr_lambdas, rates, strict=True)]
 
 
-@takes(family=SCHEDULER, lr_lambda="a function, or a list of them")
+@SCHEDULER.complete
 class MultiplicativeLR(LambdaLR):
     r"""The rate times a function of the step: :math:`\gamma_t = \gamma_{t-1} f(t)`.
 
@@ -90,7 +89,7 @@ class MultiplicativeLR(LambdaLR):
         return self._now() if self._is_initial else self._by_functions(self._now())
 
 
-@takes(family=SCHEDULER, step_size="an integer")
+@SCHEDULER.complete
 class StepLR(LRScheduler):
     r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
 
@@ -128,7 +127,7 @@ class StepLR(LRScheduler):
         return self._times(self.gamma ** (self.last_epoch // self.step_size))
 
 
-@takes(family=SCHEDULER, milestones="integers")
+@SCHEDULER.complete
 class MultiStepLR(LRScheduler):
     r"""The rate times :math:`g` at some steps, as often as each is named.
 
@@ -171,7 +170,7 @@ class MultiStepLR(LRScheduler):
         return self._times(self.gamma**passed)
 
 
-@takes(family=SCHEDULER, factor="a number")
+@SCHEDULER.complete
 class ConstantLR(LRScheduler):
     """The rate times a factor, for the first n steps.
 
@@ -218,7 +217,7 @@ class ConstantLR(LRScheduler):
         return self._times(1 if self.last_epoch >= self.total_iters else self.factor)
 
 
-@takes(family=SCHEDULER, start_factor="a number", end_factor="a number")
+@SCHEDULER.complete
 class LinearLR(LRScheduler):
     """The rate times a factor that changes linearly for n steps.
 
@@ -277,7 +276,7 @@ class LinearLR(LRScheduler):
         return self._times(self.start_factor + (self.end_factor - self.start_factor) * part)
 
 
-@takes(family=SCHEDULER)
+@SCHEDULER.complete
 class ExponentialLR(LRScheduler):
     r"""The rate times :math:`g` in each step: :math:`\gamma_t = \gamma_0 g^t`.
 
@@ -307,7 +306,7 @@ class ExponentialLR(LRScheduler):
         return self._times(self.gamma**self.last_epoch)
 
 
-@takes(family=SCHEDULER, power="a number")
+@SCHEDULER.complete
 class PolynomialLR(LRScheduler):
     r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
 
@@ -348,7 +347,7 @@ class PolynomialLR(LRScheduler):
         return self._times((1 - part) ** self.power)
 
 
-@takes(family=SCHEDULER, T_max="an integer", eta_min="a number")
+@SCHEDULER.complete
 class CosineAnnealingLR(LRScheduler):
     r"""Half a wave from the initial rate down, and up again.
 

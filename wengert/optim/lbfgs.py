@@ -10,7 +10,6 @@ from wengert.optim.adapters import State
 from wengert.optim.groups import OPTIMIZER, RANGES, Group, Range, given
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.grad_mode import enable_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked
 
 #: Of the conditions of Wolfe: how much the loss sinks, and by how much its slope.
@@ -26,7 +25,7 @@ class _Point(NamedTuple):
     slope: float
 
 
-@takes(constant="params", family=OPTIMIZER, line_search_fn="a name or None")
+@OPTIMIZER.complete
 class LBFGS(Optimizer):
     r"""L-BFGS: Newton's method with a Hessian estimated from the last steps.
 

@@ -23,7 +23,6 @@ from wengert.optim.factors import (
 )
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked
-from wengert.tape.parameters import takes
 
 __all__ = [
     "ChainedScheduler",
@@ -45,15 +44,7 @@ __all__ = [
 ]
 
 
-@takes(
-    family=SCHEDULER,
-    factor="a number",
-    patience="an integer",
-    threshold="a number",
-    cooldown="an integer",
-    min_lr="a number, or a list of them",
-    threshold_mode="'rel' or 'abs'",
-)
+@SCHEDULER.complete
 class ReduceLROnPlateau(LRScheduler):
     """The rate times a factor once a figure, such as the validation loss, gets no better.
 
@@ -205,7 +196,7 @@ class _Several(LRScheduler):
         return checked(optimizer)
 
 
-@takes(family=SCHEDULER, milestones="integers", schedulers="schedulers")
+@SCHEDULER.complete
 class SequentialLR(_Several):
     """One scheduler after the other, such as one of warming up and one of annealing.
 
@@ -278,7 +269,7 @@ def _undo(scheduler: LRScheduler) -> None:
         scheduler.last_epoch -= 1
 
 
-@takes(family=SCHEDULER, schedulers="schedulers")
+@SCHEDULER.complete
 class ChainedScheduler(_Several):
     """Several schedulers at a time, each of which changes the rates that the one before has set.
 

@@ -9,12 +9,11 @@ from wengert.ops.euclidean import length
 from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, Group, Range, given
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 _RATES = (None, "original", "match_rms_adamw")
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class Muon(Optimizer):
     r"""Muon: momentum made orthogonal by a Newton-Schulz iteration, for matrices.
 

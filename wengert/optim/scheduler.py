@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from wengert.backends.states import check_names
 from wengert.nn.families import pytorchs
 from wengert.optim.optimizer import IDLE, Optimizer
-from wengert.tape.lines import warn
+from wengert.tape.leaving import warn
 
 #: What the docstrings of schedulers have in common.
 SCHEDULER: Final = pytorchs("optim.lr_scheduler")(r"""

@@ -7,10 +7,9 @@ from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, RANGES, Group, given
 from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class SGD(Optimizer):
     r"""Stochastic gradient descent with momentum.
 

@@ -7,10 +7,9 @@ from wengert.optim.adapters import Rule, State
 from wengert.optim.groups import OPTIMIZER, OPTIMIZER_OF_OURS, RANGES, Group, given
 from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 
-@takes(constant="params", family=OPTIMIZER)
+@OPTIMIZER.complete
 class Rprop(Optimizer):
     r"""Resilient backpropagation: each number has a step size of its own.
 
@@ -99,7 +98,7 @@ class Rprop(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER_OF_OURS)
+@OPTIMIZER_OF_OURS.complete
 class Lion(Optimizer):
     r"""Lion: steps of one size, along the sign of a momentum.
 

@@ -14,7 +14,6 @@ from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import SCHEDULER, LRScheduler, cosine, for_groups
 from wengert.tape.families import Family
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -299,12 +298,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model.train(training)
 
 
-@takes(
-    family=Family(SCHEDULER.text.replace("lr_scheduler", "swa_utils")),
-    swa_lr="a number, or a list of them",
-    anneal_epochs="an integer",
-    anneal_strategy="'cos' or 'linear'",
-)
+@Family(SCHEDULER.text.replace("lr_scheduler", "swa_utils")).complete
 class SWALR(LRScheduler):
     """The rate goes to that of averaging, and stays there.
 

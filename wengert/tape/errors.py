@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import BackendError, backend_of, dtype_of
-from wengert.tape.options import refuse
 from wengert.tape.primitive import DTYPES_FOR, PRIMITIVES
 
 
@@ -27,10 +26,8 @@ def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
         If a shape is not known, or shapes do not broadcast, and for a RuntimeError that does not
         speak of types: PyTorch has no other for bad values.
     TypeError
-        If the function is not for their dtypes, one is no array at all, or an option is a Tensor
-        that a derivative flows through.
+        If the function is not for their dtypes, or one is no array at all.
     """
-    refuse()
     arrays = [a for a in operands if hasattr(a, "dtype")]
     _compare_devices(name, arrays, error)
     for a in arrays:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, dtype_of
-from wengert.tape.parameters import takes
 
 if TYPE_CHECKING:
     from wengert.tape.primitive import Primitive
@@ -36,7 +35,6 @@ _default = DTYPES["float32"]
 _local: ContextVar[DType | None] = ContextVar("wengert_default_dtype", default=None)
 
 
-@takes()
 def set_default_dtype(dtype: Any) -> None:
     """Choose the dtype that Python floats get in creation functions; float32 until then.
 

@@ -9,7 +9,6 @@ from wengert.nn.functional.define import is_not_negative, real_floating, refused
 from wengert.ops.axes import number, operand
 from wengert.ops.special import everyday
 from wengert.ops.special.series import of_reals, rational
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -62,7 +61,7 @@ _elu = Primitive(
 ).bind
 
 
-@takes("input alpha", family=_ACTIVATION)
+@_ACTIVATION.complete
 def elu(input: Any, alpha: float = 1.0) -> Tensor:
     r"""Exponential linear unit: :math:`x` above 0, :math:`\alpha (e^x - 1)` below.
 
@@ -86,7 +85,7 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     return _elu(x, alpha=alpha)  # type: ignore[no-any-return]
 
 
-@takes("input beta", "threshold", family=_ACTIVATION)
+@_ACTIVATION.complete
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`.
 
@@ -119,7 +118,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return ops.where(straight, x, smooth)
 
 
-@takes("input min_val max_val", family=_ACTIVATION)
+@_ACTIVATION.complete
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Limit each element to a range.
 
@@ -150,7 +149,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     return ops.where(ops.less_equal(x, low), low, ops.where(ops.greater_equal(x, high), high, x))
 
 
-@takes("input", family=_ACTIVATION)
+@_ACTIVATION.complete
 def relu6(input: Any) -> Tensor:
     r"""Rectifier with a limit, :math:`\min(\max(x, 0), 6)`.
 
@@ -165,7 +164,7 @@ def relu6(input: Any) -> Tensor:
     return hardtanh(real_floating("relu6", input), 0.0, 6.0)
 
 
-@takes("input", family=_ACTIVATION)
+@_ACTIVATION.complete
 def hardsigmoid(input: Any) -> Tensor:
     r"""Sigmoid in three straight pieces, :math:`\min(\max(x, -3), 3) / 6 + 1/2`.
 
@@ -180,7 +179,7 @@ def hardsigmoid(input: Any) -> Tensor:
     return ops.add(ops.multiply(hardtanh(x, -3.0, 3.0), 1 / 6), 0.5)
 
 
-@takes("input", family=_ACTIVATION)
+@_ACTIVATION.complete
 def hardswish(input: Any) -> Tensor:
     r"""Product with `hardsigmoid`: 0 up to -3, :math:`x (x + 3) / 6`, and :math:`x` from 3 on.
 
@@ -199,7 +198,7 @@ def hardswish(input: Any) -> Tensor:
     return ops.where(low, 0, ops.where(high, x, bent))
 
 
-@takes("input", family=_ACTIVATION)
+@_ACTIVATION.complete
 def mish(input: Any) -> Tensor:
     r"""Smooth rectifier :math:`x \tanh(\log(1 + e^x))`.
 
@@ -214,7 +213,7 @@ def mish(input: Any) -> Tensor:
     return ops.multiply(x, ops.tanh(everyday.softplus(x)))
 
 
-@takes("input alpha", family=_ACTIVATION)
+@_ACTIVATION.complete
 def celu(input: Any, alpha: float = 1.0) -> Tensor:
     r"""Smooth exponential unit: :math:`x` above 0, :math:`\alpha (e^{x / \alpha} - 1)` below.
 
@@ -244,7 +243,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@takes("input", family=_ACTIVATION)
+@_ACTIVATION.complete
 def selu(input: Any) -> Tensor:
     r"""Scaled exponential unit, :math:`\lambda` times `elu`: it keeps mean 0 and variance 1.
 
@@ -259,7 +258,7 @@ def selu(input: Any) -> Tensor:
     return ops.multiply(_elu(real_floating("selu", input), alpha=_SELU_ALPHA), _SELU_SCALE)
 
 
-@takes("input value", "threshold", family=_ACTIVATION)
+@_ACTIVATION.complete
 def threshold(input: Any, threshold: float, value: float) -> Tensor:
     """Replace each element that is not above a threshold.
 
@@ -297,7 +296,7 @@ _softsign = Primitive(
 ).bind
 
 
-@takes("input", family=_ACTIVATION)
+@_ACTIVATION.complete
 def softsign(input: Any) -> Tensor:
     r"""Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
 
@@ -329,7 +328,7 @@ _tanhshrink = Primitive(
 ).bind
 
 
-@takes("input", family=_ACTIVATION)
+@_ACTIVATION.complete
 def tanhshrink(input: Any) -> Tensor:
     r"""What the hyperbolic tangent takes away, :math:`x - \tanh x`.
 
@@ -343,7 +342,7 @@ def tanhshrink(input: Any) -> Tensor:
     return _tanhshrink(real_floating("tanhshrink", input))  # type: ignore[no-any-return]
 
 
-@takes("input lambd", family=_ACTIVATION)
+@_ACTIVATION.complete
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     r"""Bring each element nearer to 0 by :math:`\lambda`; those within :math:`\lambda` become 0.
 
@@ -372,7 +371,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return ops.where(ops.less_equal(ops.abs(x), step), 0, nearer)
 
 
-@takes("input", "lambd", family=_ACTIVATION)
+@_ACTIVATION.complete
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     r"""Zero for each element of :math:`|x| \le \lambda`; the others stay.
 
@@ -393,7 +392,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return ops.where(ops.less_equal(ops.abs(x), limit), 0, x)
 
 
-@takes("input weight", family=_ACTIVATION)
+@_ACTIVATION.complete
 def prelu(input: Any, weight: Any) -> Tensor:
     r"""Rectifier with a slope that is learnt: :math:`x` above 0, :math:`w x` below.
 
@@ -432,7 +431,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
     return everyday.leaky_relu(x, slope)
 
 
-@takes("input", lower="a number", upper="a number", family=_ACTIVATION)
+@_ACTIVATION.complete
 def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
     """Rectifier with a random slope for each negative element; their mean when not training.
 

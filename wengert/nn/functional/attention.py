@@ -10,13 +10,12 @@ from wengert.nn.families import PYTORCH
 from wengert.nn.functional.dropout import dropout
 from wengert.nn.functional.linear import linear
 from wengert.nn.functional.softmaxes import softmax
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 _NEVER = -math.inf
 
 
-@takes("query key value attn_mask scale", enable_gqa="True or False", family=PYTORCH)
+@PYTORCH.complete
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -163,15 +162,7 @@ def _canonical(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
     return ops.astype(mask, like.dtype, copy=False)
 
 
-@takes(
-    "query key value in_proj_weight in_proj_bias bias_k bias_v out_proj_weight out_proj_bias "
-    "key_padding_mask attn_mask q_proj_weight k_proj_weight v_proj_weight static_k static_v",
-    embed_dim_to_check="an integer",
-    need_weights="True or False",
-    use_separate_proj_weight="True or False",
-    average_attn_weights="True or False",
-    family=PYTORCH,
-)
+@PYTORCH.complete
 def multi_head_attention_forward(
     query: Any,
     key: Any,

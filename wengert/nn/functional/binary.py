@@ -14,7 +14,6 @@ from wengert.nn.functional.define import (
     weighted,
 )
 from wengert.ops.special.everyday import log_expit
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -46,7 +45,7 @@ def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, T
     return pair(name, x, y, reduction)
 
 
-@takes("input target weight pos_weight", family=LOSS)
+@LOSS.complete
 def binary_cross_entropy_with_logits(
     input: Any,
     target: Any,
@@ -145,7 +144,7 @@ _bce = Primitive(
 ).bind
 
 
-@takes("input target weight", family=LOSS)
+@LOSS.complete
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:

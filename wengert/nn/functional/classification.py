@@ -20,7 +20,6 @@ from wengert.ops.axes import number, operand
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import forwards, observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -182,7 +181,7 @@ def _softmax_cross_entropy(
 # -- what users call -------------------------------------------------------------------------------
 
 
-@takes("input target weight label_smoothing", family=LOSS_OF_CLASSES)
+@LOSS_OF_CLASSES.complete
 def cross_entropy(
     input: Any,
     target: Any,
@@ -281,7 +280,7 @@ def cross_entropy(
     return loss
 
 
-@takes("input weight", target="integers", family=LOSS_OF_CLASSES)
+@LOSS_OF_CLASSES.complete
 def nll_loss(
     input: Any,
     target: Any,
@@ -355,7 +354,6 @@ def _class_indices(name: str, x: Tensor, target: Tensor) -> Tensor:
     """Class indices that fit the logits, as int64."""
     kind = dtype_of(target._array.dtype).kind
     if not kind.endswith("integer"):
-        refuse()
         raise RuntimeError(_unfit(name, x, target))
     shape = tuple(target.shape)
     if shape != (*x.shape[:1], *x.shape[2:]) if len(x.shape) > 1 else shape:

@@ -9,7 +9,6 @@ from wengert.nn.functional.define import same_dtype
 from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, sizes, widened
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
@@ -109,7 +108,6 @@ def _operands(
         produced = shape[1] * groups if transposed else shape[0]
         fits = divided == whole and not (shape[0] % groups) and terms in (None, (produced,))
     if not fits:
-        refuse()
         channels = "C, O/groups" if transposed else "O, C/groups"
         raise RuntimeError(
             f"{name} got an input of shape {tuple(x.shape)}, a weight of shape {shape}, a bias of "
@@ -177,10 +175,7 @@ def _transposed(
     return as_given(out, batched)
 
 
-@takes(
-    "input weight bias",
-    family=_FORWARD(axes="L", weight="(O, C/groups, k)", result="Of shape (N, O, places)."),
-)
+@_FORWARD(axes="L", weight="(O, C/groups, k)", result="Of shape (N, O, places).").complete
 def conv1d(
     input: Any,
     weight: Any,
@@ -205,12 +200,9 @@ def conv1d(
     return _convolve("conv1d", 1, arrays, stride, padding, dilation, groups)
 
 
-@takes(
-    "input weight bias",
-    family=_FORWARD(
-        axes="H, W", weight="(O, C/groups, h, w)", result="Of shape (N, O, rows, columns)."
-    ),
-)
+@_FORWARD(
+    axes="H, W", weight="(O, C/groups, h, w)", result="Of shape (N, O, rows, columns)."
+).complete
 def conv2d(
     input: Any,
     weight: Any,
@@ -236,10 +228,7 @@ def conv2d(
     return _convolve("conv2d", 2, arrays, stride, padding, dilation, groups)
 
 
-@takes(
-    "input weight bias",
-    family=_TRANSPOSED(axes="L", weight="(C, O/groups, k)", result="Of shape (N, O, length)."),
-)
+@_TRANSPOSED(axes="L", weight="(C, O/groups, k)", result="Of shape (N, O, length).").complete
 def conv_transpose1d(
     input: Any,
     weight: Any,
@@ -264,12 +253,9 @@ def conv_transpose1d(
     return _transposed("conv_transpose1d", 1, arrays, *how)
 
 
-@takes(
-    "input weight bias",
-    family=_TRANSPOSED(
-        axes="H, W", weight="(C, O/groups, h, w)", result="Of shape (N, O, rows, columns)."
-    ),
-)
+@_TRANSPOSED(
+    axes="H, W", weight="(C, O/groups, h, w)", result="Of shape (N, O, rows, columns)."
+).complete
 def conv_transpose2d(
     input: Any,
     weight: Any,
@@ -323,7 +309,7 @@ TypeError
 """)
 
 
-@takes("input", family=_COLUMNS(result="Of shape (N, C h w, places)."))
+@_COLUMNS(result="Of shape (N, C h w, places).").complete
 def unfold(
     input: Any,
     kernel_size: int | tuple[int, ...],
@@ -356,7 +342,7 @@ def unfold(
     return as_given(ops.reshape(windows, shape), batched)
 
 
-@takes("input", family=_COLUMNS(result="Of shape (N, C, H, W)."))
+@_COLUMNS(result="Of shape (N, C, H, W).").complete
 def fold(
     input: Any,
     output_size: int | tuple[int, ...],

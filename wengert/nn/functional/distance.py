@@ -17,7 +17,6 @@ from wengert.nn.functional.define import (
 )
 from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 _DISTANCE = of_functions("""
@@ -38,7 +37,7 @@ _LEAST = """The least norm that it divides by. Below it the divisor is a constan
     derivative; in PyTorch the derivative is that of the norm there."""
 
 
-@takes("x1 x2", family=_DISTANCE(eps=_LEAST))
+@_DISTANCE(eps=_LEAST).complete
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
 
@@ -63,12 +62,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     return ops.sum(ops.multiply(*units), axis=dim)
 
 
-@takes(
-    "x1 x2",
-    p="a number",
-    keepdim="True or False",
-    family=_DISTANCE(eps="Added to the difference, so that the norm has a derivative."),
-)
+@_DISTANCE(eps="Added to the difference, so that the norm has a derivative.").complete
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -91,7 +85,7 @@ def pairwise_distance(
     return vector_norm(difference, axis=-1, keepdims=bool(keepdim), ord=order)
 
 
-@takes("input1 input2 margin", "target", family=LOSS)
+@LOSS.complete
 def cosine_embedding_loss(
     input1: Any,
     input2: Any,
@@ -178,7 +172,7 @@ ValueError
 """)
 
 
-@takes("anchor positive negative margin", p="a number", family=_TRIPLET)
+@_TRIPLET.complete
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -213,8 +207,7 @@ def triplet_margin_loss(
     )
 
 
-@takes("anchor positive negative margin", distance_function="a function",
-       family=_TRIPLET)  # fmt: skip
+@_TRIPLET.complete  # fmt: skip
 def triplet_margin_with_distance_loss(
     anchor: Any,
     positive: Any,
@@ -270,7 +263,7 @@ def _of_triplets(
     return reduced(_beyond(ops.add(ops.subtract(near, far), limit)), reduction)
 
 
-@takes("input1 input2 target margin", family=LOSS)
+@LOSS.complete
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: Reduction = "mean"
 ) -> Tensor:
@@ -302,7 +295,7 @@ def margin_ranking_loss(
     return reduced(_beyond(ops.subtract(limit, ops.multiply(y, ops.subtract(x1, x2)))), reduction)
 
 
-@takes("input margin", "target", family=LOSS)
+@LOSS.complete
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, *, reduction: Reduction = "mean"
 ) -> Tensor:

@@ -6,7 +6,6 @@ from wengert import ops
 from wengert.nn.families import of_functions
 from wengert.nn.functional.define import real_floating
 from wengert.ops.axes import number
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -33,11 +32,7 @@ ValueError
 _CHANNELS = _DROPOUT(axes=", or the input has another number of axes")
 
 
-@takes(
-    "input",
-    p="a probability",
-    family=_DROPOUT(input="Floating or complex, of any shape.", axes=""),
-)
+@_DROPOUT(input="Floating or complex, of any shape.", axes="").complete
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random elements to zero and scale the others, so that the mean stays.
 
@@ -89,7 +84,7 @@ def _channels(name: str, input: Any, p: Any, training: bool, sizes: str) -> Tens
     return _dropped(name, x, p, training, x.ndim - members + 1)
 
 
-@takes("input", p="a probability", family=_CHANNELS(input="Of shape (C, L) or (N, C, L)."))
+@_CHANNELS(input="Of shape (C, L) or (N, C, L).").complete
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of sequences to zero and scale the others.
 
@@ -102,7 +97,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     return _channels("dropout1d", input, p, training, "L")
 
 
-@takes("input", p="a probability", family=_CHANNELS(input="Of shape (C, H, W) or (N, C, H, W)."))
+@_CHANNELS(input="Of shape (C, H, W) or (N, C, H, W).").complete
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of images to zero and scale the others.
 
@@ -123,7 +118,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 _LOWEST = -1.7580993408473766  # of `selu`, far below 0
 
 
-@takes("input", p="a probability", family=_DROPOUT(input="Real floating.", axes=""))
+@_DROPOUT(input="Real floating.", axes="").complete
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
     """Set random elements to the lowest value of `selu`, so that mean 0 and variance 1 stay.
 

@@ -12,7 +12,6 @@ from wengert.ops.axes import number
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import divide, wide
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -42,7 +41,7 @@ def no_sparse(sparse: bool) -> None:
         raise ValueError("embedding: gradients are dense arrays; leave sparse=True out")
 
 
-@takes("weight", input="integers", family=PYTORCH)
+@PYTORCH.complete
 def embedding(
     input: Any,
     weight: Any,
@@ -102,7 +101,6 @@ def embedding(
     no_sparse(sparse)
     indices, table = wrapped(input), wrapped(weight)
     if not indices.dtype.kind.endswith("integer"):
-        refuse()
         raise TypeError(
             f"embedding needs integer indices, not {indices.dtype.name}: cast with "
             "wg.astype(indices, wg.int64)"
@@ -150,7 +148,7 @@ def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:
         table.copy_(ops.multiply(table, ops.expand_dims(scale, axis=1)))
 
 
-@takes(tensor="integers", family=PYTORCH)
+@PYTORCH.complete
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     """Return vectors with a one at the given index and zeros elsewhere.
 

@@ -9,7 +9,6 @@ from wengert.nn.families import PYTORCH
 from wengert.nn.functional.define import same_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.observers import observing
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import forwards, observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -51,7 +50,7 @@ _linear = Primitive(
 _kernels, _plans = _linear.kernels, _linear.plans
 
 
-@takes("input weight bias", family=PYTORCH)
+@PYTORCH.complete
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
@@ -126,7 +125,7 @@ def _general(input: Any, weight: Any, bias: Any) -> Tensor:
     return ops.reshape(linear(rows, weight, bias), (*x[:-1], w[0]))
 
 
-@takes("input1 input2 weight bias", family=PYTORCH)
+@PYTORCH.complete
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Bilinear map of the last axes, :math:`y_k = \sum_{ij} x_i W_{kij} z_j + b_k`.
 

@@ -21,11 +21,10 @@ from wengert.ops.axes import number, operand
 from wengert.ops.shares import divide, total
 from wengert.ops.special.activation import relu
 from wengert.ops.special.everyday import log_expit, softplus
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor, wrapped
 
 
-@takes("input weight margin", target="integers", p="a number", family=LOSS_OF_CLASSES)
+@LOSS_OF_CLASSES.complete
 def multi_margin_loss(
     input: Any,
     target: Any,
@@ -66,7 +65,6 @@ def multi_margin_loss(
     if power not in (1, 2):
         raise ValueError(f"only p == 1 and p == 2 supported, and p is {p}")
     if x.ndim not in (1, 2) or x.shape[:-1] != y.shape or not y.dtype.kind.endswith("integer"):
-        refuse()
         raise ValueError(
             f"{name} needs scores (N, C) and integer class indices (N,), or (C,) and (), and got "
             f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
@@ -93,7 +91,7 @@ def multi_margin_loss(
     return reduced(losses, reduction)
 
 
-@takes("input", target="integers", family=LOSS)
+@LOSS.complete
 def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     r"""Hinges of several classes, :math:`\sum_{j \in Y, i \notin Y} \max(0, 1 - x_j + x_i) / C`.
 
@@ -125,7 +123,6 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     check_reduction(reduction)
     x, y = real_floating(name, input), wrapped(target)
     if x.ndim not in (1, 2) or x.shape != y.shape or not y.dtype.kind.endswith("integer"):
-        refuse()
         raise ValueError(
             f"{name} needs scores and integer class indices of one shape, (N, C) or (C,), and got "
             f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
@@ -151,7 +148,7 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     return reduced(losses, reduction)
 
 
-@takes("input target weight", family=LOSS)
+@LOSS.complete
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:
@@ -181,7 +178,7 @@ def multilabel_soft_margin_loss(
     return reduced(ops.mean(weighted(name, losses, weight), axis=-1), reduction)
 
 
-@takes("input target", family=LOSS)
+@LOSS.complete
 def soft_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     r"""Logistic loss of two classes, :math:`\log(1 + e^{-y x})`, without overflow.
 

@@ -14,7 +14,6 @@ from wengert.ops.axes import number, operand
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import by_float32, wide
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 Axes = tuple[int, ...]
@@ -114,7 +113,7 @@ def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> t
     return shape, tuple(range(x.ndim - n, x.ndim))
 
 
-@takes("input weight bias", family=_OF_LAST)
+@_OF_LAST.complete
 def layer_norm(
     input: Any,
     normalized_shape: int | Sequence[int],
@@ -140,7 +139,7 @@ def layer_norm(
     return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)
 
 
-@takes("input weight", family=_OF_LAST)
+@_OF_LAST.complete
 def rms_norm(
     input: Any,
     normalized_shape: int | Sequence[int],
@@ -172,7 +171,7 @@ def rms_norm(
     return _standard(x, axes, smallest, weight, None, centred=False)
 
 
-@takes("input weight bias", family=_OF_CHANNELS)
+@_OF_CHANNELS.complete
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
@@ -286,11 +285,7 @@ def _with_averages(
     return out
 
 
-@takes(
-    "input weight bias running_mean running_var",
-    "momentum",
-    family=_OF_CHANNELS,
-)
+@_OF_CHANNELS.complete
 def batch_norm(
     input: Any,
     running_mean: Tensor | None,
@@ -333,12 +328,7 @@ def batch_norm(
     )
 
 
-@takes(
-    "input weight bias running_mean running_var",
-    "momentum",
-    use_input_stats="True or False",
-    family=_OF_CHANNELS,
-)
+@_OF_CHANNELS.complete
 def instance_norm(
     input: Any,
     running_mean: Tensor | None = None,
@@ -380,7 +370,7 @@ def instance_norm(
     )
 
 
-@takes("input", p="a number", family=PYTORCH)
+@PYTORCH.complete
 def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
     r"""Divide by the norm along an axis, :math:`x / \max(\|x\|_p, \epsilon)`.
 

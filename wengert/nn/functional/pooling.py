@@ -21,7 +21,6 @@ from wengert.nn.functional.spatial import (
 )
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
 from wengert.ops.shares import by_float32
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 _Size = int | tuple[int, ...]
@@ -279,7 +278,7 @@ def _chosen(x: Tensor, counts: Sizes, options: Options, batched: bool) -> tuple[
 # -- the functions --------------------------------------------------------------------------------
 
 
-@takes("input", family=_MEAN(axes="L", places="places"))
+@_MEAN(axes="L", places="places").complete
 def avg_pool1d(
     input: Any,
     kernel_size: _Size,
@@ -301,7 +300,7 @@ def avg_pool1d(
     )
 
 
-@takes("input", family=_MEAN(axes="H, W", places="rows, columns"))
+@_MEAN(axes="H, W", places="rows, columns").complete
 def avg_pool2d(
     input: Any,
     kernel_size: _Size,
@@ -324,7 +323,7 @@ def avg_pool2d(
     )
 
 
-@takes("input", family=_MAXIMUM(axes="L", places="places"))
+@_MAXIMUM(axes="L", places="places").complete
 def max_pool1d(
     input: Any,
     kernel_size: _Size,
@@ -348,7 +347,7 @@ def max_pool1d(
     return found if return_indices else found[0]
 
 
-@takes("input", family=_MAXIMUM(axes="H, W", places="rows, columns"))
+@_MAXIMUM(axes="H, W", places="rows, columns").complete
 def max_pool2d(
     input: Any,
     kernel_size: _Size,
@@ -371,7 +370,7 @@ def max_pool2d(
     return found if return_indices else found[0]
 
 
-@takes("input", family=_MEAN(axes="L", places="places"))
+@_MEAN(axes="L", places="places").complete
 def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     """Means of as many windows of a signal as are asked for.
 
@@ -385,7 +384,7 @@ def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     return _adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@takes("input", family=_MEAN(axes="H, W", places="rows, columns"))
+@_MEAN(axes="H, W", places="rows, columns").complete
 def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] | None) -> Tensor:
     """Means of as many windows of an image as are asked for.
 
@@ -399,7 +398,7 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
     return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@takes("input", family=_MAXIMUM(axes="L", places="places"))
+@_MAXIMUM(axes="L", places="places").complete
 def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = False) -> Any:
     """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
 
@@ -412,7 +411,7 @@ def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = F
     return found if return_indices else found[0]
 
 
-@takes("input", family=_MAXIMUM(axes="H, W", places="rows, columns"))
+@_MAXIMUM(axes="H, W", places="rows, columns").complete
 def adaptive_max_pool2d(
     input: Any, output_size: _Size | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Any:

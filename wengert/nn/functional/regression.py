@@ -19,7 +19,6 @@ from wengert.nn.functional.define import (
 from wengert.ops.axes import number, operand
 from wengert.ops.shares import by_float32
 from wengert.ops.special.everyday import xlogy
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 
@@ -27,7 +26,7 @@ def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
     return ops.subtract(*pair(name, input, target, reduction))
 
 
-@takes("input target", family=LOSS)
+@LOSS.complete
 def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     """Squared error, :math:`(x - y)^2`.
 
@@ -47,7 +46,7 @@ def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tenso
     return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
 
 
-@takes("input target", family=LOSS)
+@LOSS.complete
 def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     """Absolute error, :math:`|x - y|`.
 
@@ -64,7 +63,7 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
 
-@takes("input target delta", family=LOSS)
+@LOSS.complete
 def huber_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
 ) -> Tensor:
@@ -95,7 +94,7 @@ def _huber(difference: Tensor, delta: Any) -> Tensor:
     return ops.multiply(near, ops.subtract(difference, ops.multiply(near, 0.5)))
 
 
-@takes("input target beta", family=LOSS)
+@LOSS.complete
 def smooth_l1_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -129,7 +128,7 @@ def smooth_l1_loss(
     return reduced(ops.multiply(share, ops.subtract(difference, half)), reduction)
 
 
-@takes("input target", log_target="True or False", family=LOSS)
+@LOSS.complete
 def kl_div(
     input: Any,
     target: Any,
@@ -176,7 +175,7 @@ def check_variances(values: Any) -> None:
         raise ValueError("var has negative entry/entries: it holds variances")
 
 
-@takes("input target var", family=LOSS)
+@LOSS.complete
 def gaussian_nll_loss(
     input: Any,
     target: Any,
@@ -240,7 +239,7 @@ def gaussian_nll_loss(
     return reduced(ops.add(losses, math.log(2 * math.pi) / 2) if full else losses, reduction)
 
 
-@takes("input target", log_input="True or False", family=LOSS)
+@LOSS.complete
 def poisson_nll_loss(
     input: Any,
     target: Any,

@@ -10,7 +10,6 @@ from wengert.nn.families import PYTORCH
 from wengert.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from wengert.nn.functional.spatial import beside, sizes
 from wengert.ops.axes import number
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -24,7 +23,7 @@ _AXES = {
 }
 
 
-@takes("input", family=PYTORCH)
+@PYTORCH.complete
 def interpolate(
     input: Any,
     size: int | tuple[int, ...] | None = None,
@@ -82,17 +81,14 @@ def interpolate(
     x = wrapped(input)
     count = x.ndim - 2
     if mode not in _AXES or count not in _AXES[mode]:
-        refuse()
         raise NotImplementedError(
             f"interpolate: mode is one of {', '.join(_AXES)}, each for its number of spatial axes, "
             f"and not {mode!r} for an input of shape {tuple(x.shape)}"
         )
     if (size is None) == (scale_factor is None):
-        refuse()
         raise ValueError("interpolate: exactly one of size and scale_factor has to be given")
     linear = "linear" in mode
     if align_corners is not None and not linear:
-        refuse()
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear"
         )
@@ -184,7 +180,7 @@ def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
     )
 
 
-@takes("input", family=PYTORCH)
+@PYTORCH.complete
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """Make images larger by their channels: each element becomes a square of r² channels' elements.
 
@@ -225,7 +221,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     return ops.reshape(x, (*lead, channels // r**2, height * r, width * r))
 
 
-@takes("input", family=PYTORCH)
+@PYTORCH.complete
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """Make images smaller and their channels more: the inverse of `pixel_shuffle`.
 

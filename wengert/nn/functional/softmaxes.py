@@ -7,7 +7,6 @@ from wengert import ops
 from wengert.nn.families import of_functions
 from wengert.ops.axes import as_axis, at_axis
 from wengert.ops.special import everyday
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 _SHARES = of_functions("""
@@ -41,7 +40,7 @@ def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: 
     return ops.reshape(function(ops.reshape(x, (1,)), axis=dim), ())
 
 
-@takes("input", family=_SHARES)
+@_SHARES.complete
 def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Probabilities proportional to exponentials, :math:`e^{x_i} / \sum_j e^{x_j}`.
 
@@ -55,7 +54,7 @@ def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     return _along(everyday.softmax, input, dim, dtype)
 
 
-@takes("input", family=_SHARES)
+@_SHARES.complete
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Logarithm of `softmax`, :math:`x_i - \log \sum_j e^{x_j}`, accurate where that is 0.
 
@@ -69,7 +68,7 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     return _along(everyday.log_softmax, input, dim, dtype)
 
 
-@takes("input", family=_SHARES)
+@_SHARES.complete
 def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Probabilities that fall with the input: `softmax` of :math:`-x`.
 
@@ -81,7 +80,7 @@ def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     return softmax(ops.negative(wrapped(input)), dim, dtype=dtype)
 
 
-@takes("input", family=_SHARES)
+@_SHARES.complete
 def glu(input: Any, dim: int = -1) -> Tensor:
     r"""Gated linear unit: the first half of an axis times the sigmoid of the second.
 

@@ -11,7 +11,6 @@ from wengert.backends import backend_of
 from wengert.nn.families import PYTORCH
 from wengert.ops.axes import number
 from wengert.ops.beyond.padding import pad as margins
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import PRIMITIVES, anew
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -37,7 +36,6 @@ def sizes(value: Any, count: int, function: str, option: str, least: int = 0) ->
         several = isinstance(value, list | tuple)
         found = tuple([index(n) for n in value]) if several else (index(value),)
     except TypeError:
-        refuse()
         raise TypeError(
             f"{function} takes an integer or {count} of them as {option}, and was given {value!r}"
         ) from None
@@ -100,7 +98,7 @@ def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
     return cast(Tensor, PRIMITIVES["scatter_add"].bind(x, key=(..., *place), shape=shape))
 
 
-@takes("input", value="a number", family=PYTORCH)
+@PYTORCH.complete
 def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = None) -> Tensor:
     """Return an array with margins on its last axes.
 
@@ -142,7 +140,6 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
     """
     x = wrapped(input)
     if not isinstance(pad, list | tuple):
-        refuse()
         raise TypeError(f"pad takes a sequence of integers as pad, not {pad!r}")
     given = sizes(pad, len(pad), "pad", "pad", -(2**62)) if pad else ()
     value = None if value is None else number(value, "pad", "value")
@@ -152,7 +149,6 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
             f"pad needs two widths for each of some of {x.ndim} axes, and was given {tuple(pad)}"
         )
     if mode not in _MARGINS:
-        refuse()
         raise NotImplementedError(f"pad: mode is one of {', '.join(_MARGINS)}, and not {mode!r}")
     if mode != "constant" and value is not None:
         raise ValueError(f"pad: value is for mode 'constant', and not {mode!r}")

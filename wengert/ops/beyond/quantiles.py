@@ -16,7 +16,6 @@ from wengert.ops.elementwise import equal
 from wengert.ops.families import reduction
 from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from wengert.ops.sorting import sort
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 #: The parameters (alpha, beta) of the methods that interpolate between plotting positions: R. J.
@@ -142,7 +141,7 @@ ValueError
 )
 
 
-@takes("x q", family=_FAMILY)
+@_FAMILY.complete
 def quantile(
     x: Any,
     q: float | Sequence[float] | Any,
@@ -232,7 +231,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     return reshape(moveaxis(out, last, 0), (*q.shape, *(kept(shape, axes) if keepdims else outer)))
 
 
-@takes("x", family=_FAMILY)
+@_FAMILY.complete
 def median(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
@@ -254,7 +253,6 @@ def median(
     return _quantile("median", x, 0.5, axis, keepdims, "linear")
 
 
-@takes(x="integers")
 def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
     """Unit vectors: ones at the given indices and zeros elsewhere.
 

@@ -12,7 +12,6 @@ from wengert.ops.euclidean import without_slope
 from wengert.ops.families import elements
 from wengert.tape.calling import binary
 from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.record import inexact
@@ -415,7 +414,7 @@ _pow = binary(
 )
 
 
-@takes("x1 x2", family=elements("x1", "x2", dtypes="numeric"))
+@elements("x1", "x2", dtypes="numeric").complete
 def pow(x1: Any, x2: Any, /) -> Tensor:
     r"""Power, :math:`x_1^{x_2}`.
 

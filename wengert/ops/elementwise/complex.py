@@ -8,7 +8,6 @@ from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import elements
 from wengert.tape.calling import unary
 from wengert.tape.domain import NOT_ZERO
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
@@ -28,7 +27,7 @@ _conj = unary(
 )
 
 
-@takes("x", family=elements("x"))
+@elements("x").complete
 def conj(x: Any, /) -> Tensor:
     r"""Complex conjugate, :math:`x^*`; equal values for a real ``x``.
 

@@ -10,7 +10,6 @@ from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
 from wengert.ops.families import elements
 from wengert.tape.domain import Joint
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import join
 from wengert.tape.tensor import Tensor
@@ -116,7 +115,7 @@ def _check_bound(bound: DType, dtype: DType) -> None:
         )
 
 
-@takes("x min max", family=elements("x", dtypes="real numeric"))
+@elements("x", dtypes="real numeric").complete
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to the range from ``min`` to ``max``.
 

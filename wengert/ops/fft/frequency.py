@@ -13,7 +13,6 @@ from wengert.ops.elementwise import multiply
 from wengert.ops.families import standard
 from wengert.ops.fft.transform import check_length
 from wengert.ops.manipulation import roll
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
@@ -56,7 +55,7 @@ ValueError
 )
 
 
-@takes("d", family=_FREQUENCIES)
+@_FREQUENCIES.complete
 def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of a spectrum.
 
@@ -76,7 +75,7 @@ def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -
     return roll(_frequencies("fftfreq", n, d, -half, n - half, dtype, device), -half)
 
 
-@takes("d", family=_FREQUENCIES)
+@_FREQUENCIES.complete
 def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of half a spectrum, none of them negative.
 
@@ -118,7 +117,7 @@ ValueError
 )
 
 
-@takes("x", family=_SHIFT)
+@_SHIFT.complete
 def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 from the beginning to the middle.
 
@@ -132,7 +131,7 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     return roll(x, tuple([shape[i] // 2 for i in over]), axis=over)
 
 
-@takes("x", family=_SHIFT)
+@_SHIFT.complete
 def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 back to the beginning: the inverse of `fftshift`.
 

@@ -15,13 +15,12 @@ from wengert.ops.fft.transform import (
     transform,
     transforms,
 )
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["hfft", "ihfft", "irfft", "irfftn", "rfft", "rfftn"]
 
 
-@takes("x", family=transforms(real=True))
+@transforms(real=True).complete
 def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform of real numbers: the first half of the spectrum.
 
@@ -40,7 +39,7 @@ def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     return transform(from_real, "rfft", x, s, axes, norm, real=True)
 
 
-@takes("x", family=transforms(inverse=True))
+@transforms(inverse=True).complete
 def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Inverse of `rfft`: real numbers from the first half of their spectrum.
 
@@ -69,7 +68,7 @@ def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     return to_real("irfft", x, s, axes, norm)
 
 
-@takes("x", family=transforms(several=True, real=True))
+@transforms(several=True, real=True).complete
 def rfftn(
     x: Any,
     /,
@@ -89,7 +88,7 @@ def rfftn(
     return transform(from_real, "rfftn", x, s, axes, norm, real=True)
 
 
-@takes("x", family=transforms(several=True, inverse=True))
+@transforms(several=True, inverse=True).complete
 def irfftn(
     x: Any,
     /,
@@ -122,7 +121,7 @@ def irfftn(
     return to_real("irfftn", x, s, axes, norm)
 
 
-@takes("x", family=transforms())
+@transforms().complete
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Discrete Fourier transform of half a Hermitian signal, whose spectrum is real.
 
@@ -149,7 +148,7 @@ def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     return to_real("hfft", conj(operand(x, "hfft", real=False)), s, axes, ADJOINT[norm])
 
 
-@takes("x", family=transforms(real=True, inverse=True))
+@transforms(real=True, inverse=True).complete
 def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     """Inverse of `hfft`: the first half of a Hermitian signal from its real spectrum.
 

@@ -11,13 +11,12 @@ from wengert.ops.fft.transform import (
     transform,
     transforms,
 )
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fft", "fftn", "ifft", "ifftn"]
 
 
-@takes("x", family=transforms())
+@transforms().complete
 def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform, :math:`y_k = \sum_j x_j e^{-2 \pi i jk / n}`, of length ``n``.
 
@@ -35,7 +34,7 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward"
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
-@takes("x", family=transforms(inverse=True))
+@transforms(inverse=True).complete
 def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
@@ -50,7 +49,7 @@ def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     return transform(inverse, "ifft", x, s, axes, norm, real=False)
 
 
-@takes("x", family=transforms(several=True))
+@transforms(several=True).complete
 def fftn(
     x: Any,
     /,
@@ -69,7 +68,7 @@ def fftn(
     return transform(forward, "fftn", x, s, axes, norm, real=False)
 
 
-@takes("x", family=transforms(several=True, inverse=True))
+@transforms(several=True, inverse=True).complete
 def ifftn(
     x: Any,
     /,

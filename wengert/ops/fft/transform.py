@@ -14,7 +14,6 @@ from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import concat
 from wengert.tape.calling import single
 from wengert.tape.families import Family
-from wengert.tape.parameters import refuse
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -182,7 +181,6 @@ def operand(x: Any, function: str, *, real: bool) -> Tensor:
 def check_norm(norm: Any, function: str) -> None:
     """Raise for an unknown norm."""
     if not isinstance(norm, str) or norm not in ADJOINT:
-        refuse()
         raise ValueError(
             f"fft.{function}: norm is 'backward', 'ortho' or 'forward', and not {norm!r}"
         )

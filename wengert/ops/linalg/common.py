@@ -9,7 +9,6 @@ from wengert.ops.data_type import astype, result_type
 from wengert.ops.families import standard
 from wengert.ops.linear_algebra import adjoint as adjoint
 from wengert.tape.families import Family
-from wengert.tape.parameters import refuse
 
 # -- docstrings ----------------------------------------------------------------------------------
 
@@ -60,7 +59,6 @@ def matrices(name: str, x: Any, *, square: bool = False) -> tuple[int, ...]:
     if len(shape) < 2:
         raise ValueError(f"{name} takes a matrix or a stack of them, not shape {tuple(shape)}")
     if square and shape[-1] != shape[-2]:
-        refuse()
         raise ValueError(f"{name} takes square matrices, not shape {tuple(shape)}")
     return shape
 

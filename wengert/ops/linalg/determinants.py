@@ -15,7 +15,6 @@ from wengert.ops.linalg.common import (
     of_square_matrices,
     product,
 )
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -128,7 +127,7 @@ _det = Primitive(
 ).bind
 
 
-@takes("x", family=of_square_matrices())
+@of_square_matrices().complete
 def det(x: Any, /) -> Tensor:
     r"""Determinant of a matrix, or of each matrix of a stack.
 
@@ -221,7 +220,7 @@ _slogdet = Primitive(
 ).bind
 
 
-@takes("x", family=of_square_matrices())
+@of_square_matrices().complete
 def slogdet(x: Any, /) -> SlogdetResult:
     r"""Sign and logarithm of the absolute value of determinants.
 

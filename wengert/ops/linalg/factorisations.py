@@ -16,7 +16,6 @@ from wengert.ops.linalg.common import (
 )
 from wengert.ops.linear_algebra import matmul, matrix_transpose
 from wengert.ops.manipulation import concat
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -61,7 +60,7 @@ _cholesky = Primitive(
 ).bind
 
 
-@takes("x", family=of_square_matrices("Symmetric or Hermitian positive definite matrices"))
+@of_square_matrices("Symmetric or Hermitian positive definite matrices").complete
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     r"""Triangular factor of a positive definite matrix, :math:`X = L L^H = U^H U`.
 
@@ -170,7 +169,7 @@ _qr = Primitive(
 ).bind
 
 
-@takes("x", family=of_matrices(error="If ``x`` has fewer than two axes, or there is no such mode"))
+@of_matrices(error="If ``x`` has fewer than two axes, or there is no such mode").complete
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     r"""Factors of a matrix, :math:`X = Q R`, the one unitary and the other upper triangular.
 

@@ -8,7 +8,7 @@ from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise, statistical
-from wengert.ops.axes import as_axes, kept, operand, raw_array
+from wengert.ops.axes import as_axes, kept, number, operand, raw_array
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
     add,
@@ -31,7 +31,6 @@ from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.ops.searching import count_nonzero, where
 from wengert.ops.shares import by_float32
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -64,14 +63,11 @@ _norm = Primitive(
 ).bind
 
 
-@takes(
-    "x ord",
-    family=reduction(
-        "a floating or complex dtype",
-        result="the real dtype of its precision",
-        chapter="linear algebra extension",
-    ),
-)
+@reduction(
+    "a floating or complex dtype",
+    result="the real dtype of its precision",
+    chapter="linear algebra extension",
+).complete
 def vector_norm(
     x: Any,
     /,
@@ -198,11 +194,7 @@ def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> 
 # -- of matrices ---------------------------------------------------------------------------------
 
 
-@takes(
-    "x",
-    ord="one of the orders that its documentation lists",
-    family=of_matrices(error="If ``x`` has fewer than two axes, or there is no such norm"),
-)
+@of_matrices(error="If ``x`` has fewer than two axes, or there is no such norm").complete
 def matrix_norm(
     x: Any,
     /,
@@ -237,6 +229,7 @@ def matrix_norm(
     tensor(5.)
     """
     ndim = len(matrices("matrix_norm", x))
+    ord = number(ord, "matrix_norm", "ord") if hasattr(ord, "dtype") else ord
     if ord is None or ord == "fro":
         return vector_norm(x, axis=(ndim - 2, ndim - 1), keepdims=keepdims)
     found: Tensor
@@ -255,7 +248,7 @@ def matrix_norm(
     return expand_dims(expand_dims(found, axis=-1), axis=-1) if keepdims else found
 
 
-@takes(constant="x rtol", family=of_matrices())
+@of_matrices().complete
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """Number of singular values of each matrix that are not negligible.
 

@@ -17,7 +17,6 @@ from wengert.ops.linalg.solving import inv
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -55,7 +54,7 @@ _cross = Primitive(
 ).bind
 
 
-@takes("x1 x2", family=of_vectors("linear algebra extension", "3 in both"))
+@of_vectors("linear algebra extension", "3 in both").complete
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
@@ -77,7 +76,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return _cross(x1, x2, axis=from_end)  # type: ignore[no-any-return]
 
 
-@takes("x1 x2", family=standard("linear algebra extension"))
+@standard("linear algebra extension").complete
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """Products of each element of one vector with each of another.
 
@@ -108,7 +107,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return multiply(reshape(x1, (shape1[0], 1)), reshape(x2, (1, shape2[0])))
 
 
-@takes("x", family=_FAMILY(dtypes="any dtype"))
+@_FAMILY(dtypes="any dtype").complete
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """Diagonal of a matrix, or of each matrix of a stack.
 
@@ -137,7 +136,7 @@ def _length(m: int, n: int, first: int) -> int:
     return max(0, min(m, n - first) if first >= 0 else min(m + first, n))
 
 
-@takes("x", family=_FAMILY(dtypes="a numeric dtype"))
+@_FAMILY(dtypes="a numeric dtype").complete
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sum of a diagonal of a matrix, or of each matrix of a stack.
 
@@ -170,7 +169,7 @@ def _two_axes(name: str, x: Any) -> tuple[int, ...]:
     return shape
 
 
-@takes("x", family=of_square_matrices())
+@of_square_matrices().complete
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Product of ``n`` copies of a square matrix, by repeated squaring.
 

@@ -17,7 +17,6 @@ from wengert.ops.linalg.common import (
     skew,
     turns,
 )
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -149,7 +148,7 @@ _svd = Primitive(
 ).bind
 
 
-@takes("x", family=of_matrices())
+@of_matrices().complete
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     r"""Singular value decomposition, :math:`X = U \operatorname{diag}(S) V^H`.
 
@@ -218,7 +217,7 @@ _svdvals = Primitive(
 ).bind
 
 
-@takes("x", family=of_matrices())
+@of_matrices().complete
 def svdvals(x: Any, /) -> Tensor:
     r"""Singular values of a matrix, or of each matrix of a stack.
 

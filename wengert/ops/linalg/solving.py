@@ -21,7 +21,6 @@ from wengert.ops.linalg.common import (
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.tape.families import Family
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -77,7 +76,7 @@ _solve = Primitive(
 ).bind
 
 
-@takes("x1 x2", family=standard("linear algebra extension", _SYSTEMS))
+@standard("linear algebra extension", _SYSTEMS).complete
 def solve(x1: Any, x2: Any, /) -> Tensor:
     r"""Solution of linear systems, :math:`X_1^{-1} X_2`.
 
@@ -133,7 +132,7 @@ _inv = Primitive(
 ).bind
 
 
-@takes("x", family=of_square_matrices("Invertible matrices"))
+@of_square_matrices("Invertible matrices").complete
 def inv(x: Any, /) -> Tensor:
     r"""Inverse of a matrix, or of each matrix of a stack, :math:`X^{-1}`.
 
@@ -218,7 +217,7 @@ _solve_triangular = Primitive(
 ).bind
 
 
-@takes("x1 x2", family=_PYTORCHS(path="linalg.solve_triangular"), left="True or False")
+@_PYTORCHS(path="linalg.solve_triangular").complete
 def solve_triangular(
     x1: Any, x2: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
@@ -263,7 +262,7 @@ def solve_triangular(
     return out if left else matrix_transpose(out)
 
 
-@takes("x factor", family=_PYTORCHS(path="cholesky_solve"))
+@_PYTORCHS(path="cholesky_solve").complete
 def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
     r"""Solution of linear systems whose matrix has been factorised, :math:`(L L^H)^{-1} X`.
 
@@ -334,7 +333,7 @@ _pinv = Primitive(
 ).bind
 
 
-@takes("x", "rtol", family=of_matrices())
+@of_matrices().complete
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
 

@@ -13,7 +13,6 @@ from wengert.ops.linalg.common import (
     skew,
     turns,
 )
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -80,7 +79,7 @@ _eigh = Primitive(
 ).bind
 
 
-@takes("x", family=of_square_matrices("Symmetric or Hermitian matrices"))
+@of_square_matrices("Symmetric or Hermitian matrices").complete
 def eigh(x: Any, /) -> EighResult:
     r"""Eigenvalues and eigenvectors of Hermitian matrices, :math:`X = V \Lambda V^H`.
 
@@ -135,7 +134,7 @@ _eigvalsh = Primitive(
 ).bind
 
 
-@takes("x", family=of_square_matrices("Symmetric or Hermitian matrices"))
+@of_square_matrices("Symmetric or Hermitian matrices").complete
 def eigvalsh(x: Any, /) -> Tensor:
     r"""Eigenvalues of Hermitian matrices.
 
@@ -195,7 +194,7 @@ _eig = Primitive(
 ).bind
 
 
-@takes("x", family=of_square_matrices())
+@of_square_matrices().complete
 def eig(x: Any, /) -> EigResult:
     r"""Eigenvalues and eigenvectors of square matrices, :math:`X V = V \Lambda`.
 
@@ -228,7 +227,7 @@ def eig(x: Any, /) -> EigResult:
     return EigResult(*_eig(x))
 
 
-@takes("x", family=of_square_matrices())
+@of_square_matrices().complete
 def eigvals(x: Any, /) -> Tensor:
     r"""Eigenvalues of square matrices.
 

@@ -9,7 +9,6 @@ from wengert.interpreters.identities import in_order
 from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of
 from wengert.ops.families import MANIPULATION
 from wengert.tape.calling import single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -111,7 +110,7 @@ def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
 _roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural", batch=_roll_batch))
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Insert axes of length 1.
 
@@ -135,7 +134,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
 
@@ -160,14 +159,13 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     axes = as_axes(axis, len(given), "squeeze")
     for one in axes:
         if given[one] != 1:
-            refuse()
             raise ValueError(
                 f"axis {one} of shape {tuple(given)} has length {given[one]} and cannot be squeezed"
             )
     return _squeeze(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     """Reorder the axes.
 
@@ -195,7 +193,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def moveaxis(
     x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Tensor:
@@ -229,7 +227,7 @@ def moveaxis(
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
 
@@ -248,7 +246,7 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def roll(
     x: Any,
     /,
@@ -322,7 +320,7 @@ _reshape = single(
 )
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def reshape(
     x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
 ) -> Tensor:
@@ -356,7 +354,6 @@ def reshape(
     try:
         return _reshape(x, shape=wanted, copy=copy)  # type: ignore[no-any-return]
     except (IndexError, TypeError, ValueError):
-        refuse()
         _check_reshape(tuple(shape_of(x)), wanted)
         raise
 

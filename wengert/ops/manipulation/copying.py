@@ -15,7 +15,6 @@ from wengert.ops.families import MANIPULATION
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.calling import single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, host_values, untracked, wrapped
 
@@ -43,7 +42,7 @@ _broadcast_to = single(
 )
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     """Repeat an array along axes of length 1, and along new axes in front, to a given shape.
 
@@ -78,12 +77,11 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     skipped = len(target) - len(given)
     fits = skipped >= 0 and (not target or min(target) >= 0)
     if not fits or any(n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)):
-        refuse()
         raise ValueError(f"shape {tuple(given)} does not broadcast to {target}")
     return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
 
 
-@takes(family=MANIPULATION)
+@MANIPULATION.complete
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that arrays of the given shapes have when they are broadcast together.
 
@@ -118,7 +116,6 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     for shape in shapes:
         for i, n in enumerate(reversed(shape), 1):
             if n != 1 and common[-i] not in (1, n):
-                refuse()
                 listed = ", ".join(str(tuple(each)) for each in shapes)
                 raise ValueError(f"the shapes {listed} do not broadcast together")
             if n != 1:
@@ -126,7 +123,7 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(common)
 
 
-@takes("arrays", family=MANIPULATION)
+@MANIPULATION.complete
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     """Broadcast arrays against each other.
 
@@ -193,7 +190,7 @@ _repeat = single(
 )
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Repeat each element a number of times.
 
@@ -237,7 +234,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     owner = backend_of(raw_array(x))
     counts = np.asarray(host_values(wrapped(repeats)))
     if counts.dtype.kind not in "iu":
-        refuse()
         raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")
     if counts.ndim > 1 or counts.size not in (1, x.shape[axis]):
         raise ValueError(
@@ -293,7 +289,7 @@ _tile = single(
 )
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     """Repeat a whole array along its axes, like tiles on a floor.
 

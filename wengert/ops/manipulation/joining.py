@@ -7,7 +7,6 @@ from wengert.interpreters.batching import along, shifted
 from wengert.ops.axes import as_axis, at_axis, shape_of
 from wengert.ops.families import MANIPULATION
 from wengert.ops.manipulation.arranging import reshape
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 from wengert.tape.views import show
@@ -84,7 +83,7 @@ _unstack = Primitive(
 ).bind
 
 
-@takes("arrays", family=MANIPULATION)
+@MANIPULATION.complete
 def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
 
@@ -124,7 +123,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
         raise
 
 
-@takes("arrays", family=MANIPULATION)
+@MANIPULATION.complete
 def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.
 
@@ -164,7 +163,6 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
 
 def _explain(function: str, arrays: list[Any], axis: int | None, error: Exception) -> None:
     """Raise a clearer error where a kernel failed because the shapes differ."""
-    refuse()
     shapes = [tuple(shape_of(x)) for x in arrays]
     first = shapes[0]
     for shape in shapes:
@@ -185,7 +183,7 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     return given
 
 
-@takes("x", family=MANIPULATION)
+@MANIPULATION.complete
 def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 

@@ -8,7 +8,6 @@ from wengert.ops.axes import operand
 from wengert.ops.define import elementwise
 from wengert.ops.families import elements
 from wengert.tape.domain import NOT_ZERO
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -70,7 +69,7 @@ _leaky_relu = Primitive(
 _FAMILY = elements("x", dtypes="real floating", source="PyTorch: ``torch.nn.functional.$name``.")
 
 
-@takes("x negative_slope", family=_FAMILY)
+@_FAMILY.complete
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     """Rectifier with a slope for negative values: ``x``, or ``negative_slope * x``.
 
@@ -176,7 +175,7 @@ _gelu = Primitive(
 ).bind
 
 
-@takes("x", family=_FAMILY)
+@_FAMILY.complete
 def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
 

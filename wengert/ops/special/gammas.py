@@ -16,7 +16,6 @@ from wengert.ops.define import elementwise
 from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.domain import Domain
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -418,7 +417,7 @@ def beta(a: Any, b: Any, /) -> Tensor:
     """
 
 
-@takes("a", family=elements("a", dtypes="real floating", source=SCIPY))
+@elements("a", dtypes="real floating", source=SCIPY).complete
 def multigammaln(a: Any, d: int) -> Tensor:
     r"""Logarithm of the multivariate gamma function.
 

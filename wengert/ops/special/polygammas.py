@@ -7,9 +7,8 @@ from typing import Any
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.parameters import differentiates, refuse, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, number_of
 
 __all__ = ["polygamma", "zeta"]
 
@@ -72,11 +71,7 @@ _polygamma = Primitive(
 ).bind
 
 
-@takes(
-    "x",
-    n="an integer or an array of integers",
-    family=elements("x", dtypes="real floating", source=SCIPY),
-)
+@elements("x", dtypes="real floating", source=SCIPY).complete
 def polygamma(n: Any, x: Any) -> Tensor:
     r"""Polygamma function, the n-th derivative of `digamma`.
 
@@ -105,14 +100,12 @@ def polygamma(n: Any, x: Any) -> Tensor:
     >>> wg.special.polygamma(1, wg.asarray([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
-    if differentiates(n):
-        refuse()
     if isinstance(n, int | float):
         return _polygamma(x, n=_order(n))  # type: ignore[no-any-return]
     xp = differentiable
     orders = xp.asarray(n)
     if orders.ndim == 0:
-        return _polygamma(x, n=_order(orders.item()))  # type: ignore[no-any-return]
+        return _polygamma(x, n=_order(number_of(orders, "item")))  # type: ignore[no-any-return]
     # One call for each order that occurs.
     value = None
     for order in sorted({_order(found) for found in _flat(orders.tolist())}):
@@ -126,7 +119,6 @@ def polygamma(n: Any, x: Any) -> Tensor:
 
 def _order(n: Any) -> int:
     if n < 0 or int(n) != n:
-        refuse()
         raise ValueError(f"polygamma takes orders 0, 1, 2, ..., and not {n!r}")
     return int(n)
 
@@ -180,7 +172,7 @@ _zeta = Primitive(
 ).bind
 
 
-@takes("q", undefined="x", family=elements("x", "q", dtypes="real floating", source=SCIPY))
+@elements("x", "q", dtypes="real floating", source=SCIPY).complete
 def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
 

@@ -11,7 +11,6 @@ from wengert.ops.axes import all_axes, as_axes, kept, shape_of
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.families import SCIPY, elements
 from wengert.ops.shares import in_float32, wide
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -109,7 +108,7 @@ def logsumexp(
     *,
     return_sign: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
-@takes("a b", family=elements("a", source=SCIPY))
+@elements("a", source=SCIPY).complete
 def logsumexp(
     a: Any,
     axis: int | Sequence[int] | None = None,
@@ -222,7 +221,7 @@ _softmax = Primitive(
 ).bind
 
 
-@takes("x", family=elements("x", source=SCIPY))
+@elements("x", source=SCIPY).complete
 def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
@@ -289,7 +288,7 @@ _log_softmax = Primitive(
 ).bind
 
 
-@takes("x", family=elements("x", source=SCIPY))
+@elements("x", source=SCIPY).complete
 def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 
