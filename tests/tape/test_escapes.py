@@ -96,7 +96,7 @@ def refused(way: Any) -> Any:
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_no_transform_lets_a_number_go(transform: str, backend: Any) -> None:
     x = np.array([0.5, 0.25])
-    with pytest.raises(RuntimeError, match="wg.stack") as caught:
+    with pytest.raises(RuntimeError, match=r"wg\.stack") as caught:
         TRANSFORMS[transform](refused(lambda y: math.exp(y[0])), x)
     assert f"{Path(__file__).name}, line " in str(caught.value)
     assert "math.exp(y[0])" in str(caught.value)
