@@ -142,7 +142,7 @@ def _listening() -> socket.socket:
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(address)  # which sends nothing
         own = probe.getsockname()[0]
-    return socket.create_server((own, 0), family=family, backlog=128)
+    return socket.create_server((own, 0), backlog=128)
 
 
 def started(group: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:

@@ -6,19 +6,9 @@ from typing import Any, TypeVar
 
 from wengert.nn import functional as F
 from wengert.nn.module import Module
-from wengert.tape.families import inherited
 from wengert.tape.tensor import Tensor
 
 M = TypeVar("M", bound="Stored")
-
-_TEXT = """\
-inplace : bool
-    Accepted for PyTorch's sake. Values are never changed in place.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
-"""
 
 
 class Stored(Module):
@@ -73,7 +63,6 @@ def stores(
         if shown is not None:
             cls._shown = tuple(shown.split())
         name = next(name for name in F.__all__ if getattr(F, name) is function)
-        inherited(cls, function, f"`functional.{name}` as a module.", _TEXT)
         if stub:
             cls.__init__ = _constructor(cls, stub, names)  # type: ignore[method-assign]
         cls.forward = _forward(cls, function, name, [n for n in (*names, "training") if n in known])  # type: ignore[method-assign]

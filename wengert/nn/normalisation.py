@@ -7,34 +7,9 @@ from typing import Any
 from wengert import ops
 from wengert.nn import functional as F
 from wengert.nn import init
-from wengert.nn.families import of_layers
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.tape.tensor import Tensor
-
-_LAYER = of_layers("""
-Parameters
-----------
-normalized_shape : int or sequence of int
-    The lengths of the last axes, over which the statistics are taken.
-num_groups, num_channels : int
-    How many groups, and how many channels C, a multiple of it.
-num_features : int
-    How many channels C there are.
-eps : float
-    Added to the variance.
-momentum : float or None
-    The share of a batch in the running averages. None, of `BatchNorm1d` and `BatchNorm2d`, takes
-    the mean over all batches.
-elementwise_affine, affine : bool
-    Whether the layer has a weight, which starts with ones, and a bias, which starts with zeros.
-track_running_stats : bool
-    Whether running averages are kept, and used in evaluation. Otherwise the batch's are, always.
-device, dtype : optional
-    Of the parameters; the selected device and the default dtype otherwise.
-bias : bool
-    False leaves the bias out.
-""")
 
 
 class _Norm(Module):
@@ -64,9 +39,15 @@ class _Norm(Module):
         return ", ".join([str(held[n]) for n in plain] + [f"{n}={held[n]}" for n in named])
 
 
-@_LAYER.complete
 class LayerNorm(_Norm):
     """`functional.layer_norm` with a weight and a bias.
+
+    PyTorch: ``torch.nn.LayerNorm``.
+
+    Parameters
+    ----------
+    normalized_shape : int or sequence of int
+        The lengths of the last axes, over which the statistics are taken.
 
     Examples
     --------
@@ -96,12 +77,15 @@ class LayerNorm(_Norm):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
-@_LAYER.complete
 class RMSNorm(_Norm):
     """`functional.rms_norm` with a weight.
 
+    PyTorch: ``torch.nn.RMSNorm``.
+
     Parameters
     ----------
+    normalized_shape : int or sequence of int
+        The lengths of the last axes, over which the statistics are taken.
     eps : float or None
         Added to the mean square; by default the rounding of the dtype that it is taken in.
 
@@ -131,9 +115,15 @@ class RMSNorm(_Norm):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
-@_LAYER.complete
 class GroupNorm(_Norm):
     """`functional.group_norm` with a weight and a bias.
+
+    PyTorch: ``torch.nn.GroupNorm``.
+
+    Parameters
+    ----------
+    num_groups, num_channels : int
+        How many groups, and how many channels C, a multiple of it.
 
     Examples
     --------
@@ -295,9 +285,19 @@ class _InstanceNorm(_Running):
         return ops.squeeze(out, axis=0) if x is None else out
 
 
-@_LAYER.complete
 class BatchNorm1d(_BatchNorm):
     """`functional.batch_norm` of vectors or sequences, (N, C) or (N, C, L).
+
+    PyTorch: ``torch.nn.BatchNorm1d``.
+
+    Parameters
+    ----------
+    momentum : float or None
+        The share of a batch in the running averages. None, of `BatchNorm1d` and `BatchNorm2d`,
+        takes the mean over all batches.
+    track_running_stats : bool
+        Whether running averages are kept, and used in evaluation. Otherwise the batch's are,
+        always.
 
     Examples
     --------
@@ -312,9 +312,10 @@ class BatchNorm1d(_BatchNorm):
     _shapes = "N C | N C L"
 
 
-@_LAYER.complete
 class BatchNorm2d(_BatchNorm):
     """`functional.batch_norm` of images, (N, C, H, W).
+
+    Options are those of `BatchNorm1d`. PyTorch: ``torch.nn.BatchNorm2d``.
 
     Examples
     --------
@@ -325,9 +326,11 @@ class BatchNorm2d(_BatchNorm):
     _shapes = "N C H W"
 
 
-@_LAYER.complete
 class InstanceNorm1d(_InstanceNorm):
     """`functional.instance_norm` of sequences, (C, L) or (N, C, L).
+
+    Options are those of `BatchNorm1d`, but for a momentum of None.
+    PyTorch: ``torch.nn.InstanceNorm1d``.
 
     Examples
     --------
@@ -339,9 +342,11 @@ class InstanceNorm1d(_InstanceNorm):
     _shapes = "C L | N C L"
 
 
-@_LAYER.complete
 class InstanceNorm2d(_InstanceNorm):
     """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W).
+
+    Options are those of `BatchNorm1d`, but for a momentum of None.
+    PyTorch: ``torch.nn.InstanceNorm2d``.
 
     Examples
     --------

@@ -5,7 +5,6 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of
-from wengert.ops.families import standard
 from wengert.ops.shares import by_float32
 from wengert.tape.calling import single
 from wengert.tape.primitive import Primitive
@@ -143,35 +142,6 @@ Primitive(
 )
 
 
-_RUNNING = standard(
-    "statistical functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of one axis at least and a numeric dtype.
-axis : int, optional
-    Along which axis; it may be left out where there is only one.
-dtype : dtype, optional
-    Of the result. By default that of ``x``, and the default integer for smaller integers.
-include_initial : bool
-    Whether the result starts with $initial, and so is longer by one.
-
-Returns
--------
-Tensor
-    Of the shape of ``x``, and ``dtype``.
-
-Raises
-------
-ValueError
-    If ``x`` is 0-d, the axis is out of bounds (also an IndexError), or it is left out where there
-    are several.
-""",
-)
-
-
-@_RUNNING(initial="0").complete
 def cumulative_sum(
     x: Any,
     /,
@@ -182,7 +152,16 @@ def cumulative_sum(
 ) -> Tensor:
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
-    Their cotangents are summed from the other end.
+    Their cotangents are summed from the other end. Smaller integers become the default integer.
+    Raises `ValueError` if ``x`` is 0-d, the axis is out of bounds, or it is left out where there
+    are several. Array API standard.
+
+    Parameters
+    ----------
+    axis : int, optional
+        Along which axis; it may be left out where there is only one.
+    include_initial : bool
+        Whether the result starts with 0, and so is longer by one.
 
     Examples
     --------
@@ -202,7 +181,6 @@ def cumulative_sum(
     )
 
 
-@_RUNNING(initial="1").complete
 def cumulative_prod(
     x: Any,
     /,
@@ -214,7 +192,16 @@ def cumulative_prod(
     r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
 
     Derivative :math:`\partial y_k / \partial x_i` = the product of the other factors of
-    :math:`y_k`: right at zeros, however many there are.
+    :math:`y_k`: right at zeros, however many there are. Smaller integers become the default
+    integer. Raises `ValueError` if ``x`` is 0-d, the axis is out of bounds, or it is left out where
+    there are several. Array API standard.
+
+    Parameters
+    ----------
+    axis : int, optional
+        Along which axis; it may be left out where there is only one.
+    include_initial : bool
+        Whether the result starts with 1, and so is longer by one.
 
     Examples
     --------

@@ -15,7 +15,6 @@ from wengert.backends import (
 )
 from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.identities import same_elements
-from wengert.ops.families import standard
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import (
     SCALARS,
@@ -96,33 +95,17 @@ def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
     return made if dtype.host == dtype.name else target.xp.astype(made, raw)
 
 
-@standard("data type functions").complete
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """Copy an array to another data type.
 
     It stays tracked; the cotangent is cast back, and a real input of a complex result gets its real
-    part.
+    part. Raises `TypeError` if a complex array is to become a real one: take `real` or `abs` first.
+    Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Of any shape and dtype.
-    dtype : dtype
-        The new data type.
     copy : bool
         Whether to copy where nothing changes; False then returns ``x`` itself.
-    device : device, optional
-        Where the result is to be; where ``x`` is by default.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``.
-
-    Raises
-    ------
-    TypeError
-        If a complex array is to become a real one: take `real` or `abs` first.
 
     Examples
     --------
@@ -249,23 +232,17 @@ _KINDS = {
 }
 
 
-@standard("data type functions").complete
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
+    Array API standard.
+
     Parameters
     ----------
-    dtype : dtype
-        The dtype to ask about.
     kind : dtype, str or tuple
         A dtype; one of the standard's kinds ``"bool"``, ``"signed integer"``,
         ``"unsigned integer"``, ``"integral"``, ``"real floating"``, ``"complex floating"``,
         ``"numeric"``; or a tuple of these, any of which may hold.
-
-    Returns
-    -------
-    bool
-        Whether one of them holds.
 
     Examples
     --------
@@ -284,21 +261,10 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return asked is as_dtype(kind)
 
 
-@standard("data type functions").complete
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether one dtype can be cast to another by the standard's type promotion.
 
-    Parameters
-    ----------
-    from_ : dtype, Tensor or array
-        What to cast.
-    to : dtype
-        The wanted dtype.
-
-    Returns
-    -------
-    bool
-        Whether both promote to ``to``.
+    Array API standard.
 
     Examples
     --------
@@ -311,31 +277,19 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return start is end or promote(start, end) is end
 
 
-@standard("data type functions").complete
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """Return the dtype that an operation on these would have.
 
     Where the standard leaves it open, the dtype of the higher kind is taken (booleans, integers,
     real, complex); a Python number of a higher kind than the arrays stands for the default dtype of
-    its kind.
+    its kind. Raises `ValueError` if there is no array and no dtype; `TypeError` if there is no
+    common dtype, as of uint64 and int64. Array API standard.
 
     Parameters
     ----------
     *arrays_and_dtypes : Tensor, array, dtype or Python number
         At least one of them no number: a Python number takes the dtype of the others where it is
         of their kind or below.
-
-    Returns
-    -------
-    DType
-        The common dtype.
-
-    Raises
-    ------
-    ValueError
-        If there is no array and no dtype.
-    TypeError
-        If there is no common dtype, as of uint64 and int64.
 
     Examples
     --------

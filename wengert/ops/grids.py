@@ -6,7 +6,6 @@ from typing import Any, Literal
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import shape_of
 from wengert.ops.creation import whole
-from wengert.ops.families import standard
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -34,27 +33,15 @@ def _diagonal(x: Any, k: Any, function: str) -> int:
     return whole(k, function, "k")
 
 
-_TRIANGLE = standard(
-    "creation functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of shape ``(..., m, n)``.
-k : int
-    Which diagonal is the $which one kept: positive above the main one, negative below.
-
-Returns
--------
-Tensor
-    Of the shape and dtype of ``x``.
-""",
-)
-
-
-@_TRIANGLE(which="last").complete
 def tril(x: Any, /, k: int = 0) -> Tensor:
     """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
+
+    The cotangent is the same triangle of the result's. Array API standard.
+
+    Parameters
+    ----------
+    k : int
+        Which diagonal is the last one kept: positive above the main one, negative below.
 
     Examples
     --------
@@ -66,9 +53,15 @@ def tril(x: Any, /, k: int = 0) -> Tensor:
     return _tril(x, k=_diagonal(x, k, "tril"))
 
 
-@_TRIANGLE(which="first").complete
 def triu(x: Any, /, k: int = 0) -> Tensor:
     """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
+
+    The cotangent is the same triangle of the result's. Array API standard.
+
+    Parameters
+    ----------
+    k : int
+        Which diagonal is the first one kept: positive above the main one, negative below.
 
     Examples
     --------
@@ -110,9 +103,11 @@ _meshgrid = Primitive(
 )
 
 
-@standard("creation functions").complete
 def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
+
+    Each array's cotangent is the sum of its matrix's over the other axes. Returns one for each
+    array, all of one shape. Array API standard.
 
     Parameters
     ----------
@@ -120,11 +115,6 @@ def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor
         One-dimensional, of one dtype.
     indexing : {"xy", "ij"}
         Cartesian order, in which the first two axes change places, or matrix order.
-
-    Returns
-    -------
-    tuple of Tensor
-        One for each array, all of one shape.
 
     Examples
     --------

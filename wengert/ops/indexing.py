@@ -13,7 +13,6 @@ from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of
 from wengert.ops.conversion import as_storable, asarray, holds_tensors
-from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
 from wengert.tape.node import Indexed
@@ -355,44 +354,21 @@ _take = Primitive(
 ).bind
 
 
-_FAMILY = standard(
-    "indexing functions",
-    """
-Raises
-------
-IndexError
-    If an index is out of bounds, where the library reports it.
-TypeError
-    If the indices are not integers.
-""",
-)
-
-
-@_FAMILY.complete
 def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Choose slices along an axis by their indices.
 
-    Cotangents are added up where a slice was taken several times.
+    Cotangents are added up where a slice was taken several times. Raises `IndexError` if an index
+    is out of bounds, where the library reports it; `TypeError` if the indices are not integers;
+    `ValueError` if the axis is out of bounds, or left out where there are several.
+    Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Of any shape and dtype.
     indices : Tensor or array
         Of an integer dtype; negative ones count from the end. The standard's has one axis. With
         any other number the result has all of them in place of ``axis``.
     axis : int, optional
         Along which axis; it may be left out where there is only one.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError), or left out where there are several.
 
     Examples
     --------
@@ -464,31 +440,19 @@ _take_along_axis = Primitive(
 ).bind
 
 
-@_FAMILY.complete
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 
-    Cotangents are added up where an element was taken several times.
+    Cotangents are added up where an element was taken several times. The result is of the dtype of
+    ``x`` and the length of ``indices`` along ``axis``. Raises `IndexError` if an index is out of
+    bounds, where the library reports it; `TypeError` if the indices are not integers; `ValueError`
+    if the axis is out of bounds, or the numbers of axes differ. Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Of one axis at least, and any dtype.
     indices : Tensor or array
         Of an integer dtype and as many axes as ``x``. All but ``axis`` broadcast against those of
         ``x``. Negative ones count from the end.
-    axis : int
-        Along which axis.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x`` and the length of ``indices`` along ``axis``.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError), or the numbers of axes differ.
 
     Examples
     --------

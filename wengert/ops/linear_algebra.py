@@ -8,7 +8,6 @@ from typing import Any
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
 from wengert.interpreters.identities import involution
 from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of
-from wengert.ops.families import of_vectors, standard
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.calling import binary, single
 from wengert.tape.primitive import Primitive
@@ -100,11 +99,12 @@ _matmul = binary(
 )
 
 
-@standard("linear algebra functions").complete
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     r"""Matrix product, :math:`(X_1 X_2)_{ik} = \sum_j (X_1)_{ij} (X_2)_{jk}`.
 
-    The cotangents are :math:`G X_2^H` and :math:`X_1^H G`.
+    The cotangents are :math:`G X_2^H` and :math:`X_1^H G`. The result is of shape (..., M, N),
+    without M where ``x1`` is a vector and without N where ``x2`` is. Raises `ValueError` if an
+    operand is 0-d, or the shapes do not fit. Array API standard.
 
     Parameters
     ----------
@@ -113,16 +113,6 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     x2 : Tensor or array
         A matrix, a stack of matrices (..., K, N), or a vector (K,), of a numeric dtype. Stacks
         broadcast.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., M, N), without M where ``x1`` is a vector and without N where ``x2`` is.
-
-    Raises
-    ------
-    ValueError
-        If an operand is 0-d, or the shapes do not fit.
 
     Examples
     --------
@@ -181,26 +171,16 @@ _matrix_transpose = single(
 )
 
 
-@standard("linear algebra functions").complete
 def matrix_transpose(x: Any, /) -> Tensor:
     """Transpose a matrix, or each matrix of a stack.
 
-    The cotangent is transposed back.
+    The cotangent is transposed back. The result is of shape (..., N, M) and the dtype of ``x``.
+    Raises `ValueError` if ``x`` has fewer than two axes. Array API standard.
 
     Parameters
     ----------
     x : Tensor or array
         Of shape (..., M, N) and any dtype.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., N, M) and the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` has fewer than two axes.
 
     Examples
     --------
@@ -281,31 +261,19 @@ _tensordot = Primitive(
 ).bind
 
 
-@standard("linear algebra functions").complete
 def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sum of products over pairs of axes.
 
     Each cotangent is the tensordot of the result's with the conjugate of the other operand, over
-    the other's unpaired axes.
+    the other's unpaired axes. The result's axes are the unpaired ones of ``x1``, then those of
+    ``x2``. Raises `ValueError` if an axis is out of bounds or comes twice, or if a pair's lengths
+    differ. Array API standard.
 
     Parameters
     ----------
-    x1, x2 : Tensor or array
-        Of numeric dtypes.
     axes : int or pair of sequences of int
         Which axes of ``x1`` are paired with which of ``x2``. A number N pairs the last N of ``x1``
         with the first N of ``x2``, in order; 0 gives the outer product.
-
-    Returns
-    -------
-    Tensor
-        Its axes are the unpaired ones of ``x1``, then those of ``x2``.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice, or if a pair's lengths
-        differ.
 
     Examples
     --------
@@ -347,16 +315,20 @@ _vecdot = Primitive(
 ).bind
 
 
-@of_vectors("linear algebra functions", "the same in both").complete
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 
-    The first is conjugated. The cotangents are :math:`\bar g x_2` and :math:`g x_1`.
+    The first is conjugated. The cotangents are :math:`\bar g x_2` and :math:`g x_1`. Raises
+    `ValueError` if the axis is out of bounds, or has another length. Array API standard.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape without ``axis``, and the promoted dtype.
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Of numeric dtypes, and shapes that broadcast but for ``axis``, whose length is the same in
+        both.
+    axis : int
+        Along which axis the vectors lie, counted from the end. A non-negative one is understood
+        where both arrays have equally many axes.
 
     Examples
     --------

@@ -7,7 +7,6 @@ from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.interpreters.batching import alone, over_axes, shifted
 from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
 from wengert.ops.creation import default_dtype
-from wengert.ops.families import reduction, standard
 from wengert.ops.indexing import take
 from wengert.tape.calling import single
 from wengert.tape.primitive import Primitive
@@ -50,34 +49,15 @@ _searchsorted = Primitive(
 ).bind
 
 
-_PLACE = standard(
-    "searching functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of any shape and a real dtype.
-axis : int, optional
-    Along which axis; by default the index is into the flattened array.
-keepdims : bool
-    Whether the reduced axes stay, with length 1.
-
-Returns
--------
-Tensor
-    Of the shape of ``x`` without the axis, and the default index dtype. It is not tracked.
-
-Raises
-------
-ValueError
-    If there is no element, or the axis is out of bounds (also an IndexError).
-""",
-)
-
-
-@_PLACE.complete
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
+
+    Raises `ValueError` if there is no element, or the axis is out of bounds. Array API standard.
+
+    Parameters
+    ----------
+    axis : int, optional
+        Along which axis; by default the index is into the flattened array.
 
     Examples
     --------
@@ -88,9 +68,15 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Ten
     return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@_PLACE.complete
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
+
+    Raises `ValueError` if there is no element, or the axis is out of bounds. Array API standard.
+
+    Parameters
+    ----------
+    axis : int, optional
+        Along which axis; by default the index is into the flattened array.
 
     Examples
     --------
@@ -109,15 +95,12 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
     return at
 
 
-@reduction(
-    "any dtype",
-    chapter="searching functions",
-    result="the default index dtype. It is not tracked",
-).complete
 def count_nonzero(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Count the elements that are not zero (not False).
+
+    Raises `ValueError` if an axis is out of bounds or comes twice. Array API standard.
 
     Examples
     --------
@@ -128,24 +111,11 @@ def count_nonzero(
     return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@standard("searching functions").complete
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero (not False).
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Of one axis at least and any dtype.
-
-    Returns
-    -------
-    tuple of Tensor
-        For each axis the indices along it, in row-major order. They are not tracked.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` is 0-d.
+    Returns for each axis the indices along it, in row-major order. Raises `ValueError` if ``x`` is
+    0-d. Array API standard.
 
     Examples
     --------
@@ -157,11 +127,13 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     return _nonzero(x)  # type: ignore[no-any-return]
 
 
-@standard("searching functions").complete
 def searchsorted(
     x1: Any, x2: Any, /, side: Literal["left", "right"] = "left", *, sorter: Any = None
 ) -> Tensor:
     """Return where elements would have to be inserted in a sorted array to keep it sorted.
+
+    The result is indices, of the shape of ``x2`` and the default index dtype. Raises `ValueError`
+    if ``x1`` does not have one axis, or ``side`` is neither name. Array API standard.
 
     Parameters
     ----------
@@ -173,16 +145,6 @@ def searchsorted(
         Whether the index is that of the first suitable place or of the last.
     sorter : integer array, optional
         Indices that sort ``x1``.
-
-    Returns
-    -------
-    Tensor
-        Indices, of the shape of ``x2`` and the default index dtype. It is not tracked.
-
-    Raises
-    ------
-    ValueError
-        If ``x1`` does not have one axis, or ``side`` is neither name.
 
     Examples
     --------
@@ -225,33 +187,14 @@ _where = Primitive(
 ).bind
 
 
-@standard("searching functions").complete
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     r"""Choose elements from one array where a condition holds, and from another elsewhere.
 
     Each cotangent is :math:`\bar y` where its operand was chosen and 0 elsewhere, whatever the
     other operand's values are. But an infinite or NaN *derivative* in the branch that is not chosen
     still spoils the gradient, because it is multiplied by 0: choose the input before the function
-    is taken, too.
-
-    Parameters
-    ----------
-    condition : Tensor or array
-        Of dtype bool.
-    x1, x2 : Tensor, array or Python number
-        What to choose from. All three broadcast.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype of ``x1`` and ``x2``.
-
-    Raises
-    ------
-    TypeError
-        If ``condition`` is not of dtype bool.
-    ValueError
-        If the shapes do not broadcast.
+    is taken, too. Raises `TypeError` if ``condition`` is not of dtype bool; `ValueError` if the
+    shapes do not broadcast. Array API standard.
 
     Examples
     --------

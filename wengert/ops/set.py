@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import alone
 from wengert.ops.elementwise import logical_not
-from wengert.ops.families import standard
 from wengert.tape.primitive import UNDEFINED, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -83,20 +82,10 @@ _isin = Primitive(
 ).bind
 
 
-_UNIQUE = standard(
-    "set functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of any shape and dtype. It is taken as flat.
-""",
-)
-
-
-@_UNIQUE.complete
 def unique_all(x: Any, /) -> UniqueAllResult:
     """Return the distinct elements, where each is first, which each element is, and how often.
+
+    ``x`` is taken as flat. Array API standard.
 
     Returns
     -------
@@ -114,14 +103,11 @@ def unique_all(x: Any, /) -> UniqueAllResult:
     return UniqueAllResult(*_unique_all(x))
 
 
-@_UNIQUE.complete
 def unique_counts(x: Any, /) -> UniqueCountsResult:
     """Return the distinct elements and how often each occurs.
 
-    Returns
-    -------
-    UniqueCountsResult
-        ``values`` and ``counts``, as in `unique_all`.
+    ``x`` is taken as flat. Returns ``values`` and ``counts``, as in `unique_all`.
+    Array API standard.
 
     Examples
     --------
@@ -132,14 +118,11 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
     return UniqueCountsResult(*_unique_counts(x))
 
 
-@_UNIQUE.complete
 def unique_inverse(x: Any, /) -> UniqueInverseResult:
     """Return the distinct elements and which of them each element is.
 
-    Returns
-    -------
-    UniqueInverseResult
-        ``values`` and ``inverse_indices``, as in `unique_all`.
+    ``x`` is taken as flat. Returns ``values`` and ``inverse_indices``, as in `unique_all`.
+    Array API standard.
 
     Examples
     --------
@@ -151,15 +134,11 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
     return UniqueInverseResult(*_unique_inverse(x))
 
 
-@_UNIQUE.complete
 def unique_values(x: Any, /) -> Tensor:
     """Return the distinct elements.
 
-    Returns
-    -------
-    Tensor
-        1-d, of the dtype of ``x``; each NaN counts as distinct. Differentiating through it is an
-        error.
+    ``x`` is taken as flat. The result is 1-d, of the dtype of ``x``; each NaN counts as distinct.
+    Differentiating through it is an error. Array API standard.
 
     Examples
     --------
@@ -169,9 +148,10 @@ def unique_values(x: Any, /) -> Tensor:
     return _unique_values(x)  # type: ignore[no-any-return]
 
 
-@standard("set functions").complete
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     """Tell for each element whether it is among given values.
+
+    Array API standard.
 
     Parameters
     ----------
@@ -179,11 +159,6 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
         The elements, and the values. One of the two at least is an array.
     invert : bool
         Whether to tell instead if it is not among them.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x1`` and dtype bool. It is not tracked.
 
     Examples
     --------

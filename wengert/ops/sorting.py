@@ -4,7 +4,6 @@ from typing import Any
 
 from wengert.interpreters.batching import along
 from wengert.ops.axes import as_axis, shape_of
-from wengert.ops.families import standard
 from wengert.tape.calling import single
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -46,36 +45,10 @@ _sort = single(
 )
 
 
-_ORDER = standard(
-    "sorting functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of one axis at least and a real dtype.
-axis : int
-    Along which axis.
-descending : bool
-    Whether the largest comes first.
-stable : bool
-    Whether equal elements keep their order.
-
-Returns
--------
-Tensor
-    $result.
-
-Raises
-------
-ValueError
-    If the axis is out of bounds (also an IndexError).
-""",
-)
-
-
-@_ORDER(result="Of the shape of ``x`` and the default index dtype. It is not tracked").complete
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort an array along an axis.
+
+    Raises `ValueError` if the axis is out of bounds. Array API standard.
 
     Examples
     --------
@@ -86,11 +59,11 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
-@_ORDER(result="Of the shape and dtype of ``x``").complete
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sort an array along an axis.
 
-    Cotangents go back to where the elements came from; among equal ones in their order.
+    Cotangents go back to where the elements came from; among equal ones in their order. Raises
+    `ValueError` if the axis is out of bounds. Array API standard.
 
     Examples
     --------

@@ -12,7 +12,6 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.euclidean import length
-from wengert.ops.families import reduction
 from wengert.ops.shares import by_float32, divide, total, wide
 from wengert.tape.calling import single
 from wengert.tape.primitive import Primitive
@@ -89,16 +88,6 @@ _mean = single(
 )
 
 
-_SUM = reduction("a numeric dtype", result="``dtype``")
-_INEXACT = """\
-TypeError
-    If ``x`` is neither floating nor complex.
-ValueError
-    If an axis is out of bounds (also an IndexError) or comes twice."""
-_MEAN = reduction("a floating or complex dtype", errors=_INEXACT)
-
-
-@_SUM.complete
 def sum(
     x: Any,
     /,
@@ -109,7 +98,8 @@ def sum(
 ) -> Tensor:
     r"""Sum of elements, :math:`\sum_i x_i`; 0 for none.
 
-    Each element's cotangent is that of the sum it is part of.
+    Each element's cotangent is that of the sum it is part of. Smaller integers become the default
+    integer. Raises `ValueError` if an axis is out of bounds or comes twice. Array API standard.
 
     Examples
     --------
@@ -124,11 +114,11 @@ def sum(
     return _sum(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@_MEAN.complete
 def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
-    Each element's cotangent is the mean's, divided by ``n``.
+    Each element's cotangent is the mean's, divided by ``n``. Raises `ValueError` if an axis is out
+    of bounds or comes twice. Array API standard.
 
     Examples
     --------
@@ -291,12 +281,6 @@ _std = single(
 )
 
 
-_SPREAD = reduction(
-    "a floating or complex dtype", result="the real dtype of its precision", errors=_INEXACT
-)
-
-
-@_SPREAD.complete
 def var(
     x: Any,
     /,
@@ -308,7 +292,8 @@ def var(
     r"""Variance, :math:`\frac 1 {n - c} \sum_i |x_i - \bar x|^2`.
 
     Derivative :math:`\frac 2 {n - c} (x_i - \bar x)`. Some libraries have no variance of complex
-    numbers.
+    numbers. The result is of the shape of ``x`` without the reduced axes, and the real dtype of its
+    precision. Raises `ValueError` if an axis is out of bounds or comes twice. Array API standard.
 
     Parameters
     ----------
@@ -335,7 +320,6 @@ def var(
     return _var(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@_SPREAD.complete
 def std(
     x: Any,
     /,
@@ -347,7 +331,9 @@ def std(
     r"""Standard deviation, the square root of the variance.
 
     Derivative :math:`\frac {x_i - \bar x} {(n - c) s}` with the deviation :math:`s`, taken as 0
-    where :math:`s = 0`, as PyTorch does.
+    where :math:`s = 0`, as PyTorch does. The result is of the shape of ``x`` without the reduced
+    axes, and the real dtype of its precision. Raises `ValueError` if an axis is out of bounds or
+    comes twice. Array API standard.
 
     Parameters
     ----------
@@ -415,20 +401,12 @@ _max = single(_extreme("max", "less", "Amax"))
 _min = single(_extreme("min", "greater", "Amin"))
 
 
-_EXTREME = reduction(
-    "a real dtype",
-    errors="""\
-ValueError
-    If there is no element, an axis is out of bounds (also an IndexError) or comes twice.""",
-)
-
-
-@_EXTREME.complete
 def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Largest element; NaN if one is NaN.
 
     The cotangent goes to the largest element, and in equal shares to all of them where several are
-    equal, as PyTorch's ``amax`` does.
+    equal, as PyTorch's ``amax`` does. Raises `ValueError` if there is no element, an axis is out of
+    bounds or comes twice. Array API standard.
 
     Examples
     --------
@@ -441,12 +419,12 @@ def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@_EXTREME.complete
 def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
     The cotangent goes to the smallest element, and in equal shares to all of them where several are
-    equal, as PyTorch's ``amin`` does.
+    equal, as PyTorch's ``amin`` does. Raises `ValueError` if there is no element, an axis is out of
+    bounds or comes twice. Array API standard.
 
     Examples
     --------
@@ -509,7 +487,6 @@ _prod = single(
 )
 
 
-@_SUM.complete
 def prod(
     x: Any,
     /,
@@ -521,7 +498,8 @@ def prod(
     r"""Product of elements, :math:`\prod_i x_i`; 1 for none.
 
     The derivative with respect to an element is the product of the others: it is right at zeros,
-    however many there are.
+    however many there are. Smaller integers become the default integer. Raises `ValueError` if an
+    axis is out of bounds or comes twice. Array API standard.
 
     Examples
     --------

@@ -5,7 +5,6 @@ from typing import Any
 
 from wengert.interpreters.batching import along, over_axes
 from wengert.ops.axes import as_axes, as_axis, bent, kept, shape_of
-from wengert.ops.families import reduction, standard
 from wengert.ops.manipulation import concat, reshape
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -21,14 +20,11 @@ def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
     return primitive.bind(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-_TRUTH = reduction("any dtype", result="dtype bool", chapter="utility functions")
-
-
-@_TRUTH.complete
 def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether all elements along some axes are true, that is, not zero.
 
-    Of no elements, all are true.
+    Of no elements, all are true. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Examples
     --------
@@ -38,11 +34,11 @@ def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     return _reduce(_all, x, axis, keepdims)
 
 
-@_TRUTH.complete
 def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether some element along some axes is true, that is, not zero.
 
-    Of no elements, none is true.
+    Of no elements, none is true. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Examples
     --------
@@ -64,32 +60,19 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
 _diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", view=None, batch=along(n=1))
 
 
-@standard("utility functions").complete
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
 
-    The derivative is the negative difference of the cotangent between zeros, ``n`` times.
+    The derivative is the negative difference of the cotangent between zeros, ``n`` times. The
+    result is as ``x``, but shorter by ``n`` along ``axis``. Raises `ValueError` if ``n`` is
+    negative or there is no such axis. Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Numeric, of at least one dimension.
     n : int
         How many times; not negative. 0 gives a view of ``x``.
-    axis : int
-        Along which axis.
     prepend, append : array, optional
         What to put before and after ``x`` first: of its shape but for ``axis``.
-
-    Returns
-    -------
-    Tensor
-        As ``x``, but shorter by ``n`` along ``axis``.
-
-    Raises
-    ------
-    ValueError
-        If ``n`` is negative or there is no such axis.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
         listed = " and ".join(map(str, shapes))
         raise ValueError(f"{name}: the shapes {listed} do not broadcast together") from None
     given = ", ".join(_describe(a) for a in operands if a is not None)
-    if any(_kind(a) not in DTYPES_FOR[wanted][0] for a in operands if _is_strong(a)):
+    if any(_kind(a) not in DTYPES_FOR[wanted] for a in operands if _is_strong(a)):
         raise TypeError(f"{name} takes {wanted} arrays, and was given {given}") from None
     if type(error) is RuntimeError and "memory" not in str(error):
         clearer = TypeError if "type" in str(error) else ValueError

@@ -86,17 +86,17 @@ NOT_IMPLEMENTED: Final = Declared(
 FAILURES: Final = (TypeError, ValueError, RuntimeError, OverflowError)
 _INTEGRAL: Final = ("signed integer", "unsigned integer")
 _FLOATING: Final = ("real floating", "complex floating")
-#: What a row may say of dtypes: which kinds these are, and how docstrings name them.
+#: What a row may say of dtypes: which kinds these are.
 DTYPES_FOR: Final = {
-    "any": (("bool", *_INTEGRAL, *_FLOATING), "Of any dtype"),
-    "boolean": (("bool",), "Bool"),
-    "complex": (("complex floating",), "Complex"),
-    "floating": (_FLOATING, "Floating or complex"),
-    "integer": (_INTEGRAL, "Integer"),
-    "integer or boolean": (("bool", *_INTEGRAL), "Integer or bool"),
-    "numeric": ((*_INTEGRAL, *_FLOATING), "Of any dtype but bool"),
-    "real floating": (("real floating",), "Real floating"),
-    "real numeric": ((*_INTEGRAL, "real floating"), "Real"),
+    "any": ("bool", *_INTEGRAL, *_FLOATING),
+    "boolean": ("bool",),
+    "complex": ("complex floating",),
+    "floating": _FLOATING,
+    "integer": _INTEGRAL,
+    "integer or boolean": ("bool", *_INTEGRAL),
+    "numeric": (*_INTEGRAL, *_FLOATING),
+    "real floating": ("real floating",),
+    "real numeric": (*_INTEGRAL, "real floating"),
 }
 
 #: What a primitive may be, as a function of its tracked inputs.

@@ -5,7 +5,6 @@ from typing import Any
 
 from wengert import ops
 from wengert.interpreters.batching import as_it_is
-from wengert.nn.families import PYTORCH
 from wengert.nn.functional.classification import check_classes
 from wengert.nn.functional.define import detached, look
 from wengert.ops.axes import number
@@ -41,7 +40,6 @@ def no_sparse(sparse: bool) -> None:
         raise ValueError("embedding: gradients are dense arrays; leave sparse=True out")
 
 
-@PYTORCH.complete
 def embedding(
     input: Any,
     weight: Any,
@@ -53,7 +51,11 @@ def embedding(
 ) -> Tensor:
     """Look up the rows of a table.
 
-    The cotangent of a row is the sum of those of its places in the result.
+    The cotangent of a row is the sum of those of its places in the result. The result is of the
+    shape of ``input`` and one axis more, of length D. Raises `IndexError` if an index is out of
+    range (checked where `cross_entropy` checks class indices; elsewhere such a row is nan);
+    `ValueError`, `RuntimeError`, `TypeError` if shapes, options or dtypes do not fit.
+    PyTorch: ``torch.nn.functional.embedding``.
 
     Parameters
     ----------
@@ -72,19 +74,6 @@ def embedding(
         Whether the cotangent of a row is divided by the number of times that it is looked up.
     sparse : bool
         Only False: gradients are dense.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``input`` and one axis more, of length D.
-
-    Raises
-    ------
-    IndexError
-        If an index is out of range (checked where `cross_entropy` checks class indices; elsewhere
-        such a row is nan).
-    ValueError, RuntimeError, TypeError
-        If shapes, options or dtypes do not fit.
 
     Examples
     --------
@@ -148,9 +137,13 @@ def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:
         table.copy_(ops.multiply(table, ops.expand_dims(scale, axis=1)))
 
 
-@PYTORCH.complete
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     """Return vectors with a one at the given index and zeros elsewhere.
+
+    The result is of one axis more, and the dtype of ``tensor``. An index out of range that is not
+    checked gives zeros. Raises `IndexError` if an index is negative or too large (checked where
+    `cross_entropy` checks); `RuntimeError` if there are no indices to tell the number of classes
+    from. PyTorch: ``torch.nn.functional.one_hot``.
 
     Parameters
     ----------
@@ -159,19 +152,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     num_classes : int
         Length of the vectors; by default one more than the largest index, which has to be read
         back from the device.
-
-    Returns
-    -------
-    Tensor
-        Of one axis more, and the dtype of ``tensor``. An index out of range that is not checked
-        gives zeros.
-
-    Raises
-    ------
-    IndexError
-        If an index is negative or too large (checked where `cross_entropy` checks).
-    RuntimeError
-        If there are no indices to tell the number of classes from.
 
     Examples
     --------

@@ -6,7 +6,6 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
-from wengert.nn.families import PYTORCH
 from wengert.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from wengert.nn.functional.spatial import beside, sizes
 from wengert.ops.axes import number
@@ -23,7 +22,6 @@ _AXES = {
 }
 
 
-@PYTORCH.complete
 def interpolate(
     input: Any,
     size: int | tuple[int, ...] | None = None,
@@ -35,7 +33,11 @@ def interpolate(
     """Resample signals or images to other lengths.
 
     Each element of the result is one of the input, or a mean of neighbours with weights; its
-    cotangent goes back to these.
+    cotangent goes back to these. The result is of shape (N, C) and the new lengths. Raises
+    `NotImplementedError` if the mode is unknown, or not for so many axes; `TypeError` if means of
+    neighbours of integers are asked for; `RuntimeError` if an axis is empty, or would be;
+    `ValueError` if not exactly one of ``size`` and ``scale_factor`` is given, or an option does not
+    go with the mode. PyTorch: ``torch.nn.functional.interpolate``.
 
     Parameters
     ----------
@@ -54,23 +56,6 @@ def interpolate(
         where they are, and not their outer edges.
     recompute_scale_factor : bool, optional
         Whether places follow from the lengths, and not from ``scale_factor`` itself.
-
-    Returns
-    -------
-    Tensor
-        Of shape (N, C) and the new lengths.
-
-    Raises
-    ------
-    NotImplementedError
-        If the mode is unknown, or not for so many axes.
-    TypeError
-        If means of neighbours of integers are asked for.
-    RuntimeError
-        If an axis is empty, or would be.
-    ValueError
-        If not exactly one of ``size`` and ``scale_factor`` is given, or an option does not go with
-        the mode.
 
     Examples
     --------
@@ -180,28 +165,17 @@ def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
     )
 
 
-@PYTORCH.complete
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """Make images larger by their channels: each element becomes a square of r² channels' elements.
 
-    The cotangent is the result's, taken apart by `pixel_unshuffle`.
+    The cotangent is the result's, taken apart by `pixel_unshuffle`. Here r is ``upscale_factor``.
+    The result is of shape (..., C, H r, W r). Raises `RuntimeError` if there are fewer than three
+    axes, or r² does not divide the channels. PyTorch: ``torch.nn.functional.pixel_shuffle``.
 
     Parameters
     ----------
     input : Tensor
         Of shape (..., C r², H, W).
-    upscale_factor : int
-        r.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., C, H r, W r).
-
-    Raises
-    ------
-    RuntimeError
-        If there are fewer than three axes, or r² does not divide the channels.
 
     Examples
     --------
@@ -221,28 +195,17 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     return ops.reshape(x, (*lead, channels // r**2, height * r, width * r))
 
 
-@PYTORCH.complete
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """Make images smaller and their channels more: the inverse of `pixel_shuffle`.
 
-    The cotangent is the result's, put together by `pixel_shuffle`.
+    The cotangent is the result's, put together by `pixel_shuffle`. Here r is ``downscale_factor``.
+    The result is of shape (..., C r², H, W). Raises `RuntimeError` if there are fewer than three
+    axes, or r does not divide the last two. PyTorch: ``torch.nn.functional.pixel_unshuffle``.
 
     Parameters
     ----------
     input : Tensor
         Of shape (..., C, H r, W r).
-    downscale_factor : int
-        r.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., C r², H, W).
-
-    Raises
-    ------
-    RuntimeError
-        If there are fewer than three axes, or r does not divide the last two.
 
     Examples
     --------

@@ -8,7 +8,6 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import backend_of
-from wengert.nn.families import PYTORCH
 from wengert.ops.axes import number
 from wengert.ops.beyond.padding import pad as margins
 from wengert.tape.primitive import PRIMITIVES, anew
@@ -98,16 +97,17 @@ def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
     return cast(Tensor, PRIMITIVES["scatter_add"].bind(x, key=(..., *place), shape=shape))
 
 
-@PYTORCH.complete
 def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = None) -> Tensor:
     """Return an array with margins on its last axes.
 
-    Cotangents go back to the elements that the margins are made of, and are added up.
+    Cotangents go back to the elements that the margins are made of, and are added up. Raises
+    `NotImplementedError` if the mode is unknown; `RuntimeError` if there are not two widths for
+    each of some axes, there are fewer axes, elements are left out that are not there, or the margin
+    is longer than what it is made of; `ValueError` if ``value`` is given for another mode.
+    PyTorch: ``torch.nn.functional.pad``.
 
     Parameters
     ----------
-    input : Tensor
-        Of any shape and dtype.
     pad : sequence of int
         Widths before and after the last axis, then before and after the one before it, and so on.
         Where one is negative, elements are left out.
@@ -117,21 +117,6 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
         stands at the end of the whole axis.
     value : number, optional
         The constant; 0 by default.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``input``.
-
-    Raises
-    ------
-    NotImplementedError
-        If the mode is unknown.
-    RuntimeError
-        If there are not two widths for each of some axes, there are fewer axes, elements are left
-        out that are not there, or the margin is longer than what it is made of.
-    ValueError
-        If ``value`` is given for another mode.
 
     Examples
     --------

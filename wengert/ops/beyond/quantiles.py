@@ -13,7 +13,6 @@ from wengert.ops.conversion import as_numpy, holds_tensors
 from wengert.ops.creation import arange, whole
 from wengert.ops.data_type import astype, get_default_dtype
 from wengert.ops.elementwise import equal
-from wengert.ops.families import reduction
 from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from wengert.ops.sorting import sort
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -130,18 +129,6 @@ def _probabilities(q: Any) -> Any:
     return host
 
 
-_FAMILY = reduction(
-    "a real floating dtype",
-    errors="""\
-TypeError
-    If ``x`` is not real and floating.
-ValueError
-    If there is no element, or an axis comes twice or is out of bounds (also an IndexError).""",
-    chapter=None,
-)
-
-
-@_FAMILY.complete
 def quantile(
     x: Any,
     q: float | Sequence[float] | Any,
@@ -155,7 +142,11 @@ def quantile(
 
     The result is NaN if one of the elements is NaN, or an element of a Tensor ``q`` is not from 0
     to 1. The cotangent goes to the one or two elements that the quantile is made of; among equal
-    ones in their order, as in `sort`.
+    ones in their order, as in `sort`. The result is of the dtype of ``x`` and the shape of ``q``,
+    followed by that of the reduction. Raises `TypeError` if ``x`` or ``q`` is not real and
+    floating; `ValueError` if there is no element, the method is unknown, numbers ``q`` are out of
+    range, or an axis comes twice or is out of bounds. NumPy: ``quantile``; PyTorch: ``quantile``,
+    which calls the method ``interpolation``.
 
     Parameters
     ----------
@@ -169,23 +160,6 @@ def quantile(
         ``"normal_unbiased"``, ``"interpolated_inverted_cdf"``; or one that takes an element, or
         the mean of two: ``"inverted_cdf"``, ``"averaged_inverted_cdf"``,
         ``"closest_observation"``.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x`` and the shape of ``q``, followed by that of the reduction.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` or ``q`` is not real and floating.
-    ValueError
-        If there is no element, the method is unknown, numbers ``q`` are out of range, or an axis
-        comes twice or is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    NumPy: ``quantile``; PyTorch: ``quantile``, which calls the method ``interpolation``.
 
     Examples
     --------
@@ -231,16 +205,13 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     return reshape(moveaxis(out, last, 0), (*q.shape, *(kept(shape, axes) if keepdims else outer)))
 
 
-@_FAMILY.complete
 def median(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Middle element, or the mean of the two in the middle; NaN if one is NaN.
 
-    The cotangent goes to the middle element, or in halves to the two.
-
-    Notes
-    -----
+    The cotangent goes to the middle element, or in halves to the two. Real floating dtypes. Raises
+    `ValueError` if there is no element, or an axis comes twice or is out of bounds.
     NumPy: ``median``. (PyTorch's gives the lower one of two.)
 
     Examples

@@ -9,7 +9,6 @@ from wengert.interpreters.identities import involution, nil, same_elements, unit
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
 from wengert.ops.euclidean import without_slope
-from wengert.ops.families import elements
 from wengert.tape.calling import binary
 from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
 from wengert.tape.primitive import ZERO, Primitive
@@ -46,7 +45,7 @@ __all__ = [
 def add(x1: Any, x2: Any, /) -> Tensor:
     """Sum, :math:`x_1 + x_2`.
 
-    Derivative 1 with respect to both.
+    Derivative 1 with respect to both. Array API standard.
 
     Examples
     --------
@@ -70,7 +69,7 @@ def add(x1: Any, x2: Any, /) -> Tensor:
 def subtract(x1: Any, x2: Any, /) -> Tensor:
     """Difference, :math:`x_1 - x_2`.
 
-    Derivatives 1 and -1.
+    Derivatives 1 and -1. Array API standard.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
     r"""Product, :math:`x_1 x_2`.
 
     Derivatives :math:`x_2` and :math:`x_1`; the cotangents are :math:`\bar y \, x_2^*` and
-    :math:`\bar y \, x_1^*`.
+    :math:`\bar y \, x_1^*`. Array API standard.
 
     Examples
     --------
@@ -120,7 +119,7 @@ def divide(x1: Any, x2: Any, /) -> Tensor:
     """Quotient, :math:`x_1 / x_2`.
 
     Derivatives :math:`1 / x_2` and :math:`-x_1 / x_2^2`. Of two integers the quotient has the
-    default dtype.
+    default dtype. Array API standard.
 
     Examples
     --------
@@ -149,7 +148,7 @@ _WITH_A_REMAINDER: dict[str, Domain | Joint] = {
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
 
-    Derivatives 0.
+    Derivatives 0. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -169,7 +168,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
 def remainder(x1: Any, x2: Any, /) -> Tensor:
     r"""Remainder with the sign of the divisor, :math:`x_1 - \lfloor x_1 / x_2 \rfloor x_2`.
 
-    Derivatives 1 and :math:`-\lfloor x_1 / x_2 \rfloor`.
+    Derivatives 1 and :math:`-\lfloor x_1 / x_2 \rfloor`. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -192,7 +191,7 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
 def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
 
-    Derivative 1.
+    Derivative 1. Array API standard.
 
     Examples
     --------
@@ -215,7 +214,7 @@ def positive(x: Any, /) -> Tensor:
 def negative(x: Any, /) -> Tensor:
     """Opposite values, :math:`-x`.
 
-    Derivative -1.
+    Derivative -1. Array API standard.
 
     Examples
     --------
@@ -232,7 +231,7 @@ def negative(x: Any, /) -> Tensor:
 def reciprocal(x: Any, /) -> Tensor:
     """Reciprocal, :math:`1 / x`.
 
-    Derivative :math:`-1 / x^2`.
+    Derivative :math:`-1 / x^2`. Array API standard.
 
     Examples
     --------
@@ -252,7 +251,7 @@ def reciprocal(x: Any, /) -> Tensor:
 def square(x: Any, /) -> Tensor:
     """Square, :math:`x^2`.
 
-    Derivative :math:`2 x`.
+    Derivative :math:`2 x`. Array API standard.
 
     Examples
     --------
@@ -268,6 +267,7 @@ def sqrt(x: Any, /) -> Tensor:
     r"""Principal square root, :math:`\sqrt x`.
 
     A negative real value gives nan. Derivative :math:`1 / (2 \sqrt x)`, which is inf at 0.
+    Array API standard.
 
     Examples
     --------
@@ -414,7 +414,6 @@ _pow = binary(
 )
 
 
-@elements("x1", "x2", dtypes="numeric").complete
 def pow(x1: Any, x2: Any, /) -> Tensor:
     r"""Power, :math:`x_1^{x_2}`.
 
@@ -422,12 +421,8 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
     second is 0 for an exponent that is not negative, and at :math:`x_2 = 0` the first is 0. A
     negative real base with an exponent that is no integer gives nan, and its derivative with
     respect to the exponent is always nan. With a Python number as the exponent this is a faster
-    operation of one input.
-
-    Raises
-    ------
-    ValueError, RuntimeError, TypeError
-        From the array library, if an integer is raised to a negative integer.
+    operation of one input. Raises `ValueError`, `RuntimeError`, `TypeError` from the array library,
+    if an integer is raised to a negative integer. Array API standard.
 
     Examples
     --------

@@ -33,6 +33,8 @@ __all__ = [
 def equal(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 = x_2`. A nan equals nothing.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.equal(wg.asarray([1.0, 2.0]), 2.0)
@@ -43,6 +45,8 @@ def equal(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="any", result="dtype bool", weak=True, compares=True, symbol="!=")
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ne x_2`.
+
+    Array API standard.
 
     Examples
     --------
@@ -55,6 +59,8 @@ def not_equal(x1: Any, x2: Any, /) -> Tensor:
 def less(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 < x_2`.
 
+    Real dtypes. Array API standard.
+
     Examples
     --------
     >>> wg.less(wg.asarray([1.0, 2.0, 3.0]), 2.0)
@@ -65,6 +71,8 @@ def less(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol="<=")
 def less_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \le x_2`.
+
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -77,6 +85,8 @@ def less_equal(x1: Any, x2: Any, /) -> Tensor:
 def greater(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 > x_2`.
 
+    Real dtypes. Array API standard.
+
     Examples
     --------
     >>> wg.greater(wg.asarray([1.0, 2.0, 3.0]), 2.0)
@@ -87,6 +97,8 @@ def greater(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol=">=")
 def greater_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ge x_2`.
+
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -99,6 +111,8 @@ def greater_equal(x1: Any, x2: Any, /) -> Tensor:
 def isfinite(x: Any, /) -> Tensor:
     """Whether neither infinite nor nan.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.isfinite(wg.asarray([1.0, wg.inf, wg.nan]))
@@ -109,6 +123,8 @@ def isfinite(x: Any, /) -> Tensor:
 @elementwise(dtypes="numeric", result="dtype bool")
 def isinf(x: Any, /) -> Tensor:
     """Whether infinite; for a complex number, whether one of its parts is.
+
+    Array API standard.
 
     Examples
     --------
@@ -121,6 +137,8 @@ def isinf(x: Any, /) -> Tensor:
 def isnan(x: Any, /) -> Tensor:
     """Whether nan; for a complex number, whether one of its parts is.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.isnan(wg.asarray([1.0, wg.inf, wg.nan]))
@@ -131,6 +149,8 @@ def isnan(x: Any, /) -> Tensor:
 @elementwise(dtypes="boolean", result="dtype bool", weak=True)
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
     """Whether both are true.
+
+    Array API standard.
 
     Examples
     --------
@@ -144,6 +164,8 @@ def logical_and(x1: Any, x2: Any, /) -> Tensor:
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
     """Whether one or both are true.
 
+    Array API standard.
+
     Examples
     --------
     >>> x = wg.asarray([-1.0, 0.5, 2.0])
@@ -156,6 +178,8 @@ def logical_or(x1: Any, x2: Any, /) -> Tensor:
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
     """Whether exactly one is true.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.logical_xor(wg.asarray([True, True]), wg.asarray([True, False]))
@@ -166,6 +190,8 @@ def logical_xor(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="boolean", result="dtype bool", identity=involution)
 def logical_not(x: Any, /) -> Tensor:
     """Whether false.
+
+    Array API standard.
 
     Examples
     --------
@@ -178,6 +204,8 @@ def logical_not(x: Any, /) -> Tensor:
 def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in both.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.bitwise_and(wg.asarray([12, 10]), 6)
@@ -188,6 +216,8 @@ def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="integer or boolean", weak=True, symbol="|")
 def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in one or both.
+
+    Array API standard.
 
     Examples
     --------
@@ -200,6 +230,8 @@ def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
 def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in exactly one.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.bitwise_xor(wg.asarray([12, 10]), 6)
@@ -210,6 +242,8 @@ def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(dtypes="integer or boolean", identity=involution, symbol="~")
 def bitwise_invert(x: Any, /) -> Tensor:
     """Bits that are not set.
+
+    Array API standard.
 
     Examples
     --------
@@ -222,7 +256,7 @@ def bitwise_invert(x: Any, /) -> Tensor:
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved up by ``x2`` places, :math:`x_1 2^{x_2}`.
 
-    ``x2`` is not negative.
+    ``x2`` is not negative. Array API standard.
 
     Examples
     --------
@@ -235,7 +269,7 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved down by ``x2`` places, keeping the sign.
 
-    ``x2`` is not negative.
+    ``x2`` is not negative. Array API standard.
 
     Examples
     --------

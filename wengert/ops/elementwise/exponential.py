@@ -17,7 +17,7 @@ LOG10 = math.log(10)
 def exp(x: Any, /) -> Tensor:
     """Exponential, :math:`e^x`.
 
-    Derivative :math:`e^x`.
+    Derivative :math:`e^x`. Array API standard.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def exp(x: Any, /) -> Tensor:
 def expm1(x: Any, /) -> Tensor:
     """Exponential less one, :math:`e^x - 1`, accurate for small ``x``.
 
-    Derivative :math:`e^x`.
+    Derivative :math:`e^x`. Array API standard.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def expm1(x: Any, /) -> Tensor:
 def log(x: Any, /) -> Tensor:
     r"""Natural logarithm, :math:`\log x`; the principal branch for complex ``x``.
 
-    Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / x`.
+    Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / x`. Array API standard.
 
     Examples
     --------
@@ -66,6 +66,7 @@ def log1p(x: Any, /) -> Tensor:
     r"""Logarithm of one more, :math:`\log(1 + x)`, accurate for small ``x``.
 
     Real values below -1 give nan, and -1 gives -inf. Derivative :math:`1 / (1 + x)`.
+    Array API standard.
 
     Examples
     --------
@@ -81,6 +82,7 @@ def log2(x: Any, /) -> Tensor:
     r"""Logarithm to base 2, :math:`\log_2 x`.
 
     Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / (x \log 2)`.
+    Array API standard.
 
     Examples
     --------
@@ -96,6 +98,7 @@ def log10(x: Any, /) -> Tensor:
     r"""Logarithm to base 10, :math:`\log_{10} x`.
 
     Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / (x \log 10)`.
+    Array API standard.
 
     Examples
     --------
@@ -126,7 +129,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     r"""Logarithm of a sum of exponentials, :math:`\log(e^{x_1} + e^{x_2})`, without overflow.
 
     Derivatives :math:`1 / (1 + e^{x_2 - x_1})` and :math:`1 / (1 + e^{x_1 - x_2})`, each 1/2 where
-    both operands are the same infinity.
+    both operands are the same infinity. Real floating dtypes. Array API standard.
 
     Examples
     --------

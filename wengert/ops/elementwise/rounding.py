@@ -24,7 +24,7 @@ _BETWEEN_INTEGERS = Domain(without=(0,), period=1)
 def ceil(x: Any, /) -> Tensor:
     r"""Nearest integer that is not less, :math:`\lceil x \rceil`.
 
-    Derivative 0.
+    Derivative 0. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def ceil(x: Any, /) -> Tensor:
 def floor(x: Any, /) -> Tensor:
     r"""Nearest integer that is not greater, :math:`\lfloor x \rfloor`.
 
-    Derivative 0.
+    Derivative 0. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def floor(x: Any, /) -> Tensor:
 def round(x: Any, /) -> Tensor:
     """Nearest integer, the even one of two that are equally near.
 
-    Of a complex number both parts are rounded. Derivative 0.
+    Of a complex number both parts are rounded. Derivative 0. Array API standard.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def round(x: Any, /) -> Tensor:
 def trunc(x: Any, /) -> Tensor:
     """Nearest integer that is not farther from 0.
 
-    Derivative 0.
+    Derivative 0. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -93,6 +93,8 @@ def trunc(x: Any, /) -> Tensor:
 @elementwise(dtypes="real floating", result="dtype bool")
 def signbit(x: Any, /) -> Tensor:
     """Whether the sign bit is set, as in -0.0 and in negative numbers.
+
+    Real floating dtypes. Array API standard.
 
     Examples
     --------
@@ -111,7 +113,8 @@ def signbit(x: Any, /) -> Tensor:
 def copysign(x1: Any, x2: Any, /) -> Tensor:
     """Magnitude of ``x1`` with the sign of ``x2``.
 
-    Derivatives 1 or -1, as the sign was kept or turned, and 0; at :math:`x_1 = 0` both are 0.
+    Derivatives 1 or -1, as the sign was kept or turned, and 0; at :math:`x_1 = 0` both are 0. Real
+    floating dtypes. Array API standard.
 
     Examples
     --------
@@ -126,7 +129,8 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
     """Next representable number after ``x1`` towards ``x2``, which have one dtype.
 
-    There is no derivative: `backward` through it is an error.
+    There is no derivative: `backward` through it is an error. Real floating dtypes.
+    Array API standard.
 
     Examples
     --------

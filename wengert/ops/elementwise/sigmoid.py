@@ -55,7 +55,7 @@ Primitive(
 def expit(x: Any, /) -> Tensor:
     r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
 
-    Derivative :math:`\sigma (1 - \sigma)`. The inverse of `logit`.
+    Derivative :math:`\sigma (1 - \sigma)`. The inverse of `logit`. SciPy: ``scipy.special.expit``.
 
     Examples
     --------

@@ -3,25 +3,29 @@
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.ops.fft.transform import (
-    Norm,
-    forward,
-    inverse,
-    over_one,
-    transform,
-    transforms,
-)
+from wengert.ops.fft.transform import Norm, forward, inverse, over_one, transform
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fft", "fftn", "ifft", "ifftn"]
 
 
-@transforms().complete
 def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform, :math:`y_k = \sum_j x_j e^{-2 \pi i jk / n}`, of length ``n``.
 
     Its adjoint is the inverse transform without the factor: ``n`` times `ifft`, under the norm
-    "backward".
+    "backward". The result is complex, of the precision of ``x`` (single for half precision). Raises
+    `TypeError` if ``x`` is not floating; `ValueError` if ``n`` is less than 1, there is no such
+    norm, or an axis is out of bounds. Array API standard.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Of one axis at least and a complex dtype; a real floating one is converted.
+    n : int, optional
+        Length to transform: ``x`` is cut, or filled with zeros at the end. Its own by default.
+    norm : {"backward", "ortho", "forward"}
+        Whether the factor :math:`1/n` is the inverse transform's, is shared as
+        :math:`1/\sqrt n`, or is this one's.
 
     Examples
     --------
@@ -34,11 +38,18 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward"
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
-@transforms(inverse=True).complete
 def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
-    Its adjoint is `fft` with the factor :math:`1/n`.
+    Its adjoint is `fft` with the factor :math:`1/n`. The result is complex, of the precision of
+    ``x`` (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if
+    ``n`` is less than 1, there is no such norm, or an axis is out of bounds. Other arguments are
+    those of `fft`. Array API standard.
+
+    Parameters
+    ----------
+    norm : {"backward", "ortho", "forward"}
+        The norm of the transform that this one inverts.
 
     Examples
     --------
@@ -49,7 +60,6 @@ def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     return transform(inverse, "ifft", x, s, axes, norm, real=False)
 
 
-@transforms(several=True).complete
 def fftn(
     x: Any,
     /,
@@ -57,7 +67,24 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """Discrete Fourier transform over several axes: `fft` along each of them.
+    r"""Discrete Fourier transform over several axes: `fft` along each of them.
+
+    Its adjoint is that of each transform in turn. The result is complex, of the precision of ``x``
+    (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if ``s``
+    and ``axes`` differ in number, an axis comes twice, a length is less than 1, there is no such
+    norm, or an axis is out of bounds. Array API standard.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Of any shape and a complex dtype; a real floating one is converted.
+    s : sequence of int, optional
+        Lengths along the axes, each as ``n`` of `fft`; -1 for the array's own.
+    axes : sequence of int, optional
+        Which axes. By default the last ones, as many as ``s`` has lengths, or all.
+    norm : {"backward", "ortho", "forward"}
+        Whether the factor :math:`1/n` is the inverse transform's, is shared as
+        :math:`1/\sqrt n`, or is this one's. Here n is the product of the lengths.
 
     Examples
     --------
@@ -68,7 +95,6 @@ def fftn(
     return transform(forward, "fftn", x, s, axes, norm, real=False)
 
 
-@transforms(several=True, inverse=True).complete
 def ifftn(
     x: Any,
     /,
@@ -77,6 +103,16 @@ def ifftn(
     norm: Norm = "backward",
 ) -> Tensor:
     """Inverse discrete Fourier transform over several axes: `ifft` along each of them.
+
+    Its adjoint is that of each transform in turn. The result is complex, of the precision of ``x``
+    (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if ``s``
+    and ``axes`` differ in number, an axis comes twice, a length is less than 1, there is no such
+    norm, or an axis is out of bounds. Other arguments are those of `fftn`. Array API standard.
+
+    Parameters
+    ----------
+    norm : {"backward", "ortho", "forward"}
+        The norm of the transform that this one inverts. Here n is the product of the lengths.
 
     Examples
     --------

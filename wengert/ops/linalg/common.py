@@ -1,43 +1,12 @@
 """What the files of this package share: how matrices are checked, and steps of the rules."""
 
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 from wengert.backends import dtype_of
 from wengert.ops.axes import shape_of
 from wengert.ops.data_type import astype, result_type
-from wengert.ops.families import standard
 from wengert.ops.linear_algebra import adjoint as adjoint
-from wengert.tape.families import Family
-
-# -- docstrings ----------------------------------------------------------------------------------
-
-_MATRICES: Final = """
-Parameters
-----------
-x : Tensor or array
-    $matrices, of a floating or complex dtype.
-
-Raises
-------
-TypeError
-    If ``x`` is neither floating nor complex.
-ValueError
-    $error.
-"""
-
-
-def of_matrices(
-    matrices: str = "Matrices (..., M, N)", error: str = "If ``x`` has fewer than two axes"
-) -> Family:
-    """Return the family of functions of stacks of matrices."""
-    return standard("linear algebra extension", _MATRICES)(matrices=matrices, error=error)
-
-
-def of_square_matrices(which: str = "Matrices") -> Family:
-    """Return the family of functions of stacks of square matrices."""
-    return of_matrices(f"{which} (..., M, M)", "If the matrices are not square")
-
 
 # -- arguments -----------------------------------------------------------------------------------
 

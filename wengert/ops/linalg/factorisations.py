@@ -9,8 +9,6 @@ from wengert.ops.linalg.common import (
     complex_dtype,
     imaginary,
     matrices,
-    of_matrices,
-    of_square_matrices,
     off_diagonal,
     skew,
 )
@@ -60,24 +58,22 @@ _cholesky = Primitive(
 ).bind
 
 
-@of_square_matrices("Symmetric or Hermitian positive definite matrices").complete
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     r"""Triangular factor of a positive definite matrix, :math:`X = L L^H = U^H U`.
 
     It is not checked that the matrices are Hermitian; the factor's triangle is looked at. One that
     is not positive definite is an error of the array library. The cotangent is the Hermitian part
-    of :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with
-    half the diagonal.
+    of :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with half
+    the diagonal. The result is of the shape and dtype of ``x``, with a positive diagonal. Raises
+    `ValueError` if the matrices are not square. Array API standard.
 
     Parameters
     ----------
+    x : Tensor or array
+        Symmetric or Hermitian positive definite matrices (..., M, M), of a floating or complex
+        dtype.
     upper : bool
         Whether to read the upper triangle, and return :math:`U` instead of :math:`L`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``, with a positive diagonal.
 
     References
     ----------
@@ -169,15 +165,16 @@ _qr = Primitive(
 ).bind
 
 
-@of_matrices(error="If ``x`` has fewer than two axes, or there is no such mode").complete
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     r"""Factors of a matrix, :math:`X = Q R`, the one unitary and the other upper triangular.
 
     To be differentiated, the first :math:`K = \min(M, N)` columns have to be of full rank. The
-    cotangent for :math:`M \ge N` is :math:`(\bar Q + Q \operatorname{herm}(\bar R R^H - Q^H \bar
-    Q)) R^{-H}`, where herm continues the upper triangle to a Hermitian matrix. For :math:`M < N` it
-    follows from :math:`Q R_1 = X_1` and :math:`R_2 = Q^H X_2`, where :math:`X_1` has the first M
-    columns.
+    cotangent for :math:`M \ge N` is
+    :math:`(\bar Q + Q \operatorname{herm}(\bar R R^H - Q^H \bar Q)) R^{-H}`, where herm continues
+    the upper triangle to a Hermitian matrix. For :math:`M < N` it follows from :math:`Q R_1 = X_1`
+    and :math:`R_2 = Q^H X_2`, where :math:`X_1` has the first M columns. Raises `ValueError` if
+    ``x`` has fewer than two axes, or there is no such mode; `NotImplementedError` in the backward
+    pass, of ``mode="complete"`` with more rows than columns. Array API standard.
 
     Parameters
     ----------
@@ -191,11 +188,6 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
         array library's.
     R : Tensor
         Of shape (..., K, N) or (..., M, N).
-
-    Raises
-    ------
-    NotImplementedError
-        In the backward pass, of ``mode="complete"`` with more rows than columns.
 
     References
     ----------

@@ -24,9 +24,8 @@ from wengert.ops.elementwise import (
     sign,
 )
 from wengert.ops.euclidean import length
-from wengert.ops.families import reduction
 from wengert.ops.limits import finfo
-from wengert.ops.linalg.common import inexact, matrices, of_matrices
+from wengert.ops.linalg.common import inexact, matrices
 from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims, squeeze
 from wengert.ops.searching import count_nonzero, where
@@ -63,11 +62,6 @@ _norm = Primitive(
 ).bind
 
 
-@reduction(
-    "a floating or complex dtype",
-    result="the real dtype of its precision",
-    chapter="linear algebra extension",
-).complete
 def vector_norm(
     x: Any,
     /,
@@ -79,21 +73,16 @@ def vector_norm(
     r"""Norm of vectors, :math:`(\sum_i |x_i|^p)^{1/p}`.
 
     The cotangent of the 2-norm is :math:`\bar y\, x / \|x\|`. Gradients are 0 at 0; for ``inf`` and
-    ``-inf`` equal elements share them.
+    ``-inf`` equal elements share them. The result is of the shape of ``x`` without the reduced
+    axes, and the real dtype of its precision. Raises `ValueError` if an axis is out of bounds or
+    comes twice. Array API standard.
 
     Parameters
     ----------
-    axis : int or sequence of int, optional
-        Over which axes the vectors lie; all by default.
     ord : int, float or Tensor
         The order p: any number. ``inf`` is the largest absolute value, ``-inf`` the smallest, 0 the
         number of elements that are not 0. The norm is differentiable in a Tensor of no axes; where
         that is infinite or 0 the derivative is 0.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex, or ``ord`` is no number.
 
     Examples
     --------
@@ -194,7 +183,6 @@ def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> 
 # -- of matrices ---------------------------------------------------------------------------------
 
 
-@of_matrices(error="If ``x`` has fewer than two axes, or there is no such norm").complete
 def matrix_norm(
     x: Any,
     /,
@@ -204,21 +192,16 @@ def matrix_norm(
 ) -> Tensor:
     """Norm of a matrix, or of each matrix of a stack.
 
-    Where several sums or singular values are the largest or smallest, they share the cotangent.
+    Where several sums or singular values are the largest or smallest, they share the cotangent. The
+    result is of the batch's shape, real. Raises `ValueError` if ``x`` has fewer than two axes, or
+    there is no such norm. Array API standard.
 
     Parameters
     ----------
-    keepdims : bool
-        Whether the last two axes stay, with length 1.
     ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
         ``"fro"`` (or None): Frobenius; ``"nuc"``: the sum of the singular values; 2 and -2: the
         largest and the smallest of them; 1 and -1: the largest and the smallest sum of a column's
         absolute values; inf and -inf: of a row's.
-
-    Returns
-    -------
-    Tensor
-        Of the batch's shape, real.
 
     Examples
     --------
@@ -248,20 +231,17 @@ def matrix_norm(
     return expand_dims(expand_dims(found, axis=-1), axis=-1) if keepdims else found
 
 
-@of_matrices().complete
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """Number of singular values of each matrix that are not negligible.
+
+    The result is of the batch's shape and an integer dtype. Raises `ValueError` if ``x`` has fewer
+    than two axes. Array API standard.
 
     Parameters
     ----------
     rtol : float or array, optional
         Singular values up to ``rtol`` times the largest count as 0; an array gives one for each
         matrix. By default ``max(M, N)`` times the dtype's ``eps``.
-
-    Returns
-    -------
-    Tensor
-        Of the batch's shape and an integer dtype. It is not tracked.
 
     Examples
     --------

@@ -10,9 +10,8 @@ from wengert.ops.axes import axis_from_end, bent, shape_of
 from wengert.ops.conversion import clone
 from wengert.ops.creation import eye, ones
 from wengert.ops.elementwise import multiply
-from wengert.ops.families import of_vectors, standard
 from wengert.ops.indexing import getitem
-from wengert.ops.linalg.common import matrices, of_square_matrices, promoted
+from wengert.ops.linalg.common import matrices, promoted
 from wengert.ops.linalg.solving import inv
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
@@ -21,24 +20,6 @@ from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["cross", "diagonal", "matrix_power", "outer", "trace"]
-
-
-_FAMILY = standard(
-    "linear algebra extension",
-    """
-Parameters
-----------
-x : Tensor or array
-    Matrices (..., M, N) of $dtypes.
-offset : int
-    Which diagonal: positive above the main one, negative below.
-
-Raises
-------
-ValueError
-    If ``x`` has fewer than two axes.
-""",
-)
 
 
 # g . (t x b) = t . (b x g)
@@ -54,11 +35,19 @@ _cross = Primitive(
 ).bind
 
 
-@of_vectors("linear algebra extension", "3 in both").complete
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
-    The cotangents are :math:`\bar x_2 \times g` and :math:`g \times \bar x_1`.
+    The cotangents are :math:`\bar x_2 \times g` and :math:`g \times \bar x_1`. Raises `ValueError`
+    if the axis is out of bounds, or has another length. Array API standard.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Of numeric dtypes, and shapes that broadcast but for ``axis``, whose length is 3 in both.
+    axis : int
+        Along which axis the vectors lie, counted from the end. A non-negative one is understood
+        where both arrays have equally many axes.
 
     Examples
     --------
@@ -76,24 +65,16 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return _cross(x1, x2, axis=from_end)  # type: ignore[no-any-return]
 
 
-@standard("linear algebra extension").complete
 def outer(x1: Any, x2: Any, /) -> Tensor:
-    """Products of each element of one vector with each of another.
+    r"""Products of each element of one vector with each of another.
+
+    The cotangents are :math:`G \bar x_2` and :math:`G^T \bar x_1`. The result is of shape (M, N).
+    Raises `ValueError` if an operand has not one axis. Array API standard.
 
     Parameters
     ----------
     x1, x2 : Tensor or array
         Vectors of lengths M and N, of numeric dtypes.
-
-    Returns
-    -------
-    Tensor
-        Of shape (M, N).
-
-    Raises
-    ------
-    ValueError
-        If an operand has not one axis.
 
     Examples
     --------
@@ -107,14 +88,18 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return multiply(reshape(x1, (shape1[0], 1)), reshape(x2, (1, shape2[0])))
 
 
-@_FAMILY(dtypes="any dtype").complete
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """Diagonal of a matrix, or of each matrix of a stack.
 
-    Returns
-    -------
-    Tensor
-        The batch's axes, then the diagonal's.
+    The cotangent is the result's on the diagonal, and 0 elsewhere. Raises `ValueError` if ``x`` has
+    fewer than two axes. Array API standard.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Matrices (..., M, N) of any dtype.
+    offset : int
+        Which diagonal: positive above the main one, negative below.
 
     Examples
     --------
@@ -136,19 +121,18 @@ def _length(m: int, n: int, first: int) -> int:
     return max(0, min(m, n - first) if first >= 0 else min(m + first, n))
 
 
-@_FAMILY(dtypes="a numeric dtype").complete
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sum of a diagonal of a matrix, or of each matrix of a stack.
 
+    The cotangent is the result's on the diagonal, and 0 elsewhere. Raises `ValueError` if ``x`` has
+    fewer than two axes. Array API standard.
+
     Parameters
     ----------
+    x : Tensor or array
+        Matrices (..., M, N) of a numeric dtype.
     dtype : dtype, optional
         In which the sum is taken, as for `wengert.sum`.
-
-    Returns
-    -------
-    Tensor
-        Of the batch's shape.
 
     Examples
     --------
@@ -169,19 +153,16 @@ def _two_axes(name: str, x: Any) -> tuple[int, ...]:
     return shape
 
 
-@of_square_matrices().complete
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Product of ``n`` copies of a square matrix, by repeated squaring.
+
+    The derivative is that of the products. Raises `ValueError` if the matrices are not square.
+    Array API standard.
 
     Parameters
     ----------
     n : int
         The exponent. The power 0 is the identity; a negative one is that of the inverse.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
 
     Examples
     --------

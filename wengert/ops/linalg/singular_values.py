@@ -12,7 +12,6 @@ from wengert.ops.linalg.common import (
     imaginary,
     joined,
     matrices,
-    of_matrices,
     product,
     skew,
     turns,
@@ -148,7 +147,6 @@ _svd = Primitive(
 ).bind
 
 
-@of_matrices().complete
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     r"""Singular value decomposition, :math:`X = U \operatorname{diag}(S) V^H`.
 
@@ -162,7 +160,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
         + \operatorname{diag}(\bar S)) V^H \\
         & + (I - U U^H) \bar U S^{-1} V^H + U S^{-1} \bar V^H (I - V V^H)
 
-    with :math:`E_{ij} = S_j^2 - S_i^2` and :math:`\operatorname{skew}(A) = A - A^H`.
+    with :math:`E_{ij} = S_j^2 - S_i^2` and :math:`\operatorname{skew}(A) = A - A^H`. Raises
+    `ValueError` if ``x`` has fewer than two axes. Array API standard.
 
     Parameters
     ----------
@@ -217,16 +216,11 @@ _svdvals = Primitive(
 ).bind
 
 
-@of_matrices().complete
 def svdvals(x: Any, /) -> Tensor:
     r"""Singular values of a matrix, or of each matrix of a stack.
 
-    The cotangent is :math:`U \operatorname{diag}(\bar s) V^H`.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., min(M, N)), real, descending.
+    The cotangent is :math:`U \operatorname{diag}(\bar s) V^H`. The result is of shape (..., min(M,
+    N)), real, descending. Raises `ValueError` if ``x`` has fewer than two axes. Array API standard.
 
     Examples
     --------

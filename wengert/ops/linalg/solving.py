@@ -1,41 +1,20 @@
 """Linear systems, inverses and pseudo-inverses."""
 
 import math
-from typing import Any, Final
+from typing import Any
 
 from wengert.backends.triangular import blocked
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import raw_array
 from wengert.ops.elementwise import conj
-from wengert.ops.families import standard
 from wengert.ops.limits import finfo
-from wengert.ops.linalg.common import (
-    adjoint,
-    inexact,
-    matrices,
-    of_matrices,
-    of_square_matrices,
-    product,
-    promoted,
-)
+from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import expand_dims, squeeze
-from wengert.tape.families import Family
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["cholesky_solve", "inv", "pinv", "solve", "solve_triangular"]
-
-_SYSTEMS: Final = """
-Raises
-------
-TypeError
-    If an operand is neither floating nor complex.
-ValueError
-    If the shapes do not fit.
-"""
-#: Of functions that PyTorch has, and the standard does not.
-_PYTORCHS: Final = Family(f"{_SYSTEMS}\nNotes\n-----\nPyTorch: ``torch.$path``.")
 
 
 def _solve_batch(call: Any, x1: Any, x2: Any, **way: bool) -> Any:
@@ -76,12 +55,13 @@ _solve = Primitive(
 ).bind
 
 
-@standard("linear algebra extension", _SYSTEMS).complete
 def solve(x1: Any, x2: Any, /) -> Tensor:
     r"""Solution of linear systems, :math:`X_1^{-1} X_2`.
 
     The cotangents are :math:`-\bar X_2 X^H` and :math:`\bar X_2 = X_1^{-H} \bar X`. A singular
-    matrix is an error of the array library, or gives infinities, as the library has it.
+    matrix is an error of the array library, or gives infinities, as the library has it. The result
+    is of shape (..., M) or (..., M, K). Raises `ValueError` if the shapes do not fit.
+    Array API standard.
 
     Parameters
     ----------
@@ -90,11 +70,6 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     x2 : Tensor or array
         One right-hand side (M,), if it has one axis, else stacks of them (..., M, K). Stacks
         broadcast.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., M) or (..., M, K).
 
     Examples
     --------
@@ -132,18 +107,17 @@ _inv = Primitive(
 ).bind
 
 
-@of_square_matrices("Invertible matrices").complete
 def inv(x: Any, /) -> Tensor:
     r"""Inverse of a matrix, or of each matrix of a stack, :math:`X^{-1}`.
 
     To multiply with an inverse, `solve` is faster and more accurate. A singular matrix is an error
     of the array library, or gives infinities, as the library has it. The cotangent is
-    :math:`-Y^H \bar Y Y^H`.
+    :math:`-Y^H \bar Y Y^H`. Raises `ValueError` if the matrices are not square. Array API standard.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
+    Parameters
+    ----------
+    x : Tensor or array
+        Invertible matrices (..., M, M), of a floating or complex dtype.
 
     Examples
     --------
@@ -217,14 +191,14 @@ _solve_triangular = Primitive(
 ).bind
 
 
-@_PYTORCHS(path="linalg.solve_triangular").complete
 def solve_triangular(
     x1: Any, x2: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    r"""Solution of triangular linear systems, :math:`X_1^{-1} X_2` or :math:`X_2 X_1^{-1}`.
+    """Solution of triangular linear systems, :math:`X_1^{-1} X_2` or :math:`X_2 X_1^{-1}`.
 
-    The other triangle is not looked at. The cotangents are those of `solve`, and that of the
-    matrix has the same triangle.
+    The other triangle is not looked at. The cotangents are those of `solve`, and that of the matrix
+    has the same triangle. The result is of the shape of ``x2``, with the broadcast stack. Raises
+    `ValueError` if the shapes do not fit. PyTorch: ``torch.linalg.solve_triangular``.
 
     Parameters
     ----------
@@ -240,11 +214,6 @@ def solve_triangular(
         :math:`X X_1 = X_2`.
     unitriangular : bool
         Whether the diagonal is taken to be 1, and not looked at.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x2``, with the broadcast stack.
 
     Examples
     --------
@@ -262,11 +231,12 @@ def solve_triangular(
     return out if left else matrix_transpose(out)
 
 
-@_PYTORCHS(path="cholesky_solve").complete
 def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
-    r"""Solution of linear systems whose matrix has been factorised, :math:`(L L^H)^{-1} X`.
+    """Solution of linear systems whose matrix has been factorised, :math:`(L L^H)^{-1} X`.
 
-    It is two triangular systems, :math:`L Y = X` and :math:`L^H Z = Y`.
+    It is two triangular systems, :math:`L Y = X` and :math:`L^H Z = Y`. The derivative is that of
+    both. The result is of the shape of ``x``, with the broadcast stack. Raises `ValueError` if the
+    shapes do not fit. PyTorch: ``torch.cholesky_solve``.
 
     Parameters
     ----------
@@ -276,11 +246,6 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
         What `cholesky` gives, (..., M, M). Stacks broadcast.
     upper : bool
         Whether the factor is :math:`U`, of :math:`U^H U`, instead of :math:`L`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``, with the broadcast stack.
 
     Examples
     --------
@@ -333,23 +298,19 @@ _pinv = Primitive(
 ).bind
 
 
-@of_matrices().complete
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
 
-    With :math:`P = X^+` the cotangent is :math:`-P^H \bar P P^H + (I - X P) \bar P^H P P^H + P^H P
-    \bar P^H (I - P X)`, which holds where the rank does not change.
+    With :math:`P = X^+` the cotangent is
+    :math:`-P^H \bar P P^H + (I - X P) \bar P^H P P^H + P^H P \bar P^H (I - P X)`, which holds where
+    the rank does not change. The result is of shape (..., N, M). Raises `ValueError` if ``x`` has
+    fewer than two axes. Array API standard.
 
     Parameters
     ----------
     rtol : float or array, optional
         Singular values below ``rtol`` times the largest count as 0; an array gives one for each
         matrix. By default ``max(M, N)`` times the dtype's ``eps``.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., N, M).
 
     References
     ----------

@@ -7,7 +7,6 @@ from typing import Any
 from wengert.interpreters.batching import over_axes, shifted
 from wengert.interpreters.identities import in_order
 from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of
-from wengert.ops.families import MANIPULATION
 from wengert.tape.calling import single
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -110,9 +109,11 @@ def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
 _roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural", batch=_roll_batch))
 
 
-@MANIPULATION.complete
 def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Insert axes of length 1.
+
+    The cotangent is reshaped back. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Parameters
     ----------
@@ -134,19 +135,11 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
 
 
-@MANIPULATION.complete
 def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
 
-    Parameters
-    ----------
-    axis : int or tuple of int, optional
-        Which axes; all of length 1 by default, as in NumPy and PyTorch.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError), or longer than 1.
+    The cotangent is reshaped back. Raises `ValueError` if an axis is out of bounds, or longer than
+    1. Array API standard.
 
     Examples
     --------
@@ -165,21 +158,16 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return _squeeze(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@MANIPULATION.complete
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     """Reorder the axes.
 
-    The cotangent is permuted back.
+    The cotangent is permuted back. Raises `ValueError` if ``axes`` is no permutation.
+    Array API standard.
 
     Parameters
     ----------
     axes : tuple of int
         For each axis of the result, the axis of ``x`` that it is: a permutation of all of them.
-
-    Raises
-    ------
-    ValueError
-        If ``axes`` is no permutation.
 
     Examples
     --------
@@ -193,21 +181,18 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@MANIPULATION.complete
 def moveaxis(
     x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Tensor:
     """Move axes to new places; the others keep their order.
 
+    The cotangent's axes are moved back. Raises `ValueError` if an axis is out of bounds or comes
+    twice, or if the numbers differ. Array API standard.
+
     Parameters
     ----------
     source, destination : int or tuple of int
         Which axes, and where each is to be. Equally many.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice, or if the numbers differ.
 
     Examples
     --------
@@ -227,14 +212,11 @@ def moveaxis(
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@MANIPULATION.complete
 def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
 
-    Parameters
-    ----------
-    axis : int or tuple of int, optional
-        Along which axes; all by default.
+    The cotangent is reversed back. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Examples
     --------
@@ -246,7 +228,6 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@MANIPULATION.complete
 def roll(
     x: Any,
     /,
@@ -255,7 +236,8 @@ def roll(
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 
-    The cotangent is rolled back.
+    The cotangent is rolled back. Raises `ValueError` if an axis is out of bounds, or the numbers of
+    shifts and axes differ. Array API standard.
 
     Parameters
     ----------
@@ -264,11 +246,6 @@ def roll(
     axis : int or tuple of int, optional
         Along which axes, a repeated one being shifted by the sum. By default the array is rolled
         as if it were flat.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError), or the numbers of shifts and axes differ.
 
     Examples
     --------
@@ -320,11 +297,13 @@ _reshape = single(
 )
 
 
-@MANIPULATION.complete
 def reshape(
     x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
 ) -> Tensor:
     """Give the elements, in row-major order, another shape.
+
+    The cotangent is reshaped back. Raises `ValueError` if the number of elements differs.
+    Array API standard.
 
     Parameters
     ----------
@@ -334,11 +313,6 @@ def reshape(
         The other lengths, where the shape is not given as one: ``x.reshape(2, -1)``.
     copy : bool, optional
         True copies, False raises if the library would have to, None copies where it has to.
-
-    Raises
-    ------
-    ValueError
-        If the number of elements differs.
 
     Examples
     --------

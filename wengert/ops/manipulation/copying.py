@@ -11,7 +11,6 @@ from wengert.backends import backend_of
 from wengert.interpreters.batching import shifted
 from wengert.interpreters.identities import same_elements
 from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
-from wengert.ops.families import MANIPULATION
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.calling import single
@@ -42,26 +41,11 @@ _broadcast_to = single(
 )
 
 
-@MANIPULATION.complete
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     """Repeat an array along axes of length 1, and along new axes in front, to a given shape.
 
-    The cotangent is summed over what was repeated.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of the result.
-
-    Returns
-    -------
-    Tensor
-        Of shape ``shape`` and the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` does not broadcast to ``shape``.
+    The cotangent is summed over what was repeated. Raises `ValueError` if ``x`` does not broadcast
+    to ``shape``. Array API standard.
 
     Examples
     --------
@@ -81,24 +65,10 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
 
 
-@MANIPULATION.complete
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that arrays of the given shapes have when they are broadcast together.
 
-    Parameters
-    ----------
-    *shapes : tuple of int
-        Any number of shapes.
-
-    Returns
-    -------
-    tuple of int
-        The common shape.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
+    Raises `ValueError` if the shapes do not broadcast. Array API standard.
 
     Examples
     --------
@@ -123,26 +93,11 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(common)
 
 
-@MANIPULATION.complete
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     """Broadcast arrays against each other.
 
-    Each cotangent is summed over what was repeated.
-
-    Parameters
-    ----------
-    *arrays : Tensor or array
-        Of any dtypes, and shapes that broadcast together.
-
-    Returns
-    -------
-    tuple of Tensor
-        One for each array, of the common shape and its own dtype.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
+    Each cotangent is summed over what was repeated. Raises `ValueError` if the shapes do not
+    broadcast. Array API standard.
 
     Examples
     --------
@@ -190,12 +145,13 @@ _repeat = single(
 )
 
 
-@MANIPULATION.complete
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Repeat each element a number of times.
 
     The cotangent is summed over the copies. Counts in an array decide the shape of the result, so
-    they are read back from the device.
+    they are read back from the device. Raises `ValueError` if a count is negative, the counts do
+    not fit the axis, or the axis is out of bounds; `TypeError` if ``repeats`` is not of an integer
+    dtype. Array API standard.
 
     Parameters
     ----------
@@ -203,18 +159,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
         How often: one number for all elements, or a 1-d array with one for each along ``axis``.
     axis : int, optional
         Along which axis; by default the array is flattened first.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If a count is negative, the counts do not fit the axis, or the axis is out of bounds.
-    TypeError
-        If ``repeats`` is not of an integer dtype.
 
     Examples
     --------
@@ -289,26 +233,16 @@ _tile = single(
 )
 
 
-@MANIPULATION.complete
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     """Repeat a whole array along its axes, like tiles on a floor.
 
-    The cotangent is summed over the copies.
+    The cotangent is summed over the copies. Raises `ValueError` if a repetition is negative.
+    Array API standard.
 
     Parameters
     ----------
     repetitions : tuple of int
         How often along each axis. The shorter of it and the shape is filled up with ones in front.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If a repetition is negative.
 
     Examples
     --------

@@ -5,7 +5,6 @@ from typing import Any
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shifted
 from wengert.ops.axes import as_axis, at_axis, shape_of
-from wengert.ops.families import MANIPULATION
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -83,11 +82,11 @@ _unstack = Primitive(
 ).bind
 
 
-@MANIPULATION.complete
 def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
 
-    Each array's cotangent is its piece.
+    Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, the shapes do
+    not fit, or the axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -95,16 +94,6 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
         At least one, of equal shapes but for ``axis``.
     axis : int, optional
         Along which axis; None flattens the arrays first.
-
-    Returns
-    -------
-    Tensor
-        Of the arrays' promoted dtype.
-
-    Raises
-    ------
-    ValueError
-        If there are no arrays, the shapes do not fit, or the axis is out of bounds.
 
     Examples
     --------
@@ -123,11 +112,11 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
         raise
 
 
-@MANIPULATION.complete
 def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.
 
-    Each array's cotangent is its piece.
+    Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, their shapes
+    differ, or the axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -135,16 +124,6 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
         At least one, of equal shapes.
     axis : int
         The place of the new axis in the result.
-
-    Returns
-    -------
-    Tensor
-        Of the arrays' promoted dtype.
-
-    Raises
-    ------
-    ValueError
-        If there are no arrays, their shapes differ, or the axis is out of bounds.
 
     Examples
     --------
@@ -183,26 +162,11 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     return given
 
 
-@MANIPULATION.complete
 def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 
-    The cotangent is that of the slices, stacked.
-
-    Parameters
-    ----------
-    axis : int
-        Along which axis.
-
-    Returns
-    -------
-    tuple of Tensor
-        As many as the axis is long.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError), as it is for a 0-d array.
+    The cotangent is that of the slices, stacked. Returns as many as the axis is long. Raises
+    `ValueError` if the axis is out of bounds, as it is for a 0-d array. Array API standard.
 
     Examples
     --------

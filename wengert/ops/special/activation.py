@@ -6,7 +6,6 @@ from typing import Any, Literal
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import operand
 from wengert.ops.define import elementwise
-from wengert.ops.families import elements
 from wengert.tape.domain import NOT_ZERO
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -29,13 +28,13 @@ Primitive(
     forward=lambda xp, x: xp.maximum(x, 0),
     # Where the result is positive or nan the gradient passes, as in PyTorch.
     x=lambda xp, g, out: xp.mask(g, out),
-    source="PyTorch: ``torch.nn.functional.relu``.",
     domain=NOT_ZERO,
 )
 def relu(x: Any, /) -> Tensor:
     r"""Rectifier, :math:`\max(x, 0)`.
 
-    Derivative 1 for positive ``x`` and 0 elsewhere, also at 0.
+    Derivative 1 for positive ``x`` and 0 elsewhere, also at 0. Real dtypes.
+    PyTorch: ``torch.nn.functional.relu``.
 
     Examples
     --------
@@ -65,16 +64,12 @@ _leaky_relu = Primitive(
 ).bind
 
 
-#: The family of functions with parameters beside the array.
-_FAMILY = elements("x", dtypes="real floating", source="PyTorch: ``torch.nn.functional.$name``.")
-
-
-@_FAMILY.complete
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     """Rectifier with a slope for negative values: ``x``, or ``negative_slope * x``.
 
     Derivative 1 for positive ``x`` and ``negative_slope`` elsewhere, also at 0. A. L. Maas et al.,
-    "Rectifier nonlinearities improve neural network acoustic models", ICML 2013.
+    "Rectifier nonlinearities improve neural network acoustic models", ICML 2013. Real floating
+    dtypes. PyTorch: ``torch.nn.functional.leaky_relu``.
 
     Parameters
     ----------
@@ -109,13 +104,13 @@ def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
     dtypes="real floating",
     forward=lambda xp, x: xp.multiply(x, xp.expit(x)),
     x=_silu_rule,
-    source="PyTorch: ``torch.nn.functional.silu``.",
 )
 def silu(x: Any, /) -> Tensor:
     r"""Sigmoid linear unit, :math:`x \sigma(x)`.
 
     Derivative :math:`\sigma(x) (1 + x (1 - \sigma(x)))`. D. Hendrycks and K. Gimpel, "Gaussian
-    error linear units", arXiv:1606.08415.
+    error linear units", arXiv:1606.08415. Real floating dtypes.
+    PyTorch: ``torch.nn.functional.silu``.
 
     Examples
     --------
@@ -175,22 +170,17 @@ _gelu = Primitive(
 ).bind
 
 
-@_FAMILY.complete
 def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
 
-    Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and
-    K. Gimpel, "Gaussian error linear units", arXiv:1606.08415.
+    Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and K.
+    Gimpel, "Gaussian error linear units", arXiv:1606.08415. Real floating dtypes. Raises
+    `ValueError` if ``approximate`` is neither. PyTorch: ``torch.nn.functional.gelu``.
 
     Parameters
     ----------
     approximate : {"none", "tanh"}
         ``"tanh"`` computes :math:`\frac x 2 (1 + \tanh(\sqrt{2/\pi} (x + 0.044715 x^3)))`.
-
-    Raises
-    ------
-    ValueError
-        If ``approximate`` is neither.
 
     Examples
     --------

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, number_of
@@ -71,29 +70,19 @@ _polygamma = Primitive(
 ).bind
 
 
-@elements("x", dtypes="real floating", source=SCIPY).complete
 def polygamma(n: Any, x: Any) -> Tensor:
     r"""Polygamma function, the n-th derivative of `digamma`.
 
     At the poles 0, -1, -2, ... the value is inf for odd orders and -inf for even ones from 2 on.
     For positive ``x`` it is :math:`(-1)^{n+1} n! \zeta(n + 1, x)` with Hurwitz's `zeta`. Derivative
     with respect to ``x``: `polygamma` of order ``n + 1``. Source: M. Abramowitz and I. A. Stegun,
-    "Handbook of Mathematical Functions", section 6.4.
+    "Handbook of Mathematical Functions", section 6.4. Real floating dtypes. Raises `ValueError` if
+    an order is negative or no integer. SciPy: ``scipy.special.polygamma``.
 
     Parameters
     ----------
     n : int, or integer Tensor or array
         Order, not negative. Orders in an array broadcast with ``x``.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If an order is negative or no integer.
 
     Examples
     --------
@@ -172,7 +161,6 @@ _zeta = Primitive(
 ).bind
 
 
-@elements("x", "q", dtypes="real floating", source=SCIPY).complete
 def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
 
@@ -180,7 +168,7 @@ def zeta(x: Any, q: Any = None) -> Tensor:
     what other negative numbers give is the library's. Derivative with respect to ``q``:
     :math:`-x \zeta(x + 1, q)`. That with respect to ``x`` is not implemented, as in PyTorch.
     Source: the Euler-Maclaurin formula, M. Abramowitz and I. A. Stegun, "Handbook of Mathematical
-    Functions", 23.1.30.
+    Functions", 23.1.30. SciPy: ``scipy.special.zeta``.
 
     Parameters
     ----------

@@ -9,7 +9,6 @@ from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of
 from wengert.ops.elementwise.rules import is_complex
-from wengert.ops.families import SCIPY, elements
 from wengert.ops.shares import in_float32, wide
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -108,7 +107,6 @@ def logsumexp(
     *,
     return_sign: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
-@elements("a", source=SCIPY).complete
 def logsumexp(
     a: Any,
     axis: int | Sequence[int] | None = None,
@@ -121,23 +119,15 @@ def logsumexp(
     The derivative is the share of each term, :math:`b_i e^{a_i} / \sum_j b_j e^{a_j}`: the softmax
     of ``a`` where there are no weights. An infinite result is shared evenly by the terms that are
     equal to it. The sum of nothing is 0, and its logarithm -inf.
+    SciPy: ``scipy.special.logsumexp``.
 
     Parameters
     ----------
-    axis : int or sequence of int, optional
-        Axes to sum over; all by default.
     b : Tensor or array, optional
         Weights that broadcast with ``a``, of any sign; 1 by default.
-    keepdims : bool
-        Whether the axes stay, with length 1.
     return_sign : bool
         Whether the sum's sign (complex: its direction) is returned beside the logarithm of its
         absolute value. Without it, a negative real sum gives nan.
-
-    Returns
-    -------
-    Tensor, or tuple of two
-        The logarithm, and the sign.
 
     Examples
     --------
@@ -221,12 +211,11 @@ _softmax = Primitive(
 ).bind
 
 
-@elements("x", source=SCIPY).complete
 def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
     It is nan along ``axis`` where all of ``x`` is -inf, or some of it is inf. The cotangent is
-    :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`.
+    :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`. SciPy: ``scipy.special.softmax``.
 
     Parameters
     ----------
@@ -288,12 +277,11 @@ _log_softmax = Primitive(
 ).bind
 
 
-@elements("x", source=SCIPY).complete
 def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 
     It is nan where `softmax` is. The cotangent is :math:`\bar y - s^* \sum_i \bar y_i`, with the
-    softmax :math:`s`.
+    softmax :math:`s`. SciPy: ``scipy.special.log_softmax``.
 
     Parameters
     ----------
