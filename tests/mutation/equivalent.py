@@ -163,7 +163,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "pass # type: ignore[assignment]",
     ): SPEED,
     (
-        "wengert/tape/escapes.py",
+        "wengert/tape/leaving.py",
         "seen.add(parent.number)",
         "pass",
     ): SPEED,
@@ -337,7 +337,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "left = len(encoded[:start].decode())",
     ): "columns are between characters",
     (
-        "wengert/tape/lines.py",
+        "wengert/tape/leaving.py",
         "frame: FrameType | None = sys._getframe(1)",
         "frame: FrameType | None = sys._getframe(2)",
     ): "its caller is Wengert's own",

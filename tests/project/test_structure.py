@@ -14,13 +14,13 @@ ROOT = Path(wengert.__file__).parent
 
 #: From the bottom up: a room imports those of the lines above its own.
 FLOORS = [
-    {"__version__"},
+    {"__version__", "names"},
     {"backends"},
     {"tape"},
     {"interpreters"},
     {"ops"},
     {"linalg", "special", "fft", "random"},
-    {"func"},
+    {"func", "protocols"},
     {"autograd", "storage"},
     {"nn", "inspection"},
     {"optim", "data", "testing"},

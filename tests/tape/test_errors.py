@@ -12,7 +12,7 @@ from wengert.backends import BackendError
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.duals import Dual
 from wengert.interpreters.lifted import new_level
-from wengert.tape.lines import in_library
+from wengert.tape.leaving import in_library
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import untracked
 

@@ -17,8 +17,7 @@ from wengert.backends import (
 )
 from wengert.backends.registry import is_backend
 from wengert.interpreters.namespaces import differentiable
-from wengert.tape.parameters import differentiates
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, differentiates, wrapped
 
 
 def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> Any:

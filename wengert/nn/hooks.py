@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from wengert.nn.overlays import Overlay, beneath, overlaid
 from wengert.tape.function import Function
 from wengert.tape.hooks import Hooks, RemovableHandle
-from wengert.tape.lines import warn
+from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor
 
 #: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.

@@ -18,7 +18,7 @@ from wengert.nn.cells import (
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
-from wengert.tape.lines import warn
+from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor, wrapped
 
 

@@ -6,7 +6,6 @@ from typing import Any, Final, Literal, TypeVar
 
 from wengert.tape.calling import binary, single, unary
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
-from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import Declared, Primitive
 from wengert.tape.record import Rule, argument_names
 
@@ -77,7 +76,6 @@ def elementwise(
         make = single if view else unary if len(names) == 1 else binary
         function = make(primitive)
         update_wrapper(function, stub)
-        DECLARED[function] = primitive
         return function  # type: ignore[return-value]
 
     return decorate

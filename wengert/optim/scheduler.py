@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from wengert.backends.states import check_names
 from wengert.optim.optimizer import IDLE, Optimizer
-from wengert.tape.lines import warn
+from wengert.tape.leaving import warn
 
 
 class LRScheduler:

@@ -26,8 +26,7 @@ def explain(row: Any, operands: Sequence[Any], error: Exception) -> None:
         If a shape is not known, or shapes do not broadcast, and for a RuntimeError that does not
         speak of types: PyTorch has no other for bad values.
     TypeError
-        If the function is not for their dtypes, one is no array at all, or an option is a Tensor
-        that a derivative flows through.
+        If the function is not for their dtypes, or one is no array at all.
     """
     name = row.name
     arrays = [a for a in operands if hasattr(a, "dtype")]

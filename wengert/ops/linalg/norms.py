@@ -8,7 +8,7 @@ from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes, shifted
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise, statistical
-from wengert.ops.axes import as_axes, kept, operand, raw_array
+from wengert.ops.axes import as_axes, kept, number, operand, raw_array
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
     equal,
@@ -268,6 +268,7 @@ def matrix_norm(
     tensor(5.)
     """
     ndim = len(matrices("matrix_norm", x))
+    ord = number(ord, "matrix_norm", "ord") if hasattr(ord, "dtype") else ord
     if ord is None or ord == "fro":
         return vector_norm(x, axis=(ndim - 2, ndim - 1), keepdims=keepdims)
     found: Tensor

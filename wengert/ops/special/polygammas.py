@@ -6,9 +6,8 @@ from typing import Any
 
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.parameters import differentiates, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, number_of
 
 __all__ = ["polygamma", "zeta"]
 
@@ -90,13 +89,12 @@ def polygamma(n: Any, x: Any) -> Tensor:
     >>> wg.special.polygamma(1, wg.asarray([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
-    if differentiates(n):
     if isinstance(n, int | float):
         return _polygamma(x, n=_order(n))  # type: ignore[no-any-return]
     xp = differentiable
     orders = xp.asarray(n)
     if orders.ndim == 0:
-        return _polygamma(x, n=_order(orders.item()))  # type: ignore[no-any-return]
+        return _polygamma(x, n=_order(number_of(orders, "item")))  # type: ignore[no-any-return]
     # One call for each order that occurs.
     value = None
     for order in sorted({_order(found) for found in _flat(orders.tolist())}):
