@@ -12,15 +12,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from conventions import conventions
 
 from tests.ops.cases import Entry
+from tests.ops.parameters import kinds
 from tests.ops.points.several import COMPLEX_LINES, LINES
 from tests.ops.points.table import COMPLEX_ROWS, ROWS
 from tests.ops.tables import TABLE
 from tests.ops.tables.derived import smooth
 from wengert.interpreters.duals import how
 from wengert.tape.domain import EVERYWHERE
-from wengert.tape.options import what_they_are
-from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
+from wengert.testing.calls import FUNCTIONS
 
 #: Where users find the functions of a chapter, and the module that lists them.
 CHAPTERS = {
@@ -38,7 +38,7 @@ CHAPTERS = {
     "Beyond the standard": ("wengert", "wengert.ops.beyond"),
     "Special functions": ("wengert.special", "wengert.ops.special"),
 }
-#: Where else there are functions and classes with parameters that are declared.
+#: Where else there are functions and classes with parameters.
 MORE_CHAPTERS = {
     "Creation": ("wengert", "wengert.ops.creation"),
     "Triangles and grids": ("wengert", "wengert.ops.grids"),
@@ -101,10 +101,17 @@ def row(function: str, primitive: Primitive | None) -> list[str]:
         return [function, "composition", "of its parts", "", "", "", "", ""]
     entry = TABLE.get(primitive.name) or smooth(primitive)
     return [
-        *(function, primitive.kind),
+        *(function, kind(primitive)),
         *derivatives(primitive, entry),
         *(domains(primitive), backends(entry)),
     ]
+
+
+def kind(primitive: Primitive) -> str:
+    """What a function's derivative is like."""
+    linear = {None: None, "together": "linear", "each": "multilinear"}[primitive.linear]
+    words = ["elementwise" if primitive.elementwise else None, linear]
+    return ", ".join(filter(None, words)) or "irregular"
 
 
 def derivatives(primitive: Primitive, entry: Entry) -> list[str]:
@@ -204,27 +211,25 @@ def where(primitive: Primitive) -> str:
 
 
 def parameter_tables() -> list[str]:
-    """What every parameter of every declared function is: a section for each chapter."""
+    """What every parameter of every public function is: a section for each chapter."""
     lines: list[str] = []
+    names = {function: name for name, function in FUNCTIONS.items()}
     for title, (public, module) in (CHAPTERS | MORE_CHAPTERS).items():
         chapter = import_module(module)
         rows = []
         for name in sorted(chapter.__all__):
             function = getattr(chapter, name)
-            if function.__hash__ is not None and function in DECLARED:
-                rows.append(parameter_row(f":py:obj:`~{public}.{name}`", function))
+            if function.__hash__ is not None and function in names:
+                rows.append(parameter_row(f":py:obj:`~{public}.{name}`", names[function]))
         lines += table(title, rows, PARAMETERS_HEAD, "~")
     return lines
 
 
-def parameter_row(shown: str, function: Any) -> list[str]:
+def parameter_row(shown: str, name: str) -> list[str]:
     """The cells of a function's row: its parameters by what they are."""
-    said = what_they_are(
-        DECLARED[function], [n for n in signature(function).parameters if n != "wrong"]
-    )
     cells = {kind: [] for kind in PARAMETERS_HEAD[1:]}
-    for name, (kind, _) in said.items():
-        cells["options" if kind == "option" else kind].append(f"``{name}``")
+    for parameter, kind in kinds(name).items():
+        cells["options" if kind == "option" else kind].append(f"``{parameter}``")
     return [shown, *(", ".join(names) for names in cells.values())]
 
 

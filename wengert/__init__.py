@@ -28,6 +28,7 @@ from wengert.backends import BackendError, DType, get_backend, set_backend, use_
 from wengert.ops import *  # noqa: F403 -- its __all__ is the list
 from wengert.ops import random
 from wengert.ops.late import LATER
+from wengert.ops.operators import Later
 from wengert.tape.listing import global_tape
 from wengert.tape.tensor import Tensor
 
@@ -114,6 +115,8 @@ def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Modu
 
 
 Tensor.__array_namespace__ = _array_namespace  # type: ignore[method-assign]
+for _late in ("__array_function__", "__array_ufunc__"):
+    setattr(Tensor, _late, Later(_late, "wengert.protocols"))
 
 
 def __getattr__(name: str) -> Any:
@@ -123,12 +126,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(ops, name)
     elif name in _HOMES:
         found = getattr(importlib.import_module(_HOMES[name]), name)
-    elif name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     else:
-        hints = importlib.import_module("wengert.ops.hints")
-        # With a name alone, CPython's traceback adds no second "Did you mean".
-        raise AttributeError(hints.name_hint(__name__, name, tuple(__all__)), name=name)
+        raise importlib.import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
     globals()[name] = found
     return found
 

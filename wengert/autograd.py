@@ -15,7 +15,7 @@ from wengert.tape.grad_mode import (
 )
 
 if TYPE_CHECKING:
-    from wengert.interpreters.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+    from wengert.func.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
     from wengert.tape import graph
     from wengert.tape.function import Function
     from wengert.tape.once import once_differentiable
@@ -41,10 +41,10 @@ __all__ = [
 
 #: What is imported when it is first named: most programs need none of it.
 _LATER = {
-    "CheckpointError": "wengert.interpreters.checkpoint",
+    "CheckpointError": "wengert.func.checkpoint",
     "Function": "wengert.tape.function",
-    "checkpoint": "wengert.interpreters.checkpoint",
-    "checkpoint_sequential": "wengert.interpreters.checkpoint",
+    "checkpoint": "wengert.func.checkpoint",
+    "checkpoint_sequential": "wengert.func.checkpoint",
     "once_differentiable": "wengert.tape.once",
 }
 

@@ -58,7 +58,7 @@ def asked(function, seen):
 xp, on_tensors = namespaces[np.ndarray], namespaces[wengert.Tensor]
 names = 0
 for primitive in list(PRIMITIVES.values()):
-    rules = *primitive.rules.values(), *primitive.jvps.values(), primitive.adjoint
+    rules = *primitive.rules.values(), *primitive.jvps.values(), primitive.shared
     for rule in (*rules, primitive.forward):
         for name in asked(rule, set()):
             names += 1

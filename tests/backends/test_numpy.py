@@ -186,7 +186,6 @@ def test_a_compiled_sum_of_short_rows_is_the_eager_one() -> None:
 @pytest.mark.parametrize("rows", [2, 32, 100, 128])
 @pytest.mark.parametrize("biased", [False, True])
 def test_a_wide_layer_is_the_product(rows: int, biased: bool) -> None:
-    """Also of few rows and a large matrix, whose product is transposed."""
     rng = np.random.default_rng(rows)
     x, weight = (rng.standard_normal(shape, np.float32) for shape in ((rows, 576), (512, 576)))
     bias = rng.standard_normal(512, np.float32) if biased else None

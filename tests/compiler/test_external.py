@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.backends import messages
-from wengert.compiler import external
+from wengert.compiler import external, messages
 from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.exchanges import noted
 from wengert.testing import gradcheck, gradgradcheck

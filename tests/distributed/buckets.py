@@ -11,7 +11,7 @@ import wengert as wg
 import wengert.distributed as wd
 from tests.distributed.training import OPTIMISERS, model_of, say, training
 from wengert import nn
-from wengert.backends import messages
+from wengert.compiler import messages
 from wengert.distributed import averaging
 from wengert.distributed.carriers import Line
 

@@ -1,9 +1,11 @@
 """Checks on PyTorch's DTensors in two processes, for `test_dtensor`: ``dtensors.py NAME...``."""
 
 import copy
+import importlib
 import pickle
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +17,12 @@ from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distrib
 import wengert as wg
 from tests.backends import sharded
 from wengert.backends import BackendError
-from wengert.backends.dtensor import Layout
+from wengert.backends.registry import register
 from wengert.nn import functional as F
+
+sys.path.append(str(Path(__file__).parents[2] / "examples" / "backends"))
+BACKEND = register(importlib.import_module("wengert_dtensor").BACKEND)
+Layout = importlib.import_module("wengert_dtensor").Layout
 
 X = sharded.X
 UNEVEN = X[:15]

@@ -25,7 +25,7 @@ from tests.distributed.training import (
     trainings,  # noqa: F401
 )
 from wengert import nn
-from wengert.backends import messages
+from wengert.compiler import messages
 
 # -- once a call -----------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import pytest
 import wengert as wg
 import wengert.distributed as wd
 from tests.distributed.training import OPTIMISERS, batches, model_of, say, stepper
-from wengert.backends import messages
+from wengert.compiler import messages
 
 
 class _Blocked:

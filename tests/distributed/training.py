@@ -10,7 +10,7 @@ import numpy as np
 import wengert as wg
 import wengert.distributed as wd
 from wengert import nn, optim
-from wengert.backends import messages
+from wengert.compiler import messages
 
 #: The rows of the batches: even ones, an uneven one, and one with a row less than there are ranks.
 SIZES = (8, 8, 7, 3)

@@ -158,7 +158,7 @@ def test_what_a_transform_refuses_is_named_too() -> None:
     def f(x: Tensor) -> Tensor:
         return x * math.sin(x)
 
-    with graph_breaks() as breaks, pytest.raises(RuntimeError, match=r"wg\.sin"):
+    with graph_breaks() as breaks, pytest.raises(RuntimeError, match="becomes a Python number"):
         wg.grad(f)(1.0)
     assert [(one.kind, one.operation) for one in breaks] == [("number", "float")]
     with pytest.raises(wg.testing.GraphBreakError, match="failed where it would have lost track"):

@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from tests.interplay.compare import beside, compare
-from wengert.ops.numpy_protocols import _table
+from wengert.protocols import _table
 
 RNG = np.random.default_rng(3)
 V = RNG.uniform(0.2, 0.9, 5)
@@ -629,7 +629,7 @@ def test_text():
 def test_the_tables_cost_nothing_at_import():
     code = (
         "import sys, wengert; "
-        "print([name for name in sys.modules if name.startswith('wengert.ops.numpy_protocols.')"
+        "print([name for name in sys.modules if name.startswith('wengert.protocols.')"
         " and not name.endswith('translation')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

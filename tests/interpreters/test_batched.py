@@ -272,7 +272,7 @@ def test_tangents_are_pushed_in_batches(name, kind, backend):
 def test_loops_are_the_exception() -> None:
     """Every primitive of the table has a rule, but for those that are listed here."""
     rows = {name: PRIMITIVES[name] for name in TABLE}
-    looped = {n for n, row in rows.items() if row.batch is None and not row.broadcasts}
+    looped = {n for n, row in rows.items() if row.batch is None and not row.elementwise}
     assert looped <= LOOPS
 
 

@@ -88,7 +88,7 @@ def test_a_missing_forward_rule_is_refused(scratch):
     def rule(xp, g):
         return g
 
-    primitive = Primitive("odd", ["x", "y"], {"x": rule, "y": rule}, kind="irregular")
+    primitive = Primitive("odd", ["x", "y"], {"x": rule, "y": rule})
     x = np.array([0.5, 1.5])
     with pytest.raises(NotImplementedError, match=r"odd.*x.*not implemented"):
         push(XP, primitive, (x, x), {}, x, (x, None))
@@ -103,7 +103,6 @@ def test_declarations_among_forward_rules(scratch):
         "odd",
         ["x", "y", "z"],
         {"x": rule, "y": rule, "z": UNDEFINED},
-        kind="irregular",
         jvps={"x": lambda xp, t: xp.multiply(t, 2), "y": ZERO},
     )
     x = np.array([0.5, 1.5])

@@ -36,8 +36,9 @@ SURVIVED, UNREACHED, LATE = "survived", "not reached", "timed out"
 #: file, or all of it.
 OTHERS: dict[str, str] = {
     **{f"wengert/backends/{name}.py": "" for name in ("cupy", "dask", "dask_linalg", "jax")},
-    **{f"wengert/backends/cupy_{name}.py": "" for name in ("networks", "routines")},
-    **{f"wengert/backends/{name}.py": "" for name in ("torch", "dtensor", "fused")},
+    "wengert/backends/cupy_networks.py": "",
+    "wengert/compiler/passes/cupy_routines.py": "",
+    **{f"wengert/backends/{name}.py": "" for name in ("torch", "fused")},
     **{f"wengert/backends/{name}.py": "" for name in ("keys", "ndonnx")},
     **{f"wengert/export/{name}.py": "" for name in ("__init__", "exporting", "graph")},
     **{f"wengert/export/{name}.py": "" for name in ("lengths", "recording", "sizes")},

@@ -117,11 +117,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "T = TypeVar('T_')",
     ): "a name for type checkers",
     (
-        "wengert/backends/numpy_networks.py",
-        "return few and bool(rows * weight.size >= 16 * LARGE)",
-        "return few and bool(rows * weight.size >= 17 * LARGE)",
-    ): SPEED,
-    (
         "wengert/compiler/capture/effects.py",
         "_PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)",
         "_PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 1.032)",
@@ -168,7 +163,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "pass # type: ignore[assignment]",
     ): SPEED,
     (
-        "wengert/tape/escapes.py",
+        "wengert/tape/leaving.py",
         "seen.add(parent.number)",
         "pass",
     ): SPEED,
@@ -202,11 +197,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "np.allclose(given, expected, rtol, max(atol, of_largest * largest), equal_nan=True)",
         "np.allclose(expected, given, rtol, max(atol, of_largest * largest), equal_nan=True)",
     ): "what is close has the same tolerance, to its square",
-    (
-        "wengert/backends/numpy_networks.py",
-        "return few and bool(rows * weight.size >= 16 * LARGE)",
-        "return few and bool((rows / weight.size) >= 16 * LARGE)",
-    ): SPEED,
     (
         "wengert/func/jacobians.py",
         "whole = parts[0] if len(parts) == 1 else ops.concat(parts, axis=0)",
@@ -272,11 +262,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
         "wengert/ops/utility.py",
         (
-            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", '
+            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, linear="together", '
             "view=None, batch=along(n=1))"
         ),
         (
-            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", '
+            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, linear="together", '
             "view=None, batch=along(n=2))"
         ),
     ): "every call says it",
@@ -347,7 +337,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "left = len(encoded[:start].decode())",
     ): "columns are between characters",
     (
-        "wengert/tape/lines.py",
+        "wengert/tape/leaving.py",
         "frame: FrameType | None = sys._getframe(1)",
         "frame: FrameType | None = sys._getframe(2)",
     ): "its caller is Wengert's own",
@@ -376,11 +366,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "needed = [max(q.stop, width + q.reach - q.start) for q in across if q.stop > q.start]",
         "needed = [max(q.stop, (width + q.reach + q.start)) for q in across if q.stop > q.start]",
     ): "wider margins, of zeros",
-    (
-        "wengert/backends/numpy_convolutions.py",
-        "how = (1, *stride), ((0, 0), *padding), (1, *dilation), groups",
-        "how = (2, *stride), ((0, 0), *padding), (1, *dilation), groups",
-    ): SPEED,
     (
         "wengert/storage/description.py",
         "n += 1",

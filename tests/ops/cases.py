@@ -12,20 +12,18 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.ops.parameters import row_of
 from wengert.backends import selection
 from wengert.ops import special
-from wengert.tape.parameters import DECLARED
-from wengert.tape.primitive import Primitive
 from wengert.testing import strategies as ws
+from wengert.testing.calls import FUNCTIONS
 
 # Special functions are declared when they are first asked for.
 for _name in special.__all__:
     getattr(special, _name)
 #: The public functions that the primitives were made of.
 PUBLIC = {
-    primitive.name: function
-    for function, primitive in DECLARED.items()
-    if isinstance(primitive, Primitive)
+    function.__name__: function for function in FUNCTIONS.values() if row_of(function) is not None
 }
 #: Examples that a test takes for each of the default profile's.
 SCALE = settings().max_examples / 20

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.ops.parameters import kinds, row_of
 from tests.ops.spaces import pairs, spaces
-from wengert.tape.parameters import DECLARED
-from wengert.tape.primitive import Primitive
-from wengert.testing.calls import FUNCTIONS, arguments, kinds, prepared
+from wengert.testing.calls import FUNCTIONS, arguments, prepared
 from wengert.testing.problem import values
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -201,11 +200,11 @@ def faults(name, function, leaves, dtype, exponents):
 
 def stated(name, count):
     """The degrees that are known in advance, by the arrays that are scaled."""
-    row = DECLARED.get(FUNCTIONS[name])
-    kind = row.kind if isinstance(row, Primitive) else None
-    if kind in ("linear", "structural"):
+    row = row_of(FUNCTIONS[name])
+    linear = None if row is None else row.linear
+    if linear == "together":
         return {tuple(range(count)): 1}
-    each = [1] * count if kind == "multilinear" else DEGREES.get(name, [])
+    each = [1] * count if linear == "each" else DEGREES.get(name, [])
     return {(i,): k for i, k in enumerate(each)}
 
 

@@ -22,6 +22,7 @@ from tests.ops.cases import (
 from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import backend_of, dtype_of, namespaces
+from wengert.compiler.facts import facts_of
 from wengert.interpreters.duals import how, push
 from wengert.interpreters.namespaces import differentiable
 from wengert.tape.node import conform
@@ -128,7 +129,7 @@ def run(name, kind, backend, check, share=1.0):
 @pytest.mark.parametrize(
     ("name", "kind"),
     # One rule makes the forward rules of all elementwise functions.
-    whole(TRACKED, lambda name: PRIMITIVES[name].kind != "elementwise"),
+    whole(TRACKED, lambda name: not PRIMITIVES[name].elementwise or PRIMITIVES[name].linear),
 )
 def test_forward_rules_are_the_adjoints_of_the_rules(name, kind, backend):
     r"""Of each input alone and of all together: Re ⟨g, J t⟩ = Re ⟨Jᴴ g, t⟩."""
@@ -300,13 +301,13 @@ def test_every_rule_has_a_forward_rule(name):
         assert how(primitive, argument) != "none", f"{name} has no forward rule for {argument}"
 
 
-STRUCTURAL = [(name, kind) for name, kind in TRACKED if PRIMITIVES[name].kind == "structural"]
+MOVING = [(name, kind) for name, kind in TRACKED if facts_of(PRIMITIVES[name]).moves]
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("name", "kind"), STRUCTURAL)
-def test_structural_primitives_move_elements(name, kind):
-    """What the other kinds promise is what forward rules rest on; this one promises more."""
+@pytest.mark.parametrize(("name", "kind"), MOVING)
+def test_primitives_that_move_elements(name, kind):
+    """A program takes a constant that they move for the same constant."""
 
     def check(case):
         for call, tracked in calls_of(name, TABLE[name], case):

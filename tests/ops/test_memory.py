@@ -56,8 +56,8 @@ def test_saved_is_exactly_what_the_rules_of_tracked_inputs_name(name):
                 if parent is not None
                 for argument in argument_names(primitive.rule(position))[2:]
             ]
-            if primitive.adjoint:
-                wanted += argument_names(primitive.adjoint)[2:]
+            if primitive.shared:
+                wanted += argument_names(primitive.shared)[2:]
             assert len(node.saved) == len(wanted)
             for value, argument in zip(node.saved, wanted, strict=True):
                 if argument.endswith("_shape") and argument != primitive.variadic:

@@ -476,7 +476,7 @@ def test_dask_has_few_tasks_for_each() -> None:
         x = wg.asarray([0.25, 0.5])
         for name in special.__all__:
             row = PRIMITIVES.get(name)
-            if name in PUBLIC and row and row.kind == "elementwise":
+            if name in PUBLIC and row and row.elementwise:
                 out = PUBLIC[name](*[x] * len(row.inputs))
                 tasks = len(dict(out._array.dask)) - 1
                 assert tasks < 10, f"{name}: {tasks} tasks; name it in backends/dask.py, ON_CHUNKS"

@@ -9,7 +9,7 @@ import scipy.linalg
 
 import wengert as wg
 from tests.ops.spaces import declared
-from wengert.ops.numpy_protocols.linalg import TABLE
+from wengert.protocols.linalg import TABLE
 from wengert.testing.calls import FUNCTIONS, parameters
 from wengert.testing.problem import values
 

@@ -73,8 +73,6 @@ def signature(name: str, function: Callable[..., Any], hidden: set[str]) -> str:
             arguments.args.insert(0, ast.arg("self"))
     else:
         arguments.args = [ast.arg("self"), *positional]
-    if arguments.kwarg and arguments.kwarg.arg == "wrong":
-        arguments.kwarg = None  # there for the error alone, which type checkers have their own of
     arguments.defaults = [_plain(default) for default in arguments.defaults]
     node.name, node.body, node.decorator_list = name, [ast.Expr(ast.Constant(...))], []
     text = ast.unparse(ast.fix_missing_locations(_Renamed(hidden).visit(node)))

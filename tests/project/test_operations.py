@@ -12,25 +12,23 @@ import pytest
 
 import wengert as wg
 from wengert.backends import Backend
+from wengert.compiler.facts import FACTS, Facts, involution
 from wengert.interpreters.batching import as_it_is
-from wengert.interpreters.identities import involution
 from wengert.ops.define import elementwise
-from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import PRIMITIVES, Primitive
 
 ROOT = Path(__file__).parents[2]
+ADDED = {"backwards", "gudermannian", "linalg.eigvals", "selected"}
 POINTS = np.array([-1.5, 0.25, 2.0])
 
 
 @pytest.fixture
 def known() -> Iterator[None]:
     """What a test adds goes when it has ended."""
-    declared = set(DECLARED)
     yield
-    for name in PRIMITIVES.keys() & {"backwards", "gudermannian", "selected"}:
+    for name in PRIMITIVES.keys() & ADDED:
         del PRIMITIVES[name]
-    for function in [f for f in DECLARED.keys() - declared if f.__name__ == "gudermannian"]:
-        del DECLARED[function]
+        FACTS.pop(name, None)
 
 
 @pytest.fixture
@@ -102,13 +100,13 @@ def backwards(view: bool | None) -> Callable[..., Any]:
         "backwards",
         ["x"],
         {"x": lambda xp, g: xp.backwards(g)},
-        kind="structural",
+        linear="together",
         forward=lambda xp, x: xp.flip(x, axis=-1) + 0.0,
         view=view,
         batch=as_it_is,
-        identity=involution,
-        whole=True,
+        effect="moves",
     )
+    FACTS[row.name] = Facts(involution)
     return row.bind
 
 
@@ -132,12 +130,26 @@ def test_identities_and_memory(backend: Backend, known: None, view: bool | None)
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_shapes_that_depend_on_values(backend: Backend, known: None, dynamic: bool) -> None:
-    row = Primitive(
-        "selected", ["x"], kind="irregular", forward=lambda xp, x: xp.negative(x), dynamic=dynamic
-    )
+    row = Primitive("selected", ["x"], forward=lambda xp, x: xp.negative(x))
+    FACTS[row.name] = Facts(dynamic=dynamic)
     run = wg.compile(lambda x: row.bind(x))
     run(wg.asarray(backend.from_numpy(POINTS)))
     assert ("shape of what selected gives depends on values" in str(run.report)) is dynamic
+
+
+def test_a_row_without_facts_may_raise(known: None) -> None:
+    """A program keeps the call although nothing depends on the result."""
+    row = Primitive("linalg.eigvals", ["x"])
+
+    def step(x: Any) -> Any:
+        row.bind(x)
+        return x * 2.0
+
+    run = wg.compile(step)
+    for _ in range(3):
+        assert (run(wg.asarray(np.eye(2))).numpy() == 2 * np.eye(2)).all()
+    with pytest.raises(np.linalg.LinAlgError):
+        run(wg.asarray(np.full((2, 2), np.inf)))
 
 
 def nothing(xp: Any, g: Any) -> Any:
@@ -145,7 +157,9 @@ def nothing(xp: Any, g: Any) -> Any:
 
 
 BAD_ROWS: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"kind": "foo"}, ValueError, "kind is one of elementwise, linear, .*, not 'foo'"),
+    ({"linear": "foo"}, ValueError, "linear is one of None, together, each, not 'foo'"),
+    ({"effect": "foo"}, ValueError, "effect is one of None, moves, .*, not 'foo'"),
+    ({"dtypes": {"y": "any"}}, ValueError, r"dtypes for \['y'\], not in its inputs"),
     ({"dtypes": "real"}, ValueError, "dtypes is one of any, boolean, .*, not 'real'"),
     ({"domain": (-1, 1)}, TypeError, r"a domain is a Domain, not \(-1, 1\)"),
     ({"rules": {"y": nothing}}, ValueError, r"rules for \['y'\], not in its inputs"),
@@ -157,7 +171,7 @@ BAD_ROWS: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("row", "error", "message"), BAD_ROWS)
 def test_rows_that_would_go_wrong(row: dict[str, Any], error: Any, message: str) -> None:
-    given = {"name": "unheard_of", "kind": "elementwise", "rules": {"x": nothing}, **row}
+    given = {"name": "unheard_of", "elementwise": True, "rules": {"x": nothing}, **row}
     with pytest.raises(error, match=message):
         Primitive(given.pop("name"), ["x"], given.pop("rules"), **given)
     assert "unheard_of" not in PRIMITIVES

@@ -14,14 +14,14 @@ ROOT = Path(wengert.__file__).parent
 
 #: From the bottom up: a room imports those of the lines above its own.
 FLOORS = [
-    {"__version__"},
+    {"__version__", "names"},
     {"backends"},
     {"tape"},
     {"interpreters"},
     {"ops"},
-    {"linalg", "special", "fft", "random", "autograd"},
-    {"func"},
-    {"storage"},
+    {"linalg", "special", "fft", "random"},
+    {"func", "protocols"},
+    {"autograd", "storage"},
     {"nn", "inspection"},
     {"optim", "data", "testing"},
     {"amp", "compiler"},

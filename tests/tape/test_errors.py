@@ -12,7 +12,7 @@ from wengert.backends import BackendError
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.duals import Dual
 from wengert.interpreters.lifted import new_level
-from wengert.tape.lines import in_library
+from wengert.tape.leaving import in_library
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import untracked
 
@@ -165,14 +165,16 @@ def test_a_kernels_runtime_error_is_explained(plant: Any, said: str, kind: type)
         raise RuntimeError(said)
 
     with pytest.raises(kind, match=said) as told:
-        plant(["x"], {}, kind="elementwise", forward=forward).bind(leaf(2))
+        plant(["x"], {}, elementwise=True, forward=forward).bind(leaf(2))
     assert type(told.value) is kind
     text = "\n".join([str(told.value), *getattr(told.value, "__notes__", ())])
     assert "planted of float32 (2,)" in text
 
 
 def test_what_a_rule_leaves_small_is_broadcast(plant: Any) -> None:
-    total = plant(["x"], {"x": lambda xp, g: g * 3}, kind="linear", forward=lambda xp, x: xp.sum(x))
+    total = plant(
+        ["x"], {"x": lambda xp, g: g * 3}, linear="together", forward=lambda xp, x: xp.sum(x)
+    )
     x = leaf(2, 3)
     total.bind(x).backward()
     np.testing.assert_array_equal(x.grad.numpy(), np.full((2, 3), 3.0))

@@ -31,33 +31,33 @@ ESCAPES: dict[str, tuple[Any, str]] = {
     "complex": (lambda x: complex(x[0]), "wg.stack"),
     "item": (lambda x: x[0].item(), "wg.stack"),
     "tolist": (lambda x: x.tolist(), "wg.stack"),
-    "math": (lambda x: math.exp(x[0]), r"Use wg\.exp in place of math\.exp"),
-    "math by another name": (lambda x: exponential(x[0]), r"Use wg\.exp in place of exponential"),
-    "math.gamma": (lambda x: math.gamma(x[0]), r"Use wg\.special\.gamma"),
-    "math.fabs": (lambda x: math.fabs(x[0]), r"Use wg\.abs in place of math\.fabs"),
-    "math.fsum": (lambda x: math.fsum(x), r"Use wg\.sum"),
-    "math.floor": (lambda x: math.floor(x[0]), r"Use wg\.floor"),
+    "math": (lambda x: math.exp(x[0]), "wg.stack"),
+    "math by another name": (lambda x: exponential(x[0]), "wg.stack"),
+    "math.gamma": (lambda x: math.gamma(x[0]), "wg.stack"),
+    "math.fabs": (lambda x: math.fabs(x[0]), "wg.stack"),
+    "math.fsum": (lambda x: math.fsum(x), "wg.stack"),
+    "math.floor": (lambda x: math.floor(x[0]), "wg.stack"),
     "math in a map": (lambda x: list(map(math.exp, x)), "wg.stack"),
     "over two lines": (
         lambda x: math.sin(
             x[0],
         ),
-        r"Use wg\.sin",
+        "wg.stack",
     ),
-    "a scalar type": (lambda x: np.float64(x[0]), r"wg\.astype"),
-    "np.array": (lambda x: np.array([x[0], x[1]]), r"Use wg\.asarray in place of np\.array"),
-    "np.asarray": (lambda x: np.asarray(x), r"Use wg\.asarray"),
-    "np.asanyarray": (lambda x: np.asanyarray(x), r"Use wg\.asarray"),
-    "np.ascontiguousarray": (lambda x: np.ascontiguousarray(x), r"Use wg\.asarray"),
-    "np.fromiter": (lambda x: np.fromiter(x, float), r"Use wg\.asarray"),
-    "np.r_": (lambda x: np.r_[x[0], 1.0], r"Use wg\.concat in place of np\.r_"),
-    "np.full": (lambda x: np.full(3, x[0]), r"Use wg\.full"),
-    "nested np.stack": (lambda x: np.stack([[x[0]], [x[1]]]), r"Use wg\.stack"),
-    "element": (set_element, "wg.stack or wg.asarray"),
-    "part": (lambda x: np.zeros(3).__setitem__(slice(2), x), "wg.asarray"),
-    "numpy": (lambda x: x.numpy(), "wg.asarray"),
-    "array": (lambda x: x.array, "wg.asarray"),
-    "dlpack": (lambda x: np.from_dlpack(x), "Array API"),
+    "a scalar type": (lambda x: np.float64(x[0]), "wg.stack"),
+    "np.array": (lambda x: np.array([x[0], x[1]]), "wg.stack"),
+    "np.asarray": (lambda x: np.asarray(x), "wg.stack"),
+    "np.asanyarray": (lambda x: np.asanyarray(x), "wg.stack"),
+    "np.ascontiguousarray": (lambda x: np.ascontiguousarray(x), "wg.stack"),
+    "np.fromiter": (lambda x: np.fromiter(x, float), "wg.stack"),
+    "np.r_": (lambda x: np.r_[x[0], 1.0], "wg.stack"),
+    "np.full": (lambda x: np.full(3, x[0]), "wg.stack"),
+    "nested np.stack": (lambda x: np.stack([[x[0]], [x[1]]]), "wg.stack"),
+    "element": (set_element, "wg.stack"),
+    "part": (lambda x: np.zeros(3).__setitem__(slice(2), x), "wg.stack"),
+    "numpy": (lambda x: x.numpy(), "wg.stack"),
+    "array": (lambda x: x.array, "wg.stack"),
+    "dlpack": (lambda x: np.from_dlpack(x), "wg.stack"),
     "tensor": (lambda x: wg.tensor(x), r"wg\.asarray\(x, copy=True\)"),
     "deepcopy": (lambda x: copy.deepcopy(x), r"x\.clone"),
     "pickle": (lambda x: pickle.dumps(x), r"x\.clone"),
@@ -96,7 +96,7 @@ def refused(way: Any) -> Any:
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_no_transform_lets_a_number_go(transform: str, backend: Any) -> None:
     x = np.array([0.5, 0.25])
-    with pytest.raises(RuntimeError, match=r"Use wg\.exp in place of math\.exp") as caught:
+    with pytest.raises(RuntimeError, match=r"wg\.stack") as caught:
         TRANSFORMS[transform](refused(lambda y: math.exp(y[0])), x)
     assert f"{Path(__file__).name}, line " in str(caught.value)
     assert "math.exp(y[0])" in str(caught.value)

@@ -43,10 +43,9 @@ def test_rules_may_be_told_which_cotangents_are_absent() -> None:
         name,
         ["x"],
         {"x": rule},
-        kind="linear",
+        linear="together",
         forward=lambda xp, x: (x, xp.multiply(x, 2.0)),
         several=True,
-        materialize=False,
     )
     try:
         x = wg.asarray([1.0, 2.0], dtype=wg.float64).requires_grad_()

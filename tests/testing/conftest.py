@@ -14,11 +14,14 @@ def plant():
     count = itertools.count()
     made = []
 
-    def make(forward, kind="elementwise", jvps=None, **rules):
+    def make(forward, elementwise=None, linear=None, jvps=None, **rules):
         name = f"planted_{next(count)}_{id(made)}"
         names = forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
         defaults = forward.__kwdefaults__ or {}
-        primitive = Primitive(name, names, rules, kind=kind, forward=forward, jvps=jvps)
+        if elementwise is None:
+            elementwise = linear is None
+        facts = {"elementwise": elementwise, "linear": linear}
+        primitive = Primitive(name, names, rules, **facts, forward=forward, jvps=jvps)
         made.append(name)
         setattr(differentiable, name, primitive.bind)
 

@@ -114,7 +114,7 @@ def test_where_two_inputs_are_the_same(plant):
     def rule(xp, g, x, y):
         return xp.where(xp.equal(x, y), xp.multiply(g, 5), xp.multiply(g, y))
 
-    wrong = plant(product, kind="multilinear", x=rule, y=lambda xp, g, x: xp.multiply(g, x))
+    wrong = plant(product, linear="each", x=rule, y=lambda xp, g, x: xp.multiply(g, x))
     assert "only where inputs[0] and inputs[1] are the same" in told(wrong, (1,), (1,))
 
 
@@ -131,7 +131,7 @@ def test_where_broadcasting_is_to_blame(plant, measure, arguments, words):
         alike = measure(x.shape) == measure(g.shape)
         return xp.multiply(g, xp.multiply(y, 1 if alike else 2))
 
-    wrong = plant(product, kind="multilinear", x=rule, y=lambda xp, g, x: xp.multiply(g, x))
+    wrong = plant(product, linear="each", x=rule, y=lambda xp, g, x: xp.multiply(g, x))
     text = told(wrong, *arguments, min_side=2)
     assert words in text
     assert "looks:     off by a factor of 2\n" in text
@@ -164,7 +164,7 @@ def total(plant, wrong):
         spread = xp.broadcast_to(xp.expand_dims(g, axis=axis), x_shape)
         return xp.multiply(spread, 2 if wrong(axis) else 1)
 
-    made = plant(lambda xp, x, *, axis: xp.sum(x, axis=axis), kind="linear", x=rule)
+    made = plant(lambda xp, x, *, axis: xp.sum(x, axis=axis), linear="together", x=rule)
     return lambda x, axis: made(x, axis=axis)
 
 
@@ -244,7 +244,7 @@ def test_which_order_and_mode_is_to_blame(plant):
     words = "only in reverse mode: forward mode is right"
     assert words in told(Tripled.apply, ("n",))
     assert words not in told(Tripled.apply, ("n",), forward=False)  # it is not to be looked at
-    wrong = plant(square, kind="linear", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
+    wrong = plant(square, linear="together", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
     assert "only in forward mode: reverse mode is right" in told(wrong, ("n",))
 
 
@@ -281,7 +281,7 @@ def test_a_function_that_computes_in_single_precision_on_the_way():
 def test_a_factor_that_follows_a_length(plant):
     mean = plant(
         lambda xp, x: xp.mean(x),
-        kind="linear",
+        linear="together",
         x=lambda xp, g, x_shape: xp.broadcast_to(g, x_shape),
     )
     assert "off by a factor of n, where n = 2 is the length of an axis" in told(
@@ -289,14 +289,14 @@ def test_a_factor_that_follows_a_length(plant):
     )
     summed = plant(
         lambda xp, x: xp.sum(x),
-        kind="linear",
+        linear="together",
         x=lambda xp, g, x_shape: xp.broadcast_to(xp.multiply(g, 1 / max(x_shape)), x_shape),
     )
     assert "off by a factor of 1/n, where n = 2" in told(summed, ("n",), settings=None)
 
 
 def test_a_transposed_gradient(plant):
-    wrong = plant(lambda xp, x: xp.matrix_transpose(x), kind="linear", x=lambda xp, g: g)
+    wrong = plant(lambda xp, x: xp.matrix_transpose(x), linear="together", x=lambda xp, g: g)
     assert "looks:     transposed" in told(wrong, (2, 2))
 
 

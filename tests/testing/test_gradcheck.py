@@ -177,7 +177,7 @@ def test_parameters_that_do_not_go_together():
 
 def test_a_wrong_forward_rule_is_caught(plant):
     # The kind gives the forward rule, and it is not linear.
-    wrong = plant(square, kind="linear", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
+    wrong = plant(square, linear="together", x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2))
     assert gradcheck(wrong, real(2))
     for fast_mode in (False, True):
         with pytest.raises(WrongGradientError, match="forward derivative is wrong"):
@@ -321,7 +321,7 @@ def test_wrong_at_a_negative_axis_only(plant):
         # Forgets to count the axis from the start.
         return xp.broadcast_to(xp.expand_dims(g, axis=max(axis, 0)), x_shape)
 
-    wrong = plant(lambda xp, x, *, axis=0: xp.sum(x, axis=axis), kind="reduction", x=rule)
+    wrong = plant(lambda xp, x, *, axis=0: xp.sum(x, axis=axis), elementwise=False, x=rule)
     x = real(3, 3)
     assert gradcheck(lambda x: wrong(x, axis=1), x)
     with pytest.raises(GradcheckError):
@@ -373,7 +373,7 @@ def test_gradients_that_share_memory_with_the_cotangent(plant, monkeypatch):
     # The engine copies views; without that, a rule that passes its cotangent on shares it.
     wrong = plant(
         lambda xp, x: xp.reshape(x, (-1,)),
-        kind="structural",
+        linear="together",
         x=lambda xp, g, x_shape: xp.reshape(g, x_shape),
     )
     x = real(2, 2)
@@ -412,12 +412,12 @@ def test_not_linear_in_the_tangent(plant):
         return xp.multiply(xp.multiply(g, x), 2)
 
     jvps = {"x": lambda xp, t, x: rule(xp, xp.abs(t), x)}
-    wrong = plant(square, kind="irregular", jvps=jvps, x=rule)
+    wrong = plant(square, elementwise=False, jvps=jvps, x=rule)
     x = wg.asarray([0.5, 0.5], dtype="float64", requires_grad=True)
     how = {"check_backward_ad": False, "check_forward_ad": True}
     with pytest.raises(GradcheckError, match=r"in the tangent: .*, of result 0\[\d\], is"):
         gradcheck(wrong, x, **how)
-    squared = plant(square, kind="linear", x=rule)  # the kind's forward rule
+    squared = plant(square, linear="together", x=rule)  # the kind's forward rule
     with pytest.raises(WrongGradientError, match=r"^the derivative for random .* are not linear$"):
         gradcheck(squared, x, fast_mode=True, **how)
 

@@ -73,7 +73,7 @@ def test_wrong_under_broadcasting_only(plant):
 
     wrong = plant(
         lambda xp, x1, x2: xp.multiply(x1, x2),
-        kind="multilinear",
+        linear="each",
         x1=rule,
         x2=lambda xp, g, x1: xp.multiply(g, x1),
     )
@@ -97,7 +97,7 @@ def test_wrong_at_a_negative_axis_only(plant):
         # Forgets to count the axis from the start.
         return xp.broadcast_to(xp.expand_dims(g, axis=max(axis, 0)), x_shape)
 
-    total = plant(lambda xp, x, *, axis: xp.sum(x, axis=axis), kind="linear", x=rule)
+    total = plant(lambda xp, x, *, axis: xp.sum(x, axis=axis), linear="together", x=rule)
 
     def wrong(x, axis):
         return total(x, axis=axis)
@@ -200,7 +200,7 @@ def test_wrong_complex_derivative_only(plant):
 def test_wrong_forward_derivative_only(plant):
     wrong = plant(
         lambda xp, x: xp.multiply(x, x),
-        kind="irregular",
+        elementwise=False,
         jvps={"x": lambda xp, t, x: xp.multiply(t, x)},
         x=lambda xp, g, x: xp.multiply(xp.multiply(g, x), 2),
     )

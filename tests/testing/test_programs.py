@@ -118,7 +118,7 @@ def test_a_wrong_program_is_told_as_code(monkeypatch):
     check_gradients(program, ("n",), backends=["numpy"], examples=5)
     name = "planted_in_a_program"
     planted = Primitive(
-        name, ("x",), {"x": lambda xp, g: g}, kind="linear", forward=lambda xp, x: xp.sin(x)
+        name, ("x",), {"x": lambda xp, g: g}, linear="together", forward=lambda xp, x: xp.sin(x)
     )
     monkeypatch.setattr(wg, name, planted.bind, raising=False)
     try:

@@ -21,9 +21,6 @@ class StrictBackend(Backend):
     def device_name(self, device: Any) -> str:
         return repr(device).split("'")[1]  # Device('no_float64')
 
-    def device_source(self, device: Any) -> str:
-        return f'xp.Device("{self.device_name(device)}")'
-
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         return np.asarray(array.to_device(self.xp.Device("CPU_DEVICE")))
 

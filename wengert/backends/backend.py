@@ -74,11 +74,6 @@ class Backend:
     packages : tuple of str
         Python packages and modules that are the library's own, with all that is below them.
         Compiled functions look at no code there: what it reads must not change between calls.
-    source_modules : tuple of (str, str)
-        Where compiled programs find its functions: the path of each module, and its name there.
-        Without any it is the namespace, as ``xp``.
-    made_of_numpy : str
-        How a saved program makes an array of NumPy's, for which ``{}`` stands.
 
     Examples
     --------
@@ -95,8 +90,6 @@ class Backend:
     taped: bool = False
     exchanging: bool = False
     packages: tuple[str, ...] = ()
-    source_modules: tuple[tuple[str, str], ...] = ()
-    made_of_numpy: str = "xp.asarray({})"
 
     @cached_property
     def xp(self) -> Any:
@@ -107,14 +100,14 @@ class Backend:
         """What a namespace of the library has, by name."""
         return {name: getattr(module, name) for name in dir(module) if name[0] != "_"}
 
-    def spelled(self) -> tuple[tuple[str, str], ...]:
-        """Where compiled programs find its functions, as ``source_modules``."""
-        return self.source_modules or ((self.module, "xp"),)
-
     @cached_property
     def namespace(self) -> ModuleType:
         """What rules run against on this library's raw arrays."""
         return make_namespace(self)
+
+    def array_types(self) -> tuple[type, ...]:
+        """The types of the library's arrays; arrays of their subclasses are the library's, too."""
+        return (type(self.from_numpy(np.zeros(()))),)
 
     def require_device(self) -> None:
         """Raise RuntimeError if there is nothing to compute on, as without a GPU."""
@@ -165,17 +158,12 @@ class Backend:
         """Whether the values of ``array`` can be read without computing them, as for printing."""
         return True
 
-    def to_pickle(self, array: Any) -> Any:
-        """What a pickle has of ``array``, from which `from_numpy` makes it again."""
-        return self.to_numpy(array)
+    def to_pickle(self, array: Any) -> tuple[Any, str | None]:
+        """What a pickle has of ``array``: what `from_numpy` takes, and the name of the device.
 
-    def pickled_device(self, array: Any) -> str | None:
-        """The device that a pickle of ``array`` names; None for the one where new arrays are."""
-        return None
-
-    def device_source(self, device: Any) -> str:
-        """A device as an expression of a saved program; "" where the library has none."""
-        return ""
+        Without a name the array is made where new arrays are.
+        """
+        return self.to_numpy(array), None
 
     def unknown_device(self, device: Any) -> ValueError:
         """The error for a device that is not there."""

@@ -130,18 +130,10 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     return _taking()(x, indices, x.shape[axis], indices.shape[axis], after)
 
 
-vars(take_along_axis)["launches"] = True  # kernels alone, so that a CUDA graph may hold it
-
-
 def softmax_cross_entropy_parts(x: Any, target: Any, **options: Any) -> Any:
     if covered(x, target):
         return cupy_softmax_cross_entropy(x, target, **options)
     return composed("softmax_cross_entropy_parts")(BACKEND.namespace, x, target, **options)
-
-
-# Of the calls that it covers a trace records the kernel, and of others the pieces.
-vars(softmax_cross_entropy_parts).update(covers=covered, kernel=cupy_softmax_cross_entropy)
-vars(cupy_softmax_cross_entropy)["launches"] = True
 
 
 def reciprocal(x: Any, /) -> Any:
@@ -156,14 +148,6 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     out = x if min is None else cupy.maximum(x, min)
     out = out if max is None else cupy.minimum(out, max)
     return x.copy() if out is x else out.astype(x.dtype, copy=False)
-
-
-def _clip_pieces() -> dict[str, Kernel]:
-    """What `clip` calls, each of the result before and of the next operand, if that is there."""
-    return {"maximum": BACKEND.cupy.maximum, "minimum": BACKEND.cupy.minimum}
-
-
-vars(clip)["pieces"] = _clip_pieces  # of which a compiled program makes kernels
 
 
 # -- creation ------------------------------------------------------------------------------------
@@ -261,8 +245,6 @@ class CupyBackend(Backend):
 
     name = "cupy"
     module = "array_api_compat.cupy"
-    source_modules = (("cupy", "cp"), ("array_api_compat.cupy", "xp"))
-    made_of_numpy = "cp.asarray({})"
 
     @cached_property
     def cupy(self) -> Any:
@@ -339,11 +321,8 @@ class CupyBackend(Backend):
     def device_name(self, device: Any) -> str:
         return f"cuda:{device.id}"
 
-    def pickled_device(self, array: Any) -> str | None:
-        return self.device_name(array.device)
-
-    def device_source(self, device: Any) -> str:
-        return f"cp.cuda.Device({device.id})"
+    def to_pickle(self, array: Any) -> tuple[Any, str | None]:
+        return self.to_numpy(array), self.device_name(array.device)
 
     def devices(self) -> list[Any]:
         count = self.cupy.cuda.runtime.getDeviceCount()

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends.cupy_routines import c_type
-
 __all__ = ["covered", "cupy_softmax_cross_entropy"]
 
 #: Classes of the longest rows. (Chosen, and not measured on a GPU.)
 SHORT: Final = 128
 #: Logits that one block of threads goes through. (Chosen, and not measured on a GPU.)
 FEW: Final = 1 << 17
+
+_C_TYPES: Final = {"float32": "float", "float64": "double"}
 
 # A row with a nan has a sum that is nan, whatever its largest element is taken for.
 _ROWS: Final = """
@@ -88,7 +88,7 @@ def _means(dtype: Any) -> Any:
     """The mean loss, and the number of rows that count."""
     from cupy import ReductionKernel
 
-    kind = c_type(dtype) or ""
+    kind = _C_TYPES[dtype]
     return ReductionKernel(
         f"raw {dtype} x, int64 target, int64 classes, int64 ignored, {dtype} smoothing",
         f"{dtype} loss, {dtype} counted",
@@ -107,7 +107,7 @@ def _rows(dtype: Any) -> Any:
     """The loss of each row, and its derivative by each logit, divided by a number of rows."""
     from cupy import ElementwiseKernel
 
-    kind = c_type(dtype) or ""
+    kind = _C_TYPES[dtype]
     text = """
     long long start = i * classes;
     T top = largest(x, start, classes);
@@ -159,7 +159,7 @@ def cupy_softmax_cross_entropy(
     return loss, slope
 
 
-def covered(x: Any, target: Any) -> bool:
+def covered(x: Any, target: Any, **options: Any) -> bool:
     """Whether these are logits and classes for which there are kernels."""
     return bool(
         x.dtype in (np.float32, np.float64)

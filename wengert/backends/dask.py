@@ -241,8 +241,6 @@ class DaskBackend(Backend):
 
     name = "dask"
     module = "array_api_compat.dask.array"
-    source_modules = (("dask.array", "da"), ("array_api_compat.dask.array", "xp"))
-    made_of_numpy = "da.from_array({})"
     kernels: Mapping[str, Kernel] = {
         "broadcast_to": broadcast_to,
         "eye": eye,
@@ -304,8 +302,8 @@ class DaskBackend(Backend):
     def is_ready(self, array: Any) -> bool:
         return data(array) is not None
 
-    def to_pickle(self, array: Any) -> Any:
-        return array  # its graph, which is computed where it is needed
+    def to_pickle(self, array: Any) -> tuple[Any, str | None]:
+        return array, None  # its graph, which is computed where it is needed
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         found = data(array)

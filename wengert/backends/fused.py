@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from wengert.backends.backend import Kernel
+from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction
 
 __all__ = ["cupy_kernels", "jax_kernels", "torch_kernels"]
 
@@ -122,7 +123,7 @@ def cupy_kernels(cupy: Any, special: Any) -> dict[str, Kernel]:
             out = function(x)
             return out.astype(x.dtype) if x.dtype.char == "e" else out
 
-        vars(kernel)["of_reals"] = function  # what a compiled program may make part of a kernel
+        LIBRARY_FUNCTIONS[kernel] = LibraryFunction(lambda: function, takes_complex=False)
         return kernel
 
     return {

@@ -119,8 +119,6 @@ class JaxBackend(Backend):
 
     name = "jax"
     module = "jax.numpy"
-    source_modules = (("jax.numpy", "jnp"), ("jax", "jax"))
-    made_of_numpy = "jnp.asarray({})"
     immutable = True
 
     @cached_property
@@ -211,10 +209,6 @@ class JaxBackend(Backend):
     def devices(self) -> list[Any]:
         found = list(self.jax.devices())
         return found + [device for device in self.jax.devices("cpu") if device not in found]
-
-    def device_source(self, device: Any) -> str:
-        same = self.jax.devices(device.platform)
-        return f'jax.devices("{device.platform}")[{same.index(device)}]'
 
     def to_device(self, array: Any, device: Any) -> Any:
         return self.jax.device_put(array, device)

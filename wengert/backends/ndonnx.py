@@ -20,9 +20,6 @@ class NdonnxBackend(Backend):
     def device_name(self, device: Any) -> str:
         return "cpu"
 
-    def device_source(self, device: Any) -> str:
-        return "None"
-
     def to_device(self, array: Any, device: Any) -> Any:
         return array
 

@@ -380,8 +380,6 @@ class NumpyBackend(Backend):
     name = "numpy"
     module = "numpy"
     complete = taped = True
-    source_modules = (("numpy", "np"),)
-    made_of_numpy = "{}"
     kernels: Mapping[str, Kernel] = {
         **{name: getattr(np, name) for name in ("ceil", "floor", "trunc")},
         **{name: getattr(np, name) for name in ("empty", "full", "ones", "zeros")},

@@ -18,9 +18,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from wengert.backends.backend import Kernel
+from wengert.backends.backend import Kernel, composed
+from wengert.backends.registry import namespaces
 
-__all__ = ["KERNELS"]
+__all__ = ["COVERED", "KERNELS", "covers"]
 
 Sizes = tuple[int, ...]
 Margins = tuple[tuple[int, int], ...]
@@ -36,6 +37,8 @@ FEWEST: Final = 64
 #: As many channels for each one that they are of have windows that take longer to be copied than
 #: products with every part of a window take to be added.
 MANY: Final = 6
+#: Channels up to which composites are faster, by up to six times (NumPy 2.4).
+FEW: Final = 4
 #: Places of any image.
 WHOLE: Final = 1 << 62
 
@@ -209,25 +212,17 @@ def _correlate(
 
 
 def _of_images(compute: Kernel) -> Kernel:
-    """A function of images and of signals by one of images, which may have to compute twice."""
+    """A function of images, which computes again if its result is not finite."""
 
     @wraps(compute)
     def kernel(first: Any, second: Any, *bias: Any, how: How, **lengths: Any) -> Any:
-        signals = len(how[0]) == 1
-        if signals:
-            first, second = (x.reshape(*x.shape[:2], 1, *x.shape[2:]) for x in (first, second))
-            stride, padding, dilation, groups = how
-            how = (1, *stride), ((0, 0), *padding), (1, *dilation), groups
-            lengths = {name: (1, *n) for name, n in lengths.items()}
         finite = False
         if first.dtype == second.dtype and first.dtype.char in "fdFD":
             with np.errstate(all="ignore"):
                 out = compute(first, second, *bias, how=how, exact=False, **lengths)
                 numbers = out.reshape(-1)
                 finite = math.isfinite(np.vdot(numbers, numbers).real)
-        if not finite:
-            out = compute(first, second, *bias, how=how, exact=True, **lengths)
-        return out.reshape(*out.shape[:2], out.shape[3]) if signals else out
+        return out if finite else compute(first, second, *bias, how=how, exact=True, **lengths)
 
     return kernel
 
@@ -367,8 +362,26 @@ def convolution_weight(x: Any, y: Any, *, size: Sizes, how: How, exact: bool) ->
     return np.ascontiguousarray(total.mT).reshape(groups * produced, inner, *size)
 
 
-KERNELS: Mapping[str, Kernel] = {
+def covers(first: Any, second: Any, *bias: Any, how: How, **lengths: Any) -> bool:
+    """Whether a kernel is faster than the composite: of images of more than a few channels."""
+    channels = first.shape[1] if "size" in lengths else second.shape[1] * how[3]
+    return len(how[0]) == 2 and channels > FEW
+
+
+def _where_covered(name: str, kernel: Kernel) -> Kernel:
+    def function(*operands: Any, **parameters: Any) -> Any:
+        if covers(*operands, **parameters):
+            return kernel(*operands, **parameters)
+        return composed(name)(namespaces[np.ndarray], *operands, **parameters)
+
+    return function
+
+
+COVERED: Mapping[str, Kernel] = {
     "convolution": convolution,
     "convolution_input": convolution_input,
     "convolution_weight": convolution_weight,
+}
+KERNELS: Mapping[str, Kernel] = {
+    name: _where_covered(name, kernel) for name, kernel in COVERED.items()
 }

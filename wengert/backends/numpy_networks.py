@@ -14,7 +14,6 @@ __all__ = [
     "BITS",
     "FILLED",
     "KERNELS",
-    "LOOKING",
     "masked",
     "ones",
     "row_layout",
@@ -70,9 +69,6 @@ def _add_into(out: Any, x: Any) -> Any:
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias`` of a matrix or vector ``x``."""
-    if weight.size >= LARGE and _is_wide(x, weight):
-        out = product(weight, x.mT).mT
-        return out.copy() if bias is None else _add(out, bias, order="C")
     out = x.dot(weight.mT)  # `np.matmul` of small matrices takes a third of a microsecond longer
     if bias is None:
         return out
@@ -80,28 +76,6 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
         return _add(out, bias, out)
     except TypeError:  # a scalar, or of a lesser dtype than the bias
         return _add(out, bias)
-
-
-def product(x: Any, y: Any) -> Any:
-    """The product of matrices, in memory whose rows stand apart by a few elements more.
-
-    A column of rows of 512 bytes meets few places of the cache, so transposing takes twice as long.
-    """
-    columns = y.shape[1]
-    return np.matmul(x, y, np.empty((len(x), columns + 4), x.dtype)[:, :columns])
-
-
-def _is_wide(x: Any, weight: Any) -> bool:
-    """Whether few rows meet a large matrix in single precision.
-
-    OpenBLAS takes up to twice as long for ``x @ weight.T`` as for the transposed product and a
-    transposition of its result, as measured with NumPy 2.4; in double precision as long.
-    """
-    if x.ndim != 2 or x.dtype.char != "f":
-        return False
-    rows, columns = x.shape
-    few = 1 < rows <= FEW and 4 * rows <= columns and 2 * rows <= len(weight)
-    return few and bool(rows * weight.size >= 16 * LARGE)
 
 
 def _sum_last(x: Any) -> Any:
@@ -301,19 +275,6 @@ def number_counted(counted: Any) -> float:
         return len(counted) or math.nan
     return int(np.count_nonzero(counted)) or math.nan
 
-
-#: Parts of kernels that look at values or choose their memory, and whether values raise errors.
-LOOKING: Mapping[Kernel, bool] = {
-    targets: True,
-    counted_losses: False,
-    number_counted: False,
-    product: False,
-}
-
-
-#: Rows up to which transposing a product is worth its while, and elements of the other factor from
-#: which it is.
-FEW, LARGE = 128, 1 << 13
 
 #: Elements from which the time in NumPy's loops outweighs that of starting them.
 WIDE = 1 << 12

@@ -23,7 +23,7 @@ from wengert.backends.numpy_reductions import (
     within,
 )
 
-__all__ = ["KERNELS", "LOOKING", "OF_ROWS"]
+__all__ = ["KERNELS"]
 
 Shape = tuple[int, ...]
 _add, _subtract, _multiply = np.add, np.subtract, np.multiply
@@ -117,10 +117,6 @@ def steep_rows(x: Any, slope: Any, inverse: Any, *, out: Any = None) -> Any:
     return _times(_times(x, inverse), slope * inverse, out)
 
 
-#: Functions that take numbers for each row, and can write into the first operand.
-OF_ROWS: tuple[Kernel, ...] = (scaled_rows, shifted_rows, steep_rows)
-
-
 @lru_cache(maxsize=256)
 def _part(length: int) -> int:
     """The largest divisor of a length by whose parts rows are summed."""
@@ -201,10 +197,6 @@ def units(x: Any, *, axis: Shape, eps: float) -> tuple[Any, Any]:
     share = number**-0.5
     root = np.maximum(roots(total, x, axis, number), total.dtype.type(eps * share))
     return x / root * share, share / root
-
-
-#: Parts of kernels that look at values, and whether values raise errors.
-LOOKING: Mapping[Kernel, bool] = {inverse_roots: False, units: False}
 
 
 def standardised(

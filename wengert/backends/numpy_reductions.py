@@ -13,7 +13,7 @@ a warning, may be not a number where NumPy's is infinite.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextvars import Context
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,9 +24,7 @@ from wengert.backends.backend import Kernel
 from wengert.backends.numpy_networks import FILLED, ones, row_layout
 
 __all__ = [
-    "CHOOSING",
     "KERNELS",
-    "LOOKING",
     "are_moderate",
     "max_over",
     "min_over",
@@ -186,15 +184,6 @@ def _extreme(reduce: Any, x: Any, axis: Any, keepdims: bool, out: Any) -> Any:
         block = slice(start, start + step)
         reduce(x[block].mT.copy(), axis=0, out=into[block])
     return out
-
-
-#: Functions that look at the order in memory, what says whether they do, and the ufunc's reduction
-#: that each is elsewhere.
-CHOOSING: Mapping[Callable[..., Any], tuple[Callable[..., Rows | None], Any]] = {
-    sum_over: (lambda x, axis, keepdims: rows(x.shape, axis, not keepdims), _add),
-    max_over: (short_rows, _max),
-    min_over: (short_rows, _min),
-}
 
 
 # -- roots of sums of squares ----------------------------------------------------------------------
@@ -400,9 +389,6 @@ def logsumexp(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
         out = np.add(np.log(np.where(empty, 1, total)), np.where(empty, -math.inf, shift))
     return out if out.shape == shape else out.reshape(shape)
 
-
-#: Parts of kernels that look at values, and whether values raise errors.
-LOOKING: Mapping[Callable[..., Any], bool] = {roots: False}
 
 KERNELS: Mapping[str, Kernel] = {
     "cosine_of": cosine_of,

@@ -18,20 +18,17 @@ KNOWN = {
     "numpy": "numpy",
     "cupy": "wengert[cupy-cuda12x] or wengert[cupy-cuda13x]",
     "torch": "wengert[torch]",
-    "dtensor": "wengert[torch]",
     "jax": "wengert[jax]",
     "dask": "wengert[dask]",
     "array_api_strict": "wengert[strict]",
-    "dpnp": "dpnp",
     "ndonnx": "wengert[onnx]",
-    "sparse": "sparse",
 }
 #: Those of them on which not all works, as ``python -m wengert check-backend`` tells.
-PARTIAL = frozenset({"dpnp", "dtensor", "ndonnx", "sparse"})
+PARTIAL = frozenset({"ndonnx"})
 
 #: The package that an array's type says it comes from, where that is not the backend's name.
 _PACKAGES = {"jaxlib": "jax"}
-#: Arrays of another kind in a library that has some, and their backend.
+#: Arrays of another kind in a library that has some, and the backend that has to be installed.
 _OTHERS = {"torch.distributed.tensor.DTensor": "dtensor"}
 
 _loaded: dict[str, Backend] = {}
@@ -73,6 +70,11 @@ def plugin_backends() -> dict[str, Any]:
     from importlib.metadata import entry_points  # costs milliseconds, and most never need it
 
     return {point.name: point for point in entry_points(group="wengert.backends")}
+
+
+def is_backend(name: str) -> bool:
+    """Whether a backend of this name is built in, loaded, or an entry point."""
+    return name in KNOWN or name in _loaded or name in plugin_backends()
 
 
 def get_backend(name: str | None = None) -> Backend:
@@ -146,8 +148,7 @@ def _conforming(name: str) -> Backend:
 
 def register(backend: Backend) -> Backend:
     """Let a backend have its library's arrays, and be selected by its name."""
-    made = backend.from_numpy(np.zeros(()))
-    namespaces[type(made)] = backend.namespace
+    namespaces.update(dict.fromkeys(backend.array_types(), backend.namespace))
     return _loaded.setdefault(backend.name, backend)
 
 

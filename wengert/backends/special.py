@@ -7,7 +7,7 @@ here takes its library and gives kernels.
 import importlib
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert.backends.backend import Kernel, importing
 from wengert.backends.dtypes import dtype_of
@@ -36,6 +36,25 @@ def scipy(name: str) -> Any:
         return importlib.import_module(f"scipy.{name}")
 
 
+class LibraryFunction(NamedTuple):
+    """The function that a kernel calls once its arguments are checked.
+
+    Attributes
+    ----------
+    load : callable
+        ``load()`` gives the function. Half precision is cast to float32 for it.
+    takes_complex : bool
+        Whether the function takes complex numbers.
+    """
+
+    load: Callable[[], Kernel]
+    takes_complex: bool
+
+
+#: The functions of kernels that add checks and casts alone.
+LIBRARY_FUNCTIONS: dict[Kernel, LibraryFunction] = {}
+
+
 def _kept(
     name: str,
     function: Callable[[], Kernel],
@@ -45,9 +64,7 @@ def _kept(
 ) -> Kernel:
     """A library's function that answers in its arguments' dtype, and refuses others by name.
 
-    Where the dtypes are known beforehand, as in a trace, the attribute ``library`` gives the
-    function itself, ``single`` the dtype in which it takes half precision, and ``complex`` says
-    whether it takes complex numbers.
+    Where the dtypes are known beforehand, as in a trace, `LIBRARY_FUNCTIONS` has the function.
     """
     found: Kernel | None = None
 
@@ -69,7 +86,7 @@ def _kept(
         out = found(*wide, **parameters)
         return out if out.dtype == dtype else cast(out, dtype)
 
-    vars(kernel).update(library=function, single=single, complex=name in analytic)
+    LIBRARY_FUNCTIONS[kernel] = LibraryFunction(function, name in analytic)
     return kernel
 
 

@@ -211,8 +211,6 @@ class TorchBackend(Backend):
 
     name = "torch"
     module = "array_api_compat.torch"
-    source_modules = (("torch", "torch"), ("array_api_compat.torch", "xp"))
-    made_of_numpy = "torch.from_numpy({})"
 
     @cached_property
     def torch(self) -> Any:

@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
-from wengert.backends.messages import apart
 from wengert.compiler.capture.calls import Call, tensors_of
 from wengert.compiler.capture.containers import of_one_structure, whole
 from wengert.compiler.capture.places import State, is_array
 from wengert.compiler.capture.recorded import swept
 from wengert.compiler.capture.snapshot import Snapshot, alike, same_states
 from wengert.compiler.emission.glue import MISS
+from wengert.compiler.messages import apart
 from wengert.compiler.refusals import Refusal, failed
 from wengert.compiler.replay import Replay
 from wengert.compiler.restoring import restoring

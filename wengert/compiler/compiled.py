@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from wengert.backends.messages import needed
 from wengert.compiler.adjoint import Rerun
 from wengert.compiler.capture.calls import (
     Arguments,
@@ -39,6 +38,7 @@ from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.emission.glue import MISS
 from wengert.compiler.exchanges import noted
 from wengert.compiler.locating import located
+from wengert.compiler.messages import needed
 from wengert.compiler.refusals import (
     RECORDING,
     STEPS,

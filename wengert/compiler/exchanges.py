@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from wengert.backends import messages
+from wengert.compiler import messages
 from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.checking import different
 from wengert.compiler.program import mapped

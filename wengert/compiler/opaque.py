@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from wengert import ops
-from wengert.autograd import Function
-from wengert.backends import messages
+from wengert.compiler import messages
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.watch import unwatched
+from wengert.tape.function import Function
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -204,10 +204,7 @@ def _forward(xp: Any, *arrays: Any, call: Call) -> tuple[Any, ...]:
 _opaque = Primitive(
     "external",
     ["*xs"],
-    kind="irregular",
     forward=_forward,
     several=True,
-    whole=True,
-    joined=(),
-    once=True,
+    effect="calls",
 ).bind

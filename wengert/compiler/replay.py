@@ -6,7 +6,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from wengert.backends import generators, messages
+from wengert.backends import generators
+from wengert.compiler import messages
 from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
 from wengert.compiler.capture.calls import Call, Layout
 from wengert.compiler.capture.lines import described

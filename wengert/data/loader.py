@@ -28,16 +28,11 @@ from wengert.data.samplers import (
     set_state_of,
     state_of,
 )
-from wengert.tape.parameters import Refusing
+from wengert.ops.hints import Refusing
 
 __all__ = ["DataLoader", "progress"]
 
 
-#: Options of PyTorch's for its processes, and for what they send.
-_PROCESSES: Final = (
-    *("num_workers", "pin_memory", "pin_memory_device", "persistent_workers", "prefetch_factor"),
-    *("worker_init_fn", "multiprocessing_context", "timeout", "in_order"),
-)
 #: What a loader is made of once and for all: samplers and a place depend on them.
 _FIXED: Final = frozenset({"dataset", "batch_size", "sampler", "batch_sampler", "drop_last"})
 
@@ -102,12 +97,6 @@ class DataLoader(Refusing):
     tensor([0, 1, 2])
     tensor([3])
     """
-
-    _refused = dict.fromkeys(
-        _PROCESSES,
-        "which is of PyTorch's processes: leave it out (prefetch=2 makes two batches ahead in a "
-        "thread)",
-    )
 
     def __init__(
         self,

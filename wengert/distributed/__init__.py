@@ -8,7 +8,7 @@
 
 from typing import Any
 
-from wengert.backends.messages import ExchangeError
+from wengert.compiler.messages import ExchangeError
 from wengert.distributed.averaging import average, mean
 from wengert.distributed.collectives import (
     all_gather,

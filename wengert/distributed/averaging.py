@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from wengert import ops
-from wengert.backends import backend_of, get_backend, messages
+from wengert.backends import backend_of, get_backend
+from wengert.compiler import messages
 from wengert.distributed.carriers import Connected, Line
 from wengert.distributed.collectives import all_reduce
 from wengert.interpreters.namespaces import device
@@ -17,7 +18,6 @@ from wengert.nn.module import Module
 from wengert.nn.parameter import listed
 from wengert.ops.shares import wide
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.options import option_error
 from wengert.tape.tensor import Tensor
 
 __all__ = ["average", "mean", "overlap"]
@@ -162,7 +162,10 @@ def mean(x: Any, weight: Any = 1) -> Tensor:
 def _check_weight(function: str, weight: Any) -> None:
     """Raise for a weight whose derivative would be lost."""
     if isinstance(weight, Tensor) and weight.requires_grad:
-        raise option_error(function, "weight", "a number")
+        raise TypeError(
+            f"{function} takes a number as weight, through which no derivative flows: pass "
+            "weight.detach()"
+        )
 
 
 def _scalar(like: Tensor, weight: Any) -> Tensor:

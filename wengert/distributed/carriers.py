@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import BackendError, backend_of, dtype_of
-from wengert.backends.messages import Carrier, ExchangeError
+from wengert.compiler.messages import Carrier, ExchangeError
 
 __all__ = ["Connected", "Line", "Mover", "exchanged", "of_rank", "ranks_of", "texts_of"]
 

@@ -9,42 +9,13 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from wengert import ops
-from wengert.backends import dtype_of, messages
+from wengert.backends import dtype_of
+from wengert.compiler import messages
 from wengert.interpreters.batching import as_it_is
-from wengert.tape.families import Family
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter"]
-
-_FAMILY = Family("""
-Parameters
-----------
-x : Tensor or array
-    $x
-
-Returns
--------
-Tensor
-    $result
-
-Raises
-------
-BackendError
-    If arrays of this library are not carried.
-ExchangeError
-    If the processes call different collectives, or the same one with different shapes or dtypes. It
-    names the ranks, on all of them.
-RuntimeError
-    If `init` has not been called.
-TimeoutError
-    If a process does not come within the time that `init` was given.
-
-Notes
------
-$source
-""")
 
 
 def _kernel(name: str) -> Callable[..., Any]:
@@ -64,11 +35,10 @@ def _row(name: str, rule: Callable[..., Any], batch: Callable[..., Any] = as_it_
         name,
         ["x"],
         {"x": rule},
-        kind="linear",
+        linear="together",
         forward=_kernel(name),
         batch=batch,
-        whole=True,
-        exchanges=True,
+        effect="exchanges",
     ).bind
 
 
@@ -79,32 +49,23 @@ _broadcast = _row("broadcast", lambda xp, g, root: xp.reduce(g, root=root))
 _reduce = _row("reduce", lambda xp, g, root: xp.broadcast(g, root=root))
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes; not of bool.",
-        result="Of the shape and dtype of ``x``, and the same on all processes.",
-        source="MPI standard: ``MPI_Allreduce``. PyTorch: ``torch.distributed.all_reduce``.",
-    ),
-)
 def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> Tensor:
     r"""Sum, mean, maximum or minimum of the processes' arrays, element by element.
 
     The cotangent of the sum, :math:`y = \sum_r x_r`, is :math:`\bar x = \sum_r \bar y_r` on all
-    processes. Processes whose elements are equally large share that of the maximum.
+    processes. Processes whose elements are equally large share that of the maximum. The result is
+    of the shape and dtype of ``x``, and the same on all processes. Raises `ValueError` if there is
+    no such ``op``. Raises `ExchangeError` on all processes if their calls differ, and
+    `TimeoutError` if one does not come. MPI standard: ``MPI_Allreduce``.
+    PyTorch: ``torch.distributed.all_reduce``.
 
     Parameters
     ----------
+    x : Tensor or array
+        Of the same shape and dtype on all processes; not of bool.
     op : {"sum", "mean", "max", "min"}
         What is computed. The mean needs a floating dtype; maximum and minimum gather the arrays
         first, and take as much memory.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` has no such dtype.
-    ValueError
-        If there is no such ``op``.
 
     Examples
     --------
@@ -127,26 +88,18 @@ def all_reduce(x: Any, /, op: Literal["sum", "mean", "max", "min"] = "sum") -> T
     return _all_reduce(x, op=op)  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes, with at least one axis.",
-        result="Of shape ``(size * n, ...)`` for ``x`` of shape ``(n, ...)``.",
-        source=(
-            "MPI standard: ``MPI_Allgather``. PyTorch: "
-            "``torch.distributed.all_gather_into_tensor``."
-        ),
-    ),
-)
 def all_gather(x: Any, /) -> Tensor:
     """Put the processes' arrays together along the first axis, in the order of ranks.
 
-    Its adjoint is `reduce_scatter`.
+    Its adjoint is `reduce_scatter`. The result is of shape ``(size * n, ...)`` for ``x`` of shape
+    ``(n, ...)``. Raises `ValueError` if ``x`` has no axis. Raises `ExchangeError` on all processes
+    if their calls differ, and `TimeoutError` if one does not come. MPI standard: ``MPI_Allgather``.
+    PyTorch: ``torch.distributed.all_gather_into_tensor``.
 
-    Raises
-    ------
-    ValueError
-        If ``x`` has no axis.
+    Parameters
+    ----------
+    x : Tensor or array
+        Of the same shape and dtype on all processes, with at least one axis.
 
     Examples
     --------
@@ -160,28 +113,19 @@ def all_gather(x: Any, /) -> Tensor:
     return _all_gather(x)  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes; not of bool.",
-        result="Of shape ``(n, ...)`` for ``x`` of shape ``(size * n, ...)``.",
-        source=(
-            "MPI standard: ``MPI_Reduce_scatter_block``. PyTorch: "
-            "``torch.distributed.reduce_scatter_tensor``."
-        ),
-    ),
-)
 def reduce_scatter(x: Any, /) -> Tensor:
     """Sum the processes' arrays; each process gets its part along the first axis.
 
-    Its adjoint is `all_gather`.
+    Its adjoint is `all_gather`. The result is of shape ``(n, ...)`` for ``x`` of shape
+    ``(size * n, ...)``. Raises `ValueError` if the first axis can't be divided by the number of
+    processes. Raises `ExchangeError` on all processes if their calls differ, and `TimeoutError` if
+    one does not come. MPI standard: ``MPI_Reduce_scatter_block``.
+    PyTorch: ``torch.distributed.reduce_scatter_tensor``.
 
-    Raises
-    ------
-    TypeError
-        If ``x`` is of bool.
-    ValueError
-        If the first axis can't be divided by the number of processes.
+    Parameters
+    ----------
+    x : Tensor or array
+        Of the same shape and dtype on all processes; not of bool.
 
     Examples
     --------
@@ -197,29 +141,18 @@ def reduce_scatter(x: Any, /) -> Tensor:
     return _reduce_scatter(x)  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes.",
-        result="Of the shape and dtype of ``x``.",
-        source="MPI standard: ``MPI_Bcast``. PyTorch: ``torch.distributed.broadcast``.",
-    ),
-)
 def broadcast(x: Any, /, root: int = 0) -> Tensor:
     """The array of one process, on all of them.
 
     Its adjoint is `reduce`: the cotangents are summed at the root, and the other processes' ``x``
-    have zeros.
+    have zeros. Raises `ValueError` if there is no process ``root``. Raises `ExchangeError` on all
+    processes if their calls differ, and `TimeoutError` if one does not come. MPI standard:
+    ``MPI_Bcast``. PyTorch: ``torch.distributed.broadcast``.
 
     Parameters
     ----------
-    root : int
-        The rank of that process.
-
-    Raises
-    ------
-    ValueError
-        If there is no process ``root``.
+    x : Tensor or array
+        Of the same shape and dtype on all processes.
 
     Examples
     --------
@@ -231,33 +164,18 @@ def broadcast(x: Any, /, root: int = 0) -> Tensor:
     return _broadcast(x, root=_root("broadcast", root))  # type: ignore[no-any-return]
 
 
-@takes(
-    "x",
-    family=_FAMILY(
-        x="Of the same shape and dtype on all processes; not of bool.",
-        result="Of the shape and dtype of ``x``.",
-        source=(
-            "MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves\n"
-            "open what the other processes get."
-        ),
-    ),
-)
 def reduce(x: Any, /, root: int = 0) -> Tensor:
     """The sum of the processes' arrays on one of them, and zeros on the others.
 
-    Its adjoint is `broadcast`.
+    Its adjoint is `broadcast`. Raises `ValueError` if there is no process ``root``. Raises
+    `ExchangeError` on all processes if their calls differ, and `TimeoutError` if one does not come.
+    MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves open what the
+    other processes get.
 
     Parameters
     ----------
-    root : int
-        The rank of that process.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is of bool.
-    ValueError
-        If there is no process ``root``.
+    x : Tensor or array
+        Of the same shape and dtype on all processes; not of bool.
 
     Examples
     --------

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from wengert.backends.messages import ExchangeError
+from wengert.compiler.messages import ExchangeError
 from wengert.distributed.carriers import GRACE, SOON, Connected, exchanged, of_rank, ranks_of
 
 __all__ = ["CARRIER"]
@@ -142,7 +142,7 @@ def _listening() -> socket.socket:
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(address)  # which sends nothing
         own = probe.getsockname()[0]
-    return socket.create_server((own, 0), family=family, backlog=128)
+    return socket.create_server((own, 0), backlog=128)
 
 
 def started(group: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.backend import importing
-from wengert.backends.messages import Carrier, connect, connected
+from wengert.compiler.messages import Carrier, connect, connected
 from wengert.distributed.carriers import Connected
 
 __all__ = ["joined"]

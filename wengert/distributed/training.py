@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from os import PathLike
 from typing import Any, TypeVar
 
-from wengert.backends import messages
+from wengert.compiler import messages
 from wengert.distributed.averaging import overlap as overlapped
 from wengert.distributed.collectives import broadcast
 from wengert.func.trees import tree_leaves, tree_map

@@ -19,7 +19,6 @@ from wengert.backends.registry import lost_with
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, trees_of
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.interpreters.namespaces import differentiable
-from wengert.tape.families import Family
 from wengert.tape.grad_mode import called, transforming
 from wengert.tape.node import forwards
 from wengert.tape.promotion import at_least, number_type
@@ -28,30 +27,6 @@ from wengert.tape.tensor import Tensor, untracked
 
 Argnums = int | Sequence[int]
 
-#: What the docstrings of transforms have in common.
-TRANSFORM = Family("""
-Parameters
-----------
-function : callable
-    A function of Tensors that returns a Tensor or a tree of Tensors. What is differentiated comes
-    to it as Tensors, whatever kind it was given in; other arguments come as they are.
-*primals
-    Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or trees of
-    these.
-primals : tuple or list
-    Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or trees of
-    these.
-tangents : tuple or list
-    For each argument its part of the vector: of the same structure, shapes and dtypes.
-argnums : int or sequence of int
-    Positions of the arguments to differentiate; negative ones count from the end. Arguments given
-    by keyword are passed on.
-has_aux : bool
-    Whether the function returns a pair ``(value, aux)``, of which the value is differentiated.
-chunk_size : int, optional
-    How many rows a sweep carries at most; memory grows with it. By default it is all on a GPU, and
-    elsewhere as many as keep what is computed in the processor's cache.
-""")
 
 #: Python's numbers that have derivatives; and floating dtypes in both their forms.
 _NUMBERS: Final = frozenset({float, complex})

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from wengert.autograd import Function
 from wengert.func.trees import TreeDef, tree_flatten, trees_of
+from wengert.tape.function import Function
 from wengert.tape.grad_mode import is_grad_enabled, recording
 from wengert.tape.tensor import Tensor
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
 from wengert.backends import BackendError, DType, backend_of, generators, namespaces
-from wengert.func.arguments import TRANSFORM, Argnums, Call, check_function, named_like, split
+from wengert.func.arguments import Argnums, Call, check_function, named_like, split
 from wengert.func.reverse import Reverse, grad, vjp
 from wengert.func.trees import tree_flatten, tree_leaves, tree_map, trees_of
 from wengert.interpreters.batched import identity, members
@@ -66,7 +66,6 @@ class _Push:
         return self.call.answer(self.structure.unflatten(tensors))
 
 
-@TRANSFORM.complete
 def jvp(
     function: Callable[..., Any],
     primals: Sequence[Any],
@@ -75,8 +74,13 @@ def jvp(
 ) -> tuple[Any, ...]:
     r"""Call a function, and return its value and the product of its Jacobian with a tangent.
 
+    ``has_aux`` is as for `grad`.
+
     Parameters
     ----------
+    primals : tuple or list
+        Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or trees
+        of these.
     tangents : tuple or list
         For each argument its tangent: of the same structure, shapes and dtypes. A Python number
         may stand for a tangent of no axes.
@@ -128,26 +132,25 @@ def jvp(
     return (value, tangent, pushed.aux) if has_aux else (value, tangent)
 
 
-@TRANSFORM.complete
 def hvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Any, ...]:
     r"""Return the product of a real scalar function's Hessian with a vector.
 
+    ``primals`` are as for `jvp`. Raises `TypeError`, `ValueError`, `BackendError`,
+    `NotImplementedError` as `jvp` and `grad`.
+
     Parameters
     ----------
     function : callable
         A function of Tensors that returns a real Tensor of one element.
+    tangents : tuple or list
+        For each argument its part of the vector: of the same structure, shapes and dtypes.
 
     Returns
     -------
     tuple
         For each primal its part of :math:`\nabla^2 f(x) \, \dot x`, in the kind of the primal.
-
-    Raises
-    ------
-    TypeError, ValueError, BackendError, NotImplementedError
-        As `jvp` and `grad`.
 
     Notes
     -----
@@ -183,7 +186,6 @@ def hvp(
     return call.pack(swept.pull(given, keep=False), given)  # type: ignore[no-any-return]
 
 
-@TRANSFORM.complete
 def ggnvp(
     function: Callable[..., Any],
     loss: Callable[..., Any] | None,
@@ -194,7 +196,8 @@ def ggnvp(
 
     Of :math:`\ell(f(x))` it is :math:`J^H \, \nabla^2 \ell(f(x)) \, J \, \dot x`, where :math:`J`
     is the Jacobian of :math:`f`: the Hessian without the curvature of :math:`f` itself, and
-    positive semi-definite where :math:`\ell` is convex.
+    positive semi-definite where :math:`\ell` is convex. Raises `TypeError`, `ValueError`,
+    `BackendError`, `NotImplementedError` as `jvp`, `hvp` and `vjp`.
 
     Parameters
     ----------
@@ -211,11 +214,6 @@ def ggnvp(
     -------
     tuple
         For each primal its part of the product, in the kind of the primal.
-
-    Raises
-    ------
-    TypeError, ValueError, BackendError, NotImplementedError
-        As `jvp`, `hvp` and `vjp`.
 
     Notes
     -----
@@ -247,11 +245,13 @@ def ggnvp(
     return call.pack([x for part in leaves for x in part], given)  # type: ignore[no-any-return]
 
 
-@TRANSFORM.complete
 def linearize(
     function: Callable[..., Any], *primals: Any, has_aux: bool = False
 ) -> tuple[Any, ...]:
     r"""Call a function once, and return its value and its derivative there as a function.
+
+    ``has_aux`` is as for `grad`. Raises `TypeError`, `ValueError`, `BackendError`,
+    `NotImplementedError` as `jvp`; for what is wrong with tangents, by the pushforward.
 
     Returns
     -------
@@ -263,11 +263,6 @@ def linearize(
         number of times.
     aux : object
         With ``has_aux`` alone.
-
-    Raises
-    ------
-    TypeError, ValueError, BackendError, NotImplementedError
-        As `jvp`; for what is wrong with tangents, by the pushforward.
 
     See Also
     --------
@@ -327,7 +322,6 @@ def linearize(
     return value, pushforward, call.answer(tree_map(outside, swept.aux))
 
 
-@TRANSFORM.complete
 def jacfwd(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -335,6 +329,8 @@ def jacfwd(
     chunk_size: int | None = None,
 ) -> Callable[P, Any]:
     r"""Return a function that computes a Jacobian by forward mode, one column for each input.
+
+    ``argnums`` and ``has_aux`` are as for `grad`.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import Any, Final, ParamSpec
 
 from wengert import ops
 from wengert.backends import DType, as_dtype, dtype_of, namespaces
-from wengert.func.arguments import TRANSFORM, Argnums, check_function, named_like, split
+from wengert.func.arguments import Argnums, check_function, named_like, split
 from wengert.func.forward import by_columns, check_chunk_size, zeros_beside
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
@@ -21,7 +21,6 @@ from wengert.tape.tensor import Tensor, untracked
 P = ParamSpec("P")
 
 
-@TRANSFORM.complete
 def jacrev(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -32,7 +31,13 @@ def jacrev(
 
     The function is called once, and one reverse sweep carries a batch of cotangents: one for each
     element of the results. For few results and many arguments this is the way; `jacfwd` is for few
-    arguments, and `jacobian` chooses.
+    arguments, and `jacobian` chooses. ``argnums`` and ``has_aux`` are as for `grad`.
+
+    Parameters
+    ----------
+    chunk_size : int, optional
+        How many rows a sweep carries at most; memory grows with it. By default it is all on a GPU,
+        and elsewhere as many as keep what is computed in the processor's cache.
 
     Returns
     -------
@@ -86,24 +91,21 @@ def jacrev(
     return rows
 
 
-@TRANSFORM.complete
 def jacobian(
     function: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
 ) -> Callable[P, Any]:
-    r"""Return a function that computes a function's Jacobian, by rows or by columns.
+    """Return a function that computes a function's Jacobian, by rows or by columns.
+
+    ``argnums`` and ``has_aux`` are as for `grad`, and ``chunk_size`` as for `jacrev`. Raises
+    `TypeError` or `ValueError` as by `jacrev`.
 
     Returns
     -------
     callable
         As of `jacrev`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As by `jacrev`.
 
     Notes
     -----
@@ -125,7 +127,6 @@ def jacobian(
     return _chosen(function, argnums, has_aux, chunk_size, "jacobian")
 
 
-@TRANSFORM.complete
 def hessian(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -135,7 +136,9 @@ def hessian(
     r"""Return a function that computes a function's second derivatives, all in one sweep.
 
     The gradient is computed once, and differentiated as by `jacobian`: for a scalar by a sweep of
-    the sweep, with a batch of cotangents, one for each element of the arguments.
+    the sweep, with a batch of cotangents, one for each element of the arguments. ``argnums`` and
+    ``has_aux`` are as for `grad`, and ``chunk_size`` as for `jacrev`. Raises `TypeError` or
+    `ValueError` as by `jacrev`.
 
     Parameters
     ----------
@@ -149,11 +152,6 @@ def hessian(
         tree like the result, of trees like the arguments, of trees like these, whose leaves are
         :math:`\partial^2 y_i / \partial x_j \partial x_k`, of shape ``(*y.shape, *x.shape,
         *x.shape)``. With ``has_aux``, it returns ``(hessian, aux)``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As by `jacrev`.
 
     See Also
     --------

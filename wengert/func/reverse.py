@@ -4,14 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec
 
 from wengert.backends import BackendError, namespaces
-from wengert.func.arguments import (
-    TRANSFORM,
-    Argnums,
-    Call,
-    check_function,
-    named_like,
-    split,
-)
+from wengert.func.arguments import Argnums, Call, check_function, named_like, split
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, bottom, constant
 from wengert.tape.autograd import leading_to, sweep
@@ -185,7 +178,6 @@ def _entry(tensor: Tensor, connect: bool) -> Tensor:
 _identity = PRIMITIVES["positive"]
 
 
-@TRANSFORM.complete
 def grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, Any]:
@@ -198,6 +190,11 @@ def grad(
     function : callable
         A function of Tensors that returns a real Tensor of one element. What is differentiated
         comes to it as Tensors, whatever kind it was given in; other arguments come as they are.
+    argnums : int or sequence of int
+        Positions of the arguments to differentiate; negative ones count from the end. Arguments
+        given by keyword are passed on.
+    has_aux : bool
+        Whether the function returns a pair ``(value, aux)``, of which the value is differentiated.
 
     Returns
     -------
@@ -246,16 +243,12 @@ def grad(
     return gradient
 
 
-@TRANSFORM.complete
 def value_and_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, tuple[Any, Any]]:
     """Return a function that computes a real scalar function's value and its gradient.
 
-    Parameters
-    ----------
-    function : callable
-        As for `grad`.
+    ``argnums`` and ``has_aux`` are as for `grad`. Raises `TypeError` or `ValueError` as `grad`.
 
     Returns
     -------
@@ -263,11 +256,6 @@ def value_and_grad(
         A function of the same arguments that returns ``(value, gradient)``, or ``((value, aux),
         gradient)``. The value is a Tensor if any argument is one, otherwise an array if any is
         one, otherwise a Python number.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `grad`.
 
     Examples
     --------
@@ -323,11 +311,13 @@ def _with_gradient(
     return compute
 
 
-@TRANSFORM.complete
 def elementwise_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, Any]:
     r"""Return a function that computes the derivative of an elementwise function everywhere.
+
+    ``argnums`` and ``has_aux`` are as for `grad`. Raises `TypeError` or `ValueError` as `grad`, but
+    for the shape of the result and its dtype.
 
     Parameters
     ----------
@@ -341,11 +331,6 @@ def elementwise_grad(
         A function of the same arguments that returns :math:`f'(x)` in the shape of the argument,
         as `grad` does. Of any other function it is the gradient of the sum of the results; so it
         is where an argument was broadcast, too.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `grad`, but for the shape of the result and its dtype.
 
     Notes
     -----
@@ -368,9 +353,16 @@ def elementwise_grad(
     return derivative
 
 
-@TRANSFORM.complete
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     r"""Call a function, and return its value and the products of cotangents with its Jacobian.
+
+    ``has_aux`` is as for `grad`.
+
+    Parameters
+    ----------
+    *primals
+        Its arguments, all of which are differentiated: Tensors, arrays and Python numbers, or trees
+        of these.
 
     Returns
     -------

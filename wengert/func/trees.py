@@ -6,8 +6,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from wengert.tape.families import Family
-
 IsLeaf = Callable[[Any], bool] | None
 
 
@@ -289,25 +287,6 @@ def trees_of(structures: Iterable[TreeDef], leaves: Iterable[Any]) -> list[Any]:
     return [structure.unflatten(islice(left, structure.num_leaves)) for structure in structures]
 
 
-_TREE = Family("""
-Parameters
-----------
-tree : object
-    A tree, or a single leaf.
-structure : TreeDef
-    The second result of `tree_flatten`.
-leaves : iterable
-    The first result of `tree_flatten`, or others in their stead.
-is_leaf : callable, optional
-    Whether to take an object for a leaf although it is a node.
-
-Returns
--------
-$returns
-""")
-
-
-@_TREE(returns="leaves : list\nstructure : TreeDef").complete
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]:
     """Take a tree apart: its leaves, and the structure that `tree_unflatten` rebuilds it by.
 
@@ -316,6 +295,16 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]
     Tensors, arrays, numbers, strings. The leaves of a dict come in the order of its sorted keys.
     A field of a dataclass whose metadata has a true ``"static"`` belongs to the structure, as do
     fields with ``init=False``, which the constructor sets.
+
+    Parameters
+    ----------
+    is_leaf : callable, optional
+        Whether to take an object for a leaf although it is a node.
+
+    Returns
+    -------
+    leaves : list
+    structure : TreeDef
 
     Examples
     --------
@@ -340,14 +329,10 @@ def _flatten(tree: Any, is_leaf: IsLeaf, leaves: list[Any]) -> TreeDef:
     return TreeDef(type(tree), extra, below, len(leaves) - before)
 
 
-@_TREE(returns="object\n    The tree.").complete
 def tree_unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
     """Put a tree together from leaves, in the order in which `tree_flatten` gave them.
 
-    Raises
-    ------
-    ValueError
-        If there are more or fewer leaves than the structure has.
+    Raises `ValueError` if there are more or fewer leaves than the structure has.
 
     Examples
     --------
@@ -358,9 +343,13 @@ def tree_unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
     return structure.unflatten(leaves)
 
 
-@_TREE(returns="list\n    In the order of `tree_flatten`.").complete
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Return the leaves of a tree: the first result of `tree_flatten`.
+
+    Parameters
+    ----------
+    is_leaf : callable, optional
+        Whether to take an object for a leaf although it is a node.
 
     Examples
     --------
@@ -370,9 +359,13 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     return tree_flatten(tree, is_leaf)[0]
 
 
-@_TREE(returns="TreeDef\n    What `tree_unflatten` takes.").complete
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeDef:
     """Return the structure of a tree: the second result of `tree_flatten`.
+
+    Parameters
+    ----------
+    is_leaf : callable, optional
+        Whether to take an object for a leaf although it is a node.
 
     Examples
     --------
@@ -382,9 +375,10 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeDef:
     return tree_flatten(tree, is_leaf)[1]
 
 
-@_TREE(returns="object\n    A tree of what the function returned.").complete
 def tree_map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Apply a function to each leaf of a tree, and answer with a tree of the same structure.
+
+    Raises `ValueError` if one of ``rest`` has another structure; the error names the place.
 
     Parameters
     ----------
@@ -392,11 +386,8 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLea
         Of one leaf, and of its counterpart in each of ``rest``.
     *rest
         Trees of the same structure, or with whole trees where the first has leaves.
-
-    Raises
-    ------
-    ValueError
-        If one of ``rest`` has another structure; the error names the place.
+    is_leaf : callable, optional
+        Whether to take an object for a leaf although it is a node.
 
     Examples
     --------

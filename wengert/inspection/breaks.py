@@ -4,10 +4,11 @@ import linecache
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from wengert.tape.lines import expression, in_library, is_own
+from wengert.tape.leaving import in_library, is_own
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -298,7 +299,7 @@ _BETWEEN = frozenset(
     }
 )
 #: Where NumPy's names are: an operation that is called from there has one name more.
-_NAMES = "wengert.ops.numpy_protocols"
+_NAMES = "wengert.protocols"
 
 
 def call_site() -> CallSite | None:
@@ -321,10 +322,10 @@ def call_site() -> CallSite | None:
         return None
     chosen = user or site
     code = chosen.f_code
-    line, start, end = expression(chosen)
+    line, start, end = _expression(chosen)
     through = None
     if site is not chosen:
-        inner, _, _ = expression(site)
+        inner, _, _ = _expression(site)
         module = str(site.f_globals.get("__name__"))
         text = linecache.getline(site.f_code.co_filename, inner).strip()
         through = f"{module}:{inner}, in {site.f_code.co_name}" + (f": {text}" if text else "")
@@ -386,3 +387,17 @@ def made(
         where.through,
         tuple(inputs),
     )
+
+
+def _expression(frame: "FrameType") -> tuple[int, int | None, int | None]:
+    """Where in its file a frame is: the line, and the columns of the expression, if known.
+
+    Columns are in bytes, as CPython counts them, and the second is None if the expression goes on
+    in the next line.
+    """
+    positions = frame.f_code.co_positions()
+    none = (None, None, None, None)
+    line, last, start, end = next(islice(positions, frame.f_lasti // 2, None), none)
+    if line is None:
+        return frame.f_lineno, None, None
+    return line, start, end if last == line else None

@@ -15,14 +15,23 @@ from wengert.backends.backend import importing
 from wengert.tape.autograd import ancestors
 from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
 from wengert.tape.observers import Observer, observed_by
-from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 Gradients = bool | Literal["local", "total"]
 Direction = Literal["TB", "LR", "BT", "RL"]
 
 #: How operations with an operator are written.
-SIGNS = {"+": "+", "-": "-", "*": "×", "/": "÷", "@": "@", "**": "^"}
+SIGNS = {
+    "add": "+",
+    "positive": "+",
+    "subtract": "-",
+    "negative": "-",
+    "multiply": "×",
+    "divide": "÷",
+    "matmul": "@",
+    "pow": "^",
+}
 #: The most elements, and the longest row, of an array whose values are all written.
 WRITTEN, ROW = 9, 4
 
@@ -440,7 +449,7 @@ class _Picture:
         elif isinstance(node, Output):
             title, style = _entitled(name, f"result {node.index}"), PART
         else:
-            title = _entitled(name, _sign(node.operation))
+            title = _entitled(name, SIGNS.get(node.operation, node.operation))
             style = OPERATION
         if node.number in self.roots:
             style = RESULT
@@ -478,12 +487,6 @@ class _Picture:
         for tensor in seen:
             name, _ = self.constants.get(id(tensor._array), (None, None))
             yield f"c{id(tensor._array)}", name, tensor
-
-
-def _sign(operation: str) -> str:
-    """The operator of an operation, or its name."""
-    row = PRIMITIVES.get(operation)
-    return operation if row is None else SIGNS.get(row.symbol or "", operation)
 
 
 def _entitled(name: str | None, operation: str) -> str:

@@ -132,7 +132,7 @@ class Batched(Lifted):
         cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
     ) -> Any:
         rule = primitive.batch
-        if rule is None and primitive.broadcasts and not primitive.several:
+        if rule is None and primitive.elementwise and not primitive.several:
             arrays = _aligned(level, inputs)
             if arrays is not None:
                 return cls(primitive.kernels[type(arrays[-1])](*arrays[:-1], **parameters), level)
@@ -142,7 +142,7 @@ class Batched(Lifted):
         arrays = [x.inner if mine else x for x, mine in zip(inputs, own, strict=True)]
         call = Application(namespace_of(*arrays), primitive, own, arrays)
         if rule is None:
-            rule = elementwise if primitive.broadcasts else Application.each
+            rule = elementwise if primitive.elementwise else Application.each
         out = rule(call, *arrays, **parameters)
         if primitive.several:
             return tuple([cls(y, level) for y in out])

@@ -373,7 +373,8 @@ def push(
     ]
     if all(t is None for t in moving):
         return (None,) * len(out) if primitive.several else None
-    derive = _own if primitive.jvps else _DERIVED[primitive.kind]
+    derive = _own if primitive.jvps else _derived(primitive)
+    assert derive is not None  # `_moves` has refused others
     tangent = derive(_Call(xp, primitive, inputs, parameters, out), moving)
     if primitive.several:
         return tuple(_conform(t, y) for t, y in zip(tangent, out, strict=True))
@@ -383,7 +384,8 @@ def push(
 def how(primitive: Primitive, name: str) -> str:
     """Return where the forward derivative with respect to an input comes from.
 
-    It is ``"derived"`` from the kind, ``"explicit"``, ``"zero"``, ``"undefined"``, or ``"none"``.
+    It is ``"derived"`` (from linearity, or from the reverse rule of an elementwise function),
+    ``"explicit"``, ``"zero"``, ``"undefined"``, or ``"none"``.
     """
     rule = _declaration(primitive, name)
     if rule is not None:
@@ -396,7 +398,7 @@ def _declaration(primitive: Primitive, name: str) -> Declared | None:
     rule = primitive.jvps.get(name, primitive.rules.get(name, NOT_IMPLEMENTED))
     if isinstance(rule, Declared):
         return rule
-    derived = not primitive.jvps and primitive.kind in _DERIVED
+    derived = not primitive.jvps and _derived(primitive) is not None
     return None if name in primitive.jvps or derived else NOT_IMPLEMENTED
 
 
@@ -433,7 +435,7 @@ class _Call(NamedTuple):
 class _Forwards:
     """A primitive with forward rules in place of reverse rules, for `Plan`."""
 
-    adjoint = None
+    shared = None
 
     def __init__(self, primitive: Primitive) -> None:
         self.primitive = primitive
@@ -522,12 +524,11 @@ def _along(xp: Any, gradient: Any, t: Any) -> Any:
     return xp.real(change) if dtype_of(change.dtype).complex else change
 
 
-_DERIVED: dict[str, Callable[[_Call, Tangents], Any]] = {
-    "elementwise": _elementwise,
-    "linear": _linear,
-    "structural": _linear,
-    "multilinear": _multilinear,
-}
+def _derived(primitive: Primitive) -> Callable[[_Call, Tangents], Any] | None:
+    """The forward derivative that follows from what a function is."""
+    if primitive.linear is not None:
+        return _linear if primitive.linear == "together" else _multilinear
+    return _elementwise if primitive.elementwise else None
 
 
 # -- helpers -------------------------------------------------------------------------------------

@@ -1,5 +1,8 @@
 """Networks: modules, parameters, layers, losses and initialisers, by PyTorch's names."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Never
+
 from wengert.nn import functional, init, utils
 from wengert.nn.activations import (
     CELU,
@@ -221,6 +224,12 @@ __all__ = [
     "save",
     "utils",
 ]
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

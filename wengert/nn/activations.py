@@ -10,7 +10,6 @@ from wengert.nn.init import constant_
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import number
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 
@@ -24,7 +23,11 @@ class _Along(Single):
 
 @stores(F.relu)
 class ReLU(_InPlace):
-    """Examples
+    r"""Rectifier, :math:`\max(x, 0)`.
+
+    `functional.relu` as a module. PyTorch: ``torch.nn.ReLU``.
+
+    Examples
     --------
     >>> wg.nn.ReLU()(wg.asarray([-1.0, 2.0]))
     tensor([0., 2.])
@@ -33,7 +36,11 @@ class ReLU(_InPlace):
 
 @stores(F.leaky_relu)
 class LeakyReLU(Single):
-    """Examples
+    """Rectifier with a slope for negative values: ``x``, or ``negative_slope * x``.
+
+    `functional.leaky_relu` as a module. PyTorch: ``torch.nn.LeakyReLU``.
+
+    Examples
     --------
     >>> wg.nn.LeakyReLU(0.1)(wg.asarray([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
@@ -44,7 +51,11 @@ class LeakyReLU(Single):
 
 @stores(F.elu)
 class ELU(Single):
-    """Examples
+    r"""Exponential linear unit: :math:`x` above 0, :math:`\alpha (e^x - 1)` below.
+
+    `functional.elu` as a module. PyTorch: ``torch.nn.ELU``.
+
+    Examples
     --------
     >>> wg.nn.ELU()(wg.asarray([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
@@ -55,7 +66,11 @@ class ELU(Single):
 
 @stores(F.gelu)
 class GELU(Single):
-    """Examples
+    r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
+
+    `functional.gelu` as a module. PyTorch: ``torch.nn.GELU``.
+
+    Examples
     --------
     >>> wg.nn.GELU()(wg.asarray([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
@@ -66,7 +81,11 @@ class GELU(Single):
 
 @stores(F.silu)
 class SiLU(_InPlace):
-    """Examples
+    r"""Sigmoid linear unit, :math:`x \sigma(x)`.
+
+    `functional.silu` as a module. PyTorch: ``torch.nn.SiLU``.
+
+    Examples
     --------
     >>> wg.nn.SiLU()(wg.asarray([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
@@ -75,7 +94,11 @@ class SiLU(_InPlace):
 
 @stores(F.sigmoid)
 class Sigmoid(Single):
-    """Examples
+    r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
+
+    `functional.sigmoid` as a module. PyTorch: ``torch.nn.Sigmoid``.
+
+    Examples
     --------
     >>> wg.nn.Sigmoid()(wg.asarray([-1.0, 0.0, 2.0]))
     tensor([0.2689, 0.5000, 0.8808])
@@ -84,7 +107,11 @@ class Sigmoid(Single):
 
 @stores(F.logsigmoid)
 class LogSigmoid(Single):
-    """Examples
+    r"""Logarithm of the logistic sigmoid, :math:`\log \sigma(x) = -\log(1 + e^{-x})`.
+
+    `functional.logsigmoid` as a module. PyTorch: ``torch.nn.LogSigmoid``.
+
+    Examples
     --------
     >>> wg.nn.LogSigmoid()(wg.asarray([-1.0, 2.0]))
     tensor([-1.3133, -0.1269])
@@ -93,7 +120,11 @@ class LogSigmoid(Single):
 
 @stores(F.tanh)
 class Tanh(Single):
-    """Examples
+    r"""Hyperbolic tangent, :math:`\tanh x`.
+
+    `functional.tanh` as a module. PyTorch: ``torch.nn.Tanh``.
+
+    Examples
     --------
     >>> wg.nn.Tanh()(wg.asarray([-1.0, 2.0]))
     tensor([-0.7616,  0.9640])
@@ -102,7 +133,11 @@ class Tanh(Single):
 
 @stores(F.softplus)
 class Softplus(Single):
-    """Examples
+    r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`.
+
+    `functional.softplus` as a module. PyTorch: ``torch.nn.Softplus``.
+
+    Examples
     --------
     >>> wg.nn.Softplus(beta=2.0)(wg.asarray([-1.0, 0.0, 2.0]))
     tensor([0.0635, 0.3466, 2.0091])
@@ -113,7 +148,11 @@ class Softplus(Single):
 
 @stores(F.softmax)
 class Softmax(_Along):
-    """Examples
+    r"""Probabilities proportional to exponentials, :math:`e^{x_i} / \sum_j e^{x_j}`.
+
+    `functional.softmax` as a module. PyTorch: ``torch.nn.Softmax``.
+
+    Examples
     --------
     >>> wg.nn.Softmax(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
     tensor([[0.0900, 0.2447, 0.6652]])
@@ -122,7 +161,11 @@ class Softmax(_Along):
 
 @stores(F.log_softmax)
 class LogSoftmax(_Along):
-    """Examples
+    r"""Logarithm of `softmax`, :math:`x_i - \log \sum_j e^{x_j}`, accurate where that is 0.
+
+    `functional.log_softmax` as a module. PyTorch: ``torch.nn.LogSoftmax``.
+
+    Examples
     --------
     >>> wg.nn.LogSoftmax(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
     tensor([[-2.4076, -1.4076, -0.4076]])
@@ -131,7 +174,11 @@ class LogSoftmax(_Along):
 
 @stores(F.relu6)
 class ReLU6(_InPlace):
-    """Examples
+    r"""Rectifier with a limit, :math:`\min(\max(x, 0), 6)`.
+
+    `functional.relu6` as a module. PyTorch: ``torch.nn.ReLU6``.
+
+    Examples
     --------
     >>> wg.nn.ReLU6()(wg.asarray([-1.0, 2.0, 8.0]))
     tensor([0., 2., 6.])
@@ -140,7 +187,11 @@ class ReLU6(_InPlace):
 
 @stores(F.selu)
 class SELU(_InPlace):
-    """Examples
+    r"""Scaled exponential unit, :math:`\lambda` times `elu`: it keeps mean 0 and variance 1.
+
+    `functional.selu` as a module. PyTorch: ``torch.nn.SELU``.
+
+    Examples
     --------
     >>> wg.nn.SELU()(wg.asarray([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
@@ -149,7 +200,11 @@ class SELU(_InPlace):
 
 @stores(F.celu)
 class CELU(Single):
-    """Examples
+    r"""Smooth exponential unit: :math:`x` above 0, :math:`\alpha (e^{x / \alpha} - 1)` below.
+
+    `functional.celu` as a module. PyTorch: ``torch.nn.CELU``.
+
+    Examples
     --------
     >>> wg.nn.CELU(alpha=2.0)(wg.asarray([-1.0, 2.0]))
     tensor([-0.7869,  2.0000])
@@ -160,7 +215,11 @@ class CELU(Single):
 
 @stores(F.mish)
 class Mish(_InPlace):
-    """Examples
+    r"""Smooth rectifier :math:`x \tanh(\log(1 + e^x))`.
+
+    `functional.mish` as a module. PyTorch: ``torch.nn.Mish``.
+
+    Examples
     --------
     >>> wg.nn.Mish()(wg.asarray([-1.0, 2.0]))
     tensor([-0.3034,  1.9440])
@@ -169,7 +228,11 @@ class Mish(_InPlace):
 
 @stores(F.hardswish, shown="")
 class Hardswish(_InPlace):
-    """Examples
+    """Product with `hardsigmoid`: 0 up to -3, :math:`x (x + 3) / 6`, and :math:`x` from 3 on.
+
+    `functional.hardswish` as a module. PyTorch: ``torch.nn.Hardswish``.
+
+    Examples
     --------
     >>> wg.nn.Hardswish()(wg.asarray([-1.5, 4.0]))
     tensor([-0.3750,  4.0000])
@@ -178,7 +241,11 @@ class Hardswish(_InPlace):
 
 @stores(F.hardsigmoid, shown="")
 class Hardsigmoid(_InPlace):
-    """Examples
+    r"""Sigmoid in three straight pieces, :math:`\min(\max(x, -3), 3) / 6 + 1/2`.
+
+    `functional.hardsigmoid` as a module. PyTorch: ``torch.nn.Hardsigmoid``.
+
+    Examples
     --------
     >>> wg.nn.Hardsigmoid()(wg.asarray([-1.5, 4.0]))
     tensor([0.2500, 1.0000])
@@ -187,7 +254,11 @@ class Hardsigmoid(_InPlace):
 
 @stores(F.hardtanh)
 class Hardtanh(Single):
-    """Examples
+    """Limit each element to a range.
+
+    `functional.hardtanh` as a module. PyTorch: ``torch.nn.Hardtanh``.
+
+    Examples
     --------
     >>> wg.nn.Hardtanh(0.0, 2.0)(wg.asarray([-1.0, 1.5, 4.0]))
     tensor([0.0000, 1.5000, 2.0000])
@@ -200,7 +271,11 @@ class Hardtanh(Single):
 
 @stores(F.threshold)
 class Threshold(Single):
-    """Examples
+    """Replace each element that is not above a threshold.
+
+    `functional.threshold` as a module. PyTorch: ``torch.nn.Threshold``.
+
+    Examples
     --------
     >>> wg.nn.Threshold(0.1, 20.0)(wg.asarray([0.0, 0.5]))
     tensor([20.0000,  0.5000])
@@ -211,7 +286,11 @@ class Threshold(Single):
 
 @stores(F.glu)
 class GLU(Single):
-    """Examples
+    """Gated linear unit: the first half of an axis times the sigmoid of the second.
+
+    `functional.glu` as a module. PyTorch: ``torch.nn.GLU``.
+
+    Examples
     --------
     >>> wg.nn.GLU()(wg.ones((3, 8))).shape
     (3, 4)
@@ -222,7 +301,11 @@ class GLU(Single):
 
 @stores(F.softsign)
 class Softsign(Single):
-    """Examples
+    """Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
+
+    `functional.softsign` as a module. PyTorch: ``torch.nn.Softsign``.
+
+    Examples
     --------
     >>> wg.nn.Softsign()(wg.asarray([-1.0, 3.0]))
     tensor([-0.5000,  0.7500])
@@ -231,7 +314,11 @@ class Softsign(Single):
 
 @stores(F.tanhshrink)
 class Tanhshrink(Single):
-    """Examples
+    r"""What the hyperbolic tangent takes away, :math:`x - \tanh x`.
+
+    `functional.tanhshrink` as a module. PyTorch: ``torch.nn.Tanhshrink``.
+
+    Examples
     --------
     >>> wg.nn.Tanhshrink()(wg.asarray([-1.0, 2.0]))
     tensor([-0.2384,  1.0360])
@@ -249,7 +336,11 @@ class _Shrink(Single):
 
 @stores(F.softshrink)
 class Softshrink(_Shrink):
-    """Examples
+    r"""Bring each element nearer to 0 by :math:`\lambda`; those within :math:`\lambda` become 0.
+
+    `functional.softshrink` as a module. PyTorch: ``torch.nn.Softshrink``.
+
+    Examples
     --------
     >>> wg.nn.Softshrink()(wg.asarray([-1.0, 0.3, 2.0]))
     tensor([-0.5000,  0.0000,  1.5000])
@@ -258,7 +349,11 @@ class Softshrink(_Shrink):
 
 @stores(F.hardshrink)
 class Hardshrink(_Shrink):
-    """Examples
+    r"""Zero for each element of :math:`|x| \le \lambda`; the others stay.
+
+    `functional.hardshrink` as a module. PyTorch: ``torch.nn.Hardshrink``.
+
+    Examples
     --------
     >>> wg.nn.Hardshrink(1.0)(wg.asarray([-0.8, 2.0]))
     tensor([0., 2.])
@@ -267,7 +362,11 @@ class Hardshrink(_Shrink):
 
 @stores(F.softmin)
 class Softmin(_Along):
-    """Examples
+    """Probabilities that fall with the input: `softmax` of :math:`-x`.
+
+    `functional.softmin` as a module. PyTorch: ``torch.nn.Softmin``.
+
+    Examples
     --------
     >>> wg.nn.Softmin(dim=1)(wg.asarray([[1.0, 2.0, 3.0]]))
     tensor([[0.6652, 0.2447, 0.0900]])
@@ -300,7 +399,6 @@ class Softmax2d(Softmax):
         return ""
 
 
-@takes(num_parameters="an integer", init="a number")
 class PReLU(Module):
     """`functional.prelu` with a slope that is learnt.
 
@@ -348,7 +446,11 @@ class PReLU(Module):
 
 @stores(F.rrelu)
 class RReLU(Single):
-    """Examples
+    """Rectifier with a random slope for each negative element; their mean when not training.
+
+    `functional.rrelu` as a module. PyTorch: ``torch.nn.RReLU``.
+
+    Examples
     --------
     >>> wg.nn.RReLU().eval()(wg.asarray([-1.0, 2.0]))  # the mean of the slopes
     tensor([-0.2292,  2.0000])

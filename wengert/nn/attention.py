@@ -9,7 +9,6 @@ from wengert.nn.functional.dropout import probability
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 
@@ -17,12 +16,6 @@ class NonDynamicallyQuantizableLinear(Linear):
     """`Linear` under the name that PyTorch's ``repr`` shows."""
 
 
-@takes(
-    embed_dim="an integer",
-    add_bias_kv="True or False",
-    kdim="an integer",
-    vdim="an integer",
-)
 class MultiheadAttention(Module):
     """Attention in several heads; see `functional.multi_head_attention_forward`.
 

@@ -7,13 +7,11 @@ from typing import Any, Literal
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn import init
-from wengert.nn.families import of_layers
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.define import in_one_dtype
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.creation import whole
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 #: Parts of the weights, a gate each.
@@ -29,10 +27,6 @@ bias : bool
 nonlinearity : {"tanh", "relu"}
     The function :math:`f`.
 """
-_CELL = of_layers(f"""{SIZES}\
-device, dtype : optional
-    Of the parameters; the selected device and the default dtype otherwise.
-""")
 
 
 def check_sizes(name: str, **sizes: Any) -> None:
@@ -87,7 +81,6 @@ def mode_of(nonlinearity: str) -> str:
     return f"RNN_{nonlinearity.upper()}"
 
 
-@takes()
 class _Cell(Uniform):
     """What single steps share."""
 
@@ -144,9 +137,15 @@ class _Cell(Uniform):
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
 
 
-@takes(family=_CELL)
 class RNNCell(_Cell):
     """One step of an `RNN`.
+
+    PyTorch: ``torch.nn.RNNCell``.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Lengths of the last axis of the input and of the state.
 
     Examples
     --------
@@ -177,9 +176,15 @@ class RNNCell(_Cell):
         return super().extra_repr() + other
 
 
-@takes(family=_CELL)
 class GRUCell(_Cell):
     """One step of a `GRU`.
+
+    PyTorch: ``torch.nn.GRUCell``.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Lengths of the last axis of the input and of the state.
 
     Examples
     --------
@@ -192,9 +197,15 @@ class GRUCell(_Cell):
     _mode = "GRU"
 
 
-@takes(family=_CELL)
 class LSTMCell(_Cell):
     """One step of an `LSTM`.
+
+    PyTorch: ``torch.nn.LSTMCell``.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Lengths of the last axis of the input and of the state.
 
     Examples
     --------

@@ -11,15 +11,13 @@ from wengert.backends import (
     as_dtype,
     backend_of,
     dtype_of,
-    plugin_backends,
     selection,
     target_device,
     use_backend,
 )
-from wengert.backends.registry import KNOWN
+from wengert.backends.registry import is_backend
 from wengert.interpreters.namespaces import differentiable
-from wengert.tape.parameters import differentiates
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, differentiates, wrapped
 
 
 def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> Any:
@@ -67,7 +65,7 @@ def destination(what: Any) -> dict[str, Any]:
         return {"backend": what.backend, "dtype": what.dtype, "device": differentiable.device(what)}
     if isinstance(what, str):
         name = what.partition(":")[0]
-        if name in KNOWN or name in plugin_backends():
+        if is_backend(name):
             return place(what)
     try:
         return {"dtype": as_dtype(what)}

@@ -4,51 +4,16 @@ from typing import Any, Literal, cast
 
 from wengert.nn import functional as F
 from wengert.nn.define import Single, stores
-from wengert.nn.families import of_layers
 from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.layers import Affine
 from wengert.nn.module import Module
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 PaddingMode = Literal["zeros", "reflect", "replicate", "circular"]
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
-#: What docstrings of these modules share; of the options they say what the functions' do.
-_MODULE = of_layers(r"""
-Parameters
-----------
-in_channels, out_channels : int
-    C and O, how many channels the input and the result have.
-kernel_size : int or tuple
-    The lengths of a window.
-stride, dilation, output_padding : int or tuple
-    As for the function.
-padding : int or tuple
-    As for the function.
-groups : int
-    As for the function.
-bias : bool
-    Whether a number is added to each channel.
-padding_mode : {$modes}
-    What the input is padded with, as by `functional.pad`.
-device, dtype : optional
-    Of the parameters; the selected device and the default dtype otherwise.
 
-Attributes
-----------
-weight : Parameter
-    Of shape $weight.
-bias : Parameter or None
-    Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
-    element of the weight's first axis.
-""")
-_FORWARD = _MODULE(modes='"zeros", "reflect", "replicate", "circular"')
-_TRANSPOSED = _MODULE(modes='"zeros"')
-
-
-@takes()
 class _Convolution(Affine):
     """What convolutions and their adjoints share."""
 
@@ -121,9 +86,25 @@ class _Forward(_Convolution):
         return convolve(input, self.weight, self.bias, *given)
 
 
-@takes(family=_FORWARD(weight="(O, C/groups, k)"))
 class Conv1d(_Forward):
-    """`functional.conv1d` as a module with its weights.
+    r"""`functional.conv1d` as a module with its weights.
+
+    PyTorch: ``torch.nn.Conv1d``.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        C and O, how many channels the input and the result have.
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}
+        What the input is padded with, as by `functional.pad`.
+
+    Attributes
+    ----------
+    weight : Parameter
+        Of shape (O, C/groups, k).
+    bias : Parameter or None
+        Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
+        element of the weight's first axis.
 
     Examples
     --------
@@ -136,9 +117,11 @@ class Conv1d(_Forward):
     output_padding = (0,)
 
 
-@takes(family=_FORWARD(weight="(O, C/groups, h, w)"))
 class Conv2d(_Forward):
     """`functional.conv2d` as a module with its weights.
+
+    ``weight`` is of shape (O, C/groups, h, w); all else is as in `Conv1d`.
+    PyTorch: ``torch.nn.Conv2d``.
 
     Examples
     --------
@@ -153,7 +136,6 @@ class Conv2d(_Forward):
     output_padding = (0, 0)
 
 
-@takes()
 class _Transposed(_Convolution):
     _transposed = True
 
@@ -213,9 +195,11 @@ class _Transposed(_Convolution):
         return more
 
 
-@takes(family=_TRANSPOSED(weight="(C, O/groups, k)"))
 class ConvTranspose1d(_Transposed):
     """`functional.conv_transpose1d` as a module with its weights.
+
+    ``weight`` is of shape (C, O/groups, k); the bias is as in `Conv1d`.
+    PyTorch: ``torch.nn.ConvTranspose1d``.
 
     Examples
     --------
@@ -226,9 +210,11 @@ class ConvTranspose1d(_Transposed):
     _count = 1
 
 
-@takes(family=_TRANSPOSED(weight="(C, O/groups, h, w)"))
 class ConvTranspose2d(_Transposed):
     """`functional.conv_transpose2d` as a module with its weights.
+
+    ``weight`` is of shape (C, O/groups, h, w); the bias is as in `Conv1d`.
+    PyTorch: ``torch.nn.ConvTranspose2d``.
 
     Examples
     --------
@@ -241,7 +227,11 @@ class ConvTranspose2d(_Transposed):
 
 @stores(F.unfold)
 class Unfold(Single):
-    """Examples
+    """Write the windows of an image as columns.
+
+    `functional.unfold` as a module. PyTorch: ``torch.nn.Unfold``.
+
+    Examples
     --------
     >>> wg.nn.Unfold(3)(wg.ones((1, 3, 8, 8))).shape
     (1, 27, 36)
@@ -258,7 +248,11 @@ class Unfold(Single):
 
 @stores(F.fold)
 class Fold(Single):
-    """Examples
+    """Add up windows that are given as columns: the adjoint of `unfold`.
+
+    `functional.fold` as a module. PyTorch: ``torch.nn.Fold``.
+
+    Examples
     --------
     >>> wg.nn.Fold((3, 3), 2)(wg.ones((1, 4, 4)))
     tensor([[[[1., 2., 1.],
@@ -276,15 +270,6 @@ class Fold(Single):
     ) -> None: ...
 
 
-_ZEROS = of_layers("""
-Parameters
-----------
-padding : int or tuple
-    How many zeros are added: one number, or before and after the last axis$more.
-""")
-
-
-@takes()
 class _ZeroPad(Module):
     _count = 0
 
@@ -299,9 +284,15 @@ class _ZeroPad(Module):
         return f"{self.padding}"
 
 
-@takes(family=_ZEROS(more=""))
 class ZeroPad1d(_ZeroPad):
     """`functional.pad` with zeros as a module, for signals.
+
+    PyTorch: ``torch.nn.ZeroPad1d``.
+
+    Parameters
+    ----------
+    padding : int or tuple
+        How many zeros are added: one number, or before and after the last axis.
 
     Examples
     --------
@@ -312,9 +303,16 @@ class ZeroPad1d(_ZeroPad):
     _count = 1
 
 
-@takes(family=_ZEROS(more=", and the one before it"))
 class ZeroPad2d(_ZeroPad):
     """`functional.pad` with zeros as a module, for images.
+
+    PyTorch: ``torch.nn.ZeroPad2d``.
+
+    Parameters
+    ----------
+    padding : int or tuple
+        How many zeros are added: one number, or before and after the last axis, and the one before
+        it.
 
     Examples
     --------

@@ -6,23 +6,9 @@ from typing import Any, TypeVar
 
 from wengert.nn import functional as F
 from wengert.nn.module import Module
-from wengert.ops.axes import number
-from wengert.tape.families import inherited
-from wengert.tape.options import what_they_are
-from wengert.tape.parameters import DECLARED, takes
 from wengert.tape.tensor import Tensor
 
 M = TypeVar("M", bound="Stored")
-
-_TEXT = """\
-inplace : bool
-    Accepted for PyTorch's sake. Values are never changed in place.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
-"""
-_NUMBERS = ("a number", "a probability", "an integer")
 
 
 class Stored(Module):
@@ -58,13 +44,12 @@ def stores(
     The options are the parameters of the ``__init__`` that it has, whose body may check them. They
     become attributes of their names, or buffers if the signature has ``Tensor | None``. ``forward``
     has the inherited signature. It calls the function with its arguments, with the options that the
-    function has, and with ``training`` if the function has that. The docstring and what each
-    option is (`takes`) are the function's.
+    function has, and with ``training`` if the function has that.
 
     Parameters
     ----------
     function : callable
-        Declared by `takes`, or a primitive's function.
+        Of `wengert.nn.functional`.
     shown : str, optional
         The options that ``repr`` shows; all by default, and ``inplace`` where it is True.
     """
@@ -77,14 +62,7 @@ def stores(
         cls._options = names
         if shown is not None:
             cls._shown = tuple(shown.split())
-        said = DECLARED[function]
-        *kinds, words = said if isinstance(said, tuple) else ("", "", "", {})
-        own = [" ".join(n for n in names if n in kind.split()) for kind in kinds]
         name = next(name for name in F.__all__ if getattr(F, name) is function)
-        inherited(cls, function, f"`functional.{name}` as a module.", _TEXT)
-        if stub:
-            cls.__init__ = stub  # type: ignore[method-assign]
-        takes(*own, **{n: what for n, what in words.items() if n in names})(cls)
         if stub:
             cls.__init__ = _constructor(cls, stub, names)  # type: ignore[method-assign]
         cls.forward = _forward(cls, function, name, [n for n in (*names, "training") if n in known])  # type: ignore[method-assign]
@@ -110,14 +88,11 @@ def _constructor(cls: type[Stored], stub: Any, names: tuple[str, ...]) -> Any:
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
         check(self, *args, **kwargs)
         given = {**defaults, **dict(zip(positional, args, strict=False)), **kwargs}
-        kinds = what_they_are(DECLARED[cls], names)
         for name in names:
             value = given[name]
             if name in buffers:
                 self.register_buffer(name, value)
                 continue
-            if kinds[name][1] in _NUMBERS and hasattr(value, "dtype"):
-                value = number(value, cls.__name__, name)
             setattr(self, name, value)
         self._check()
 

@@ -20,7 +20,11 @@ class _Dropout(Single):
 
 @stores(F.dropout)
 class Dropout(_Dropout):
-    """Examples
+    """Set random elements to zero and scale the others, so that the mean stays.
+
+    `functional.dropout` as a module. PyTorch: ``torch.nn.Dropout``.
+
+    Examples
     --------
     >>> layer = wg.nn.Dropout(0.5)
     >>> wg.unique_values(layer(wg.ones(1000)))
@@ -32,7 +36,11 @@ class Dropout(_Dropout):
 
 @stores(F.dropout1d)
 class Dropout1d(_Dropout):
-    """Examples
+    """Set random channels of sequences to zero and scale the others.
+
+    `functional.dropout1d` as a module. PyTorch: ``torch.nn.Dropout1d``.
+
+    Examples
     --------
     >>> wg.nn.Dropout1d(0.5)(wg.ones((4, 8, 10))).shape
     (4, 8, 10)
@@ -41,7 +49,11 @@ class Dropout1d(_Dropout):
 
 @stores(F.dropout2d)
 class Dropout2d(_Dropout):
-    """Examples
+    """Set random channels of images to zero and scale the others.
+
+    `functional.dropout2d` as a module. PyTorch: ``torch.nn.Dropout2d``.
+
+    Examples
     --------
     >>> wg.nn.Dropout2d(0.5)(wg.ones((4, 8, 5, 5))).shape
     (4, 8, 5, 5)
@@ -50,7 +62,11 @@ class Dropout2d(_Dropout):
 
 @stores(F.alpha_dropout)
 class AlphaDropout(_Dropout):
-    """Examples
+    """Set random elements to the lowest value of `selu`, so that mean 0 and variance 1 stay.
+
+    `functional.alpha_dropout` as a module. PyTorch: ``torch.nn.AlphaDropout``.
+
+    Examples
     --------
     >>> layer = wg.nn.AlphaDropout(0.5)
     >>> layer.eval()(wg.ones(3))

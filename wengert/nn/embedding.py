@@ -9,34 +9,19 @@ from wengert.nn import init
 from wengert.nn.functional.embedding import as_padding, no_sparse
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.tape.families import inherited
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
-_TEXT = """\
-num_embeddings, embedding_dim : int
-    V and D.
-device, dtype : optional
-    Of the table; the selected device and the default dtype otherwise.
 
-Attributes
-----------
-weight : Parameter
-    The table, which starts standard normal, and with zeros in the row of padding.
-
-Notes
------
-PyTorch: ``torch.nn.$name``.
-"""
-
-
-@takes(
-    num_embeddings="an integer",
-    embedding_dim="an integer",
-)
 class Embedding(Module):
     """`functional.embedding` with a table that is learnt.
+
+    PyTorch: ``torch.nn.Embedding``.
+
+    Attributes
+    ----------
+    weight : Parameter
+        The table, which starts standard normal, and with zeros in the row of padding.
 
     Examples
     --------
@@ -139,6 +124,3 @@ class Embedding(Module):
         held = ((name, getattr(self, name)) for name in defaults)
         others = [f"{name}={value}" for name, value in held if value != defaults[name]]
         return ", ".join([str(self.num_embeddings), str(self.embedding_dim), *others])
-
-
-inherited(Embedding, F.embedding, "", _TEXT)

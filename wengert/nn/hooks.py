@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from wengert.nn.overlays import Overlay, beneath, overlaid
-from wengert.tape.families import Family
 from wengert.tape.function import Function
 from wengert.tape.hooks import Hooks, RemovableHandle
-from wengert.tape.lines import warn
+from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor
 
 #: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.
@@ -54,34 +53,16 @@ class ModuleHandle(RemovableHandle):
         changes[0] += 1
 
 
-_REGISTRATION = Family("""
-Parameters
-----------
-prepend : bool
-    Whether it is called before those that are there, not after them.
-with_kwargs : bool
-    Whether it is given the keyword arguments, too.
-
-Returns
--------
-RemovableHandle
-    Its method ``remove()`` takes the hook away.
-
-Raises
-------
-TypeError
-    If the hook is not callable, or the module's class defines ``__call__`` itself.
-""")
-
-
 class Hookable:
     """What a module has to get hooks."""
 
-    @_REGISTRATION.complete
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call a function before each call of this module. ``forward`` itself calls no hooks.
+
+        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
+        itself.
 
         Parameters
         ----------
@@ -89,10 +70,13 @@ class Hookable:
             ``hook(module, args)`` returns None, or a tuple in the place of the positional
             arguments, or a single one. With keywords ``hook(module, args, kwargs)`` returns None
             or a pair ``(args, kwargs)``.
+        prepend : bool
+            Whether it is called before those that are there, not after them.
+        with_kwargs : bool
+            Whether it is given the keyword arguments, too.
         """
         return ModuleHandle(self, "before", _Hook(hook, with_kwargs), prepend)
 
-    @_REGISTRATION.complete
     def register_forward_hook(
         self,
         hook: Callable[..., Any],
@@ -102,6 +86,9 @@ class Hookable:
         always_call: bool = False,
     ) -> RemovableHandle:
         """Call a function after each call of this module.
+
+        Other options are those of `register_forward_pre_hook`. Raises `TypeError` if the hook is
+        not callable, or the module's class defines ``__call__`` itself.
 
         Parameters
         ----------
@@ -113,11 +100,13 @@ class Hookable:
         """
         return ModuleHandle(self, "after", _Hook(hook, with_kwargs, always_call), prepend)
 
-    @_REGISTRATION.complete
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call a function with the gradients of this module's outputs before they flow on.
+
+        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
+        itself.
 
         Parameters
         ----------
@@ -127,11 +116,13 @@ class Hookable:
         """
         return ModuleHandle(self, "backward_before", _Hook(hook), prepend)
 
-    @_REGISTRATION.complete
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call a function when the gradients of this module's inputs are computed.
+
+        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
+        itself.
 
         Parameters
         ----------

@@ -12,11 +12,9 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import generators, use_backend
-from wengert.nn.families import pytorchs
 from wengert.nn.filling import check_axes, draw, fill
 from wengert.ops.axes import number
 from wengert.ops.random import rand, randn
-from wengert.tape.parameters import takes
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
@@ -46,52 +44,10 @@ def __dir__() -> list[str]:
 Mode = Literal["fan_in", "fan_out"]
 
 
-_FILLS = pytorchs("nn.init")("""
-Parameters
-----------
-tensor : Tensor
-    $tensor
-gain : float
-    A factor :math:`g`; see `calculate_gain`.
-a : float
-    The slope of the leaky ReLU that follows.
-mean, std : float
-    Of the normal numbers.
-mode : {"fan_in", "fan_out"}
-    Whether :math:`n` is the number of inputs, which keeps the variance in the forward pass, or of
-    outputs, which keeps it in the backward pass.
-nonlinearity : str
-    The nonlinearity that follows, of gain :math:`g`; see `calculate_gain`.
-generator : int or numpy.random.Generator, optional
-    What the numbers are drawn by, or its seed; by default what `wengert.manual_seed` seeds. The
-    numbers do not depend on the backend.
-
-Returns
--------
-Tensor
-    ``tensor``.$raises
-""")
-_ANY = _FILLS(tensor="A leaf.", raises="")
-_FILLS = _FILLS(
-    raises="""
-
-Raises
-------
-ValueError
-    If the shape or an option does not fit."""
-)
-_FLOATING = _FILLS(tensor="A leaf, floating or complex.")
-_WITH_FANS = _FILLS(tensor="A leaf with at least two axes: outputs, inputs, and those of a kernel.")
-
-
-@takes(constant="tensor", a="a number", b="a number", family=_FLOATING)
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
-    Parameters
-    ----------
-    a, b : float
-        The interval.
+    PyTorch: ``torch.nn.init.uniform_``.
 
     Examples
     --------
@@ -106,9 +62,15 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     return fill(tensor, low + (b - a) * draw(rand, tensor, generator))
 
 
-@takes(constant="tensor", mean="a number", family=_FLOATING)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
+
+    PyTorch: ``torch.nn.init.normal_``.
+
+    Parameters
+    ----------
+    mean, std : float
+        Of the normal numbers.
 
     Examples
     --------
@@ -120,14 +82,10 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     return fill(tensor, mean + std * draw(randn, tensor, generator))
 
 
-@takes(constant="tensor", val="a number", family=_ANY)
 def constant_(tensor: Tensor, val: complex) -> Tensor:
     """Fill a Tensor with one value.
 
-    Parameters
-    ----------
-    val : number
-        The value.
+    PyTorch: ``torch.nn.init.constant_``.
 
     Examples
     --------
@@ -139,9 +97,10 @@ def constant_(tensor: Tensor, val: complex) -> Tensor:
     return fill(tensor, val)
 
 
-@takes(constant="tensor", family=_ANY)
 def ones_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with ones.
+
+    PyTorch: ``torch.nn.init.ones_``.
 
     Examples
     --------
@@ -151,9 +110,10 @@ def ones_(tensor: Tensor) -> Tensor:
     return fill(tensor, 1)
 
 
-@takes(constant="tensor", family=_ANY)
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with zeros.
+
+    PyTorch: ``torch.nn.init.zeros_``.
 
     Examples
     --------
@@ -164,7 +124,6 @@ def zeros_(tensor: Tensor) -> Tensor:
     return fill(tensor, 0)
 
 
-@takes(param="a number")
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     r"""Return the factor of weights that makes up for the variance that a nonlinearity takes away.
 
@@ -223,12 +182,11 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * receptive, tensor.shape[0] * receptive
 
 
-@takes(constant="tensor", family=_WITH_FANS)
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
-    (2010).
+    (2010). PyTorch: ``torch.nn.init.xavier_uniform_``.
 
     Examples
     --------
@@ -240,11 +198,10 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor", family=_WITH_FANS)
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
-    The source is that of `xavier_uniform_`.
+    The source is that of `xavier_uniform_`. PyTorch: ``torch.nn.init.xavier_normal_``.
 
     Examples
     --------
@@ -263,7 +220,6 @@ def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-@takes(constant="tensor", a="a number", family=_WITH_FANS)
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -273,7 +229,13 @@ def kaiming_uniform_(
 ) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{3 / n}`.
 
-    He et al., "Delving deep into rectifiers" (2015).
+    He et al., "Delving deep into rectifiers" (2015). PyTorch: ``torch.nn.init.kaiming_uniform_``.
+
+    Parameters
+    ----------
+    mode : {"fan_in", "fan_out"}
+        Whether :math:`n` is the number of inputs, which keeps the variance in the forward pass, or
+        of outputs, which keeps it in the backward pass.
 
     Examples
     --------
@@ -288,7 +250,6 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-@takes(constant="tensor", a="a number", family=_WITH_FANS)
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -298,7 +259,8 @@ def kaiming_normal_(
 ) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
-    The source is that of `kaiming_uniform_`.
+    The source is that of `kaiming_uniform_`. Options are those of `kaiming_uniform_`.
+    PyTorch: ``torch.nn.init.kaiming_normal_``.
 
     Examples
     --------
@@ -312,9 +274,10 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 
-@takes(constant="tensor", family=_FILLS(tensor="A leaf with two axes."))
 def eye_(tensor: Tensor) -> Tensor:
     """Fill a matrix with ones on its diagonal and zeros elsewhere.
+
+    PyTorch: ``torch.nn.init.eye_``.
 
     Examples
     --------
@@ -326,13 +289,10 @@ def eye_(tensor: Tensor) -> Tensor:
     return fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
-@takes(
-    constant="tensor",
-    groups="an integer",
-    family=_FILLS(tensor="A leaf with three to five axes: outputs, inputs, and those of a kernel."),
-)
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fill the kernel of a convolution so that it keeps its inputs, as many as it has outputs.
+
+    PyTorch: ``torch.nn.init.dirac_``.
 
     Parameters
     ----------
@@ -360,17 +320,13 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return fill(tensor, values)
 
 
-@takes(
-    constant="tensor",
-    family=_FILLS(tensor="A leaf with two axes or more; those after the first are taken as one."),
-)
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """Fill a Tensor with a random matrix of orthonormal rows or columns, those that are fewer.
 
     All such matrices are equally likely: it is the first factor of a QR decomposition of normal
     numbers, with columns turned so that the second has a positive diagonal. Saxe, McClelland and
     Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks"
-    (2013).
+    (2013). PyTorch: ``torch.nn.init.orthogonal_``.
 
     Examples
     --------
@@ -391,15 +347,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     return fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
 
 
-@takes(
-    constant="tensor",
-    sparsity="a number",
-    family=_FILLS(tensor="A leaf with two axes, floating or complex."),
-)
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Fill a matrix with normal numbers, and a share of each column with zeros.
 
     Martens, "Deep learning via Hessian-free optimization" (2010).
+    PyTorch: ``torch.nn.init.sparse_``.
 
     Parameters
     ----------
@@ -427,13 +379,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     return fill(tensor, values)
 
 
-@takes(
-    constant="tensor",
-    mean="a number",
-    a="a number",
-    b="a number",
-    family=_FILLS(tensor="A leaf, real floating."),
-)
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -444,12 +389,12 @@ def trunc_normal_(
 ) -> Tensor:
     """Fill a Tensor with normal numbers under the condition that they are in [a, b].
 
+    PyTorch: ``torch.nn.init.trunc_normal_``.
+
     Parameters
     ----------
     mean, std : float
         Of the normal numbers without the condition.
-    a, b : float
-        The interval.
 
     Examples
     --------

@@ -10,12 +10,10 @@ from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import as_axis
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
 
-@takes("args kwargs")
 class Identity(Module):
     """A layer that returns its input: of a Tensor another one of the same values.
 
@@ -60,7 +58,6 @@ class Affine(Module):
             init.uniform_(self.bias, -bound, bound)
 
 
-@takes()
 class Linear(Affine):
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
@@ -114,7 +111,6 @@ class Linear(Affine):
         )
 
 
-@takes(in1_features="an integer", in2_features="an integer")
 class Bilinear(Affine):
     r"""`functional.bilinear` with a weight and a bias that are learnt.
 
@@ -175,7 +171,6 @@ class Bilinear(Affine):
         )
 
 
-@takes()
 class Flatten(Module):
     """Join a range of axes into one.
 
@@ -202,7 +197,6 @@ class Flatten(Module):
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
-@takes()
 class Unflatten(Module):
     """Split an axis into several.
 

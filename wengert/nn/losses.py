@@ -18,7 +18,11 @@ class _Distance(Stored):
 
 @stores(F.cosine_similarity)
 class CosineSimilarity(_Distance):
-    """Examples
+    r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
+
+    `functional.cosine_similarity` as a module. PyTorch: ``torch.nn.CosineSimilarity``.
+
+    Examples
     --------
     >>> wg.nn.CosineSimilarity()(wg.asarray([[1.0, 0.0]]), wg.asarray([[1.0, 1.0]]))
     tensor([0.7071])
@@ -29,7 +33,11 @@ class CosineSimilarity(_Distance):
 
 @stores(F.pairwise_distance)
 class PairwiseDistance(_Distance):
-    """Examples
+    r"""Norm of differences along the last axis, :math:`\|x_1 - x_2 + \epsilon\|_p`.
+
+    `functional.pairwise_distance` as a module. PyTorch: ``torch.nn.PairwiseDistance``.
+
+    Examples
     --------
     >>> wg.nn.PairwiseDistance(p=1.0)(wg.zeros((1, 2)), wg.asarray([[3.0, 4.0]]))
     tensor([7.0000])
@@ -53,7 +61,11 @@ class _Loss(Stored):
 
 @stores(F.cross_entropy)
 class CrossEntropyLoss(_Loss):
-    """Examples
+    """Cross entropy between classes and the softmax of logits.
+
+    `functional.cross_entropy` as a module. PyTorch: ``torch.nn.CrossEntropyLoss``.
+
+    Examples
     --------
     >>> criterion = wg.nn.CrossEntropyLoss()
     >>> logits = wg.asarray([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]]).requires_grad_()
@@ -76,7 +88,11 @@ class CrossEntropyLoss(_Loss):
 
 @stores(F.nll_loss)
 class NLLLoss(_Loss):
-    """Examples
+    """Negative log likelihood of classes: `cross_entropy` of logarithms of probabilities.
+
+    `functional.nll_loss` as a module. PyTorch: ``torch.nn.NLLLoss``.
+
+    Examples
     --------
     >>> log_p = wg.nn.LogSoftmax(dim=1)(wg.asarray([[2.0, 0.0, 0.0]]))
     >>> wg.nn.NLLLoss()(log_p, wg.asarray([0]))
@@ -94,7 +110,11 @@ class NLLLoss(_Loss):
 
 @stores(F.mse_loss)
 class MSELoss(_Loss):
-    """Examples
+    """Squared error, :math:`(x - y)^2`.
+
+    `functional.mse_loss` as a module. PyTorch: ``torch.nn.MSELoss``.
+
+    Examples
     --------
     >>> wg.nn.MSELoss()(wg.asarray([1.0, 5.0]), wg.asarray([2.0, 2.0]))
     tensor(5.)
@@ -103,7 +123,11 @@ class MSELoss(_Loss):
 
 @stores(F.l1_loss)
 class L1Loss(_Loss):
-    """Examples
+    """Absolute error, :math:`|x - y|`.
+
+    `functional.l1_loss` as a module. PyTorch: ``torch.nn.L1Loss``.
+
+    Examples
     --------
     >>> wg.nn.L1Loss()(wg.asarray([1.0, 5.0]), wg.asarray([2.0, 2.0]))
     tensor(2.)
@@ -112,7 +136,11 @@ class L1Loss(_Loss):
 
 @stores(F.huber_loss)
 class HuberLoss(_Loss):
-    """Examples
+    r"""Huber's loss: :math:`d^2/2` for :math:`|d| < \delta`, else :math:`\delta (|d| - \delta/2)`.
+
+    `functional.huber_loss` as a module. PyTorch: ``torch.nn.HuberLoss``.
+
+    Examples
     --------
     >>> wg.nn.HuberLoss(delta=2.0)(wg.asarray([0.5, 5.0]), wg.asarray([0.0, 0.0]))
     tensor(4.0625)
@@ -123,7 +151,11 @@ class HuberLoss(_Loss):
 
 @stores(F.smooth_l1_loss)
 class SmoothL1Loss(_Loss):
-    """Examples
+    r"""Absolute error, smooth near 0: :math:`d^2 / 2\beta` and, farther, :math:`|d| - \beta/2`.
+
+    `functional.smooth_l1_loss` as a module. PyTorch: ``torch.nn.SmoothL1Loss``.
+
+    Examples
     --------
     >>> wg.nn.SmoothL1Loss()(wg.asarray([0.5, 3.0]), wg.asarray([0.0, 0.0]))
     tensor(1.3125)
@@ -134,7 +166,11 @@ class SmoothL1Loss(_Loss):
 
 @stores(F.binary_cross_entropy)
 class BCELoss(_Loss):
-    """Examples
+    r"""Cross entropy between probabilities, :math:`-w (y \log x + (1 - y) \log(1 - x))`.
+
+    `functional.binary_cross_entropy` as a module. PyTorch: ``torch.nn.BCELoss``.
+
+    Examples
     --------
     >>> wg.nn.BCELoss()(wg.asarray([0.9, 0.2]), wg.asarray([1.0, 0.0]))
     tensor(0.1643)
@@ -145,7 +181,12 @@ class BCELoss(_Loss):
 
 @stores(F.binary_cross_entropy_with_logits)
 class BCEWithLogitsLoss(_Loss):
-    """Examples
+    """Cross entropy between probabilities and the logistic sigmoid of logits.
+
+    `functional.binary_cross_entropy_with_logits` as a module.
+    PyTorch: ``torch.nn.BCEWithLogitsLoss``.
+
+    Examples
     --------
     >>> wg.nn.BCEWithLogitsLoss()(wg.asarray([2.0, -1.0]), wg.asarray([1.0, 0.0]))
     tensor(0.2201)
@@ -162,7 +203,11 @@ class BCEWithLogitsLoss(_Loss):
 
 @stores(F.kl_div)
 class KLDivLoss(_Loss):
-    """Examples
+    r"""Kullback-Leibler divergence of distributions from the target, :math:`y (\log y - x)`.
+
+    `functional.kl_div` as a module. PyTorch: ``torch.nn.KLDivLoss``.
+
+    Examples
     --------
     >>> criterion = wg.nn.KLDivLoss(reduction="batchmean")
     >>> criterion(wg.log(wg.asarray([[0.5, 0.5]])), wg.asarray([[0.25, 0.75]]))
@@ -184,7 +229,11 @@ class KLDivLoss(_Loss):
 
 @stores(F.gaussian_nll_loss)
 class GaussianNLLLoss(_Loss):
-    """Examples
+    r"""Negative log likelihood of normal numbers, :math:`(\log v + (x - y)^2 / v) / 2`.
+
+    `functional.gaussian_nll_loss` as a module. PyTorch: ``torch.nn.GaussianNLLLoss``.
+
+    Examples
     --------
     >>> wg.nn.GaussianNLLLoss()(wg.asarray([1.0]), wg.asarray([3.0]), wg.asarray([4.0]))
     tensor(1.1931)
@@ -200,7 +249,11 @@ class GaussianNLLLoss(_Loss):
 
 @stores(F.poisson_nll_loss)
 class PoissonNLLLoss(_Loss):
-    """Examples
+    """Negative log likelihood of counts, :math:`e^x - y x`.
+
+    `functional.poisson_nll_loss` as a module. PyTorch: ``torch.nn.PoissonNLLLoss``.
+
+    Examples
     --------
     >>> wg.nn.PoissonNLLLoss()(wg.asarray([0.0, 1.0]), wg.asarray([1.0, 3.0]))
     tensor(0.3591)
@@ -225,7 +278,11 @@ class _Pairs(_Loss):
 
 @stores(F.cosine_embedding_loss)
 class CosineEmbeddingLoss(_Pairs):
-    """Examples
+    r"""Loss of a cosine: :math:`1 - c` of alike vectors, :math:`\max(0, c - m)` of others.
+
+    `functional.cosine_embedding_loss` as a module. PyTorch: ``torch.nn.CosineEmbeddingLoss``.
+
+    Examples
     --------
     >>> x1, x2 = wg.asarray([[1.0, 0.0]]), wg.asarray([[0.0, 1.0]])
     >>> wg.nn.CosineEmbeddingLoss()(x1, x2, wg.asarray([1]))
@@ -235,7 +292,11 @@ class CosineEmbeddingLoss(_Pairs):
 
 @stores(F.margin_ranking_loss)
 class MarginRankingLoss(_Pairs):
-    """Examples
+    r"""Loss of an order, :math:`\max(0, m - y (x_1 - x_2))`.
+
+    `functional.margin_ranking_loss` as a module. PyTorch: ``torch.nn.MarginRankingLoss``.
+
+    Examples
     --------
     >>> criterion = wg.nn.MarginRankingLoss(margin=0.5)
     >>> criterion(wg.asarray([2.0, 1.0]), wg.asarray([1.0, 3.0]), wg.asarray([1.0, 1.0]))
@@ -245,7 +306,11 @@ class MarginRankingLoss(_Pairs):
 
 @stores(F.hinge_embedding_loss)
 class HingeEmbeddingLoss(_Loss):
-    """Examples
+    r"""Loss of a distance: :math:`x` of what is alike, :math:`\max(0, m - x)` of what is not.
+
+    `functional.hinge_embedding_loss` as a module. PyTorch: ``torch.nn.HingeEmbeddingLoss``.
+
+    Examples
     --------
     >>> wg.nn.HingeEmbeddingLoss()(wg.asarray([0.5, 0.25]), wg.asarray([1, -1]))
     tensor(0.6250)
@@ -256,7 +321,11 @@ class HingeEmbeddingLoss(_Loss):
 
 @stores(F.multi_margin_loss)
 class MultiMarginLoss(_Loss):
-    """Examples
+    r"""Hinge loss of classes, :math:`\sum_{j \ne y} w_y \max(0, m - x_y + x_j)^p / C`.
+
+    `functional.multi_margin_loss` as a module. PyTorch: ``torch.nn.MultiMarginLoss``.
+
+    Examples
     --------
     >>> wg.nn.MultiMarginLoss()(wg.asarray([[0.5, 1.0, 0.2]]), wg.asarray([1]))
     tensor(0.2333)
@@ -274,7 +343,11 @@ class MultiMarginLoss(_Loss):
 
 @stores(F.multilabel_margin_loss)
 class MultiLabelMarginLoss(_Loss):
-    """Examples
+    r"""Hinges of several classes, :math:`\sum_{j \in Y, i \notin Y} \max(0, 1 - x_j + x_i) / C`.
+
+    `functional.multilabel_margin_loss` as a module. PyTorch: ``torch.nn.MultiLabelMarginLoss``.
+
+    Examples
     --------
     >>> criterion = wg.nn.MultiLabelMarginLoss()
     >>> criterion(wg.asarray([[0.1, 0.2, 0.4, 0.8]]), wg.asarray([[3, 0, -1, 1]]))
@@ -284,7 +357,12 @@ class MultiLabelMarginLoss(_Loss):
 
 @stores(F.multilabel_soft_margin_loss)
 class MultiLabelSoftMarginLoss(_Loss):
-    """Examples
+    r"""Mean of binary cross entropies, :math:`-y \log \sigma(x) - (1 - y) \log \sigma(-x)`.
+
+    `functional.multilabel_soft_margin_loss` as a module.
+    PyTorch: ``torch.nn.MultiLabelSoftMarginLoss``.
+
+    Examples
     --------
     >>> wg.nn.MultiLabelSoftMarginLoss()(wg.asarray([[2.0, -1.0]]), wg.asarray([[1.0, 0.0]]))
     tensor(0.2201)
@@ -295,7 +373,11 @@ class MultiLabelSoftMarginLoss(_Loss):
 
 @stores(F.soft_margin_loss)
 class SoftMarginLoss(_Loss):
-    """Examples
+    r"""Logistic loss of two classes, :math:`\log(1 + e^{-y x})`, without overflow.
+
+    `functional.soft_margin_loss` as a module. PyTorch: ``torch.nn.SoftMarginLoss``.
+
+    Examples
     --------
     >>> wg.nn.SoftMarginLoss()(wg.asarray([2.0, -1.0]), wg.asarray([1.0, -1.0]))
     tensor(0.2201)
@@ -318,7 +400,11 @@ class _Triplet(_Loss):
 
 @stores(F.triplet_margin_loss)
 class TripletMarginLoss(_Triplet):
-    """Examples
+    r"""Loss of a triplet by distances, :math:`\max(0, d(a, p) - d(a, n) + m)`.
+
+    `functional.triplet_margin_loss` as a module. PyTorch: ``torch.nn.TripletMarginLoss``.
+
+    Examples
     --------
     >>> criterion = wg.nn.TripletMarginLoss(margin=2.0)
     >>> criterion(wg.zeros((1, 2)), wg.ones((1, 2)), wg.full((1, 2), 2.0))
@@ -338,7 +424,12 @@ class TripletMarginLoss(_Triplet):
 
 @stores(F.triplet_margin_with_distance_loss)
 class TripletMarginWithDistanceLoss(_Triplet):
-    """Examples
+    r"""Loss of a triplet by any distance, :math:`\max(0, d(a, p) - d(a, n) + m)`.
+
+    `functional.triplet_margin_with_distance_loss` as a module.
+    PyTorch: ``torch.nn.TripletMarginWithDistanceLoss``.
+
+    Examples
     --------
     >>> manhattan = lambda x, y: wg.sum(wg.abs(x - y), axis=-1)
     >>> criterion = wg.nn.TripletMarginWithDistanceLoss(distance_function=manhattan, margin=3.0)

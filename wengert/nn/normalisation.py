@@ -7,36 +7,10 @@ from typing import Any
 from wengert import ops
 from wengert.nn import functional as F
 from wengert.nn import init
-from wengert.nn.families import of_layers
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.shares import wide
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
-
-_LAYER = of_layers("""
-Parameters
-----------
-normalized_shape : int or sequence of int
-    The lengths of the last axes, over which the statistics are taken.
-num_groups, num_channels : int
-    How many groups, and how many channels C, a multiple of it.
-num_features : int
-    How many channels C there are.
-eps : float
-    Added to the variance.
-momentum : float or None
-    The share of a batch in the running averages. None, of `BatchNorm1d` and `BatchNorm2d`, takes
-    the mean over all batches.
-elementwise_affine, affine : bool
-    Whether the layer has a weight, which starts with ones, and a bias, which starts with zeros.
-track_running_stats : bool
-    Whether running averages are kept, and used in evaluation. Otherwise the batch's are, always.
-device, dtype : optional
-    Of the parameters; the selected device and the default dtype otherwise.
-bias : bool
-    False leaves the bias out.
-""")
 
 
 class _Norm(Module):
@@ -66,9 +40,15 @@ class _Norm(Module):
         return ", ".join([str(held[n]) for n in plain] + [f"{n}={held[n]}" for n in named])
 
 
-@takes(family=_LAYER)
 class LayerNorm(_Norm):
     """`functional.layer_norm` with a weight and a bias.
+
+    PyTorch: ``torch.nn.LayerNorm``.
+
+    Parameters
+    ----------
+    normalized_shape : int or sequence of int
+        The lengths of the last axes, over which the statistics are taken.
 
     Examples
     --------
@@ -98,12 +78,15 @@ class LayerNorm(_Norm):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
-@takes(family=_LAYER)
 class RMSNorm(_Norm):
     """`functional.rms_norm` with a weight.
 
+    PyTorch: ``torch.nn.RMSNorm``.
+
     Parameters
     ----------
+    normalized_shape : int or sequence of int
+        The lengths of the last axes, over which the statistics are taken.
     eps : float or None
         Added to the mean square; by default the rounding of the dtype that it is taken in.
 
@@ -133,9 +116,15 @@ class RMSNorm(_Norm):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
-@takes(family=_LAYER)
 class GroupNorm(_Norm):
     """`functional.group_norm` with a weight and a bias.
+
+    PyTorch: ``torch.nn.GroupNorm``.
+
+    Parameters
+    ----------
+    num_groups, num_channels : int
+        How many groups, and how many channels C, a multiple of it.
 
     Examples
     --------
@@ -171,7 +160,6 @@ class GroupNorm(_Norm):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
-@takes()
 class _Running(_Norm):
     """A layer of channels with running averages."""
 
@@ -265,7 +253,6 @@ class _BatchNorm(_Running):
         return out
 
 
-@takes()
 class _InstanceNorm(_Running):
     def __init__(
         self,
@@ -299,9 +286,19 @@ class _InstanceNorm(_Running):
         return ops.squeeze(out, axis=0) if x is None else out
 
 
-@takes(family=_LAYER)
 class BatchNorm1d(_BatchNorm):
     """`functional.batch_norm` of vectors or sequences, (N, C) or (N, C, L).
+
+    PyTorch: ``torch.nn.BatchNorm1d``.
+
+    Parameters
+    ----------
+    momentum : float or None
+        The share of a batch in the running averages. None, of `BatchNorm1d` and `BatchNorm2d`,
+        takes the mean over all batches.
+    track_running_stats : bool
+        Whether running averages are kept, and used in evaluation. Otherwise the batch's are,
+        always.
 
     Examples
     --------
@@ -316,9 +313,10 @@ class BatchNorm1d(_BatchNorm):
     _shapes = "N C | N C L"
 
 
-@takes(family=_LAYER)
 class BatchNorm2d(_BatchNorm):
     """`functional.batch_norm` of images, (N, C, H, W).
+
+    Options are those of `BatchNorm1d`. PyTorch: ``torch.nn.BatchNorm2d``.
 
     Examples
     --------
@@ -329,9 +327,11 @@ class BatchNorm2d(_BatchNorm):
     _shapes = "N C H W"
 
 
-@takes(family=_LAYER)
 class InstanceNorm1d(_InstanceNorm):
     """`functional.instance_norm` of sequences, (C, L) or (N, C, L).
+
+    Options are those of `BatchNorm1d`, but for a momentum of None.
+    PyTorch: ``torch.nn.InstanceNorm1d``.
 
     Examples
     --------
@@ -343,9 +343,11 @@ class InstanceNorm1d(_InstanceNorm):
     _shapes = "C L | N C L"
 
 
-@takes(family=_LAYER)
 class InstanceNorm2d(_InstanceNorm):
     """`functional.instance_norm` of images, (C, H, W) or (N, C, H, W).
+
+    Options are those of `BatchNorm1d`, but for a momentum of None.
+    PyTorch: ``torch.nn.InstanceNorm2d``.
 
     Examples
     --------

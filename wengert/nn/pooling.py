@@ -37,7 +37,11 @@ class _MaxPool(_Windows):
 
 @stores(F.max_pool1d, shown=f"{_WINDOW} dilation ceil_mode")
 class MaxPool1d(_MaxPool):
-    """Examples
+    """Maxima of a signal's windows.
+
+    `functional.max_pool1d` as a module. PyTorch: ``torch.nn.MaxPool1d``.
+
+    Examples
     --------
     >>> wg.nn.MaxPool1d(3, stride=2)(wg.ones((2, 3, 11))).shape
     (2, 3, 5)
@@ -46,7 +50,11 @@ class MaxPool1d(_MaxPool):
 
 @stores(F.max_pool2d, shown=f"{_WINDOW} dilation ceil_mode")
 class MaxPool2d(_MaxPool):
-    """Examples
+    """Maxima of an image's windows.
+
+    `functional.max_pool2d` as a module. PyTorch: ``torch.nn.MaxPool2d``.
+
+    Examples
     --------
     >>> wg.nn.MaxPool2d(2)(wg.ones((2, 3, 8, 8))).shape
     (2, 3, 4, 4)
@@ -55,7 +63,11 @@ class MaxPool2d(_MaxPool):
 
 @stores(F.avg_pool1d, shown=_WINDOW)
 class AvgPool1d(_Windows):
-    """Examples
+    """Means of a signal's windows.
+
+    `functional.avg_pool1d` as a module. PyTorch: ``torch.nn.AvgPool1d``.
+
+    Examples
     --------
     >>> wg.nn.AvgPool1d(3, stride=2)(wg.ones((2, 3, 11))).shape
     (2, 3, 5)
@@ -79,7 +91,11 @@ class AvgPool1d(_Windows):
 
 @stores(F.avg_pool2d, shown=_WINDOW)
 class AvgPool2d(_Windows):
-    """Examples
+    """Means of an image's windows.
+
+    `functional.avg_pool2d` as a module. PyTorch: ``torch.nn.AvgPool2d``.
+
+    Examples
     --------
     >>> wg.nn.AvgPool2d(2)(wg.ones((2, 3, 8, 8))).shape
     (2, 3, 4, 4)
@@ -102,7 +118,11 @@ class _AdaptiveAvgPool(Single):
 
 @stores(F.adaptive_avg_pool1d)
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """Examples
+    """Means of as many windows of a signal as are asked for.
+
+    `functional.adaptive_avg_pool1d` as a module. PyTorch: ``torch.nn.AdaptiveAvgPool1d``.
+
+    Examples
     --------
     >>> wg.nn.AdaptiveAvgPool1d(4)(wg.ones((2, 3, 10))).shape
     (2, 3, 4)
@@ -111,7 +131,11 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
 
 @stores(F.adaptive_avg_pool2d)
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """Examples
+    """Means of as many windows of an image as are asked for.
+
+    `functional.adaptive_avg_pool2d` as a module. PyTorch: ``torch.nn.AdaptiveAvgPool2d``.
+
+    Examples
     --------
     >>> wg.nn.AdaptiveAvgPool2d((1, 1))(wg.ones((2, 3, 7, 5))).shape
     (2, 3, 1, 1)
@@ -127,7 +151,11 @@ class _AdaptiveMaxPool(Stored):
 
 @stores(F.adaptive_max_pool1d, shown="output_size")
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """Examples
+    """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
+
+    `functional.adaptive_max_pool1d` as a module. PyTorch: ``torch.nn.AdaptiveMaxPool1d``.
+
+    Examples
     --------
     >>> wg.nn.AdaptiveMaxPool1d(4)(wg.ones((2, 3, 10))).shape
     (2, 3, 4)
@@ -136,7 +164,11 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
 
 @stores(F.adaptive_max_pool2d, shown="output_size")
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """Examples
+    """Maxima of as many windows of an image as are asked for; see `adaptive_avg_pool2d`.
+
+    `functional.adaptive_max_pool2d` as a module. PyTorch: ``torch.nn.AdaptiveMaxPool2d``.
+
+    Examples
     --------
     >>> wg.nn.AdaptiveMaxPool2d((1, 1))(wg.ones((2, 3, 7, 5))).shape
     (2, 3, 1, 1)

@@ -8,7 +8,6 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.nn import functional as F
 from wengert.nn.cells import (
     GATES,
-    SIZES,
     Uniform,
     as_state,
     check_dtype,
@@ -16,37 +15,13 @@ from wengert.nn.cells import (
     mode_of,
     pair,
 )
-from wengert.nn.families import of_layers
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
-from wengert.tape.lines import warn
-from wengert.tape.parameters import takes
+from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor, wrapped
 
-_LAYERS = of_layers(f"""{SIZES}\
-num_layers : int
-    How many layers there are, each of which takes the results of the one before.
-batch_first : bool
-    Whether inputs and results are of shape (N, T, ...) and not (T, N, ...).
-dropout : float
-    Probability of zero for results between layers, while training.
-bidirectional : bool
-    Whether a second network runs from the end; the results of both are side by side.
-proj_size : int
-    If it is positive, the results are projected to this length by one more weight.
-device, dtype : optional
-    Of the parameters; the selected device and the default dtype otherwise.
 
-Attributes
-----------
-weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
-    Of each layer k, with ``_lk``, and ``_lk_reverse`` for the second direction. The gates' parts
-    follow one another. All start uniform within one over the root of ``hidden_size``.
-""")
-
-
-@takes()
 class _Recurrent(Uniform):
     """What networks of whole sequences share."""
 
@@ -208,9 +183,27 @@ def _start(
     return ops.unstack(ops.reshape(state, shape))
 
 
-@takes(family=_LAYERS)
 class RNN(_Recurrent):
-    r"""Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
+    """Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
+
+    PyTorch: ``torch.nn.RNN``.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        Lengths of the last axis of the input and of the state.
+    batch_first : bool
+        Whether inputs and results are of shape (N, T, ...) and not (T, N, ...).
+    dropout : float
+        Probability of zero for results between layers, while training.
+    bidirectional : bool
+        Whether a second network runs from the end; the results of both are side by side.
+
+    Attributes
+    ----------
+    weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
+        Of each layer k, with ``_lk``, and ``_lk_reverse`` for the second direction. The gates'
+        parts follow one another. All start uniform within one over the root of ``hidden_size``.
 
     Examples
     --------
@@ -238,7 +231,6 @@ class RNN(_Recurrent):
         super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
 
-@takes(family=_LAYERS)
 class GRU(_Recurrent):
     r"""Gated recurrent units.
 
@@ -250,7 +242,8 @@ class GRU(_Recurrent):
         h_t &= (1 - z) n + z h_{t-1}
 
     Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical machine
-    translation" (2014).
+    translation" (2014). Options but ``nonlinearity``, and the parameters, are those of `RNN`.
+    PyTorch: ``torch.nn.GRU``.
 
     Examples
     --------
@@ -263,7 +256,6 @@ class GRU(_Recurrent):
     mode = "GRU"
 
 
-@takes(family=_LAYERS)
 class LSTM(_Recurrent):
     r"""Long short-term memory.
 
@@ -275,7 +267,13 @@ class LSTM(_Recurrent):
         h_t &= o \tanh c_t
 
     The parts of the parameters are those of i, f, g and o. Hochreiter and Schmidhuber, "Long
-    short-term memory" (1997).
+    short-term memory" (1997). Other options and the parameters are those of `RNN`.
+    PyTorch: ``torch.nn.LSTM``.
+
+    Parameters
+    ----------
+    proj_size : int
+        If it is positive, the results are projected to this length by one more weight.
 
     Examples
     --------

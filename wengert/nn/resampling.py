@@ -4,9 +4,7 @@ from typing import Any
 
 from wengert.nn import functional as F
 from wengert.nn.define import Single, stores
-from wengert.nn.families import of_layers
 from wengert.nn.functional.resampling import Interpolation
-from wengert.tape.parameters import takes
 
 _Size = int | tuple[int, ...] | None
 _Scale = float | tuple[float, ...] | None
@@ -14,7 +12,11 @@ _Scale = float | tuple[float, ...] | None
 
 @stores(F.interpolate)
 class Upsample(Single):
-    """Examples
+    """Resample signals or images to other lengths.
+
+    `functional.interpolate` as a module. PyTorch: ``torch.nn.Upsample``.
+
+    Examples
     --------
     >>> wg.nn.Upsample(scale_factor=2.0, mode="bilinear")(wg.ones((1, 3, 4, 4))).shape
     (1, 3, 8, 8)
@@ -46,19 +48,10 @@ class Upsample(Single):
         return f"{lengths}, mode={self.mode!r}"
 
 
-_TEXT = of_layers("""
-Parameters
-----------
-size : int or tuple, optional
-    The spatial lengths of the result.
-scale_factor : float or tuple, optional
-    Instead, how much longer they are than the input's.
-""")
-
-
-@takes(family=_TEXT)
 class UpsamplingNearest2d(Upsample):
     """`Upsample` of images with mode ``"nearest"``.
+
+    PyTorch: ``torch.nn.UpsamplingNearest2d``.
 
     Examples
     --------
@@ -70,9 +63,10 @@ class UpsamplingNearest2d(Upsample):
         super().__init__(size, scale_factor, mode="nearest")
 
 
-@takes(family=_TEXT)
 class UpsamplingBilinear2d(Upsample):
     """`Upsample` of images with mode ``"bilinear"`` and aligned corners.
+
+    PyTorch: ``torch.nn.UpsamplingBilinear2d``.
 
     Examples
     --------
@@ -86,7 +80,11 @@ class UpsamplingBilinear2d(Upsample):
 
 @stores(F.pixel_shuffle)
 class PixelShuffle(Single):
-    """Examples
+    """Make images larger by their channels: each element becomes a square of r² channels' elements.
+
+    `functional.pixel_shuffle` as a module. PyTorch: ``torch.nn.PixelShuffle``.
+
+    Examples
     --------
     >>> wg.nn.PixelShuffle(2)(wg.ones((1, 8, 4, 4))).shape
     (1, 2, 8, 8)
@@ -97,7 +95,11 @@ class PixelShuffle(Single):
 
 @stores(F.pixel_unshuffle)
 class PixelUnshuffle(Single):
-    """Examples
+    """Make images smaller and their channels more: the inverse of `pixel_shuffle`.
+
+    `functional.pixel_unshuffle` as a module. PyTorch: ``torch.nn.PixelUnshuffle``.
+
+    Examples
     --------
     >>> wg.nn.PixelUnshuffle(2)(wg.ones((1, 2, 8, 8))).shape
     (1, 8, 4, 4)

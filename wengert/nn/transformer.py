@@ -9,60 +9,16 @@ from wengert.nn import functional as F
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.containers import ModuleList
 from wengert.nn.dropout import Dropout
-from wengert.nn.families import of_layers
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.normalisation import LayerNorm
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
 
 _ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu}
-_LAYER = of_layers("""
-Parameters
-----------
-d_model : int
-    Length of the last axis.
-nhead : int
-    Heads of attention; it divides ``d_model``.
-dim_feedforward : int
-    Length of the hidden layer for each position.
-dropout : float
-    Probability of zero while training, of attention's weights and of what each part adds.
-activation : {"relu", "gelu"} or callable
-    Of the hidden layer.
-layer_norm_eps : float
-    Of each `LayerNorm`.
-batch_first : bool
-    Whether the batch is the first axis, and not the second.
-norm_first : bool
-    Whether the input of each part is normalised, :math:`x + f(\\operatorname{norm}(x))`, and not
-    its result, :math:`\\operatorname{norm}(x + f(x))`.
-bias : bool
-    Whether the linear layers and norms have biases.
-device, dtype : optional
-    Of the parameters; the selected device and the default dtype otherwise.
-
-Notes
------
-Vaswani et al., "Attention is all you need" (2017).
-""")
-_STACK = of_layers("""
-Parameters
-----------
-encoder_layer, decoder_layer : Module
-    Copied for each layer, with its numbers.
-num_layers : int
-    How many layers there are.
-norm : Module, optional
-    Called with the last layer's result.
-enable_nested_tensor, mask_check : bool
-    Accepted for PyTorch's sake. Every position is computed, also those that are padding.
-""")
 
 
-@takes()
 class _Layer(Module):
     """What layers of the encoder and the decoder share."""
 
@@ -141,9 +97,25 @@ def _attending(
     return attend
 
 
-@takes(family=_LAYER)
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, and then a network for each position.
+    r"""Attention of a sequence to itself, and then a network for each position.
+
+    Vaswani et al., "Attention is all you need" (2017).
+    PyTorch: ``torch.nn.TransformerEncoderLayer``.
+
+    Parameters
+    ----------
+    nhead : int
+        Heads of attention; it divides ``d_model``.
+    dim_feedforward : int
+        Length of the hidden layer for each position.
+    dropout : float
+        Probability of zero while training, of attention's weights and of what each part adds.
+    batch_first : bool
+        Whether the batch is the first axis, and not the second.
+    norm_first : bool
+        Whether the input of each part is normalised, :math:`x + f(\operatorname{norm}(x))`, and not
+        its result, :math:`\operatorname{norm}(x + f(x))`.
 
     Examples
     --------
@@ -164,9 +136,11 @@ class TransformerEncoderLayer(_Layer):
         return self._added(self._added(src, 1, attend), 2, self._forwards)
 
 
-@takes(family=_LAYER)
 class TransformerDecoderLayer(_Layer):
     """Attention of a sequence to itself and to a memory, and then a network for each position.
+
+    Vaswani et al., "Attention is all you need" (2017). Options are those of
+    `TransformerEncoderLayer`. PyTorch: ``torch.nn.TransformerDecoderLayer``.
 
     Examples
     --------
@@ -211,15 +185,15 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
-@takes(
-    norm="a module",
-    encoder_layer="a module",
-    enable_nested_tensor="True or False",
-    mask_check="True or False",
-    family=_STACK,
-)
 class TransformerEncoder(_Stack):
     """Layers such as `TransformerEncoderLayer`, one after the other.
+
+    PyTorch: ``torch.nn.TransformerEncoder``.
+
+    Parameters
+    ----------
+    encoder_layer : Module
+        Copied for each layer, with its numbers.
 
     Examples
     --------
@@ -254,9 +228,15 @@ class TransformerEncoder(_Stack):
         )
 
 
-@takes(norm="a module", decoder_layer="a module", family=_STACK)
 class TransformerDecoder(_Stack):
     """Layers such as `TransformerDecoderLayer`, one after the other.
+
+    PyTorch: ``torch.nn.TransformerDecoder``.
+
+    Parameters
+    ----------
+    decoder_layer : Module
+        Copied for each layer, with its numbers.
 
     Examples
     --------

@@ -1,9 +1,8 @@
 """Axes as functions take them, made canonical: what the chapters of this package share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from importlib import import_module
 from operator import index
 from typing import Any
 
@@ -12,8 +11,7 @@ import numpy as np
 from wengert.backends import as_dtype, backend_of
 from wengert.backends.registry import lost_with
 from wengert.ops.data_type import astype
-from wengert.tape.parameters import differentiates, refuse
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, differentiates, number_of, wrapped
 
 #: Is told of the calls of `bent`, where one program is made for arrays of several lengths.
 bending: ContextVar[Callable[..., None] | None] = ContextVar("wengert_bending", default=None)
@@ -66,13 +64,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
             return (index(shape),)
         return tuple([index(n) for n in shape])
     except TypeError:
-        refuse()
         raise TypeError(f"a shape is made of integers, and {shape!r} is not") from None
-
-
-def unexpected(function: Callable[..., Any], wrong: Mapping[str, object]) -> TypeError:
-    """The error for keywords that a function does not have, which names the right ones."""
-    return TypeError(import_module("wengert.ops.hints").keyword_hint(function, next(iter(wrong))))
 
 
 def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:
@@ -98,7 +90,6 @@ def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:
                 raise TypeError
             axis = index(axis)
         except TypeError:
-            refuse()
             whose = f"{function}: " if function else ""
             hint = f"; use wg.{function}imum for two arrays" if function in ("max", "min") else ""
             raise TypeError(f"{whose}an axis is an integer, and {axis!r} is not{hint}") from None
@@ -187,24 +178,21 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def number(value: Any, function: str, parameter: str) -> Any:
-    """A number as it is, and Python's out of an array of one element that no derivative follows.
+    """A number as it is, and Python's out of an array of one element, by `number_of`.
 
     Raises
     ------
     TypeError
-        If a derivative flows through it, or it is no number.
+        If it is no number.
     """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, _NUMBERS) or hasattr(value, "regularise"):  # a number that a trace follows
         return value
-    if differentiates(value):
-        refuse()
-        raise TypeError(f"{function} takes a number as {parameter}, and no Tensor that is tracked")
     if hasattr(value, "dtype"):
         given = wrapped(value)
         if given.size == 1:
-            return given.item()
+            return number_of(given, "item")
         raise TypeError(
             f"{function} takes one number as {parameter}, and was given an array of shape "
             f"{tuple(given.shape)}"
@@ -235,3 +223,11 @@ def operand(value: Any, x: Tensor, function: str, parameter: str) -> Any:
         f"{function} takes a real {parameter} beside an array of {dtype.name}, not one of "
         f"{value.dtype.name}"
     )
+
+
+def filled(xp: Any, g: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Cotangents of results of one shape, with zeros where nothing depends on one."""
+    if all(one is not None for one in g):
+        return g
+    zeros = xp.zeros_like(next(one for one in g if one is not None))
+    return tuple([zeros if one is None else one for one in g])

@@ -10,9 +10,6 @@ from wengert.backends.registry import lost_with
 from wengert.interpreters.namespaces import differentiable as xp
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
-from wengert.ops.families import standard
-from wengert.tape.families import Family
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type
 from wengert.tape.tensor import (
@@ -37,47 +34,12 @@ _clone = Primitive(
     "clone",
     ["x"],
     {"x": lambda xp, g: g},
-    kind="linear",
+    elementwise=True,
+    linear="together",
     forward=lambda xp, x: xp.asarray(x, copy=True),
-    broadcasts=True,
 )
 
 
-_TEXT = """
-Parameters
-----------
-dtype : dtype, optional
-    By default the array's own, or that which Tensors and arrays in a sequence have together. Python
-    floats get the default floating dtype, complex numbers the complex one of its precision,
-    integers int64.
-device : device, optional
-    Where the result is to be: where an array is, or the selected device, by default.
-copy : bool, optional
-    True always copies, False never does, and None only where it must.
-requires_grad : bool
-    Whether operations on the result are recorded. A Tensor that is not tracked gives a new leaf
-    then.
-
-Returns
--------
-Tensor
-    With the shape and the values of the array, or of the nested sequence.
-
-Raises
-------
-ValueError
-    If $wrong.
-TypeError
-    If the data hold something else than numbers.
-BackendError
-    If a sequence holds Tensors of several backends.
-"""
-_LENGTHS = "sequences differ in length"
-_UNCOPIED = f"``copy`` is False and a copy is needed, or {_LENGTHS}"
-_DATA = Family(_TEXT)(wrong=_LENGTHS)
-
-
-@takes("x")
 def clone(x: Any, /) -> Tensor:
     """Return a copy of an array, which stays tracked.
 
@@ -107,7 +69,6 @@ def clone(x: Any, /) -> Tensor:
     return _clone.bind(x)  # type: ignore[no-any-return]
 
 
-@takes("obj", family=standard("creation functions", _TEXT)(wrong=_UNCOPIED))
 def asarray(
     obj: Any,
     /,
@@ -119,12 +80,23 @@ def asarray(
 ) -> Tensor:
     """Convert numbers, sequences and arrays of any library to a Tensor.
 
+    The cotangent of a Tensor is the result's. Raises `ValueError` if ``copy`` is False and a copy
+    is needed, or sequences differ in length; `TypeError` if the data hold something else than
+    numbers; `BackendError` if a sequence holds Tensors of several backends. Array API standard.
+
     Parameters
     ----------
     obj : Tensor, array, number, nested sequence, or buffer
         A Tensor stays tracked, and so do those in lists and tuples, as by `stack`. NumPy arrays,
         Python numbers, sequences and buffers come to the selected backend; arrays of another
         library that is known stay in it, and sequences with Tensors in theirs.
+    device : device, optional
+        Where the result is to be: where an array is, or the selected device, by default.
+    copy : bool, optional
+        True always copies, False never does, and None only where it must.
+    requires_grad : bool
+        Whether operations on the result are recorded. A Tensor that is not tracked gives a new leaf
+        then.
 
     Examples
     --------
@@ -306,7 +278,6 @@ def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
     shapes = [_collect(item, items) for item in obj]
     for shape in shapes:
         if shape != shapes[0]:
-            refuse()
             raise ValueError(
                 f"asarray: the sequences differ in length, or their items in shape: {shapes[0]} "
                 f"and {shape} cannot be one array"
@@ -442,11 +413,15 @@ def _default_for(obj: Any, array: np.ndarray[Any, Any]) -> DType:
     return dtype_of(array.dtype)
 
 
-@takes("data", family=_DATA)
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return a new leaf that holds a copy of ``data``: PyTorch's constructor.
+
+    Raises `ValueError` if sequences differ in length; `TypeError` if the data hold something else
+    than numbers; `BackendError` if a sequence holds Tensors of several backends; `RuntimeError` if
+    a transform differentiates ``data``, a Tensor: the derivative would be lost.
+    PyTorch: ``torch.tensor``.
 
     Parameters
     ----------
@@ -454,15 +429,11 @@ def tensor(
         As for `asarray`: a sequence of Tensors stays tracked. A Tensor alone does not, as in
         PyTorch: if it is on the tape a warning says so, and while a transform differentiates it
         this is an error.
-
-    Raises
-    ------
-    RuntimeError
-        If a transform differentiates ``data``, a Tensor: the derivative would be lost.
-
-    Notes
-    -----
-    PyTorch: ``torch.tensor``.
+    device : device, optional
+        Where the result is to be: where an array is, or the selected device, by default.
+    requires_grad : bool
+        Whether operations on the result are recorded. A Tensor that is not tracked gives a new leaf
+        then.
 
     Examples
     --------
@@ -479,18 +450,17 @@ def tensor(
     return asarray(data, dtype=dtype, device=device, copy=True, requires_grad=requires_grad)
 
 
-@takes("data", family=_DATA)
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Convert to a Tensor: `asarray` under PyTorch's name.
 
+    The cotangent of a Tensor is the result's. Raises `ValueError` if sequences differ in length;
+    `TypeError` if the data hold something else than numbers; `BackendError` if a sequence holds
+    Tensors of several backends. PyTorch: ``torch.as_tensor``.
+
     Parameters
     ----------
-    data : Tensor, array, number, nested sequence, or buffer
-        As for `asarray`.
-
-    Notes
-    -----
-    PyTorch: ``torch.as_tensor``.
+    device : device, optional
+        Where the result is to be: where an array is, or the selected device, by default.
 
     Examples
     --------
@@ -503,7 +473,6 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     return asarray(data, dtype=dtype, device=device)
 
 
-@takes(array="a NumPy array")
 def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     """Return a Tensor of a NumPy array on the selected backend, sharing memory where it can.
 
@@ -540,32 +509,17 @@ def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     return asarray(array)
 
 
-@takes(x="an array of another library", family=standard("creation functions"))
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return a Tensor of any object that has DLPack's protocol, on the selected backend.
 
+    Raises `TypeError` if ``x`` does not have the protocol; `BufferError` if the data cannot be
+    exported or imported; `ValueError` if ``copy`` is False and a copy is needed.
+    Array API standard.
+
     Parameters
     ----------
-    x : object
-        With ``__dlpack__`` and ``__dlpack_device__``.
-    device : device, optional
-        Where the result is to be.
     copy : bool, optional
         True always copies, False never does, and None only where it must.
-
-    Returns
-    -------
-    Tensor
-        Of the data's shape and dtype.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` does not have the protocol.
-    BufferError
-        If the data cannot be exported or imported.
-    ValueError
-        If ``copy`` is False and a copy is needed.
 
     Examples
     --------

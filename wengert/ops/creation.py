@@ -29,8 +29,6 @@ from wengert.ops.data_type import (
     to_backend,
     to_device,
 )
-from wengert.ops.families import standard
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.promotion import (
     check_range,
     check_storable,
@@ -90,7 +88,6 @@ def as_lengths(size: tuple[Any, ...], function: str) -> tuple[int, ...]:
     try:
         shape = tuple([index(n) for n in size])
     except TypeError:
-        refuse()
         raise TypeError(f"{function}: a shape is made of integers, and {size} is not") from None
     if shape and min(shape) < 0:
         raise ValueError(f"{function}: the lengths of a shape can't be negative, as in {shape}")
@@ -102,7 +99,6 @@ def whole(value: Any, function: str, name: str) -> int:
     try:
         return index(value)
     except TypeError:
-        refuse()
         raise TypeError(f"{function}: {name} is an integer, and {value!r} is not") from None
 
 
@@ -146,56 +142,18 @@ def _filled(
 
 # -- of a shape ----------------------------------------------------------------------------------
 
-_NEW = standard(
-    "creation functions",
-    """
-Parameters
-----------
-shape : int or tuple of int
-    Such as ``(2, 3)``, or ``4``.
-*more : int
-    Further lengths, as in PyTorch's ``$name(2, 3)``.
-dtype : dtype, optional
-    The default floating dtype, by default.
-device : device, optional
-    Where to make it, on the selected backend.
-requires_grad : bool
-    Whether operations on it are recorded; for floating and complex dtypes.
 
-Returns
--------
-Tensor
-    Of the shape that is asked for, or 1-d for a range; on the selected backend, or on that of the
-    Tensors that it is made of.
-""",
-)
-_LIKE = standard(
-    "creation functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of any shape and dtype, which the result has, too.
-dtype : dtype, optional
-    Another dtype.
-device : device, optional
-    Another device of the same library.
-requires_grad : bool
-    Whether operations on the result are recorded; for floating and complex dtypes.
-
-Returns
--------
-Tensor
-    On the backend of ``x``.
-""",
-)
-
-
-@takes(family=_NEW)
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return an array whose values are whatever was in memory.
+
+    Array API standard.
+
+    Parameters
+    ----------
+    *more : int
+        Further lengths, as in PyTorch's ``empty(2, 3)``.
 
     Examples
     --------
@@ -205,11 +163,17 @@ def empty(
     return _filled("empty", (shape, *more), dtype, device, requires_grad)
 
 
-@takes(family=_NEW)
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return an array of ones.
+
+    Array API standard.
+
+    Parameters
+    ----------
+    *more : int
+        Further lengths, as in PyTorch's ``ones(2, 3)``.
 
     Examples
     --------
@@ -220,11 +184,17 @@ def ones(
     return _filled("ones", (shape, *more), dtype, device, requires_grad)
 
 
-@takes(family=_NEW)
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return an array of zeros.
+
+    Array API standard.
+
+    Parameters
+    ----------
+    *more : int
+        Further lengths, as in PyTorch's ``zeros(2, 3)``.
 
     Examples
     --------
@@ -235,7 +205,6 @@ def zeros(
     return _filled("zeros", (shape, *more), dtype, device, requires_grad)
 
 
-@takes("fill_value", family=_NEW)
 def full(
     shape: Any,
     fill_value: Any,
@@ -245,6 +214,8 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return an array of one value.
+
+    Array API standard.
 
     Parameters
     ----------
@@ -327,11 +298,12 @@ def _like(
     return leaf(make(tuple(array.shape), *values, dtype=raw, device=where), requires_grad)
 
 
-@takes(constant="x", family=_LIKE)
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return an array like ``x``, whose values are whatever was in memory.
+
+    Array API standard.
 
     Examples
     --------
@@ -341,11 +313,12 @@ def empty_like(
     return _like("empty", x, (), dtype, device, requires_grad)
 
 
-@takes(constant="x", family=_LIKE)
 def ones_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return an array of ones like ``x``.
+
+    Array API standard.
 
     Examples
     --------
@@ -355,11 +328,12 @@ def ones_like(
     return _like("ones", x, (), dtype, device, requires_grad)
 
 
-@takes(constant="x", family=_LIKE)
 def zeros_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return an array of zeros like ``x``.
+
+    Array API standard.
 
     Examples
     --------
@@ -369,7 +343,6 @@ def zeros_like(
     return _like("zeros", x, (), dtype, device, requires_grad)
 
 
-@takes("fill_value", "x", family=_LIKE)
 def full_like(
     x: Any,
     /,
@@ -380,6 +353,8 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return an array of one value like ``x``.
+
+    Array API standard.
 
     Parameters
     ----------
@@ -411,7 +386,6 @@ def full_like(
     return _like("full", x, (fill_value,), dtype, device, requires_grad)
 
 
-@takes("start step", "stop", family=_NEW)
 def arange(
     start: Any,
     /,
@@ -424,6 +398,8 @@ def arange(
 ) -> Tensor:
     """Return evenly spaced numbers of the half-open interval ``[start, stop)``.
 
+    Raises `ValueError` if ``step`` is 0. Array API standard.
+
     Parameters
     ----------
     start, stop : int, float or Tensor
@@ -434,11 +410,6 @@ def arange(
     dtype : dtype, optional
         By default int64 for integers, the dtype of floating Tensors, and the default floating
         dtype otherwise.
-
-    Raises
-    ------
-    ValueError
-        If ``step`` is 0.
 
     Examples
     --------
@@ -487,7 +458,6 @@ def _whole(value: Any) -> Any:
     return int(value) if number_type(value) is float and value.is_integer() else value
 
 
-@takes("start stop", family=_NEW)
 def linspace(
     start: Any,
     stop: Any,
@@ -501,17 +471,15 @@ def linspace(
 ) -> Tensor:
     """Return ``num`` evenly spaced numbers from ``start`` to ``stop``.
 
+    Array API standard.
+
     Parameters
     ----------
     start, stop : int, float, complex or Tensor
         The interval; the numbers are differentiable in Tensors.
-    num : int
-        How many.
     dtype : dtype, optional
         By default that of floating Tensors, and otherwise the default floating dtype, or the
         complex one of its precision.
-    endpoint : bool
-        Whether ``stop`` is the last number.
 
     Examples
     --------
@@ -546,7 +514,6 @@ def linspace(
     return leaf(array, requires_grad)
 
 
-@takes(family=_NEW)
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -559,10 +526,10 @@ def eye(
 ) -> Tensor:
     """Return a matrix with ones on its ``k``-th diagonal and zeros elsewhere.
 
+    Array API standard.
+
     Parameters
     ----------
-    n_rows, n_cols : int
-        Its shape; square by default.
     k : int
         Which diagonal: positive above the main one, negative below.
 

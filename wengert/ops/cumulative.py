@@ -1,14 +1,12 @@
 """Running sums and products along an axis, of the standard's statistical chapter."""
 
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of, unexpected
-from wengert.ops.families import standard
+from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of
 from wengert.ops.shares import by_float32
 from wengert.tape.calling import single
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -46,8 +44,7 @@ _cumulative_sum = single(
         "cumulative_sum",
         ["x"],
         {"x": _cumulative_sum_rule},
-        kind="linear",
-        label="Cumsum",
+        linear="together",
         batch=_running_batch,
         dtypes="numeric",
     )
@@ -77,9 +74,7 @@ _cumulative_prod = single(
         "cumulative_prod",
         ["x"],
         {"x": _cumulative_prod_rule},
-        kind="irregular",
         jvps={"x": _cumulative_prod_tangent},
-        label="Cumprod",
         batch=_running_batch,
         dtypes="numeric",
     )
@@ -131,7 +126,6 @@ Primitive(
     "linear_recurrence",
     ["a", "b"],
     {"a": _recurrence_factor_rule, "b": _recurrence_cotangent},
-    kind="irregular",
     view=None,
     jvps={
         "a": lambda xp, t, a, out, axis: xp.linear_recurrence(
@@ -144,35 +138,6 @@ Primitive(
 )
 
 
-_RUNNING = standard(
-    "statistical functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of one axis at least and a numeric dtype.
-axis : int, optional
-    Along which axis; it may be left out where there is only one.
-dtype : dtype, optional
-    Of the result. By default that of ``x``, and the default integer for smaller integers.
-include_initial : bool
-    Whether the result starts with $initial, and so is longer by one.
-
-Returns
--------
-Tensor
-    Of the shape of ``x``, and ``dtype``.
-
-Raises
-------
-ValueError
-    If ``x`` is 0-d, the axis is out of bounds (also an IndexError), or it is left out where there
-    are several.
-""",
-)
-
-
-@takes("x", family=_RUNNING(initial="0"))
 def cumulative_sum(
     x: Any,
     /,
@@ -180,11 +145,19 @@ def cumulative_sum(
     *,
     dtype: Any = None,
     include_initial: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
-    Their cotangents are summed from the other end.
+    Their cotangents are summed from the other end. Smaller integers become the default integer.
+    Raises `ValueError` if ``x`` is 0-d, the axis is out of bounds, or it is left out where there
+    are several. Array API standard.
+
+    Parameters
+    ----------
+    axis : int, optional
+        Along which axis; it may be left out where there is only one.
+    include_initial : bool
+        Whether the result starts with 0, and so is longer by one.
 
     Examples
     --------
@@ -193,8 +166,6 @@ def cumulative_sum(
     >>> wg.grad(lambda x: wg.cumulative_sum(x).sum())(wg.asarray([1.0, 2.0, 3.0]))
     tensor([3., 2., 1.])
     """
-    if wrong:
-        raise unexpected(cumulative_sum, wrong)
     at = _running_axis(x, axis, "cumulative_sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
@@ -206,7 +177,6 @@ def cumulative_sum(
     )
 
 
-@takes("x", family=_RUNNING(initial="1"))
 def cumulative_prod(
     x: Any,
     /,
@@ -214,12 +184,20 @@ def cumulative_prod(
     *,
     dtype: Any = None,
     include_initial: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
 
     Derivative :math:`\partial y_k / \partial x_i` = the product of the other factors of
-    :math:`y_k`: right at zeros, however many there are.
+    :math:`y_k`: right at zeros, however many there are. Smaller integers become the default
+    integer. Raises `ValueError` if ``x`` is 0-d, the axis is out of bounds, or it is left out where
+    there are several. Array API standard.
+
+    Parameters
+    ----------
+    axis : int, optional
+        Along which axis; it may be left out where there is only one.
+    include_initial : bool
+        Whether the result starts with 1, and so is longer by one.
 
     Examples
     --------
@@ -228,8 +206,6 @@ def cumulative_prod(
     >>> wg.grad(lambda x: wg.cumulative_prod(x).sum())(wg.asarray([1.0, 2.0, 3.0]))
     tensor([9., 4., 2.])
     """
-    if wrong:
-        raise unexpected(cumulative_prod, wrong)
     at = _running_axis(x, axis, "cumulative_prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)

@@ -14,9 +14,6 @@ from wengert.backends import (
     target_device,
 )
 from wengert.interpreters.batching import as_it_is
-from wengert.interpreters.identities import same_elements
-from wengert.ops.families import standard
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import (
     SCALARS,
@@ -53,37 +50,32 @@ _astype = Primitive(
     "astype",
     ["x"],
     {"x": lambda xp, g: g},
-    kind="linear",
-    label="ToCopy",
+    linear="together",
     view=None,
     forward=_cast,
     batch=as_it_is,
-    identity=same_elements,
-    also="asarray",
 )
 _to_device = Primitive(
     "to_device",
     ["x"],
     {"x": lambda xp, g, source: xp.to_device(g, source)},
-    kind="linear",
-    label="ToCopy",
+    elementwise=True,
+    linear="together",
     view=None,
     forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
-    broadcasts=True,
-    whole=True,
+    effect="moves",
 )
 _to_backend = Primitive(
     "to_backend",
     ["x"],
     {"x": lambda xp, g, source, origin: xp.to_backend(g, source, device=origin)},
-    kind="linear",
-    label="ToCopy",
+    elementwise=True,
+    linear="together",
     view=None,
     forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(
         xp.backend, x, name, device
     ),
-    broadcasts=True,
-    whole=True,
+    effect="moves",
 )
 
 
@@ -97,33 +89,17 @@ def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
     return made if dtype.host == dtype.name else target.xp.astype(made, raw)
 
 
-@takes("x", family=standard("data type functions"))
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """Copy an array to another data type.
 
     It stays tracked; the cotangent is cast back, and a real input of a complex result gets its real
-    part.
+    part. Raises `TypeError` if a complex array is to become a real one: take `real` or `abs` first.
+    Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Of any shape and dtype.
-    dtype : dtype
-        The new data type.
     copy : bool
         Whether to copy where nothing changes; False then returns ``x`` itself.
-    device : device, optional
-        Where the result is to be; where ``x`` is by default.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``.
-
-    Raises
-    ------
-    TypeError
-        If a complex array is to become a real one: take `real` or `abs` first.
 
     Examples
     --------
@@ -146,7 +122,6 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     return tensor if device is None else to_device(tensor, device)
 
 
-@takes("x")
 def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     """Move an array to another device of its own library.
 
@@ -186,7 +161,6 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     return _to_device.bind(tensor, device=target, source=source)  # type: ignore[no-any-return]
 
 
-@takes("x")
 def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     """Move an array to another array library.
 
@@ -223,7 +197,6 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     tensor = wrapped(x)
     source = backend_of(tensor._array)
     if not isinstance(name, str):
-        refuse()
         raise TypeError(f"to_backend takes the name of a backend, not {type(name).__name__}")
     plain, _, place = name.partition(":")
     target = get_backend(plain)
@@ -253,23 +226,17 @@ _KINDS = {
 }
 
 
-@takes(kind="a data type, or the name of a kind", family=standard("data type functions"))
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
+    Array API standard.
+
     Parameters
     ----------
-    dtype : dtype
-        The dtype to ask about.
     kind : dtype, str or tuple
         A dtype; one of the standard's kinds ``"bool"``, ``"signed integer"``,
         ``"unsigned integer"``, ``"integral"``, ``"real floating"``, ``"complex floating"``,
         ``"numeric"``; or a tuple of these, any of which may hold.
-
-    Returns
-    -------
-    bool
-        Whether one of them holds.
 
     Examples
     --------
@@ -288,21 +255,10 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return asked is as_dtype(kind)
 
 
-@takes(constant="from_", to="a data type", family=standard("data type functions"))
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether one dtype can be cast to another by the standard's type promotion.
 
-    Parameters
-    ----------
-    from_ : dtype, Tensor or array
-        What to cast.
-    to : dtype
-        The wanted dtype.
-
-    Returns
-    -------
-    bool
-        Whether both promote to ``to``.
+    Array API standard.
 
     Examples
     --------
@@ -315,31 +271,19 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return start is end or promote(start, end) is end
 
 
-@takes(constant="arrays_and_dtypes", family=standard("data type functions"))
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """Return the dtype that an operation on these would have.
 
     Where the standard leaves it open, the dtype of the higher kind is taken (booleans, integers,
     real, complex); a Python number of a higher kind than the arrays stands for the default dtype of
-    its kind.
+    its kind. Raises `ValueError` if there is no array and no dtype; `TypeError` if there is no
+    common dtype, as of uint64 and int64. Array API standard.
 
     Parameters
     ----------
     *arrays_and_dtypes : Tensor, array, dtype or Python number
         At least one of them no number: a Python number takes the dtype of the others where it is
         of their kind or below.
-
-    Returns
-    -------
-    DType
-        The common dtype.
-
-    Raises
-    ------
-    ValueError
-        If there is no array and no dtype.
-    TypeError
-        If there is no common dtype, as of uint64 and int64.
 
     Examples
     --------

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
-from wengert.interpreters.identities import Rule as Identity
-from wengert.ops.families import SCIPY, elements
 from wengert.tape.calling import binary, single, unary
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
-from wengert.tape.parameters import DECLARED
 from wengert.tape.primitive import Declared, Primitive
 from wengert.tape.record import Rule, argument_names
 
@@ -20,31 +17,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def elementwise(
     *,
-    label: str | None = None,
-    kind: str = "elementwise",
+    linear: Literal["together", "each"] | None = None,
     view: bool | None = False,
-    weak: bool = False,
+    weak: bool | None = None,
     compares: bool = False,
     forward: Callable[..., Any] | None = None,
     domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
-    identity: Identity | None = None,
-    symbol: str | None = None,
     dtypes: str = "floating",
     result: str | None = None,
-    source: str | None = None,
     flat: bool = False,
     **rules: Rule | Declared,
 ) -> Callable[[F], F]:
-    """Make a primitive of a stub with a function's name, arguments, and what its docstring says.
-
-    `elements` completes the docstring.
+    """Make a primitive of a stub, which has the function's name, arguments and docstring.
 
     Parameters
     ----------
-    label, kind, view, weak, compares, forward, dtypes, domain, identity, symbol, flat
+    linear, view, weak, compares, forward, dtypes, domain, flat
         As for `Primitive`. Without a ``forward`` it is a function of the standard.
-    result, source : str, optional
-        For the docstring: the dtype of the result, and where the function comes from.
+    result : {"dtype bool"}, optional
+        The dtype of the result, where it is not the promoted one.
     **rules
         Argument name to rule. Without any, the result is not tracked, which is right for booleans
         and integers alone: a derivative that is zero everywhere is `ZERO`.
@@ -57,14 +48,6 @@ def elementwise(
 
     def decorate(stub: F) -> F:
         names = argument_names(stub)
-        family = elements(
-            *names,
-            dtypes=dtypes,
-            result=result,
-            tracked=bool(rules),
-            source=source or (SCIPY if forward else None),
-        )
-        family.complete(stub)
         if not rules and result != "dtype bool" and dtypes not in _UNTRACKED:
             raise TypeError(
                 f"{stub.__name__} has no derivative rule: give one for each argument, "
@@ -80,24 +63,19 @@ def elementwise(
             stub.__name__,
             names,
             rules,
-            kind=kind,
-            label=label,
+            elementwise=True,
+            linear=linear,
             view=view,
             weak=weak,
             compares=compares,
             forward=forward,
             dtypes=dtypes,
             domain=domain,
-            identity=identity,
-            symbol=symbol,
             flat=flat,
-            joined=names,
-            broadcasts=True,
         )
         make = single if view else unary if len(names) == 1 else binary
         function = make(primitive)
         update_wrapper(function, stub)
-        DECLARED[function] = primitive
         return function  # type: ignore[return-value]
 
     return decorate

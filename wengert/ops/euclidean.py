@@ -62,7 +62,7 @@ Primitive(
         "x": _by_x,
         "norm": lambda xp, g, out, norm: xp.negative(xp.direction(g, xp.conj(out), norm)),
     },
-    kind="elementwise",
+    elementwise=True,
     forward=_direction,
     # With complex numbers the derived ones see a g of 1, and no derivative where nothing moves.
     jvps={
@@ -70,7 +70,6 @@ Primitive(
         "x": lambda xp, t, scale, norm: _by_x(xp, t, xp.conj(scale), norm),
         "norm": lambda xp, t, out, norm: xp.negative(xp.direction(t, out, norm)),
     },
-    joined=(),
     domain={"norm": NOT_ZERO},
 )
 
@@ -80,7 +79,7 @@ Primitive(
     "sharp",
     ("x",),
     {"x": lambda xp, g: xp.where(xp.equal(g, 0), g, math.nan)},
-    kind="elementwise",
+    elementwise=True,
     forward=lambda xp, x: xp.zeros_like(x),
 )
 
@@ -110,13 +109,12 @@ Primitive(
         "scale": lambda xp, g, x: xp.along(g, xp.conj(x)),
         "x": lambda xp, g, scale, x: _turned_or_none(xp, xp.multiply(xp.conj(scale), g), x),
     },
-    kind="elementwise",
+    elementwise=True,
     forward=lambda xp, scale, x: xp.direction(scale, x, xp.abs(x)),
     jvps={
         "scale": lambda xp, t, x: xp.along(t, x),
         "x": lambda xp, t, scale, x: xp.multiply(scale, _turned_or_none(xp, t, x)),
     },
-    joined=(),
     domain={"x": NOT_ZERO},
 )
 

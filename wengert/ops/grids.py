@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from wengert.interpreters.batching import as_it_is
-from wengert.ops.axes import shape_of
+from wengert.ops.axes import filled, shape_of
 from wengert.ops.creation import whole
-from wengert.ops.families import standard
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -19,7 +17,7 @@ def _triangle(name: str) -> Callable[..., Tensor]:
         name,
         ["x"],
         {"x": lambda xp, g, k: getattr(xp, name)(g, k=k)},
-        kind="linear",
+        linear="together",
         batch=as_it_is,
     )
     return primitive.bind
@@ -35,27 +33,15 @@ def _diagonal(x: Any, k: Any, function: str) -> int:
     return whole(k, function, "k")
 
 
-_TRIANGLE = standard(
-    "creation functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of shape ``(..., m, n)``.
-k : int
-    Which diagonal is the $which one kept: positive above the main one, negative below.
-
-Returns
--------
-Tensor
-    Of the shape and dtype of ``x``.
-""",
-)
-
-
-@takes("x", family=_TRIANGLE(which="last"))
 def tril(x: Any, /, k: int = 0) -> Tensor:
     """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
+
+    The cotangent is the same triangle of the result's. Array API standard.
+
+    Parameters
+    ----------
+    k : int
+        Which diagonal is the last one kept: positive above the main one, negative below.
 
     Examples
     --------
@@ -67,9 +53,15 @@ def tril(x: Any, /, k: int = 0) -> Tensor:
     return _tril(x, k=_diagonal(x, k, "tril"))
 
 
-@takes("x", family=_TRIANGLE(which="first"))
 def triu(x: Any, /, k: int = 0) -> Tensor:
     """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
+
+    The cotangent is the same triangle of the result's. Array API standard.
+
+    Parameters
+    ----------
+    k : int
+        Which diagonal is the first one kept: positive above the main one, negative below.
 
     Examples
     --------
@@ -83,7 +75,7 @@ def triu(x: Any, /, k: int = 0) -> Tensor:
 
 def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
     own = {0: 1, 1: 0}.get(index, index) if indexing == "xy" and len(g) > 1 else index
-    return xp.sum(g[index], axis=tuple(i for i in range(len(g)) if i != own))
+    return xp.sum(filled(xp, g)[index], axis=tuple(i for i in range(len(g)) if i != own))
 
 
 def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
@@ -104,16 +96,18 @@ _meshgrid = Primitive(
     "meshgrid",
     ["*arrays"],
     {"arrays": _meshgrid_rule},
-    kind="structural",
+    linear="together",
     several=True,
     view=None,
     batch=_meshgrid_batch,
 )
 
 
-@takes("arrays", family=standard("creation functions"))
 def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
+
+    Each array's cotangent is the sum of its matrix's over the other axes. Returns one for each
+    array, all of one shape. Array API standard.
 
     Parameters
     ----------
@@ -121,11 +115,6 @@ def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor
         One-dimensional, of one dtype.
     indexing : {"xy", "ij"}
         Cartesian order, in which the first two axes change places, or matrix order.
-
-    Returns
-    -------
-    tuple of Tensor
-        One for each array, all of one shape.
 
     Examples
     --------

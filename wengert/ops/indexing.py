@@ -4,20 +4,18 @@ import math
 from collections.abc import Sequence
 from operator import index as as_index
 from types import EllipsisType, NoneType
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
-from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of, unexpected
+from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of
 from wengert.ops.conversion import as_storable, asarray, holds_tensors
-from wengert.ops.families import standard
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
 from wengert.tape.node import Indexed
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor, assign, untracked
@@ -48,29 +46,15 @@ def _getitem_batch(call: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> An
     return call.moved(out, _block(indices), 0) if _first(key) else out
 
 
-def _all_of_it(call: Any) -> Any:
-    """``x[...]``, ``x[:]`` and other slices of steps of 1 that leave nothing out."""
-    x = call.operands[0]
-    key = call.parameters.get("key", (None,))
-    slices = all(
-        part is Ellipsis or (type(part) is slice and part.step in (None, 1)) for part in key
-    )
-    return x if slices and x.shape == call.result.shape else None
-
-
 # The derivatives of each are made of the others, so that any order needs no others.
 _getitem_primitive = Primitive(
     "getitem",
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key, x_shape: xp.scatter_add(g, *indices, key=key, shape=x_shape)},
-    kind="structural",
-    raises=("indices",),
-    label="Index",
+    linear="together",
     forward=gather,
     view=as_view,
     batch=_getitem_batch,
-    identity=_all_of_it,
-    dynamic="masks",
 )
 _getitem = _getitem_primitive.bind
 
@@ -92,8 +76,7 @@ Primitive(
     "scatter_add",
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key: xp.getitem(g, *indices, key=key)},
-    kind="linear",
-    raises=("indices",),
+    linear="together",
     forward=scatter,
     batch=_scatter_add_batch,
 )
@@ -146,14 +129,12 @@ _setitem = Primitive(
         "x": lambda xp, g, indices, key: xp.setitem(g, 0, *indices, key=key),
         "value": _value_rule,
     },
-    kind="linear",
-    raises=("indices",),
+    linear="together",
     # No rule by kind: the kernel takes arrays alone as x, and not the number 0.
     jvps={
         "x": lambda xp, t, indices, key: xp.setitem(t, 0, *indices, key=key),
         "value": lambda xp, t, indices, key, x: xp.setitem(xp.zeros_like(x), t, *indices, key=key),
     },
-    label="IndexPut",
     forward=put,
     weak=True,
     batch=_setitem_batch,
@@ -201,7 +182,6 @@ def _bound(n: Any) -> int | None:
     try:
         return None if n is None else as_index(n)
     except TypeError:
-        refuse()
         raise
 
 
@@ -350,51 +330,26 @@ _take = Primitive(
             g, indices, key=_along(axis), shape=x_shape
         )
     },
-    kind="structural",
-    raises=("indices",),
-    label="IndexSelect",
+    linear="together",
     batch=_take_batch,
 ).bind
 
 
-_FAMILY = standard(
-    "indexing functions",
-    """
-Raises
-------
-IndexError
-    If an index is out of bounds, where the library reports it.
-TypeError
-    If the indices are not integers.
-""",
-)
-
-
-@takes("x", family=_FAMILY)
-def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Choose slices along an axis by their indices.
 
-    Cotangents are added up where a slice was taken several times.
+    Cotangents are added up where a slice was taken several times. Raises `IndexError` if an index
+    is out of bounds, where the library reports it; `TypeError` if the indices are not integers;
+    `ValueError` if the axis is out of bounds, or left out where there are several.
+    Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Of any shape and dtype.
     indices : Tensor or array
         Of an integer dtype; negative ones count from the end. The standard's has one axis. With
         any other number the result has all of them in place of ``axis``.
     axis : int, optional
         Along which axis; it may be left out where there is only one.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError), or left out where there are several.
 
     Examples
     --------
@@ -406,8 +361,6 @@ def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Te
     tensor([[0., 0.],
             [2., 2.]])
     """
-    if wrong:
-        raise unexpected(take, wrong)
     ndim = len(shape_of(x))
     if axis is None and ndim != 1:
         raise ValueError(f"take from an array of {ndim} axes needs axis=")
@@ -421,7 +374,6 @@ def take(x: Any, indices: Any, /, axis: int | None = None, **wrong: Never) -> Te
 def _check_indices(indices: Any, function: str) -> None:
     shape_of(indices)
     if dtype_of(raw_array(indices).dtype).kind not in _INTEGER_KINDS:
-        refuse()
         raise TypeError(
             f"{function} needs indices of an integer dtype, not {dtype_of(indices.dtype).name}"
         )
@@ -462,38 +414,24 @@ _take_along_axis = Primitive(
     "take_along_axis",
     ["x", "indices"],
     {"x": _take_along_axis_rule},
-    kind="structural",
-    raises=("indices",),
-    label="Gather",
+    linear="together",
     batch=_take_along_axis_batch,
 ).bind
 
 
-@takes("x", family=_FAMILY)
-def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> Tensor:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 
-    Cotangents are added up where an element was taken several times.
+    Cotangents are added up where an element was taken several times. The result is of the dtype of
+    ``x`` and the length of ``indices`` along ``axis``. Raises `IndexError` if an index is out of
+    bounds, where the library reports it; `TypeError` if the indices are not integers; `ValueError`
+    if the axis is out of bounds, or the numbers of axes differ. Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Of one axis at least, and any dtype.
     indices : Tensor or array
         Of an integer dtype and as many axes as ``x``. All but ``axis`` broadcast against those of
         ``x``. Negative ones count from the end.
-    axis : int
-        Along which axis.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x`` and the length of ``indices`` along ``axis``.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError), or the numbers of axes differ.
 
     Examples
     --------
@@ -501,8 +439,6 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> 
     >>> wg.take_along_axis(x, wg.argsort(x, axis=1), axis=1)
     tensor([[1., 2., 3.], [1., 4., 5.]])
     """
-    if wrong:
-        raise unexpected(take_along_axis, wrong)
     shape = shape_of(x)
     at = as_axis(axis, len(shape), "take_along_axis")
     _check_indices(indices, "take_along_axis")
@@ -514,7 +450,6 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1, **wrong: Never) -> 
     try:
         return _take_along_axis(x, indices, axis=at)  # type: ignore[no-any-return]
     except (IndexError, TypeError, ValueError):
-        refuse()
         others = zip(_without(shape, at), _without(indices.shape, at), strict=True)
         if any(n != m and 1 not in (n, m) for n, m in others):
             raise ValueError(

@@ -6,8 +6,6 @@ import numpy as np
 
 from wengert.backends import DType, dtype_of
 from wengert.ops.data_type import dtype_in
-from wengert.ops.families import standard
-from wengert.tape.parameters import takes
 
 __all__ = ["FInfo", "IInfo", "finfo", "iinfo"]
 
@@ -53,24 +51,10 @@ _LIMITS = {
 }
 
 
-@takes(constant="type", family=standard("data type functions"))
 def finfo(type: Any, /) -> FInfo:
     """Return the limits of a floating or complex dtype, or of an array's.
 
-    Parameters
-    ----------
-    type : dtype, Tensor or array
-        What to ask about.
-
-    Returns
-    -------
-    FInfo
-        The limits, as attributes.
-
-    Raises
-    ------
-    TypeError
-        If the dtype is neither.
+    Raises `TypeError` if the dtype is neither. Array API standard.
 
     Examples
     --------
@@ -94,24 +78,10 @@ def finfo(type: Any, /) -> FInfo:
     )
 
 
-@takes(constant="type", family=standard("data type functions"))
 def iinfo(type: Any, /) -> IInfo:
     """Return the limits of an integer dtype, or of an array's.
 
-    Parameters
-    ----------
-    type : dtype, Tensor or array
-        What to ask about.
-
-    Returns
-    -------
-    IInfo
-        The limits, as attributes.
-
-    Raises
-    ------
-    TypeError
-        If the dtype is no integer one.
+    Raises `TypeError` if the dtype is no integer one. Array API standard.
 
     Examples
     --------

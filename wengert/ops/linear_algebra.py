@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from importlib import import_module
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
-from wengert.interpreters.identities import involution
-from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of, unexpected
-from wengert.ops.families import of_vectors, standard
+from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.calling import binary, single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -93,19 +90,19 @@ _matmul = binary(
         "matmul",
         ["x1", "x2"],
         {"x1": _matmul_x1, "x2": _matmul_x2},
-        kind="multilinear",
+        linear="each",
         batch=_matmul_batch,
         dtypes="numeric",
-        symbol="@",
     )
 )
 
 
-@takes("x1 x2", family=standard("linear algebra functions"))
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     r"""Matrix product, :math:`(X_1 X_2)_{ik} = \sum_j (X_1)_{ij} (X_2)_{jk}`.
 
-    The cotangents are :math:`G X_2^H` and :math:`X_1^H G`.
+    The cotangents are :math:`G X_2^H` and :math:`X_1^H G`. The result is of shape (..., M, N),
+    without M where ``x1`` is a vector and without N where ``x2`` is. Raises `ValueError` if an
+    operand is 0-d, or the shapes do not fit. Array API standard.
 
     Parameters
     ----------
@@ -114,16 +111,6 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     x2 : Tensor or array
         A matrix, a stack of matrices (..., K, N), or a vector (K,), of a numeric dtype. Stacks
         broadcast.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., M, N), without M where ``x1`` is a vector and without N where ``x2`` is.
-
-    Raises
-    ------
-    ValueError
-        If an operand is 0-d, or the shapes do not fit.
 
     Examples
     --------
@@ -140,7 +127,6 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     if ndim1 == 2 == ndim2 and shape1[1] == shape2[0]:
         return _matmul(x1, x2)
     if not ndim1 or not ndim2 or shape1[-1] != shape2[-2 if ndim2 > 1 else 0]:
-        refuse()
         raise ValueError(
             f"matmul of shapes {tuple(shape1)} and {tuple(shape2)}: the last axis of the first "
             "needs the length of the second's last but one (of its only one)"
@@ -164,7 +150,6 @@ def _check_stacks(function: str, shape1: tuple[int, ...], shape2: tuple[int, ...
     try:
         broadcast_shapes(shape1, shape2)
     except ValueError:
-        refuse()
         raise ValueError(
             f"{function}: stacks of the shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast"
         ) from None
@@ -175,35 +160,23 @@ _matrix_transpose = single(
         "matrix_transpose",
         ["x"],
         {"x": lambda xp, g: xp.matrix_transpose(g)},
-        kind="structural",
-        label="Transpose",
+        linear="together",
         view=True,
         batch=as_it_is,
-        identity=involution,
     )
 )
 
 
-@takes("x", family=standard("linear algebra functions"))
 def matrix_transpose(x: Any, /) -> Tensor:
     """Transpose a matrix, or each matrix of a stack.
 
-    The cotangent is transposed back.
+    The cotangent is transposed back. The result is of shape (..., N, M) and the dtype of ``x``.
+    Raises `ValueError` if ``x`` has fewer than two axes. Array API standard.
 
     Parameters
     ----------
     x : Tensor or array
         Of shape (..., M, N) and any dtype.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., N, M) and the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` has fewer than two axes.
 
     Examples
     --------
@@ -278,39 +251,25 @@ _tensordot = Primitive(
     "tensordot",
     ["x1", "x2"],
     {"x1": _tensordot_x1, "x2": _tensordot_x2},
-    kind="multilinear",
+    linear="each",
     batch=_tensordot_batch,
     dtypes="numeric",
 ).bind
 
 
-@takes("x1 x2", family=standard("linear algebra functions"))
-def tensordot(
-    x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2, **wrong: Never
-) -> Tensor:
+def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sum of products over pairs of axes.
 
     Each cotangent is the tensordot of the result's with the conjugate of the other operand, over
-    the other's unpaired axes.
+    the other's unpaired axes. The result's axes are the unpaired ones of ``x1``, then those of
+    ``x2``. Raises `ValueError` if an axis is out of bounds or comes twice, or if a pair's lengths
+    differ. Array API standard.
 
     Parameters
     ----------
-    x1, x2 : Tensor or array
-        Of numeric dtypes.
     axes : int or pair of sequences of int
         Which axes of ``x1`` are paired with which of ``x2``. A number N pairs the last N of ``x1``
         with the first N of ``x2``, in order; 0 gives the outer product.
-
-    Returns
-    -------
-    Tensor
-        Its axes are the unpaired ones of ``x1``, then those of ``x2``.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice, or if a pair's lengths
-        differ.
 
     Examples
     --------
@@ -318,8 +277,6 @@ def tensordot(
     >>> wg.tensordot(a, b, axes=([1, 2], [1, 0])).shape
     (2, 5)
     """
-    if wrong:
-        raise unexpected(tensordot, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     if isinstance(axes, tuple | list):
         first, second = axes
@@ -330,7 +287,6 @@ def tensordot(
             raise ValueError(f"axes={n} for arrays of {len(shape1)} and {len(shape2)} axes")
         pairs = tuple(range(len(shape1) - n, len(shape1))), tuple(range(n))
     if [shape1[i] for i in pairs[0]] != [shape2[i] for i in pairs[1]]:
-        refuse()
         raise ValueError(
             f"tensordot pairs axes {pairs[0]} of shape {tuple(shape1)} with axes {pairs[1]} of "
             f"shape {tuple(shape2)}: their lengths differ"
@@ -349,22 +305,26 @@ _vecdot = Primitive(
             xp.expand_dims(g, axis=len(g.shape) + 1 + axis), x1
         ),
     },
-    kind="multilinear",
+    linear="each",
     batch=paired,
     dtypes="numeric",
 ).bind
 
 
-@takes("x1 x2", family=of_vectors("linear algebra functions", "the same in both"))
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 
-    The first is conjugated. The cotangents are :math:`\bar g x_2` and :math:`g x_1`.
+    The first is conjugated. The cotangents are :math:`\bar g x_2` and :math:`g x_1`. Raises
+    `ValueError` if the axis is out of bounds, or has another length. Array API standard.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape without ``axis``, and the promoted dtype.
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Of numeric dtypes, and shapes that broadcast but for ``axis``, whose length is the same in
+        both.
+    axis : int
+        Along which axis the vectors lie, counted from the end. A non-negative one is understood
+        where both arrays have equally many axes.
 
     Examples
     --------
@@ -373,12 +333,9 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     >>> wg.vecdot(wg.ones((5, 3)), wg.ones(3)).shape
     (5,)
     """
-    if wrong:
-        raise unexpected(vecdot, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     from_end = axis_from_end(axis, shape1, shape2, "vecdot")
     if shape1[from_end] != shape2[from_end]:
-        refuse()
         raise ValueError(
             f"vecdot along axis {axis} of shapes {tuple(shape1)} and {tuple(shape2)}: the lengths "
             "differ"

@@ -6,19 +6,18 @@ take with different results is an error.
 """
 
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import backend_of
 from wengert.ops import linear_algebra, manipulation, searching, statistical
-from wengert.ops.axes import as_axes, as_axis, as_shape, bent, unexpected
+from wengert.ops.axes import as_axes, as_axis, as_shape, bent
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, to_backend, to_device
 from wengert.ops.elementwise import multiply
 from wengert.ops.indexing import getitem
-from wengert.ops.numpy_protocols.translation import operands
+from wengert.ops.operands import operands
 from wengert.ops.operators import METHODS
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
@@ -33,7 +32,6 @@ def _integers(given: tuple[Any, ...]) -> tuple[Any, ...]:
 # -- shape ---------------------------------------------------------------------------------------
 
 
-@takes("x")
 def ravel(x: Tensor, /) -> Tensor:
     """Return the elements in row-major order, along one axis.
 
@@ -45,7 +43,6 @@ def ravel(x: Tensor, /) -> Tensor:
     return manipulation.reshape(x, (-1,))
 
 
-@takes("x")
 def flatten(x: Tensor, /, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Join axes into one: all of them, or as PyTorch does those from one to another.
 
@@ -70,7 +67,6 @@ def flatten(x: Tensor, /, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return manipulation.reshape(x, (*shape[:first], joined, *shape[last + 1 :]))
 
 
-@takes("x")
 def view(x: Tensor, /, *shape: Any) -> Tensor:
     """Give the elements another shape: ``x.view(2, -1)`` is ``wg.reshape(x, (2, -1))``.
 
@@ -85,7 +81,6 @@ def view(x: Tensor, /, *shape: Any) -> Tensor:
     (3, 4)
     """
     if len(shape) == 1 and not isinstance(shape[0], int | tuple | list):
-        refuse()
         raise TypeError(
             f"view takes lengths, and not {shape[0]!r}; the bytes of a Tensor are not read as "
             "another dtype's: wg.astype(x, dtype) converts the values"
@@ -93,7 +88,6 @@ def view(x: Tensor, /, *shape: Any) -> Tensor:
     return manipulation.reshape(x, as_shape(_integers(shape)))
 
 
-@takes("x", "other")
 def view_as(x: Tensor, other: Tensor, /) -> Tensor:
     """Give the elements the shape of another Tensor.
 
@@ -108,7 +102,6 @@ def view_as(x: Tensor, other: Tensor, /) -> Tensor:
 reshape_as = view_as
 
 
-@takes("x")
 def expand(x: Tensor, /, *sizes: Any) -> Tensor:
     """Repeat along axes of length 1, and along new ones in front; -1 leaves a length.
 
@@ -129,7 +122,6 @@ def expand(x: Tensor, /, *sizes: Any) -> Tensor:
     )
 
 
-@takes("x", "other")
 def expand_as(x: Tensor, other: Tensor, /) -> Tensor:
     """Broadcast to the shape of another Tensor.
 
@@ -141,10 +133,7 @@ def expand_as(x: Tensor, other: Tensor, /) -> Tensor:
     return manipulation.broadcast_to(x, tuple(other.shape))
 
 
-@takes("x")
-def repeat(
-    x: Tensor, repeats: Any, /, *more: Any, axis: int | None = None, **wrong: Never
-) -> Tensor:
+def repeat(x: Tensor, repeats: Any, /, *more: Any, axis: int | None = None) -> Tensor:
     """Repeat each element along an axis, as `wengert.repeat` does.
 
     PyTorch's method of this name repeats the whole: that is `tile`. So that neither is mistaken
@@ -155,10 +144,7 @@ def repeat(
     >>> wg.asarray([1, 2]).repeat(2, axis=0)
     tensor([1, 1, 2, 2])
     """
-    if wrong:
-        raise unexpected(repeat, wrong)
     if more or axis is None:
-        refuse()
         raise TypeError(
             "x.repeat repeats each element in NumPy and the whole array in PyTorch; write "
             f"x.repeat({repeats!r}, axis=0) for each element along an axis, wg.repeat(x, "
@@ -171,7 +157,6 @@ def repeat(
 # -- axes ----------------------------------------------------------------------------------------
 
 
-@takes("x")
 def transpose(x: Tensor, /, *axes: Any) -> Tensor:
     """Reverse the axes, permute all of them as NumPy does, or swap two as PyTorch does.
 
@@ -202,7 +187,6 @@ def transpose(x: Tensor, /, *axes: Any) -> Tensor:
     return swapaxes(x, first, second)
 
 
-@takes("x")
 def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
     """Let two axes change places.
 
@@ -217,7 +201,6 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
     return manipulation.permute_dims(x, tuple(order))
 
 
-@takes("x")
 def permute(x: Tensor, /, *dims: Any) -> Tensor:
     """Reorder the axes: ``x.permute(2, 0, 1)`` is ``wg.permute_dims(x, (2, 0, 1))``.
 
@@ -229,7 +212,6 @@ def permute(x: Tensor, /, *dims: Any) -> Tensor:
     return manipulation.permute_dims(x, _integers(dims))
 
 
-@takes("x")
 def t(x: Tensor, /) -> Tensor:
     """Transpose a matrix; a vector or a number stays as it is.
 
@@ -246,7 +228,6 @@ def t(x: Tensor, /) -> Tensor:
     return manipulation.permute_dims(x, tuple(range(x.ndim))[::-1])
 
 
-@takes("x")
 def unsqueeze(x: Tensor, dim: int, /) -> Tensor:
     """Insert an axis of length 1: `expand_dims`.
 
@@ -271,7 +252,6 @@ def _ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
     return row, column, max(0, min(rows - row, columns - column))
 
 
-@takes("x")
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Return diagonals as the last axis.
 
@@ -302,7 +282,6 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     return getitem(flat, (..., slice(start, stop, columns + 1)))
 
 
-@takes("x")
 def trace(
     x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None
 ) -> Tensor:
@@ -316,8 +295,7 @@ def trace(
     return statistical.sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-@takes("x")
-def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong: Never) -> Tensor:
+def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
     """Running sums along an axis, or as in NumPy of all elements in row-major order.
 
     Examples
@@ -325,13 +303,10 @@ def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong:
     >>> wg.asarray([1.0, 2.0, 3.0]).cumsum(0)
     tensor([1., 3., 6.])
     """
-    if wrong:
-        raise unexpected(cumsum, wrong)
     return cumulative_sum(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
 
 
-@takes("x")
-def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong: Never) -> Tensor:
+def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
     """Running products along an axis, or as in NumPy of all elements in row-major order.
 
     Examples
@@ -339,12 +314,9 @@ def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None, **wrong
     >>> wg.asarray([1.0, 2.0, 3.0]).cumprod(0)
     tensor([1., 2., 6.])
     """
-    if wrong:
-        raise unexpected(cumprod, wrong)
     return cumulative_prod(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
 
 
-@takes("x other")
 def dot(x: Tensor, other: Any, /) -> Tensor:
     """Product with another array over the last axis of this and the last but one of that.
 
@@ -361,7 +333,6 @@ def dot(x: Tensor, other: Any, /) -> Tensor:
     return linear_algebra.tensordot(left, right, ([-1], [-2 if right.ndim > 1 else -1]))
 
 
-@takes("x value", "mask")
 def masked_fill(x: Tensor, mask: Any, value: Any, /) -> Tensor:
     """Return ``value`` where a mask holds, and the elements elsewhere, in this Tensor's dtype.
 
@@ -378,7 +349,6 @@ def masked_fill(x: Tensor, mask: Any, value: Any, /) -> Tensor:
 # -- copies, dtypes and devices --------------------------------------------------------------------
 
 
-@takes("x")
 def copy(x: Tensor, /) -> Tensor:
     """Return a copy, which stays tracked: `clone`.
 
@@ -393,7 +363,6 @@ def copy(x: Tensor, /) -> Tensor:
     return clone(x)
 
 
-@takes("x")
 def type(x: Tensor, dtype: Any, /) -> Tensor:
     """Convert to another dtype: `astype`, which leaves what has that dtype as it is.
 
@@ -405,7 +374,6 @@ def type(x: Tensor, dtype: Any, /) -> Tensor:
     return astype(x, dtype, copy=False)
 
 
-@takes("x", "other")
 def type_as(x: Tensor, other: Tensor, /) -> Tensor:
     """Convert to another Tensor's dtype.
 
@@ -417,7 +385,6 @@ def type_as(x: Tensor, other: Tensor, /) -> Tensor:
     return astype(x, other.dtype, copy=False)
 
 
-@takes("x")
 def cpu(x: Tensor, /) -> Tensor:
     """Move to host memory: to the library's own device there, or to NumPy if it has none.
 
@@ -433,7 +400,6 @@ def cpu(x: Tensor, /) -> Tensor:
     return to_device(x, where)
 
 
-@takes("x")
 def cuda(x: Tensor, device: Any = None, /) -> Tensor:
     """Move to a GPU of this Tensor's library: the current one, or that of a number.
 
@@ -459,7 +425,6 @@ def cuda(x: Tensor, device: Any = None, /) -> Tensor:
 # -- questions -------------------------------------------------------------------------------------
 
 
-@takes(constant="x")
 def numel(x: Tensor, /) -> int:
     """Return the number of elements: `size`, which is a property here.
 
@@ -474,7 +439,6 @@ def numel(x: Tensor, /) -> int:
 nelement = numel
 
 
-@takes(constant="x")
 def dim(x: Tensor, /) -> int:
     """Return the number of axes: `ndim`.
 
@@ -489,7 +453,6 @@ def dim(x: Tensor, /) -> int:
 ndimension = dim
 
 
-@takes(constant="x")
 def element_size(x: Tensor, /) -> int:
     """Return how many bytes an element has.
 
@@ -501,7 +464,6 @@ def element_size(x: Tensor, /) -> int:
     return x.dtype.itemsize
 
 
-@takes(constant="x")
 def is_floating_point(x: Tensor, /) -> bool:
     """Whether the dtype is real floating.
 
@@ -513,7 +475,6 @@ def is_floating_point(x: Tensor, /) -> bool:
     return x.dtype.kind == "real floating"
 
 
-@takes(constant="x")
 def is_complex(x: Tensor, /) -> bool:
     """Whether the dtype is complex.
 

@@ -29,7 +29,6 @@ from wengert.ops.late import LATER
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.calling import binary, is_foreign, reflecting
-from wengert.tape.parameters import refuse
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
 from wengert.tape.record import argument_names
@@ -77,7 +76,7 @@ is_floating_point masked_fill ndimension nelement numel permute ravel repeat res
 trace transpose type type_as unsqueeze view view_as
 """.split()  # noqa: SIM905 -- a page of names is none to read
 
-#: Their methods under names that Tensors do not have: `wengert.ops.hints` knows what to write.
+#: Their methods under names that Tensors do not have: `wengert.names` has what to write.
 FOREIGN = frozenset(
     """
 H abs_ absolute addmm allclose amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh
@@ -163,7 +162,6 @@ def _comparable(function: Function) -> Function:
             or hasattr(other, "regularise")
         ):
             return function(self, other)
-        refuse()  # as where a Tensor is compared with the names of modes
         return NotImplemented
 
     return method
@@ -175,7 +173,6 @@ _ROWS = 16
 
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self.ndim:
-        refuse()
         raise TypeError("iteration over a 0-d tensor")
     held = placed(self._array, self._node)  # x += y meanwhile does not change the rows
     show(held, self, same, {})
@@ -209,7 +206,7 @@ _filled = Primitive(
     "fill",
     ["x"],
     {"x": ZERO},
-    kind="elementwise",
+    elementwise=True,
     forward=lambda xp, x, value: xp.full_like(x, value),
 ).bind
 
@@ -376,10 +373,8 @@ def _attach_operators() -> None:
         div_=_in_place("divide", divide),
         copy_=_copy,
     )
-    methods.update((name, _Later(name, LATER[name])) for name in LATER.keys() - NO_METHODS)
-    methods.update((name, _Later(name, "wengert.ops.methods")) for name in METHODS)
-    for name in ("__array_function__", "__array_ufunc__"):
-        methods[name] = _Later(name, "wengert.ops.numpy_protocols")
+    methods.update((name, Later(name, LATER[name])) for name in LATER.keys() - NO_METHODS)
+    methods.update((name, Later(name, "wengert.ops.methods")) for name in METHODS)
     methods.update((name, _Foreign(name)) for name in FOREIGN)
     for name, method in methods.items():
         setattr(Tensor, name, method)
@@ -395,7 +390,7 @@ def _transpose(self: Tensor) -> Tensor:
     return matrix_transpose(self)
 
 
-class _Later:
+class Later:
     """A method that is attached when it is first asked for.
 
     (A `__getattr__` of the class would make every attribute of every Tensor slower to find.)
@@ -417,7 +412,7 @@ class _Foreign:
         self.name = name
 
     def __get__(self, tensor: Tensor | None, owner: type[Tensor]) -> Any:
-        raise AttributeError(import_module("wengert.ops.hints").method_hint(self.name))
+        raise import_module("wengert.ops.hints").no_method(self.name)
 
 
 def _dir(self: Tensor) -> list[str]:

@@ -19,8 +19,6 @@ from wengert.ops.axes import operand
 from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, new_device, whole
 from wengert.ops.data_type import astype, get_default_dtype, result_type
-from wengert.tape.families import Family
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -43,7 +41,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@takes()
 def manual_seed(seed: int) -> None:
     """Start all random numbers again from a seed, on the host and on every device.
 
@@ -97,35 +94,10 @@ def _placed(
     return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), tracked)
 
 
-_FAMILY = Family("""
-Parameters
-----------
-*size : int or tuple of int
-    The shape: ``$name(2, 3)`` or ``$name((2, 3))``.
-size : int or tuple of int, optional
-    The shape; that of the Tensors, or ``()``, by default.
-dtype : dtype, optional
-    Floating or complex (both parts are drawn); the default floating dtype, by default.
-device : device, optional
-    Where to move the numbers, on the selected backend.
-requires_grad : bool
-    Whether operations on the result are recorded.
-
-Returns
--------
-Tensor
-    On the selected backend, or on that of the Tensors that it is made of.
-
-Notes
------
-$source.
-""")
-_PYTORCH = _FAMILY(source="PyTorch: ``torch.$name``")
-
-
-@takes(family=_PYTORCH)
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return uniform random numbers of the half-open interval [0, 1).
+
+    PyTorch: ``torch.rand``.
 
     Examples
     --------
@@ -139,11 +111,11 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     )
 
 
-@takes(family=_PYTORCH)
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return standard normal random numbers: of mean 0 and variance 1.
 
     The real and the imaginary part of complex ones have variance 1/2 each.
+    PyTorch: ``torch.randn``.
 
     Examples
     --------
@@ -184,7 +156,6 @@ def _drawn(
     return drawn, [operand(value, drawn, function, name) for name, value in given.items()]
 
 
-@takes("low high", family=_FAMILY(source="NumPy: ``numpy.random.uniform``"))
 def uniform(
     low: Any = 0.0,
     high: Any = 1.0,
@@ -196,11 +167,15 @@ def uniform(
 ) -> Tensor:
     """Return uniform random numbers of the half-open interval [``low``, ``high``).
 
+    NumPy: ``numpy.random.uniform``.
+
     Parameters
     ----------
     low, high : float or Tensor
         The interval. Tensors broadcast together, and the result is differentiable in them: it is
         :math:`a + (b - a) u` with a uniform :math:`u` of [0, 1).
+    size : int or tuple of int, optional
+        The shape; that of the Tensors, or ``()``, by default.
     dtype : dtype, optional
         Real floating; of Tensors, their own, and the default floating dtype otherwise.
 
@@ -219,7 +194,6 @@ def uniform(
     return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
-@takes("mean std", family=_PYTORCH)
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -231,11 +205,15 @@ def normal(
 ) -> Tensor:
     r"""Return normal random numbers of a mean and a standard deviation.
 
+    PyTorch: ``torch.normal``.
+
     Parameters
     ----------
     mean, std : float or Tensor
         Tensors broadcast together, and the result is differentiable in them:
         :math:`\mu + \sigma \epsilon` with a standard normal :math:`\epsilon`.
+    size : int or tuple of int, optional
+        The shape; that of the Tensors, or ``()``, by default.
     dtype : dtype, optional
         As for `randn`; of Tensors, their own.
 
@@ -255,7 +233,6 @@ def normal(
     return values if values.requires_grad else values.requires_grad_(requires_grad)
 
 
-@takes(low="an integer", high="an integer", family=_PYTORCH)
 def randint(
     low: int,
     high: Any = None,
@@ -266,14 +243,12 @@ def randint(
 ) -> Tensor:
     """Return random integers of the half-open interval [``low``, ``high``).
 
+    PyTorch: ``torch.randint``.
+
     Parameters
     ----------
     low, high : int
         The interval. As in PyTorch, ``randint(10, (3,))`` is ``randint(0, 10, (3,))``.
-    size : int or tuple of int
-        The shape.
-    dtype : dtype, optional
-        int64 by default; any real dtype that holds the numbers.
 
     Examples
     --------
@@ -294,16 +269,15 @@ def randint(
     )
 
 
-@takes(family=_PYTORCH)
 def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Return the integers of [0, ``n``) in random order.
+
+    PyTorch: ``torch.randperm``.
 
     Parameters
     ----------
     n : int
         How many: the length of the 1-d result.
-    dtype : dtype, optional
-        int64 by default; any real dtype that holds the numbers.
 
     Examples
     --------
@@ -335,33 +309,23 @@ def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
 _rand_like = Primitive(
     "rand_like",
     ["x"],
-    kind="irregular",
+    elementwise=True,
     forward=_draw_like,
-    broadcasts=True,
-    whole=True,
-    pure=False,
+    effect="draws",
 )
 
 
-@takes(constant="x", family=_PYTORCH)
 def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
 
     The numbers come from a generator of the device, and so differ between backends; `rand` gives
-    the same ones everywhere.
+    the same ones everywhere. PyTorch: ``torch.rand_like``.
 
     Parameters
     ----------
-    x : Tensor or array
-        Of any dtype.
     dtype : dtype, optional
         A real floating dtype: that of ``x``, or of its real part, where it has one, and the
         default otherwise.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``, on its backend and its device.
 
     Examples
     --------
@@ -378,21 +342,15 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     return _rand_like.bind(x, dtype=backend_of(array).raw_dtype(wanted))  # type: ignore[no-any-return]
 
 
-@takes(constant="p", family=_PYTORCH)
 def bernoulli(p: Any, /) -> Tensor:
     """Return ones with the probabilities ``p`` and zeros otherwise, drawn where ``p`` is.
 
-    The result does not depend on ``p`` differentiably.
+    The result does not depend on ``p`` differentiably. PyTorch: ``torch.bernoulli``.
 
     Parameters
     ----------
     p : Tensor or array
         Probabilities, of a real floating dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``p``.
 
     Examples
     --------

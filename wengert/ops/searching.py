@@ -1,16 +1,14 @@
 """Searching functions: the standard's chapter of that name, with their derivatives."""
 
 import math
-from typing import Any, Literal, Never
+from typing import Any, Literal
 
 from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.interpreters.batching import alone, over_axes, shifted
-from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
 from wengert.ops.creation import default_dtype
-from wengert.ops.families import reduction, standard
 from wengert.ops.indexing import take
 from wengert.tape.calling import single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.tensor import Tensor, untracked
@@ -28,80 +26,55 @@ def _extreme_place_batch(
     return call.xp.reshape(found, (x.shape[0], *(1,) * call.rank(0))) if keepdims else found
 
 
-_argmax = single(
-    Primitive("argmax", ["x"], kind="irregular", batch=_extreme_place_batch, dtypes="real numeric")
-)
-_argmin = single(
-    Primitive("argmin", ["x"], kind="irregular", batch=_extreme_place_batch, dtypes="real numeric")
-)
-_count_nonzero = single(
-    Primitive("count_nonzero", ["x"], kind="irregular", batch=over_axes(keepdims=False))
-)
-_nonzero = Primitive("nonzero", ["x"], kind="irregular", several=True, dynamic=True).bind
+_argmax = single(Primitive("argmax", ["x"], batch=_extreme_place_batch, dtypes="real numeric"))
+_argmin = single(Primitive("argmin", ["x"], batch=_extreme_place_batch, dtypes="real numeric"))
+_count_nonzero = single(Primitive("count_nonzero", ["x"], batch=over_axes(keepdims=False)))
+_nonzero = Primitive("nonzero", ["x"], several=True).bind
 
 
 _searchsorted = Primitive(
     "searchsorted",
     ["x1", "x2"],
-    kind="irregular",
-    joined=("x1", "x2"),
+    dtypes={"x1 x2": "real numeric"},
     compares=True,
     batch=alone(1, side="left"),
-    dtypes="real numeric",
 ).bind
 
 
-_PLACE = standard(
-    "searching functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of any shape and a real dtype.
-axis : int, optional
-    Along which axis; by default the index is into the flattened array.
-keepdims : bool
-    Whether the reduced axes stay, with length 1.
-
-Returns
--------
-Tensor
-    Of the shape of ``x`` without the axis, and the default index dtype. It is not tracked.
-
-Raises
-------
-ValueError
-    If there is no element, or the axis is out of bounds (also an IndexError).
-""",
-)
-
-
-@takes(constant="x", family=_PLACE)
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
+
+    Raises `ValueError` if there is no element, or the axis is out of bounds. Array API standard.
+
+    Parameters
+    ----------
+    axis : int, optional
+        Along which axis; by default the index is into the flattened array.
 
     Examples
     --------
     >>> wg.argmax(wg.asarray([[1, 5, 2], [7, 0, 3]]), axis=1)
     tensor([1, 0])
     """
-    if wrong:
-        raise unexpected(argmax, wrong)
     at = _extreme_axis(x, axis, "argmax")
     return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes(constant="x", family=_PLACE)
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, **wrong: Never) -> Tensor:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
+
+    Raises `ValueError` if there is no element, or the axis is out of bounds. Array API standard.
+
+    Parameters
+    ----------
+    axis : int, optional
+        Along which axis; by default the index is into the flattened array.
 
     Examples
     --------
     >>> wg.argmin(wg.asarray([[1, 5, 2], [7, 0, 3]]), axis=1)
     tensor([0, 1])
     """
-    if wrong:
-        raise unexpected(argmin, wrong)
     at = _extreme_axis(x, axis, "argmin")
     return _argmin(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -114,48 +87,27 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
     return at
 
 
-@takes(
-    constant="x",
-    family=reduction(
-        "any dtype",
-        chapter="searching functions",
-        result="the default index dtype. It is not tracked",
-    ),
-)
 def count_nonzero(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Count the elements that are not zero (not False).
+
+    Raises `ValueError` if an axis is out of bounds or comes twice. Array API standard.
 
     Examples
     --------
     >>> wg.count_nonzero(wg.asarray([[1, 0, 2], [0, 0, 3]]), axis=1)
     tensor([2, 1])
     """
-    if wrong:
-        raise unexpected(count_nonzero, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "count_nonzero")
     return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes(constant="x", family=standard("searching functions"))
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero (not False).
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Of one axis at least and any dtype.
-
-    Returns
-    -------
-    tuple of Tensor
-        For each axis the indices along it, in row-major order. They are not tracked.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` is 0-d.
+    Returns for each axis the indices along it, in row-major order. Raises `ValueError` if ``x`` is
+    0-d. Array API standard.
 
     Examples
     --------
@@ -167,11 +119,13 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     return _nonzero(x)  # type: ignore[no-any-return]
 
 
-@takes(constant="x1 x2", family=standard("searching functions"))
 def searchsorted(
     x1: Any, x2: Any, /, side: Literal["left", "right"] = "left", *, sorter: Any = None
 ) -> Tensor:
     """Return where elements would have to be inserted in a sorted array to keep it sorted.
+
+    The result is indices, of the shape of ``x2`` and the default index dtype. Raises `ValueError`
+    if ``x1`` does not have one axis, or ``side`` is neither name. Array API standard.
 
     Parameters
     ----------
@@ -184,16 +138,6 @@ def searchsorted(
     sorter : integer array, optional
         Indices that sort ``x1``.
 
-    Returns
-    -------
-    Tensor
-        Indices, of the shape of ``x2`` and the default index dtype. It is not tracked.
-
-    Raises
-    ------
-    ValueError
-        If ``x1`` does not have one axis, or ``side`` is neither name.
-
     Examples
     --------
     >>> wg.searchsorted(wg.asarray([1.0, 3.0, 5.0]), wg.asarray([0.0, 3.0, 4.0]))
@@ -205,20 +149,12 @@ def searchsorted(
         raise ValueError(f"side is 'left' or 'right', not {side!r}")
     if sorter is not None:
         if tuple(shape_of(sorter)) != tuple(x1.shape):
-            refuse()
             raise ValueError(
                 f"searchsorted: a sorter has the shape of the array, {tuple(x1.shape)}, and not "
                 f"{tuple(sorter.shape)}"
             )
         x1 = take(x1, sorter, axis=0)
     return _searchsorted(x1, x2, side=side)  # type: ignore[no-any-return]
-
-
-def _chosen(call: Any) -> Any:
-    """``where`` of a condition that is the same everywhere, or between two that are the same."""
-    condition, x, y = call.operands
-    number = 1 if x is y else call.number(condition)
-    return None if number is None else x if number else y
 
 
 _where = Primitive(
@@ -228,41 +164,20 @@ _where = Primitive(
         "x1": lambda xp, g, condition: xp.where(condition, g, 0),
         "x2": lambda xp, g, condition: xp.where(condition, 0, g),
     },
-    kind="linear",
-    weak=True,
-    joined=("x1", "x2"),
-    broadcasts=True,
-    identity=_chosen,
+    elementwise=True,
+    linear="together",
+    dtypes={"x1 x2": "any"},
 ).bind
 
 
-@takes("x1 x2", "condition", family=standard("searching functions"))
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     r"""Choose elements from one array where a condition holds, and from another elsewhere.
 
     Each cotangent is :math:`\bar y` where its operand was chosen and 0 elsewhere, whatever the
     other operand's values are. But an infinite or NaN *derivative* in the branch that is not chosen
     still spoils the gradient, because it is multiplied by 0: choose the input before the function
-    is taken, too.
-
-    Parameters
-    ----------
-    condition : Tensor or array
-        Of dtype bool.
-    x1, x2 : Tensor, array or Python number
-        What to choose from. All three broadcast.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the promoted dtype of ``x1`` and ``x2``.
-
-    Raises
-    ------
-    TypeError
-        If ``condition`` is not of dtype bool.
-    ValueError
-        If the shapes do not broadcast.
+    is taken, too. Raises `TypeError` if ``condition`` is not of dtype bool; `ValueError` if the
+    shapes do not broadcast. Array API standard.
 
     Examples
     --------

@@ -4,8 +4,6 @@ from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import alone
 from wengert.ops.elementwise import logical_not
-from wengert.ops.families import standard
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import UNDEFINED, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -63,9 +61,7 @@ class UniqueInverseResult(NamedTuple):
 
 
 def _unique(name: str, several: bool = True) -> Any:
-    return Primitive(
-        name, ["x"], {"x": UNDEFINED}, kind="irregular", several=several, dynamic=True
-    ).bind
+    return Primitive(name, ["x"], {"x": UNDEFINED}, several=several).bind
 
 
 _unique_all = _unique("unique_all")
@@ -77,27 +73,16 @@ _unique_values = _unique("unique_values", several=False)
 _isin = Primitive(
     "isin",
     ["x1", "x2"],
-    kind="irregular",
-    joined=("x1", "x2"),
+    dtypes={"x1 x2": "any"},
     compares=True,
     batch=alone(0),
 ).bind
 
 
-_UNIQUE = standard(
-    "set functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of any shape and dtype. It is taken as flat.
-""",
-)
-
-
-@takes(undefined="x", family=_UNIQUE)
 def unique_all(x: Any, /) -> UniqueAllResult:
     """Return the distinct elements, where each is first, which each element is, and how often.
+
+    ``x`` is taken as flat. Array API standard.
 
     Returns
     -------
@@ -115,14 +100,11 @@ def unique_all(x: Any, /) -> UniqueAllResult:
     return UniqueAllResult(*_unique_all(x))
 
 
-@takes(undefined="x", family=_UNIQUE)
 def unique_counts(x: Any, /) -> UniqueCountsResult:
     """Return the distinct elements and how often each occurs.
 
-    Returns
-    -------
-    UniqueCountsResult
-        ``values`` and ``counts``, as in `unique_all`.
+    ``x`` is taken as flat. Returns ``values`` and ``counts``, as in `unique_all`.
+    Array API standard.
 
     Examples
     --------
@@ -133,14 +115,11 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
     return UniqueCountsResult(*_unique_counts(x))
 
 
-@takes(undefined="x", family=_UNIQUE)
 def unique_inverse(x: Any, /) -> UniqueInverseResult:
     """Return the distinct elements and which of them each element is.
 
-    Returns
-    -------
-    UniqueInverseResult
-        ``values`` and ``inverse_indices``, as in `unique_all`.
+    ``x`` is taken as flat. Returns ``values`` and ``inverse_indices``, as in `unique_all`.
+    Array API standard.
 
     Examples
     --------
@@ -152,15 +131,11 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
     return UniqueInverseResult(*_unique_inverse(x))
 
 
-@takes(undefined="x", family=_UNIQUE)
 def unique_values(x: Any, /) -> Tensor:
     """Return the distinct elements.
 
-    Returns
-    -------
-    Tensor
-        1-d, of the dtype of ``x``; each NaN counts as distinct. Differentiating through it is an
-        error.
+    ``x`` is taken as flat. The result is 1-d, of the dtype of ``x``; each NaN counts as distinct.
+    Differentiating through it is an error. Array API standard.
 
     Examples
     --------
@@ -170,9 +145,10 @@ def unique_values(x: Any, /) -> Tensor:
     return _unique_values(x)  # type: ignore[no-any-return]
 
 
-@takes(constant="x1 x2", family=standard("set functions"))
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     """Tell for each element whether it is among given values.
+
+    Array API standard.
 
     Parameters
     ----------
@@ -180,11 +156,6 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
         The elements, and the values. One of the two at least is an array.
     invert : bool
         Whether to tell instead if it is not among them.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x1`` and dtype bool. It is not tracked.
 
     Examples
     --------

@@ -1,12 +1,10 @@
 """Sorting functions: the standard's chapter of that name, with their derivatives."""
 
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import along
-from wengert.ops.axes import as_axis, shape_of, unexpected
-from wengert.ops.families import standard
+from wengert.ops.axes import as_axis, shape_of
 from wengert.tape.calling import single
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -29,7 +27,6 @@ _argsort = single(
     Primitive(
         "argsort",
         ["x"],
-        kind="irregular",
         batch=along(descending=False, stable=True),
         dtypes="real numeric",
     )
@@ -39,7 +36,6 @@ _sort = single(
         "sort",
         ["x"],
         {"x": _sort_rule},
-        kind="irregular",
         jvps={"x": _sort_tangent},
         batch=along(descending=False, stable=True),
         dtypes="real numeric",
@@ -47,60 +43,25 @@ _sort = single(
 )
 
 
-_ORDER = standard(
-    "sorting functions",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of one axis at least and a real dtype.
-axis : int
-    Along which axis.
-descending : bool
-    Whether the largest comes first.
-stable : bool
-    Whether equal elements keep their order.
-
-Returns
--------
-Tensor
-    $result.
-
-Raises
-------
-ValueError
-    If the axis is out of bounds (also an IndexError).
-""",
-)
-
-
-@takes(
-    constant="x",
-    family=_ORDER(result="Of the shape of ``x`` and the default index dtype. It is not tracked"),
-)
-def argsort(
-    x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
-) -> Tensor:
+def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort an array along an axis.
+
+    Raises `ValueError` if the axis is out of bounds. Array API standard.
 
     Examples
     --------
     >>> wg.argsort(wg.asarray([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    if wrong:
-        raise unexpected(argsort, wrong)
     at = as_axis(axis, len(shape_of(x)), "argsort")
     return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
 
 
-@takes("x", family=_ORDER(result="Of the shape and dtype of ``x``"))
-def sort(
-    x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True, **wrong: Never
-) -> Tensor:
+def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sort an array along an axis.
 
-    Cotangents go back to where the elements came from; among equal ones in their order.
+    Cotangents go back to where the elements came from; among equal ones in their order. Raises
+    `ValueError` if the axis is out of bounds. Array API standard.
 
     Examples
     --------
@@ -110,7 +71,5 @@ def sort(
     >>> wg.grad(lambda x: (wg.sort(x) * weights).sum())(wg.asarray([3.0, 1.0, 2.0]))
     tensor([100.,   1.,  10.])
     """
-    if wrong:
-        raise unexpected(sort, wrong)
     at = as_axis(axis, len(shape_of(x)), "sort")
     return _sort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]

@@ -3,19 +3,16 @@
 import builtins
 import math
 from functools import partial
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import add_composite, dtype_of
 from wengert.interpreters.batching import over_axes
-from wengert.interpreters.identities import over_no_axes
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of, unexpected
+from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
 from wengert.ops.euclidean import length
-from wengert.ops.families import reduction
 from wengert.ops.shares import by_float32, divide, total, wide
 from wengert.tape.calling import single
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
@@ -63,11 +60,9 @@ _sum = single(
         "sum",
         ["x"],
         {"x": _spread},
-        kind="linear",
+        linear="together",
         batch=over_axes(dtype=None, keepdims=False),
         dtypes="numeric",
-        # Of floats some libraries start from 0.0, which makes a 0.0 of -0.0.
-        identity=lambda call: over_no_axes(call) if call.whole else None,
     )
 )
 
@@ -83,23 +78,13 @@ _mean = single(
         "mean",
         ["x"],
         {"x": _mean_rule},
-        kind="linear",
+        linear="together",
         batch=over_axes(keepdims=False),
         dtypes="floating",
     )
 )
 
 
-_SUM = reduction("a numeric dtype", result="``dtype``")
-_INEXACT = """\
-TypeError
-    If ``x`` is neither floating nor complex.
-ValueError
-    If an axis is out of bounds (also an IndexError) or comes twice."""
-_MEAN = reduction("a floating or complex dtype", errors=_INEXACT)
-
-
-@takes("x", family=_SUM)
 def sum(
     x: Any,
     /,
@@ -107,11 +92,11 @@ def sum(
     *,
     dtype: Any = None,
     keepdims: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Sum of elements, :math:`\sum_i x_i`; 0 for none.
 
-    Each element's cotangent is that of the sum it is part of.
+    Each element's cotangent is that of the sum it is part of. Smaller integers become the default
+    integer. Raises `ValueError` if an axis is out of bounds or comes twice. Array API standard.
 
     Examples
     --------
@@ -120,21 +105,17 @@ def sum(
     >>> wg.grad(wg.sum)(wg.ones(3))
     tensor([1., 1., 1.])
     """
-    if wrong:
-        raise unexpected(sum, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
     return _sum(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes("x", family=_MEAN)
-def mean(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
-    Each element's cotangent is the mean's, divided by ``n``.
+    Each element's cotangent is the mean's, divided by ``n``. Raises `ValueError` if an axis is out
+    of bounds or comes twice. Array API standard.
 
     Examples
     --------
@@ -143,8 +124,6 @@ def mean(
     >>> wg.grad(wg.mean)(wg.ones(4))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    if wrong:
-        raise unexpected(mean, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "mean")
     _check_inexact(x, "mean")
     return _mean(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
@@ -279,7 +258,6 @@ _var = single(
         "var",
         ["x"],
         {"x": _var_rule},
-        kind="reduction",
         jvps={"x": _var_tangent},
         batch=over_axes(correction=0.0, keepdims=False),
         dtypes="floating",
@@ -290,7 +268,6 @@ _std = single(
         "std",
         ["x"],
         {"x": _std_rule},
-        kind="reduction",
         jvps={"x": _std_tangent},
         forward=_std_forward,
         batch=over_axes(correction=0.0, keepdims=False),
@@ -299,12 +276,6 @@ _std = single(
 )
 
 
-_SPREAD = reduction(
-    "a floating or complex dtype", result="the real dtype of its precision", errors=_INEXACT
-)
-
-
-@takes("x correction", family=_SPREAD)
 def var(
     x: Any,
     /,
@@ -312,12 +283,12 @@ def var(
     *,
     correction: float = 0.0,
     keepdims: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Variance, :math:`\frac 1 {n - c} \sum_i |x_i - \bar x|^2`.
 
     Derivative :math:`\frac 2 {n - c} (x_i - \bar x)`. Some libraries have no variance of complex
-    numbers.
+    numbers. The result is of the shape of ``x`` without the reduced axes, and the real dtype of its
+    precision. Raises `ValueError` if an axis is out of bounds or comes twice. Array API standard.
 
     Parameters
     ----------
@@ -332,8 +303,6 @@ def var(
     >>> wg.grad(wg.var)(wg.asarray([1.0, 2.0, 3.0]))
     tensor([-0.6667,  0.0000,  0.6667])
     """
-    if wrong:
-        raise unexpected(var, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
     _check_inexact(x, "var")
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
@@ -346,7 +315,6 @@ def var(
     return _var(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes("x correction", family=_SPREAD)
 def std(
     x: Any,
     /,
@@ -354,12 +322,13 @@ def std(
     *,
     correction: float = 0.0,
     keepdims: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Standard deviation, the square root of the variance.
 
     Derivative :math:`\frac {x_i - \bar x} {(n - c) s}` with the deviation :math:`s`, taken as 0
-    where :math:`s = 0`, as PyTorch does.
+    where :math:`s = 0`, as PyTorch does. The result is of the shape of ``x`` without the reduced
+    axes, and the real dtype of its precision. Raises `ValueError` if an axis is out of bounds or
+    comes twice. Array API standard.
 
     Parameters
     ----------
@@ -373,8 +342,6 @@ def std(
     >>> wg.grad(wg.std)(wg.asarray([2.0, 2.0]))  # 0 where the deviation is 0
     tensor([0., 0.])
     """
-    if wrong:
-        raise unexpected(std, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
     _check_inexact(x, "std")
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
@@ -390,7 +357,7 @@ def std(
 # -- extremes ------------------------------------------------------------------------------------
 
 
-def _extreme(name: str, beaten: str, label: str) -> Primitive:
+def _extreme(name: str, beaten: str) -> Primitive:
     """Share the cotangent evenly among the elements that no other one beats."""
 
     def chosen(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
@@ -416,35 +383,22 @@ def _extreme(name: str, beaten: str, label: str) -> Primitive:
         name,
         ["x"],
         {"x": rule},
-        kind="reduction",
         dtypes="real numeric",
         jvps={"x": tangent},
-        label=label,
         batch=over_axes(keepdims=False),
-        identity=over_no_axes,
     )
 
 
-_max = single(_extreme("max", "less", "Amax"))
-_min = single(_extreme("min", "greater", "Amin"))
+_max = single(_extreme("max", "less"))
+_min = single(_extreme("min", "greater"))
 
 
-_EXTREME = reduction(
-    "a real dtype",
-    errors="""\
-ValueError
-    If there is no element, an axis is out of bounds (also an IndexError) or comes twice.""",
-)
-
-
-@takes("x", family=_EXTREME)
-def max(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Largest element; NaN if one is NaN.
 
     The cotangent goes to the largest element, and in equal shares to all of them where several are
-    equal, as PyTorch's ``amax`` does.
+    equal, as PyTorch's ``amax`` does. Raises `ValueError` if there is no element, an axis is out of
+    bounds or comes twice. Array API standard.
 
     Examples
     --------
@@ -453,28 +407,22 @@ def max(
     >>> wg.grad(wg.max)(wg.asarray([1.0, 2.0, 2.0]))  # a tie shares
     tensor([0.0000, 0.5000, 0.5000])
     """
-    if wrong:
-        raise unexpected(max, wrong)
     axes = _extreme_axes(x, axis, "max")
     return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-@takes("x", family=_EXTREME)
-def min(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
     The cotangent goes to the smallest element, and in equal shares to all of them where several are
-    equal, as PyTorch's ``amin`` does.
+    equal, as PyTorch's ``amin`` does. Raises `ValueError` if there is no element, an axis is out of
+    bounds or comes twice. Array API standard.
 
     Examples
     --------
     >>> wg.min(wg.asarray([[1.0, 4.0], [3.0, 2.0]]), axis=0)
     tensor([1., 2.])
     """
-    if wrong:
-        raise unexpected(min, wrong)
     axes = _extreme_axes(x, axis, "min")
     return _min(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -522,16 +470,13 @@ _prod = single(
         "prod",
         ["x"],
         {"x": _prod_rule},
-        kind="reduction",
         jvps={"x": _prod_tangent},
         batch=over_axes(dtype=None, keepdims=False),
         dtypes="numeric",
-        identity=over_no_axes,
     )
 )
 
 
-@takes("x", family=_SUM)
 def prod(
     x: Any,
     /,
@@ -539,12 +484,12 @@ def prod(
     *,
     dtype: Any = None,
     keepdims: bool = False,
-    **wrong: Never,
 ) -> Tensor:
     r"""Product of elements, :math:`\prod_i x_i`; 1 for none.
 
     The derivative with respect to an element is the product of the others: it is right at zeros,
-    however many there are.
+    however many there are. Smaller integers become the default integer. Raises `ValueError` if an
+    axis is out of bounds or comes twice. Array API standard.
 
     Examples
     --------
@@ -553,8 +498,6 @@ def prod(
     >>> wg.grad(wg.prod)(wg.asarray([0.0, 3.0, 4.0]))  # the product of the others
     tensor([12.,  0.,  0.])
     """
-    if wrong:
-        raise unexpected(prod, wrong)
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)

@@ -1,20 +1,18 @@
 """Utility functions: the standard's chapter of that name."""
 
 from operator import index, le
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import along, over_axes
-from wengert.ops.axes import as_axes, as_axis, bent, kept, shape_of, unexpected
-from wengert.ops.families import reduction, standard
+from wengert.ops.axes import as_axes, as_axis, bent, kept, shape_of
 from wengert.ops.manipulation import concat, reshape
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]
 
-_all = Primitive("all", ["x"], kind="reduction", view=None, batch=over_axes(keepdims=False))
-_any = Primitive("any", ["x"], kind="reduction", view=None, batch=over_axes(keepdims=False))
+_all = Primitive("all", ["x"], view=None, batch=over_axes(keepdims=False))
+_any = Primitive("any", ["x"], view=None, batch=over_axes(keepdims=False))
 
 
 def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
@@ -22,42 +20,31 @@ def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
     return primitive.bind(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-_TRUTH = reduction("any dtype", result="dtype bool", chapter="utility functions")
-
-
-@takes(constant="x", family=_TRUTH)
-def all(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether all elements along some axes are true, that is, not zero.
 
-    Of no elements, all are true.
+    Of no elements, all are true. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Examples
     --------
     >>> wg.all(wg.asarray([[True, False], [True, True]]), axis=1)
     tensor([False,  True])
     """
-    if wrong:
-        raise unexpected(all, wrong)
     return _reduce(_all, x, axis, keepdims)
 
 
-@takes(constant="x", family=_TRUTH)
-def any(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
-) -> Tensor:
+def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether some element along some axes is true, that is, not zero.
 
-    Of no elements, none is true.
+    Of no elements, none is true. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Examples
     --------
     >>> wg.any(wg.asarray([[True, False], [False, False]]), axis=1)
     tensor([ True, False])
     """
-    if wrong:
-        raise unexpected(any, wrong)
     return _reduce(_any, x, axis, keepdims)
 
 
@@ -70,37 +57,22 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
     return g
 
 
-_diff = Primitive("diff", ["x"], {"x": _diff_rule}, kind="linear", view=None, batch=along(n=1))
+_diff = Primitive("diff", ["x"], {"x": _diff_rule}, linear="together", view=None, batch=along(n=1))
 
 
-@takes("x prepend append", family=standard("utility functions"))
-def diff(
-    x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, **wrong: Never
-) -> Tensor:
+def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
 
-    The derivative is the negative difference of the cotangent between zeros, ``n`` times.
+    The derivative is the negative difference of the cotangent between zeros, ``n`` times. The
+    result is as ``x``, but shorter by ``n`` along ``axis``. Raises `ValueError` if ``n`` is
+    negative or there is no such axis. Array API standard.
 
     Parameters
     ----------
-    x : Tensor or array
-        Numeric, of at least one dimension.
     n : int
         How many times; not negative. 0 gives a view of ``x``.
-    axis : int
-        Along which axis.
     prepend, append : array, optional
         What to put before and after ``x`` first: of its shape but for ``axis``.
-
-    Returns
-    -------
-    Tensor
-        As ``x``, but shorter by ``n`` along ``axis``.
-
-    Raises
-    ------
-    ValueError
-        If ``n`` is negative or there is no such axis.
 
     Examples
     --------
@@ -109,8 +81,6 @@ def diff(
     >>> wg.diff(wg.asarray([1.0, 4.0, 9.0]), n=2)
     tensor([2.])
     """
-    if wrong:
-        raise unexpected(diff, wrong)
     n = index(n)
     if n < 0:
         raise ValueError(f"diff: n can't be negative, and is {n}")

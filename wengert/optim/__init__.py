@@ -1,5 +1,8 @@
 """Optimisers: they change parameters along their gradients."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Never
+
 from wengert.optim import lr_scheduler, swa_utils
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
@@ -29,6 +32,12 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

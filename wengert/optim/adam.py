@@ -4,16 +4,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import OPTIMIZER, RANGES, Group, given
+from wengert.optim.groups import RANGES, Group, given
 from wengert.optim.kernels import add_corrected, slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 #: The ranges of Adam and its kin.
 MOMENTS = {name: RANGES[name] for name in ("lr", "eps", "betas", "weight_decay")}
 
 
-@takes(constant="params", family=OPTIMIZER)
 class Adam(Optimizer):
     r"""Adam: steps scaled by running moments of the gradient.
 
@@ -23,12 +21,18 @@ class Adam(Optimizer):
         p_t &= p_{t-1} - \gamma \frac{m_t / (1 - \beta_1^t)}
                {\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
 
-    The real and imaginary part of a complex parameter are updated as two real ones.
+    The real and imaginary part of a complex parameter are updated as two real ones. Here
+    :math:`\gamma` is ``lr``, :math:`\epsilon` ``eps`` and :math:`\lambda` ``weight_decay``. The
+    gradient has :math:`\lambda p_{t-1}` added. Kingma and Ba, "Adam: a method for stochastic
+    optimization" (2015); Reddi et al., "On the convergence of Adam and beyond" (2018) for AMSGrad.
+    Names and defaults are PyTorch's. PyTorch: ``torch.optim.Adam``.
 
-    Notes
-    -----
-    Kingma and Ba, "Adam: a method for stochastic optimization" (2015); Reddi et al., "On the
-    convergence of Adam and beyond" (2018) for AMSGrad. Names and defaults are PyTorch's.
+    Parameters
+    ----------
+    amsgrad : bool
+        Whether the largest :math:`v` so far takes the place of the present one.
+    decoupled_weight_decay : bool
+        Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
 
     Examples
     --------
@@ -84,18 +88,16 @@ class Adam(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
 class AdamW(Adam):
     r"""Adam with decoupled weight decay: the parameter is scaled by :math:`1 - \gamma \lambda`.
 
+    Here :math:`\gamma` is ``lr`` and :math:`\lambda` ``weight_decay``. Loshchilov and Hutter,
+    "Decoupled weight decay regularization" (2019). PyTorch: ``torch.optim.AdamW``.
+
     Parameters
     ----------
-    weight_decay : float
-        :math:`\lambda`.
-
-    Notes
-    -----
-    Loshchilov and Hutter, "Decoupled weight decay regularization" (2019).
+    amsgrad : bool
+        Whether the largest :math:`v` so far takes the place of the present one.
 
     Examples
     --------

@@ -5,15 +5,13 @@ from typing import Any
 
 from wengert.optim.adam import MOMENTS
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import OPTIMIZER, RANGES, Group, Range, given
+from wengert.optim.groups import RANGES, Group, Range, given
 from wengert.optim.kernels import add_corrected, slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 _COMMON = {name: RANGES[name] for name in ("lr", "eps", "weight_decay")}
 
 
-@takes(constant="params", family=OPTIMIZER, alpha="a number")
 class RMSprop(Optimizer):
     r"""RMSprop: steps scaled by a running mean of squares.
 
@@ -23,7 +21,10 @@ class RMSprop(Optimizer):
         p_t &= p_{t-1} - \gamma b_t
 
     The centred form takes :math:`v_t - \bar g_t^2` for :math:`v_t`, with the running mean
-    :math:`\bar g_t` of the gradient.
+    :math:`\bar g_t` of the gradient. Here :math:`\gamma` is ``lr``, :math:`\epsilon` ``eps`` and
+    :math:`\mu` ``momentum``. ``weight_decay`` adds its multiple of the parameter to the gradient.
+    Hinton, "Neural networks for machine learning" (2012), lecture 6e; Graves, "Generating sequences
+    with recurrent neural networks" (2013) for the centred form. PyTorch: ``torch.optim.RMSprop``.
 
     Parameters
     ----------
@@ -31,11 +32,6 @@ class RMSprop(Optimizer):
         :math:`\alpha`, of the running means.
     centered : bool
         Whether the steps are scaled by an estimate of the gradient's variance.
-
-    Notes
-    -----
-    Hinton, "Neural networks for machine learning" (2012), lecture 6e; Graves, "Generating
-    sequences with recurrent neural networks" (2013) for the centred form.
 
     Examples
     --------
@@ -93,7 +89,6 @@ class RMSprop(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
 class Adagrad(Optimizer):
     r"""Adagrad: steps scaled by the sum of squares so far.
 
@@ -101,17 +96,10 @@ class Adagrad(Optimizer):
         s_t &= s_{t-1} + g_t^2 \\
         p_t &= p_{t-1} - \frac{\gamma}{1 + (t - 1) \eta} \frac{g_t}{\sqrt{s_t} + \epsilon}
 
-    Parameters
-    ----------
-    lr_decay : float
-        :math:`\eta`.
-    initial_accumulator_value : float
-        :math:`s_0`.
-
-    Notes
-    -----
-    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic
-    optimization" (2011).
+    Here :math:`\gamma` is ``lr``, :math:`\eta` ``lr_decay`` and :math:`\epsilon` ``eps``.
+    ``weight_decay`` adds its multiple of the parameter to the gradient. Duchi, Hazan and Singer,
+    "Adaptive subgradient methods for online learning and stochastic optimization" (2011).
+    PyTorch: ``torch.optim.Adagrad``.
 
     Examples
     --------
@@ -160,7 +148,6 @@ class Adagrad(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
 class Adadelta(Optimizer):
     r"""Adadelta: steps in units of the parameter, by running means of squares of both.
 
@@ -170,14 +157,9 @@ class Adadelta(Optimizer):
         u_t = \rho u_{t-1} + (1 - \rho) d_t^2 \\
         p_t &= p_{t-1} - \gamma d_t
 
-    Parameters
-    ----------
-    rho : float
-        :math:`\rho`, from 0 to 1.
-
-    Notes
-    -----
-    Zeiler, "ADADELTA: an adaptive learning rate method" (2012).
+    Here :math:`\gamma` is ``lr``, :math:`\rho` ``rho`` and :math:`\epsilon` ``eps``.
+    ``weight_decay`` adds its multiple of the parameter to the gradient. Zeiler, "ADADELTA: an
+    adaptive learning rate method" (2012). PyTorch: ``torch.optim.Adadelta``.
 
     Examples
     --------
@@ -225,7 +207,6 @@ class Adadelta(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
 class Adamax(Optimizer):
     r"""Adamax: Adam with a decaying maximum instead of the second moment.
 
@@ -234,9 +215,9 @@ class Adamax(Optimizer):
         u_t = \max(\beta_2 u_{t-1}, |g_t| + \epsilon) \\
         p_t &= p_{t-1} - \frac{\gamma}{1 - \beta_1^t} \frac{m_t}{u_t}
 
-    Notes
-    -----
-    Kingma and Ba, "Adam: a method for stochastic optimization" (2015), section 7.
+    Here :math:`\gamma` is ``lr`` and :math:`\epsilon` ``eps``. ``weight_decay`` adds its multiple
+    of the parameter to the gradient. Kingma and Ba, "Adam: a method for stochastic optimization"
+    (2015), section 7. PyTorch: ``torch.optim.Adamax``.
 
     Examples
     --------
@@ -282,7 +263,6 @@ class Adamax(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
 class NAdam(Optimizer):
     r"""NAdam: Adam with Nesterov's momentum, which grows as training goes on.
 
@@ -293,14 +273,14 @@ class NAdam(Optimizer):
         \hat m_t &= \frac{\mu_{t+1} m_t}{1 - M_{t+1}} + \frac{(1 - \mu_t) g_t}{1 - M_t} \\
         p_t &= p_{t-1} - \gamma \frac{\hat m_t}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
 
+    Here :math:`\gamma` is ``lr``, :math:`\epsilon` ``eps``, :math:`\psi` ``momentum_decay`` and
+    :math:`\lambda` ``weight_decay``. The gradient has :math:`\lambda p_{t-1}` added. Dozat,
+    "Incorporating Nesterov momentum into Adam" (2016). PyTorch: ``torch.optim.NAdam``.
+
     Parameters
     ----------
-    momentum_decay : float
-        :math:`\psi`.
-
-    Notes
-    -----
-    Dozat, "Incorporating Nesterov momentum into Adam" (2016).
+    decoupled_weight_decay : bool
+        Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
 
     Examples
     --------
@@ -355,7 +335,6 @@ class NAdam(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER)
 class RAdam(Optimizer):
     r"""RAdam: Adam whose steps are scaled once the second moment's variance is bounded.
 
@@ -367,11 +346,15 @@ class RAdam(Optimizer):
               \sqrt{\frac{(\rho_t - 4) (\rho_t - 2) \rho}{(\rho - 4) (\rho - 2) \rho_t}}
               \frac{\sqrt{1 - \beta_2^t}}{\sqrt{v_t} + \epsilon}
 
-    where :math:`\rho_t > 5`, and without the last two factors elsewhere.
+    where :math:`\rho_t > 5`, and without the last two factors elsewhere. Here :math:`\gamma` is
+    ``lr``, :math:`\epsilon` ``eps`` and :math:`\lambda` ``weight_decay``. The gradient has
+    :math:`\lambda p_{t-1}` added. Liu et al., "On the variance of the adaptive learning rate and
+    beyond" (2020). PyTorch: ``torch.optim.RAdam``.
 
-    Notes
-    -----
-    Liu et al., "On the variance of the adaptive learning rate and beyond" (2020).
+    Parameters
+    ----------
+    decoupled_weight_decay : bool
+        Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
 
     Examples
     --------

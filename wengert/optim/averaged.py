@@ -4,13 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import OPTIMIZER, RANGES, Group, given
+from wengert.optim.groups import RANGES, Group, given
 from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 
-@takes(constant="params", family=OPTIMIZER, alpha="a number")
 class ASGD(Optimizer):
     r"""Averaged stochastic gradient descent.
 
@@ -20,7 +18,10 @@ class ASGD(Optimizer):
         \bar p_t &= \bar p_{t-1} + \mu_t (p_t - \bar p_{t-1}), \qquad
         \mu_1 = 1, \quad \mu_{t+1} = 1 / \max(1, t - t_0)
 
-    The mean :math:`\bar p_t` is ``"ax"`` in the state.
+    The mean :math:`\bar p_t` is ``"ax"`` in the state. Here :math:`\gamma` is ``lr`` and
+    :math:`\lambda` ``weight_decay``. The gradient has :math:`\lambda p_{t-1}` added. Polyak and
+    Juditsky, "Acceleration of stochastic approximation by averaging" (1992).
+    PyTorch: ``torch.optim.ASGD``.
 
     Parameters
     ----------
@@ -30,10 +31,6 @@ class ASGD(Optimizer):
         :math:`\alpha`, the power by which the rate sinks.
     t0 : float
         The step :math:`t_0` at which averaging begins.
-
-    Notes
-    -----
-    Polyak and Juditsky, "Acceleration of stochastic approximation by averaging" (1992).
 
     Examples
     --------

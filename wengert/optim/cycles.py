@@ -7,22 +7,7 @@ from typing import Any
 
 from wengert.optim.groups import Group
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked, cosine, for_groups
-from wengert.tape.families import Family
-from wengert.tape.parameters import takes
-
-_CYCLE = Family(
-    SCHEDULER.text.replace(
-        "gamma : float",
-        """max_lr : float or list of float
-    The largest rate, or one for each group.
-cycle_momentum : bool
-    Whether the momentum, or :math:`\\beta_1`, goes the opposite way.
-base_momentum, max_momentum : float or list of float
-    The least momentum, at the largest rate, and the largest.
-gamma : float""",
-    )
-)
+from wengert.optim.scheduler import LRScheduler, checked, cosine, for_groups
 
 
 def _is(x: Any, kind: type) -> bool:
@@ -60,14 +45,15 @@ class _Cycle(LRScheduler):
             group["momentum"] = value
 
 
-@takes(family=SCHEDULER, T_0="an integer", T_mult="an integer", eta_min="a number")
 class CosineAnnealingWarmRestarts(LRScheduler):
     r"""Half a wave down, again and again from the initial rate.
 
     .. math::
         \gamma_t = \eta + (\gamma_0 - \eta) \frac{1 + \cos(\pi c / T_i)}{2}
 
-    where c counts the steps since the last restart.
+    where c counts the steps since the last restart. Here :math:`\gamma_0` is the initial rate.
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
+    PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingWarmRestarts``.
 
     Parameters
     ----------
@@ -77,10 +63,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         By how much each is longer than the last.
     eta_min : float
         The least rate, :math:`\eta`.
-
-    Notes
-    -----
-    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
 
     Examples
     --------
@@ -158,33 +140,28 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_i *= self.T_mult
 
 
-@takes(
-    family=_CYCLE,
-    pct_start="a number",
-    anneal_strategy="'cos' or 'linear'",
-    div_factor="a number",
-    final_div_factor="a number",
-)
 class OneCycleLR(_Cycle):
-    """One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
+    r"""One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
+
+    Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
+    rates" (2018). PyTorch: ``torch.optim.lr_scheduler.OneCycleLR``.
 
     Parameters
     ----------
+    max_lr : float or list of float
+        The largest rate, or one for each group.
     total_steps, epochs, steps_per_epoch : int, optional
         The steps of the cycle, or what their number is the product of.
     pct_start : float
         The part of the steps in which the rate grows.
-    anneal_strategy : {"cos", "linear"}
-        The form of the wave.
+    cycle_momentum : bool
+        Whether the momentum, or :math:`\beta_1`, goes the opposite way.
+    base_momentum, max_momentum : float or list of float
+        The least momentum, at the largest rate, and the largest.
     div_factor, final_div_factor : float
         The largest rate is so many times the initial one, and that so many times the last.
     three_phase : bool
         Whether the rate goes down as long as up, and from the initial to the last one after that.
-
-    Notes
-    -----
-    Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
-    rates" (2018).
 
     Examples
     --------
@@ -299,14 +276,18 @@ class OneCycleLR(_Cycle):
         return end + (start - end) * height
 
 
-@takes(family=_CYCLE, mode="a name", scale_mode="a name", scale_fn="a function")
 class CyclicLR(_Cycle):
-    """Triangles of the rate, from the least one to the largest and back.
+    r"""Triangles of the rate, from the least one to the largest and back.
+
+    Smith, "Cyclical learning rates for training neural networks" (2017).
+    PyTorch: ``torch.optim.lr_scheduler.CyclicLR``.
 
     Parameters
     ----------
     base_lr : float or list of float
         The least rate, or one for each group.
+    max_lr : float or list of float
+        The largest rate, or one for each group.
     step_size_up, step_size_down : int
         How many steps the rate grows, and how many it sinks; if not given, as many.
     mode : {"triangular", "triangular2", "exp_range"}
@@ -317,10 +298,10 @@ class CyclicLR(_Cycle):
         Factor of the height, instead of a mode.
     scale_mode : {"cycle", "iterations"}
         Whether ``scale_fn`` takes the number of the triangle, from 1, or that of the step.
-
-    Notes
-    -----
-    Smith, "Cyclical learning rates for training neural networks" (2017).
+    cycle_momentum : bool
+        Whether the momentum, or :math:`\beta_1`, goes the opposite way.
+    base_momentum, max_momentum : float or list of float
+        The least momentum, at the largest rate, and the largest.
 
     Examples
     --------

@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import SCHEDULER, LRScheduler, cosine, for_groups
-from wengert.tape.parameters import takes
+from wengert.optim.scheduler import LRScheduler, cosine, for_groups
 
 
-@takes(family=SCHEDULER, lr_lambda="a function, or a list of them")
 class LambdaLR(LRScheduler):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
+
+    Here :math:`\gamma_0` is the initial rate and :math:`t` ``last_epoch``.
+    PyTorch: ``torch.optim.lr_scheduler.LambdaLR``.
 
     Parameters
     ----------
@@ -54,9 +55,10 @@ class LambdaLR(LRScheduler):
         return [r * f(self.last_epoch) for f, r in zip(self.lr_lambdas, rates, strict=True)]
 
 
-@takes(family=SCHEDULER, lr_lambda="a function, or a list of them")
 class MultiplicativeLR(LambdaLR):
     r"""The rate times a function of the step: :math:`\gamma_t = \gamma_{t-1} f(t)`.
+
+    Here :math:`t` is ``last_epoch``. PyTorch: ``torch.optim.lr_scheduler.MultiplicativeLR``.
 
     Parameters
     ----------
@@ -90,14 +92,11 @@ class MultiplicativeLR(LambdaLR):
         return self._now() if self._is_initial else self._by_functions(self._now())
 
 
-@takes(family=SCHEDULER, step_size="an integer")
 class StepLR(LRScheduler):
     r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
 
-    Parameters
-    ----------
-    step_size : int
-        :math:`s`.
+    Here :math:`\gamma_0` is the initial rate, :math:`t` ``last_epoch``, :math:`g` ``gamma`` and
+    :math:`s` ``step_size``. PyTorch: ``torch.optim.lr_scheduler.StepLR``.
 
     Examples
     --------
@@ -128,14 +127,10 @@ class StepLR(LRScheduler):
         return self._times(self.gamma ** (self.last_epoch // self.step_size))
 
 
-@takes(family=SCHEDULER, milestones="integers")
 class MultiStepLR(LRScheduler):
-    r"""The rate times :math:`g` at some steps, as often as each is named.
+    """The rate times :math:`g` at some steps, as often as each is named.
 
-    Parameters
-    ----------
-    milestones : iterable of int
-        The steps.
+    Here :math:`g` is ``gamma``. PyTorch: ``torch.optim.lr_scheduler.MultiStepLR``.
 
     Examples
     --------
@@ -171,14 +166,10 @@ class MultiStepLR(LRScheduler):
         return self._times(self.gamma**passed)
 
 
-@takes(family=SCHEDULER, factor="a number")
 class ConstantLR(LRScheduler):
     """The rate times a factor, for the first n steps.
 
-    Parameters
-    ----------
-    factor : float
-        From 0 to 1.
+    Here :math:`n` is ``total_iters``. PyTorch: ``torch.optim.lr_scheduler.ConstantLR``.
 
     Examples
     --------
@@ -218,9 +209,10 @@ class ConstantLR(LRScheduler):
         return self._times(1 if self.last_epoch >= self.total_iters else self.factor)
 
 
-@takes(family=SCHEDULER, start_factor="a number", end_factor="a number")
 class LinearLR(LRScheduler):
     """The rate times a factor that changes linearly for n steps.
+
+    Here :math:`n` is ``total_iters``. PyTorch: ``torch.optim.lr_scheduler.LinearLR``.
 
     Parameters
     ----------
@@ -277,9 +269,11 @@ class LinearLR(LRScheduler):
         return self._times(self.start_factor + (self.end_factor - self.start_factor) * part)
 
 
-@takes(family=SCHEDULER)
 class ExponentialLR(LRScheduler):
     r"""The rate times :math:`g` in each step: :math:`\gamma_t = \gamma_0 g^t`.
+
+    Here :math:`\gamma_0` is the initial rate, :math:`t` ``last_epoch`` and :math:`g` ``gamma``.
+    PyTorch: ``torch.optim.lr_scheduler.ExponentialLR``.
 
     Examples
     --------
@@ -307,14 +301,11 @@ class ExponentialLR(LRScheduler):
         return self._times(self.gamma**self.last_epoch)
 
 
-@takes(family=SCHEDULER, power="a number")
 class PolynomialLR(LRScheduler):
     r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
 
-    Parameters
-    ----------
-    power : float
-        :math:`q`.
+    Here :math:`\gamma_0` is the initial rate, :math:`t` ``last_epoch``, :math:`n` ``total_iters``
+    and :math:`q` ``power``. PyTorch: ``torch.optim.lr_scheduler.PolynomialLR``.
 
     Examples
     --------
@@ -348,12 +339,15 @@ class PolynomialLR(LRScheduler):
         return self._times((1 - part) ** self.power)
 
 
-@takes(family=SCHEDULER, T_max="an integer", eta_min="a number")
 class CosineAnnealingLR(LRScheduler):
     r"""Half a wave from the initial rate down, and up again.
 
     .. math::
         \gamma_t = \eta + (\gamma_0 - \eta) \frac{1 + \cos(\pi t / T)}{2}
+
+    Here :math:`\gamma_0` is the initial rate and :math:`t` ``last_epoch``. Loshchilov and Hutter,
+    "SGDR: stochastic gradient descent with warm restarts" (2017).
+    PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingLR``.
 
     Parameters
     ----------
@@ -361,10 +355,6 @@ class CosineAnnealingLR(LRScheduler):
         :math:`T`, the steps of half a wave.
     eta_min : float
         The least rate, :math:`\eta`.
-
-    Notes
-    -----
-    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
 
     Examples
     --------

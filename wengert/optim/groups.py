@@ -5,39 +5,6 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from wengert.nn.conversion import as_number
-from wengert.nn.families import pytorchs
-from wengert.tape.families import Family
-
-_OPTIMIZER: Final = r"""
-Parameters
-----------
-params : iterable of Tensor or of dict
-    The parameters, or groups of them.
-lr : float
-    Learning rate :math:`\gamma`.
-betas : tuple of float
-    :math:`\beta_1` and :math:`\beta_2`, at least 0 and below 1.
-momentum : float
-    :math:`\mu`; zero keeps no state for it.
-eps : float
-    :math:`\epsilon`.
-weight_decay : float
-    :math:`\lambda`; :math:`\lambda p_{t-1}` is added to the gradient.
-decoupled_weight_decay : bool
-    Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
-amsgrad : bool
-    Whether the largest :math:`v` so far takes the place of the present one.
-maximize : bool
-    Whether to climb instead.
-
-Raises
-------
-ValueError
-    For a hyper-parameter outside its range.
-"""
-#: What the docstrings of optimisers have in common: of PyTorch's, and of one that it lacks.
-OPTIMIZER: Final = pytorchs("optim")(_OPTIMIZER)
-OPTIMIZER_OF_OURS: Final = Family(_OPTIMIZER)
 
 
 class Range(NamedTuple):

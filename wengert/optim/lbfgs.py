@@ -8,10 +8,9 @@ from wengert.backends import BackendError, backend_of, dtype_of, namespaces
 from wengert.ops.shares import wide
 from wengert.optim import kernels as kernels
 from wengert.optim.adapters import State
-from wengert.optim.groups import OPTIMIZER, RANGES, Group, Range, given
+from wengert.optim.groups import RANGES, Group, Range, given
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.grad_mode import enable_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked
 
 #: Of the conditions of Wolfe: how much the loss sinks, and by how much its slope.
@@ -27,13 +26,15 @@ class _Point(NamedTuple):
     slope: float
 
 
-@takes(constant="params", family=OPTIMIZER, line_search_fn="a name or None")
 class LBFGS(Optimizer):
     r"""L-BFGS: Newton's method with a Hessian estimated from the last steps.
 
     A step calls the closure several times. Its direction :math:`d = -H g` is computed from the
     differences of the last parameters and gradients, with the estimate
-    :math:`H_0 = \frac{y^T s}{y^T y} I` of the inverse Hessian before them.
+    :math:`H_0 = \frac{y^T s}{y^T y} I` of the inverse Hessian before them. Nocedal and Wright,
+    "Numerical optimization" (2006), algorithms 7.4, 3.5 and 3.6. The arithmetic branches on values:
+    a step with it is not compiled. A step that an error ends, such as one in the closure, leaves
+    parameters and state as they were. PyTorch: ``torch.optim.LBFGS``.
 
     Parameters
     ----------
@@ -41,24 +42,14 @@ class LBFGS(Optimizer):
         The parameters, all in one group.
     lr : float
         The length of each step, or with a line search its first guess.
-    max_iter : int
-        How many iterations a step has at most.
     max_eval : int, optional
         How often a step calls the closure at most; ``max_iter * 5 // 4`` by default.
     tolerance_grad, tolerance_change : float
         A step ends where no number of the gradient is larger, and where the loss, or all
         parameters, change less.
-    history_size : int
-        How many differences are kept.
     line_search_fn : {"strong_wolfe"}, optional
         A line search for a step that satisfies the strong conditions of Wolfe. Without it no
         decrease is certain.
-
-    Notes
-    -----
-    Nocedal and Wright, "Numerical optimization" (2006), algorithms 7.4, 3.5 and 3.6. The arithmetic
-    branches on values: a step with it is not compiled. A step that an error ends, such as one in
-    the closure, leaves parameters and state as they were.
 
     Examples
     --------

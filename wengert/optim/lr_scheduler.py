@@ -22,8 +22,7 @@ from wengert.optim.factors import (
     StepLR,
 )
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import SCHEDULER, LRScheduler, checked
-from wengert.tape.parameters import takes
+from wengert.optim.scheduler import LRScheduler, checked
 
 __all__ = [
     "ChainedScheduler",
@@ -45,24 +44,15 @@ __all__ = [
 ]
 
 
-@takes(
-    family=SCHEDULER,
-    factor="a number",
-    patience="an integer",
-    threshold="a number",
-    cooldown="an integer",
-    min_lr="a number, or a list of them",
-    threshold_mode="'rel' or 'abs'",
-)
 class ReduceLROnPlateau(LRScheduler):
     """The rate times a factor once a figure, such as the validation loss, gets no better.
+
+    PyTorch: ``torch.optim.lr_scheduler.ReduceLROnPlateau``.
 
     Parameters
     ----------
     mode : {"min", "max"}
         Whether less is better, or more.
-    factor : float
-        Below 1.
     patience : int
         How many epochs without an improvement are allowed.
     threshold : float
@@ -205,14 +195,13 @@ class _Several(LRScheduler):
         return checked(optimizer)
 
 
-@takes(family=SCHEDULER, milestones="integers", schedulers="schedulers")
 class SequentialLR(_Several):
     """One scheduler after the other, such as one of warming up and one of annealing.
 
+    PyTorch: ``torch.optim.lr_scheduler.SequentialLR``.
+
     Parameters
     ----------
-    schedulers : list of LRScheduler
-        Of the same optimiser.
     milestones : list of int
         The step at which each but the first begins, where its own step is 0.
 
@@ -278,9 +267,10 @@ def _undo(scheduler: LRScheduler) -> None:
         scheduler.last_epoch -= 1
 
 
-@takes(family=SCHEDULER, schedulers="schedulers")
 class ChainedScheduler(_Several):
     """Several schedulers at a time, each of which changes the rates that the one before has set.
+
+    PyTorch: ``torch.optim.lr_scheduler.ChainedScheduler``.
 
     Parameters
     ----------

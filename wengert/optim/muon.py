@@ -7,14 +7,12 @@ from typing import Any
 from wengert.backends import DType, dtype_of
 from wengert.ops.euclidean import length
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import OPTIMIZER, Group, Range, given
+from wengert.optim.groups import Group, Range, given
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 _RATES = (None, "original", "match_rms_adamw")
 
 
-@takes(constant="params", family=OPTIMIZER)
 class Muon(Optimizer):
     r"""Muon: momentum made orthogonal by a Newton-Schulz iteration, for matrices.
 
@@ -25,19 +23,16 @@ class Muon(Optimizer):
         X_{k+1} &= a X_k + (b A_k + c A_k^2) X_k, \qquad A_k = X_k X_k^T \\
         p_t &= (1 - \gamma \lambda) p_{t-1} - \gamma' X_n
 
-    where :math:`X_0` is transposed if it has more rows than columns.
+    where :math:`X_0` is transposed if it has more rows than columns. Here :math:`\gamma` is ``lr``,
+    :math:`\lambda` ``weight_decay``, :math:`\mu` ``momentum`` and :math:`\epsilon` ``eps``. Jordan,
+    "Muon: an optimizer for hidden layers in neural networks" (2024). PyTorch iterates in bfloat16,
+    and this in the parameter's dtype. PyTorch: ``torch.optim.Muon``.
 
     Parameters
     ----------
     params : iterable of Tensor or of dict
         Real matrices. Other parameters, and usually embeddings and the last layer, belong to
         another optimiser, such as `AdamW`.
-    weight_decay : float
-        :math:`\lambda`.
-    momentum : float
-        :math:`\mu`.
-    nesterov : bool
-        Whether to look ahead along the momentum.
     ns_coefficients : tuple of float
         :math:`a`, :math:`b` and :math:`c`.
     ns_steps : int
@@ -46,11 +41,6 @@ class Muon(Optimizer):
         For a matrix of r rows and c columns, :math:`\gamma'` is
         :math:`\gamma \sqrt{\max(1, r / c)}`, or :math:`0.2 \gamma \sqrt{\max(r, c)}`, at which
         learning rates of AdamW may be used.
-
-    Notes
-    -----
-    Jordan, "Muon: an optimizer for hidden layers in neural networks" (2024). PyTorch iterates in
-    bfloat16, and this in the parameter's dtype.
 
     Examples
     --------

@@ -6,9 +6,11 @@ from weakref import WeakSet
 
 from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, namespaces
 from wengert.interpreters.namespaces import differentiable
+from wengert.names import KEYWORDS
 from wengert.nn.conversion import convert
 from wengert.nn.module import clear_grad
 from wengert.nn.parameter import listed
+from wengert.ops.hints import Refusing
 from wengert.optim.adapters import (
     Rule,
     State,
@@ -19,11 +21,8 @@ from wengert.optim.adapters import (
 )
 from wengert.optim.groups import Group, Range
 from wengert.tape.grad_mode import enable_grad
-from wengert.tape.parameters import Refusing
 from wengert.tape.tensor import Tensor, untracked
 
-#: Options of PyTorch's that choose among its kernels.
-_KERNELS: Final = ("foreach", "fused", "capturable", "differentiable")
 #: What schedulers, `wengert.amp` and users keep in groups, beside an optimiser's hyper-parameters.
 SCHEDULED: Final = frozenset(
     ["initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum", "max_momentum", "master_weights"]
@@ -81,11 +80,6 @@ class Optimizer(Refusing):
     tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
-    _refused = dict.fromkeys(
-        _KERNELS,
-        "which chooses among PyTorch's kernels: leave it out (wg.compile fuses the updates of all "
-        "parameters, on every backend)",
-    )
     #: What hyper-parameters may be, by their names.
     ranges: ClassVar[Mapping[str, Range]] = {}
     #: Whether `init` and `rule` are given the real and imaginary part of a complex parameter, along
@@ -330,7 +324,7 @@ class Optimizer(Refusing):
             known = {
                 name: x
                 for name, x in group.items()
-                if name not in ("params", "param_names", *_KERNELS)
+                if name not in ("params", "param_names", *KEYWORDS["Optimizer"])
             }
             if unknown := known.keys() - self.defaults.keys() - SCHEDULED:
                 raise ValueError(

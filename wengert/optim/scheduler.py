@@ -4,26 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import FunctionType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from wengert.backends.states import check_names
-from wengert.nn.families import pytorchs
 from wengert.optim.optimizer import IDLE, Optimizer
-from wengert.tape.lines import warn
-
-#: What the docstrings of schedulers have in common.
-SCHEDULER: Final = pytorchs("optim.lr_scheduler")(r"""
-Parameters
-----------
-optimizer : Optimizer
-    Its groups' rates are set. Their rates now are the initial ones, :math:`\gamma_0`.
-gamma : float
-    The factor :math:`g`.
-total_iters : int
-    The number of steps n after which the rate stays.
-last_epoch : int
-    The number of the last step, t; -1 begins anew, and others need ``"initial_lr"`` in the groups.
-""")
+from wengert.tape.leaving import warn
 
 
 class LRScheduler:

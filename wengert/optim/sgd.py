@@ -4,13 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import OPTIMIZER, RANGES, Group, given
+from wengert.optim.groups import RANGES, Group, given
 from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 
-@takes(constant="params", family=OPTIMIZER)
 class SGD(Optimizer):
     r"""Stochastic gradient descent with momentum.
 
@@ -21,22 +19,16 @@ class SGD(Optimizer):
         p_t &= p_{t-1} - \gamma b_t \quad \text{or, with Nesterov,} \quad
                p_{t-1} - \gamma (g_t + \mu b_t).
 
+    Here :math:`\gamma` is ``lr``, :math:`\mu` ``momentum``, :math:`\tau` ``dampening`` and
+    :math:`\lambda` ``weight_decay``. Raises `ValueError` for a negative hyper-parameter, or
+    Nesterov without momentum or with dampening. Sutskever et al., "On the importance of
+    initialization and momentum in deep learning" (2013), differ in where :math:`\gamma` stands.
+    PyTorch: ``torch.optim.SGD``.
+
     Parameters
     ----------
-    dampening : float
-        :math:`\tau`.
     nesterov : bool
         Whether to look ahead along the momentum; it needs one, and no dampening.
-
-    Raises
-    ------
-    ValueError
-        For a negative hyper-parameter, or Nesterov without momentum or with dampening.
-
-    Notes
-    -----
-    Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013),
-    differ in where :math:`\gamma` stands.
 
     Examples
     --------

@@ -4,13 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import OPTIMIZER, OPTIMIZER_OF_OURS, RANGES, Group, given
+from wengert.optim.groups import RANGES, Group, given
 from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
-from wengert.tape.parameters import takes
 
 
-@takes(constant="params", family=OPTIMIZER)
 class Rprop(Optimizer):
     r"""Resilient backpropagation: each number has a step size of its own.
 
@@ -24,6 +22,9 @@ class Rprop(Optimizer):
             s_{t-1} & g_t g_{t-1} = 0 \end{cases} \\
         p_t &= p_{t-1} - s_t \operatorname{sign}(g_t)
 
+    Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning" (1993). It
+    is for gradients of all data, not of batches. PyTorch: ``torch.optim.Rprop``.
+
     Parameters
     ----------
     lr : float
@@ -32,11 +33,6 @@ class Rprop(Optimizer):
         :math:`\eta^-`, between 0 and 1, and :math:`\eta^+`, above 1.
     step_sizes : tuple of float
         :math:`s_{\min}` and :math:`s_{\max}`.
-
-    Notes
-    -----
-    Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning" (1993).
-    It is for gradients of all data, not of batches.
 
     Examples
     --------
@@ -99,7 +95,6 @@ class Rprop(Optimizer):
         return update
 
 
-@takes(constant="params", family=OPTIMIZER_OF_OURS)
 class Lion(Optimizer):
     r"""Lion: steps of one size, along the sign of a momentum.
 
@@ -108,15 +103,9 @@ class Lion(Optimizer):
                - \gamma \operatorname{sign}(\beta_1 m_{t-1} + (1 - \beta_1) g_t) \\
         m_t &= \beta_2 m_{t-1} + (1 - \beta_2) g_t
 
-    Parameters
-    ----------
-    weight_decay : float
-        :math:`\lambda`.
-
-    Notes
-    -----
-    Chen et al., "Symbolic discovery of optimization algorithms" (2023). PyTorch has none; the real
-    and imaginary part of a complex parameter have a sign each.
+    Here :math:`\gamma` is ``lr`` and :math:`\lambda` ``weight_decay``. Chen et al., "Symbolic
+    discovery of optimization algorithms" (2023). PyTorch has none; the real and imaginary part of a
+    complex parameter have a sign each.
 
     Examples
     --------

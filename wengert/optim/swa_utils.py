@@ -11,10 +11,8 @@ from wengert.nn.module import Module
 from wengert.nn.normalisation import BatchNorm1d, BatchNorm2d
 from wengert.ops.shares import divide
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import SCHEDULER, LRScheduler, cosine, for_groups
-from wengert.tape.families import Family
+from wengert.optim.scheduler import LRScheduler, cosine, for_groups
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -299,23 +297,15 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model.train(training)
 
 
-@takes(
-    family=Family(SCHEDULER.text.replace("lr_scheduler", "swa_utils")),
-    swa_lr="a number, or a list of them",
-    anneal_epochs="an integer",
-    anneal_strategy="'cos' or 'linear'",
-)
 class SWALR(LRScheduler):
     """The rate goes to that of averaging, and stays there.
+
+    PyTorch: ``torch.optim.swa_utils.SWALR``.
 
     Parameters
     ----------
     swa_lr : float or list of float
         The rate at which models are averaged, or one for each group.
-    anneal_epochs : int
-        How many steps it takes.
-    anneal_strategy : {"cos", "linear"}
-        The form of the way.
 
     Examples
     --------

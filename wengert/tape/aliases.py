@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.keys import as_view
-from wengert.tape.lines import is_own
+from wengert.tape.leaving import is_own
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 from wengert.tape.views import Memory, Shown

@@ -33,11 +33,11 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         array, node = x._array, x._node
         # Tracked arrays are floating already.
         if floating and node is None and type(array.dtype) not in FLOATING and not inexact(array):
-            (array,) = primitive.promote([array], {})
+            (array,) = primitive.promote([array])
         try:
             out = kernel_for(type(array))(array)
         except FAILURES as error:
-            explain(primitive.name, [x._array], error)
+            explain(primitive, [x._array], error)
             raise
         if node is None:
             result = untracked(out)
@@ -130,25 +130,25 @@ def binary(
                 array1.dtype is not array2.dtype
                 or (floating and type(array1.dtype) not in FLOATING and not inexact(array1))
             ):
-                array1, array2 = promote([array1, array2], {})
+                array1, array2 = promote([array1, array2])
         elif weak and isinstance(x1, Tensor) and type(x2) in NUMBERS:
             array1, array2 = x1._array, x2
             node1, node2 = x1._node, None
             kind = type(array1)
             if node1 is None and type(array1.dtype) not in FLOATING and not inexact(array1):
-                array1, array2 = promote([array1, array2], {})
+                array1, array2 = promote([array1, array2])
         elif weak and isinstance(x2, Tensor) and type(x1) in NUMBERS:
             array1, array2 = x1, x2._array
             node1, node2 = None, x2._node
             kind = type(array2)
             if node2 is None and type(array2.dtype) not in FLOATING and not inexact(array2):
-                array1, array2 = promote([array1, array2], {})
+                array1, array2 = promote([array1, array2])
         else:
             return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
         try:
             out = kernel_for(kind)(array1, array2)
         except FAILURES as error:
-            explain(primitive.name, [getattr(x, "_array", x) for x in (x1, x2)], error)
+            explain(primitive, [getattr(x, "_array", x) for x in (x1, x2)], error)
             raise
         if not differentiable or (node1 is None and node2 is None) or not recording():
             result = off_tape(out, primitive, (node1, node2)) if forwards else untracked(out)

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import BackendError, backend_of, dtype_of
-from wengert.tape.options import refuse
-from wengert.tape.primitive import DTYPES_FOR, PRIMITIVES
+from wengert.tape.promotion import DTYPES_FOR
 
 
-def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
+def explain(row: Any, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised, or add a note to it and return.
 
-    Operands are raw arrays, Python numbers and None.
+    ``row`` is the function's primitive. Operands are raw arrays, Python numbers and None.
 
     Raises
     ------
@@ -27,15 +26,14 @@ def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
         If a shape is not known, or shapes do not broadcast, and for a RuntimeError that does not
         speak of types: PyTorch has no other for bad values.
     TypeError
-        If the function is not for their dtypes, one is no array at all, or an option is a Tensor
-        that a derivative flows through.
+        If the function is not for their dtypes, or one is no array at all.
     """
-    refuse()
+    name = row.name
     arrays = [a for a in operands if hasattr(a, "dtype")]
     _compare_devices(name, arrays, error)
     for a in arrays:
         backend_of(a).adopt(getattr(a, "bottom", a))  # which refuses unknown shapes
-    broadcasts, wanted = PRIMITIVES[name].broadcasts, PRIMITIVES[name].dtypes
+    broadcasts, wanted = row.elementwise, row.dtypes
     if broadcasts and any(a is None for a in operands) and name != "clip":  # its bounds may be None
         raise TypeError(f"{name} takes Tensors, arrays and Python numbers, not None") from None
     shapes = [tuple(a.shape) for a in arrays]
@@ -43,7 +41,7 @@ def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
         listed = " and ".join(map(str, shapes))
         raise ValueError(f"{name}: the shapes {listed} do not broadcast together") from None
     given = ", ".join(_describe(a) for a in operands if a is not None)
-    if any(_kind(a) not in DTYPES_FOR[wanted][0] for a in operands if _is_strong(a)):
+    if any(_kind(a) not in DTYPES_FOR[wanted] for a in operands if _is_strong(a)):
         raise TypeError(f"{name} takes {wanted} arrays, and was given {given}") from None
     if type(error) is RuntimeError and "memory" not in str(error):
         clearer = TypeError if "type" in str(error) else ValueError

@@ -18,7 +18,7 @@ _inference: ContextVar[bool] = ContextVar("wengert_inference", default=False)
 recording = _recording.get
 
 #: The reverse transforms whose functions run now, in any thread. A Tensor that is computed from the
-#: arguments of one may not leave the tape: `wengert.tape.escapes`.
+#: arguments of one may not leave the tape: `wengert.tape.leaving`.
 following: list[Any] = []
 
 
@@ -41,7 +41,7 @@ def called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
         return function(*args, **kwargs)
     except Exception as error:
-        refusal = import_module("wengert.tape.escapes").refusal_behind(error)
+        refusal = import_module("wengert.tape.leaving").refusal_behind(error)
         if refusal is None:
             raise
         raise refusal from None

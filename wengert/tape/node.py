@@ -2,12 +2,49 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from wengert.backends import dtype_of, namespaces
 
-if TYPE_CHECKING:
-    from wengert.tape.record import Plan
+#: PyTorch's name in ``grad_fn``, if it is not the standard's in camel case.
+_PYTORCH: Final = {
+    "astype": "ToCopy",
+    "broadcast_to": "Expand",
+    "clip": "Clamp",
+    "concat_arrays": "Cat",
+    "cumulative_prod": "Cumprod",
+    "cumulative_sum": "Cumsum",
+    "divide": "Div",
+    "einsum_pair": "Einsum",
+    "expand_dims": "Unsqueeze",
+    "expit": "Sigmoid",
+    "fft.fftn": "FftC2C",
+    "fft.ifftn": "FftC2C",
+    "fft.irfftn": "FftC2R",
+    "fft.rfftn": "FftR2C",
+    "getitem": "Index",
+    "linear": "Addmm",
+    "log1p": "Log1P",
+    "log_expit": "LogSigmoid",
+    "logistic_loss": "BinaryCrossEntropyWithLogits",
+    "matrix_transpose": "Transpose",
+    "max": "Amax",
+    "min": "Amin",
+    "multiply": "Mul",
+    "negative": "Neg",
+    "permute_dims": "Permute",
+    "pow_scalar": "Pow",
+    "setitem": "IndexPut",
+    "softmax_cross_entropy": "CrossEntropy",
+    "square": "Pow",
+    "stack_arrays": "Stack",
+    "subtract": "Sub",
+    "take": "IndexSelect",
+    "take_along_axis": "Gather",
+    "to_backend": "ToCopy",
+    "to_device": "ToCopy",
+    "unstack": "Unbind",
+}
 
 #: The tape's clock. A node's parents were recorded before it, so descending numbers are a
 #: topological order; ``next`` on a C iterator is atomic, so threads share one clock.
@@ -17,6 +54,22 @@ FREED = (
     "Trying to backward through the graph a second time, but the buffers have already been freed. "
     "Specify retain_graph=True when calling backward the first time."
 )
+
+
+class PlanLike(Protocol):
+    """What a node needs of its `wengert.tape.record.Plan`."""
+
+    primitive: Any
+    origins: tuple[Any, ...]
+    steps: tuple[tuple[int, Callable[..., Any], int, slice], ...]
+
+    def common(self, xp: Any, g: Any, saved: tuple[Any, ...]) -> Any: ...
+
+
+def backward_name(name: str) -> str:
+    """The name in ``grad_fn`` of an operation of a name."""
+    words = name.replace(".", "_").split("_")
+    return _PYTORCH.get(name) or "".join([word.capitalize() for word in words])
 
 
 class Node:
@@ -29,7 +82,7 @@ class Node:
     ----------
     number : int
         When it was recorded: parents have smaller numbers.
-    plan : Plan
+    plan : PlanLike
         The primitive, and which of its rules run.
     parents : tuple of (Node or None)
         For each input, the node that it came from; None for an input that needs no gradient.
@@ -58,7 +111,7 @@ class Node:
     )
 
     number: int
-    plan: "Plan"
+    plan: PlanLike
     parents: tuple["Node | None", ...]
     saved: tuple[Any, ...] | None
     shape: Any
@@ -139,7 +192,7 @@ class Node:
 
     def name(self) -> str:
         """The operation's name on PyTorch's side, such as ``"MulBackward0"``."""
-        return f"{self.plan.primitive.label}Backward0"
+        return f"{backward_name(self.plan.primitive.name)}Backward0"
 
     @property
     def several(self) -> bool:
@@ -286,13 +339,7 @@ class Several(Node):
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         like = next(iter(g.items.values()))
         xp = namespaces[type(like)]
-        if not self.plan.primitive.materialize:
-            return self._run(xp, tuple(map(g.items.get, range(len(self.dtype)))), wanted)
-        cotangents = tuple(
-            g.items[i] if i in g.items else zeros_beside(like, shape, dtype)
-            for i, (shape, dtype) in enumerate(zip(self.shape, self.dtype, strict=True))
-        )
-        return self._run(xp, cotangents, wanted)
+        return self._run(xp, tuple(map(g.items.get, range(len(self.dtype)))), wanted)
 
 
 class Output(Node):

@@ -22,7 +22,14 @@ from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Node, forwards
 from wengert.tape.observers import observing
-from wengert.tape.promotion import NUMBERS, SCALARS, check_range, common_dtype, unified
+from wengert.tape.promotion import (
+    DTYPES_FOR,
+    NUMBERS,
+    SCALARS,
+    check_range,
+    common_dtype,
+    unified,
+)
 from wengert.tape.record import (
     Plan,
     Rule,
@@ -37,15 +44,13 @@ from wengert.tape.record import (
 from wengert.tape.tensor import Tensor, untracked
 
 
-def explain(name: str, operands: Sequence[Any], error: Exception) -> None:
+def explain(row: "Primitive", operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised: see `wengert.tape.errors`."""
-    import_module("wengert.tape.errors").explain(name, operands, error)  # seldom needed
+    import_module("wengert.tape.errors").explain(row, operands, error)  # seldom needed
 
 
 #: Every primitive by name: the table that tests, forward mode and the documentation walk.
 PRIMITIVES: "dict[str, Primitive]" = {}
-#: Those whose forward hands on to a function of the namespace, by its name.
-ALSO: "dict[str, Primitive]" = {}
 
 
 class Declared:
@@ -83,23 +88,8 @@ NOT_IMPLEMENTED: Final = Declared(
 
 #: What kernels raise for operands that they do not take.
 FAILURES: Final = (TypeError, ValueError, RuntimeError, OverflowError)
-_INTEGRAL: Final = ("signed integer", "unsigned integer")
-_FLOATING: Final = ("real floating", "complex floating")
-#: What a row may say of dtypes: which kinds these are, and how docstrings name them.
-DTYPES_FOR: Final = {
-    "any": (("bool", *_INTEGRAL, *_FLOATING), "Of any dtype"),
-    "boolean": (("bool",), "Bool"),
-    "complex": (("complex floating",), "Complex"),
-    "floating": (_FLOATING, "Floating or complex"),
-    "integer": (_INTEGRAL, "Integer"),
-    "integer or boolean": (("bool", *_INTEGRAL), "Integer or bool"),
-    "numeric": ((*_INTEGRAL, *_FLOATING), "Of any dtype but bool"),
-    "real floating": (("real floating",), "Real floating"),
-    "real numeric": ((*_INTEGRAL, "real floating"), "Real"),
-}
-
-#: What a primitive may be, as a function of its tracked inputs.
-_KINDS: Final = ("elementwise", "linear", "structural", "reduction", "multilinear", "irregular")
+_LINEAR: Final = (None, "together", "each")
+_EFFECTS: Final = (None, "moves", "draws", "exchanges", "calls")
 
 
 class Primitive:
@@ -130,23 +120,21 @@ class Primitive:
     rules : dict
         Input name to rule, or to `ZERO`, `UNDEFINED`, `NOT_IMPLEMENTED`. Without any rule,
         results are not tracked (comparisons, indices).
-    kind : str
-        ``"elementwise"``, ``"linear"`` (in all tracked inputs together), ``"structural"`` (moves
-        elements), ``"reduction"``, ``"multilinear"`` (linear in each input), ``"irregular"``.
+    elementwise : bool
+        Whether it works element by element, on inputs that broadcast together.
+    linear : {None, "together", "each"}
+        Whether it is linear in all tracked inputs together, as a sum and what moves elements, or in
+        each, as a product.
     forward : callable, optional
         ``forward(xp, *arrays, **parameters)``, where no namespace has a function of that name.
     jvps : dict, optional
-        Input name to forward rule, where the kind does not give it: a function of ``xp``, the
-        tangent ``t`` of that input, and what else it names, as rules do; it returns the tangent
-        of the result that ``t`` causes (a tuple, where there are several results).
-    label : str, optional
-        The name in ``grad_fn``; the standard's name in camel case by default.
+        Input name to forward rule, where neither ``elementwise`` nor ``linear`` gives it: a
+        function of ``xp``, the tangent ``t`` of that input, and what else it names, as rules do. It
+        returns the tangent of the result that ``t`` causes (a tuple for several results).
     several : bool
-        Whether the kernel gives a sequence of results.
-    materialize : bool
-        Whether the rules of an operation with several results see zeros as the cotangent of one
-        that nothing depends on; otherwise they see None.
-    adjoint : callable, optional
+        Whether the kernel gives a sequence of results. The rules see None as the cotangent of one
+        that nothing depends on.
+    shared : callable, optional
         What the rules of an operation with several results have in common: of ``xp``, the
         cotangents ``g``, and what else it names, as rules do. It runs once, and the rules see its
         result as ``g``.
@@ -155,52 +143,30 @@ class Primitive:
         view of the input's on NumPy and PyTorch, unless the order in memory makes that a copy;
         where the kernel for NumPy copies, the function of NumPy's that does not. None: it may be
         the input itself or a view of it, as the library, the dtype or the parameters have it.
-    weak : bool
-        Whether rules and kernel take a Python scalar as an operand as it is. Otherwise scalars
-        become 0-d arrays of the other operands' dtype first.
-    joined : iterable of str, optional
-        The inputs that have a dtype together (`wengert.tape.promotion`): all of an elementwise or
-        multilinear primitive and the only one of a reduction or irregular one, by default. A
-        static parameter that is a number may be among them.
+    weak : bool, optional
+        Whether rules and kernel take a Python scalar as an operand as it is; otherwise scalars
+        become 0-d arrays of the other operands' dtype first. By default an elementwise function of
+        several inputs of the standard does.
     compares : bool
         Whether the elements of these are compared and no more: then they are made what holds the
         values of both best, and integers stay what they are.
-    dtypes : str
+    dtypes : str or dict of str to str
         The kinds of dtypes that it is for: ``"any"``, ``"numeric"``, ``"floating"`` (real or
         complex), ``"real numeric"``, ``"real floating"``, ``"complex"``, ``"integer"``,
         ``"boolean"``, ``"integer or boolean"``. Integers given to a floating one become floating.
+        A dict says which inputs, with spaces between them, have a dtype together
+        (`wengert.tape.promotion`): by default all of a function that is elementwise or linear in
+        each, and a single one of a function that is not linear.
     domain : Domain or dict of str to Domain or Joint, optional
         Where it is smooth, as a function of its first input, or of those named: of one, or of
         several with spaces between them. Everywhere by default. Tests draw their points there, and
         the documentation shows it.
-    broadcasts : bool, optional
-        Whether it works element by element on inputs that broadcast together, as all of the kind
-        ``"elementwise"`` do.
     batch : callable, optional
-        How it runs on batches (`wengert.interpreters.batching`). By default one that broadcasts
-        runs once for all members, and another for each.
-    identity : callable, optional
-        When the result is an operand, to the last bit (`wengert.interpreters.identities`).
-    symbol : str, optional
-        The operator that does the same to arrays of one dtype, or to an array.
-    also : str, optional
-        The namespace's function of another signature that ``forward`` hands on to: programs that
-        call it have this row, too.
-    dynamic : bool or "masks"
-        Whether the result's shape depends on values: always, or where an index is a mask.
-    whole : bool
-        Whether ``forward`` asks for the backend itself, so that a program calls it as it is.
-    pure : bool
-        Whether the result follows from the operands: random draws do not.
-    once : bool
-        Whether it runs once in a call of a compiled function, in the order of the program. It is
-        not pure.
-    exchanges : bool
-        Whether it is a collective (`wengert.backends.messages`), which the other processes wait
-        for: it runs once.
-    raises : iterable of str
-        The inputs some values of which raise an error, such as a singular matrix or an index out
-        of bounds; of an elementwise one integers alone.
+        How it runs on batches (`wengert.interpreters.batching`). By default an elementwise one runs
+        once for all members, and another for each.
+    effect : {None, "moves", "draws", "exchanges", "calls"}
+        What a call does beside giving results: it moves an array to another device or library,
+        draws random numbers, waits for other processes, or calls code that is unknown.
     flat : bool
         Whether the first result is constant in pieces where it is real, as a sign is.
 
@@ -211,7 +177,7 @@ class Primitive:
     ...     "cube",
     ...     ["x"],
     ...     {"x": lambda xp, g, x: xp.multiply(g, xp.multiply(3, xp.square(x)))},
-    ...     kind="elementwise",
+    ...     elementwise=True,
     ...     forward=lambda xp, x: xp.multiply(x, xp.square(x)),
     ... ).bind
     >>> wg.grad(cube)(2.0)
@@ -226,30 +192,19 @@ class Primitive:
         inputs: Iterable[str],
         rules: dict[str, Rule | Declared] | None = None,
         *,
-        kind: str,
+        elementwise: bool = False,
+        linear: Literal["together", "each"] | None = None,
         forward: Callable[..., Any] | None = None,
         jvps: dict[str, Rule | Declared] | None = None,
-        label: str | None = None,
         several: bool = False,
-        materialize: bool = True,
-        adjoint: Rule | None = None,
+        shared: Rule | None = None,
         view: bool | Callable[..., Any] | None = False,
-        weak: bool = False,
-        joined: Iterable[str] | None = None,
+        weak: bool | None = None,
         compares: bool = False,
-        dtypes: str = "any",
+        dtypes: str | dict[str, str] = "any",
         domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
-        broadcasts: bool | None = None,
         batch: Callable[..., Any] | None = None,
-        identity: Callable[[Any], Any] | None = None,
-        symbol: str | None = None,
-        also: str | None = None,
-        dynamic: bool | Literal["masks"] = False,
-        whole: bool = False,
-        pure: bool = True,
-        once: bool = False,
-        exchanges: bool = False,
-        raises: Iterable[str] = (),
+        effect: Literal["moves", "draws", "exchanges", "calls"] | None = None,
         flat: bool = False,
     ) -> None:
         self.name = name
@@ -258,40 +213,32 @@ class Primitive:
         self.fixed = self.inputs[:-1] if self.variadic else self.inputs
         self.rules = rules or {}
         self.jvps = jvps or {}
-        self.kind = kind
+        self.elementwise, self.linear = elementwise, linear
         self.forward = forward
-        self.label = label or "".join(
-            part.capitalize() for part in name.replace(".", "_").split("_")
-        )
         self.several = several
-        self.materialize = materialize
-        self.adjoint = adjoint
+        self.shared = shared
         self.view = view
-        self.weak = weak
+        derived = elementwise and forward is None and len(self.inputs) > 1
+        self.weak = derived if weak is None else weak
         self.compares = compares
-        self.dtypes = dtypes
+        names = [name.removeprefix("*") for name in self.inputs]
+        if isinstance(dtypes, dict):
+            ((given, self.dtypes),) = dtypes.items()
+            joined = given.split()
+        else:
+            alone = len(names) == 1 and not (linear or self.variadic)
+            joined = names if elementwise or linear == "each" or alone else []
+            self.dtypes = dtypes
+        self.joined = frozenset(joined)
         #: Whether integers become floating: its results are.
-        self.floating = bool(self.rules) and dtypes in ("floating", "real floating")
+        self.floating = bool(self.rules) and self.dtypes in ("floating", "real floating")
         self.domain: dict[str, Domain | Joint] = (
             domain if isinstance(domain, dict) else {self.inputs[0].lstrip("*"): domain}
         )
-        self.broadcasts = kind == "elementwise" if broadcasts is None else broadcasts
-        self.batch = batch
-        self.identity = identity
-        self.symbol = symbol
-        self.dynamic = dynamic
-        self.whole = whole
-        self.once, self.exchanges = once or exchanges, exchanges
-        self.pure = pure and not self.once
-        self.raises = frozenset(raises)
+        self.batch, self.effect = batch, effect
         self.flat = flat
         #: Whether `varies` is False anywhere.
         self.steady = flat or not self.rules or ZERO in self.rules.values()
-        if joined is None:
-            alone = kind in ("reduction", "irregular") and len(self.inputs) == 1
-            joined = self.inputs if alone or kind in ("elementwise", "multilinear") else ()
-        self.joined = frozenset(name.removeprefix("*") for name in joined)
-        self.numbers = tuple(self.joined - {*self.fixed, self.variadic})
         #: The positions of the inputs that have a dtype together; None where all have.
         self.together = (
             None
@@ -304,8 +251,6 @@ class Primitive:
             add_composite(name, forward)
         self._check()
         PRIMITIVES[name] = self
-        if also is not None:
-            ALSO[also] = self
 
     def _check(self) -> None:
         """Raise if the row contradicts itself."""
@@ -318,22 +263,24 @@ class Primitive:
             ("rules", self.rules),
             ("jvps", self.jvps),
             ("domain", smooth),
-            ("raises", self.raises),
+            ("dtypes", self.joined),
         ):
             if not names.issuperset(given):
                 raise ValueError(f"{what}: {key} for {[*{*given} - names]}, not in its inputs")
-        if self.adjoint and not self.several:
-            raise ValueError(f"{what}: an adjoint is for several results; write it as the rule")
-        shared = [self.adjoint] if self.adjoint else []
+        if self.shared and not self.several:
+            raise ValueError(f"{what}: shared is for several results; write it as the rule")
+        shared = [self.shared] if self.shared else []
         for rule in (*self.rules.values(), *self.jvps.values(), *shared):
             if not isinstance(rule, Declared) and argument_names(rule)[:1] != ("xp",):
                 raise TypeError(f"{what}: a rule's first argument is the namespace, xp")
         for key, choice, choices in (
-            ("kind", self.kind, _KINDS),
+            ("linear", self.linear, _LINEAR),
             ("dtypes", self.dtypes, DTYPES_FOR),
+            ("effect", self.effect, _EFFECTS),
         ):
             if choice not in choices:
-                raise ValueError(f"{what}: {key} is one of {', '.join(choices)}, not {choice!r}")
+                listed = ", ".join(map(str, choices))
+                raise ValueError(f"{what}: {key} is one of {listed}, not {choice!r}")
         for domain in self.domain.values():
             if not isinstance(domain, Domain | Joint):
                 raise TypeError(f"{what}: a domain is a Domain, not {domain!r}")
@@ -400,8 +347,8 @@ class Primitive:
         if not regular or kind is None:
             kind = self._regularise(arrays, inputs)
         operands = arrays
-        if self.joined and (tracked is None or not alone or self.numbers):
-            arrays = self.promote(arrays, parameters)
+        if self.joined and (tracked is None or not alone):
+            arrays = self.promote(arrays)
         try:
             out = self.kernels[kind](*arrays, **parameters)
         except FAILURES as error:
@@ -442,11 +389,9 @@ class Primitive:
         plan = self.plans[tuple([node is not None for node in nodes])]
         return record_several(plan, tuple(nodes), plan.save(arrays, outs, parameters), outs)
 
-    def promote(self, arrays: list[Any], parameters: dict[str, Any]) -> list[Any]:
+    def promote(self, arrays: list[Any]) -> list[Any]:
         """The operands in the dtypes that the promotion rule gives, before a kernel sees them."""
         given = arrays if self.together is None else [arrays[i] for i in self.together]
-        if self.numbers:
-            given = [*given, *[parameters[name] for name in self.numbers if name in parameters]]
         dtype, counts = None, False
         for a in given:
             if type(a) in NUMBERS:
@@ -461,9 +406,8 @@ class Primitive:
             if dtype is None or settled or type(dtype) in FLOATING or dtype_of(dtype).inexact:
                 return arrays
         positions = [i for i in range(len(arrays)) if self.input_at(i) in self.joined]
-        more = [parameters[name] for name in self.numbers if name in parameters]
         changed = list(arrays)
-        for i, to in unified(self, arrays, positions, more, self.floating).items():
+        for i, to in unified(self.name, arrays, positions, self.floating, self.compares).items():
             if isinstance(to, int):
                 changed[i] = to
             else:
@@ -488,7 +432,7 @@ class Primitive:
                 return kernel(*arrays, **parameters)
             except FAILURES as second:
                 error = second
-        explain(self.name, operands, error)
+        explain(self, operands, error)
         raise error
 
     def _regularise(self, arrays: list[Any], inputs: tuple[Any, ...]) -> type:

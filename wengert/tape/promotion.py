@@ -9,19 +9,29 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, dtype_of
-from wengert.tape.parameters import takes
-
-if TYPE_CHECKING:
-    from wengert.tape.primitive import Primitive
 
 SCALARS: Final = frozenset({bool, int, float, complex})
 #: What kernels take beside arrays: of booleans they get integers.
 NUMBERS: Final = SCALARS - {bool}
+_INTEGRAL: Final = ("signed integer", "unsigned integer")
+_FLOATING: Final = ("real floating", "complex floating")
+#: What a row may say of dtypes: which kinds these are, and how docstrings name them.
+DTYPES_FOR: Final = {
+    "any": ("bool", *_INTEGRAL, *_FLOATING),
+    "boolean": ("bool",),
+    "complex": ("complex floating",),
+    "floating": _FLOATING,
+    "integer": _INTEGRAL,
+    "integer or boolean": ("bool", *_INTEGRAL),
+    "numeric": (*_INTEGRAL, *_FLOATING),
+    "real floating": ("real floating",),
+    "real numeric": (*_INTEGRAL, "real floating"),
+}
 
 
 def number_type(x: Any) -> type:
@@ -36,7 +46,6 @@ _default = DTYPES["float32"]
 _local: ContextVar[DType | None] = ContextVar("wengert_default_dtype", default=None)
 
 
-@takes()
 def set_default_dtype(dtype: Any) -> None:
     """Choose the dtype that Python floats get in creation functions; float32 until then.
 
@@ -256,26 +265,26 @@ _INTEGERS = frozenset(("signed integer", "unsigned integer"))
 
 
 def unified(
-    primitive: "Primitive",
+    name: str,
     arrays: Sequence[Any],
     positions: Iterable[int],
-    more: Sequence[Any],
     floating: bool,
+    compares: bool,
 ) -> dict[int, DType | int]:
     """Which operands the promotion rule casts, and to what: a boolean number to an integer.
 
     Parameters
     ----------
-    primitive : Primitive
-        What they are the operands of.
+    name : str
+        The function that takes the operands.
     arrays : sequence
         Raw arrays, Python numbers and None.
     positions : iterable of int
         Which of these have a dtype together.
-    more : sequence
-        Numbers beside them, such as an exponent.
     floating : bool
         Whether the results are floating also where all of these are integers.
+    compares : bool
+        Whether the function compares elements.
 
     Raises
     ------
@@ -286,24 +295,21 @@ def unified(
     if not held:
         return {}
     numbers = {i: number_type(arrays[i]) for i in positions if number_type(arrays[i]) in SCALARS}
-    name, compared = primitive.name, primitive.compares
-    if compared and not numbers and not {dtype.kind for dtype in held.values()} - _INTEGERS:
+    if compares and not numbers and not {dtype.kind for dtype in held.values()} - _INTEGERS:
         return {}  # integers are compared as they are, also uint64 with int64
     try:
-        common = common_dtype(held.values(), [*numbers.values(), *map(number_type, more)])
+        common = common_dtype(held.values(), numbers.values())
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
     if floating and not common.inexact:
         common = get_default_dtype()
-    if compared:
+    if compares:
         common = _comparable(common, [arrays[i] for i in numbers], held.values())
     found: dict[int, DType | int] = {}
     for i, dtype in held.items():
         apart = dtype.inexact != common.inexact or (dtype.kind == "bool") != (common.kind == "bool")
-        if apart or (compared and dtype is not common and not dtype.inexact):
+        if apart or (compares and dtype is not common and not dtype.inexact):
             found[i] = common
-    for x in more:
-        check_range(name, x, common)
     for i in numbers:
         x = arrays[i]
         if type(x) is bool and common.kind != "bool":

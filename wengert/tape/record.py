@@ -5,16 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from inspect import unwrap
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.backends import FLOATING, dtype_of
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Inside, Node, Output, Several, forwards, mark, tick
 from wengert.tape.observers import tell
 from wengert.tape.tensor import Tensor, placed, untracked
-
-if TYPE_CHECKING:
-    from wengert.tape.primitive import Primitive
 
 Rule = Callable[..., Any]
 
@@ -32,7 +29,7 @@ class Plan:
     ----------
     primitive : Primitive
         Of which operation.
-    adjoint : (callable, slice) or None
+    shared : (callable, slice) or None
         What the rules have in common, and which of the saved values are its.
     steps : tuple of (int, callable, int, slice)
         For each tracked input: its position, its rule, and which of the saved values are the
@@ -46,9 +43,9 @@ class Plan:
         Where each saved value came from, which interpreters read.
     """
 
-    __slots__ = ("adjoint", "origins", "primitive", "save", "steps", "take", "tracked")
+    __slots__ = ("origins", "primitive", "save", "shared", "steps", "take", "tracked")
 
-    adjoint: tuple[Rule, slice] | None
+    shared: tuple[Rule, slice] | None
     origins: tuple[Origin, ...]
     save: Callable[[Sequence[Any], Any, dict[str, Any]], tuple[Any, ...]]
     steps: tuple[tuple[int, Rule, int, slice], ...]
@@ -77,8 +74,8 @@ class Plan:
                 own = piece(rule, position)
                 alone = own.stop == own.start + 1
                 steps.append((position, rule, own.start if alone else -1, own))
-        shared = self.primitive.adjoint
-        self.adjoint = (shared, piece(shared, 0)) if shared else None
+        shared = self.primitive.shared
+        self.shared = (shared, piece(shared, 0)) if shared else None
         self.steps = tuple(steps)
         self.origins = tuple(origins)
         self.take = _taker([at for at in origins if isinstance(at, int)], len(origins))
@@ -88,10 +85,10 @@ class Plan:
 
     def common(self, xp: Any, g: Any, saved: tuple[Any, ...]) -> Any:
         """What the rules take as ``g``, of the cotangents of the results."""
-        if self.adjoint is None:
+        if self.shared is None:
             return g
-        adjoint, piece = self.adjoint
-        return adjoint(xp, g, *saved[piece])
+        shared, piece = self.shared
+        return shared(xp, g, *saved[piece])
 
     def _source(self, name: str, position: int) -> tuple[Origin, str]:
         """The origin of what a rule names, and an expression for it.
@@ -246,9 +243,7 @@ def _depends(node: Node | None, given: set[Node]) -> bool:
     return False
 
 
-def off_tape(
-    out: Any, primitive: "Primitive | None", nodes: tuple[Node | None, ...], index: int = 0
-) -> Tensor:
+def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: int = 0) -> Tensor:
     """A result that is not recorded; marked if a `Function`'s forward runs the operation.
 
     ``nodes`` are those of its inputs, and ``index`` says which of several results it is.
@@ -272,7 +267,7 @@ def inexact(array: Any) -> bool:
     return dtype_of(array.dtype).inexact
 
 
-def observe(name: str, primitive: "Primitive | None", inputs: Iterable[Any], results: Any) -> None:
+def observe(name: str, primitive: Any, inputs: Iterable[Any], results: Any) -> None:
     """Tell observers of an operation, with what it was called with and what it gave.
 
     Called only if there are observers; the rest is as for `Observer.operated`.

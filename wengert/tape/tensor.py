@@ -12,7 +12,6 @@ from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.tape.grad_mode import following, recording
 from wengert.tape.node import AccumulateGrad, Inside, Node, Output, forwards, mark
 from wengert.tape.observers import followers, observing, tell, way_out
-from wengert.tape.parameters import refuse
 from wengert.tape.printing import format_tensor
 from wengert.tape.views import Shown, same, show
 
@@ -22,8 +21,7 @@ IN_PLACE_ON_LEAF = (
 )
 
 #: Modules that are needed where values leave the tape, as in few programs.
-_ESCAPES = "wengert.tape.escapes"
-_LINES = "wengert.tape.lines"
+_LEAVING = "wengert.tape.leaving"
 
 if TYPE_CHECKING:
     from wengert.tape.methods import Methods  # what wengert.ops.operators attaches
@@ -80,7 +78,7 @@ class Tensor(Methods):
         """The raw array of the backend's library, not a copy of it; see `numpy` for errors."""
         check_leaving(self, "array")
         array = backend_of(self._array).array(self._array)
-        if observing and not import_module(_LINES).is_own(sys._getframe(1)):
+        if observing and not import_module(_LEAVING).is_own(sys._getframe(1)):
             tell("left", "array", self, array, None)
         return array
 
@@ -129,7 +127,6 @@ class Tensor(Methods):
         return self._host("numpy")
 
     def _host(self, way: str) -> np.ndarray[Any, Any]:
-        _check_no_option(self)
         check_leaving(self, way)
         if self.requires_grad:
             raise RuntimeError(
@@ -160,38 +157,27 @@ class Tensor(Methods):
 
     @way_out
     def __bool__(self) -> bool:
-        _check_no_option(self)
+        if (self._node is not None or hasattr(self._array, "bottom")) and self.dtype.inexact:
+            import_module(_LEAVING).check_flag(self)
         return bool(only_element(self))
 
     @way_out
     def __int__(self) -> int:
-        _check_no_option(self)
         if self.dtype.inexact:
             check_leaving(self, "__int__")
         return int(only_element(self))
 
     @way_out
     def __float__(self) -> float:
-        return float(self._scalar("__float__"))
+        return float(number_of(self, "__float__"))
 
     @way_out
     def __complex__(self) -> complex:
-        return complex(self._scalar("__complex__"))
-
-    def _scalar(self, way: str) -> Any:
-        """The number that a conversion takes out, with PyTorch's warning if it is tracked."""
-        _check_no_option(self)
-        if self.dtype.inexact:
-            check_leaving(self, way)
-        number = only_element(self)
-        if self.requires_grad and recording():
-            warn_of_leaving("scalar")
-        return number
+        return complex(number_of(self, "__complex__"))
 
     @way_out
     def __index__(self) -> int:
         if self.ndim or not self.dtype.kind.endswith("integer"):
-            refuse()
             raise TypeError(
                 "only integer Tensors of one element can be an index, and this one has dtype "
                 f"{self.dtype.name} and shape {tuple(self.shape)}"
@@ -200,7 +186,6 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if not self.ndim:
-            refuse()
             raise TypeError("len() of a 0-d tensor")
         return _known(self, self.shape[0])
 
@@ -354,7 +339,7 @@ class Tensor(Methods):
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
         followed = self._node is not None or hasattr(self._array, "bottom")
         if followed and (
-            isinstance(self._node, Inside) or import_module(_ESCAPES).copied_on_the_way()
+            isinstance(self._node, Inside) or import_module(_LEAVING).copied_on_the_way()
         ):
             return memo.setdefault(id(self), self.clone())  # type: ignore[no-any-return]
         check_leaving(self, "__deepcopy__")
@@ -378,14 +363,9 @@ class Tensor(Methods):
         if not self.is_leaf:
             raise RuntimeError("only leaf Tensors can be pickled; use x.detach() first")
         backend = backend_of(self._array)
-        return _unpickle, (
-            type(self),
-            backend.name,
-            backend.to_pickle(self.array),
-            self.requires_grad,
-            self.dtype,
-            backend.pickled_device(self.array),
-        )
+        held, device = backend.to_pickle(self.array)
+        kind, tracked = type(self), self.requires_grad
+        return _unpickle, (kind, backend.name, held, tracked, self.dtype, device)
 
 
 # -- values that leave, and values that change ----------------------------------------------------
@@ -401,19 +381,30 @@ def _known(tensor: Tensor, size: int) -> int:
 def check_leaving(tensor: Tensor, way: str) -> None:
     """Raise if a transform or a trace follows values that are to leave by a method."""
     if hasattr(tensor._array, "bottom") or (following and tensor._node is not None):
-        import_module(_ESCAPES).refuse(tensor, way)
+        import_module(_LEAVING).refuse(tensor, way)
 
 
 def warn_of_leaving(what: str) -> None:
     """Warn of values that leave the tape, unless an observer is told instead."""
     if not (observing and followers()):
-        import_module(_ESCAPES).warn_of(what)
+        import_module(_LEAVING).warn_of(what)
 
 
-def _check_no_option(tensor: Tensor) -> None:
-    """Raise if a Tensor becomes a plain value because it was given as a function's option."""
-    if tensor._node is not None or hasattr(tensor._array, "bottom"):
-        refuse()
+def differentiates(value: Any) -> bool:
+    """Whether a derivative flows through a value now."""
+    if not isinstance(value, Tensor) or not recording():
+        return False
+    return value._node is not None or bool(getattr(value._array, "followed", False))
+
+
+def number_of(tensor: Tensor, way: str) -> Any:
+    """The number that a conversion or an option takes out, with a warning if it is tracked."""
+    if tensor.dtype.inexact:
+        check_leaving(tensor, way)
+    number = only_element(tensor)
+    if tensor.requires_grad and recording():
+        warn_of_leaving("scalar")
+    return number
 
 
 def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:

@@ -1,4 +1,4 @@
-"""The public functions of numbers and arrays, their declared parameters, and a call of each."""
+"""The public functions of numbers and arrays, and a call of each."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -10,8 +10,6 @@ import wengert as wg
 from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.ops import methods
-from wengert.tape.options import what_they_are
-from wengert.tape.parameters import DECLARED
 from wengert.testing.problem import on_backend
 
 #: The namespaces of public functions, by the prefix of their names here.
@@ -45,13 +43,10 @@ def _public() -> Iterator[tuple[str, Callable[..., Any]]]:
                 continue
             if namespace is methods and name == "cuda":
                 continue
-            if function in DECLARED:
-                seen.add(function)
-                yield prefix + name, function
-                continue
             module = function.__module__
             is_result = isinstance(function, type) and issubclass(function, tuple | Exception)
-            if is_result or module.startswith(ELSEWHERE) or not parameters(function):
+            plain = isinstance(function, type) and issubclass(function, wg.nn.Module)
+            if is_result or module.startswith(ELSEWHERE) or not (plain or parameters(function)):
                 continue
             seen.add(function)
             yield prefix + name, function
@@ -59,22 +54,11 @@ def _public() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """The parameters of a function by name."""
-    found = dict(inspect.signature(function).parameters)
-    found.pop("wrong", None)  # it is there for the error that names the right keyword
-    return found
+    return dict(inspect.signature(function).parameters)
 
 
 #: Every public function of numbers and arrays, by its name.
 FUNCTIONS = dict(_public())
-
-
-def kinds(name: str) -> dict[str, str]:
-    """The declared kind of each parameter of a function; "" without a declaration."""
-    function = FUNCTIONS[name]
-    if function not in DECLARED:
-        return dict.fromkeys(parameters(function), "")
-    said = what_they_are(DECLARED[function], parameters(function))
-    return {parameter: kind for parameter, (kind, _) in said.items()}
 
 
 # -- one call of each ----------------------------------------------------------------------------

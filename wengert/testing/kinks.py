@@ -47,8 +47,6 @@ MISS = 1e-3
 #: there, and the bounds of what single precision makes, relative to the values.
 PLACES, FAR, SPACING, SINGLE = 6, 2.0**-8, 2.0**-16, (2.0**-30, 2.0**-18)
 QUIET = PLACES - PLACES // 3 + 1
-#: Kinds of operations that may have a kink of their own where an operand has one.
-OWN = ("irregular", "reduction")
 
 #: Extremes of the first axis that pass over NaN, and are NaN, without a warning, where all is.
 _largest: Any = np.fmax.reduce
@@ -365,6 +363,8 @@ class _Operations(Observer):
             own = [next(places) for _ in results]
             if np.any(np.concatenate(own)):
                 handed_on = any(id(x) in found for x in inputs)
-                count += not handed_on or primitive is None or primitive.kind in OWN
+                count += not handed_on or not (
+                    primitive and (primitive.elementwise or primitive.linear)
+                )
                 found |= {id(result) for result in results}
         return count

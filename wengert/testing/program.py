@@ -115,7 +115,7 @@ def _alone(function: Any) -> Primitive | None:
     primitive = PRIMITIVES.get(function.__name__)
     if primitive is None or primitive.forward is not None:  # not one of the standard's
         return None
-    return primitive if primitive.rules and primitive.broadcasts else None
+    return primitive if primitive.rules and primitive.elementwise else None
 
 
 #: The primitives of functions of one array: drawn where they are smooth.
@@ -124,7 +124,7 @@ UNARY = {name: found for name in public if (found := _alone(getattr(ops, name)))
 
 def _smooth(primitive: Primitive, *operands: Any) -> bool:
     """Whether a primitive has all derivatives around its operands, one by one."""
-    if primitive.kind in ("linear", "multilinear"):
+    if primitive.linear is not None:
         return True
     given = dict(zip(primitive.inputs, operands, strict=True))
     return all(
@@ -138,7 +138,7 @@ BINARY = {
     name: row
     for name in public
     if (row := PRIMITIVES.get(name)) is not None
-    and row.broadcasts
+    and row.elementwise
     and row.inputs == ("x1", "x2")
     and any(callable(rule) for rule in row.rules.values())
 }

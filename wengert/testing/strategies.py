@@ -12,7 +12,6 @@ import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, get_backend, selection
 from wengert.backends.backend import importing
-from wengert.tape.families import Family
 from wengert.tape.tensor import Tensor
 
 with importing("wengert.testing.strategies needs Hypothesis ({}): install wengert[testing]"):
@@ -41,22 +40,7 @@ _xps: Any = make_strategies_namespace(np)
 
 STEP = 1 / 16
 
-_STRATEGY = Family("""
-Parameters
-----------
-min_dims, max_dims : int
-    Bounds for the number of axes.
-min_side, max_side : int
-    Bounds for the length of each axis.
 
-Returns
--------
-SearchStrategy
-    Of Hypothesis.
-""")
-
-
-@_STRATEGY.complete
 def reals(
     low: float = -4.0,
     high: float = 4.0,
@@ -108,7 +92,6 @@ def reals(
     return st.sampled_from(grid)
 
 
-@_STRATEGY.complete
 def complexes(real: Strategy, imaginary: Strategy | None = None) -> Strategy:
     """Complex numbers with parts from the given strategies, the same for both by default.
 
@@ -127,14 +110,8 @@ def complexes(real: Strategy, imaginary: Strategy | None = None) -> Strategy:
     return st.builds(complex, real, real if imaginary is None else imaginary)
 
 
-@_STRATEGY.complete
 def integers(low: int, high: int) -> Strategy:
     """Integers from ``low`` to ``high``, both included: elements of index arrays.
-
-    Parameters
-    ----------
-    low, high : int
-        Bounds, both included.
 
     Examples
     --------
@@ -146,7 +123,6 @@ def integers(low: int, high: int) -> Strategy:
     return st.integers(low, high)
 
 
-@_STRATEGY.complete
 def dtypes(
     kinds: Sequence[str] = ("real floating", "complex floating"), *, backend: str | None = None
 ) -> Strategy:
@@ -154,8 +130,6 @@ def dtypes(
 
     Parameters
     ----------
-    kinds : sequence of str
-        Which kinds.
     backend : str, optional
         Name of a backend; the selected one by default.
 
@@ -179,7 +153,6 @@ def dtypes(
     )
 
 
-@_STRATEGY.complete
 def shapes(
     *, min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: int = 3
 ) -> Strategy:
@@ -197,7 +170,6 @@ def shapes(
     )
 
 
-@_STRATEGY.complete
 def arrays(
     dtype: Any = "float64",
     shape: Any = None,
@@ -220,8 +192,6 @@ def arrays(
         By default `reals` of the next three, or `complexes` of them; or integers from 0 to 9.
     unique : bool
         Whether no value comes twice (so that sorting and extrema have derivatives).
-    domain : tuple of float
-        Bounds of real numbers, and of the parts of complex ones.
     away_from : sequence of float
         Kinks and poles that no value comes near to.
     special : sequence of float
@@ -264,7 +234,6 @@ def arrays(
     return drawn
 
 
-@_STRATEGY.complete
 def tensors(
     dtype: Any = "float64",
     shape: Any = None,
@@ -279,8 +248,6 @@ def tensors(
     ----------
     dtype, shape
         As for `arrays`.
-    requires_grad : bool
-        Whether the Tensors require grad.
     backend : str, optional
         Name of the backend that holds them; the one selected when they are drawn by default.
     **choices
@@ -318,16 +285,10 @@ def _tensor(
     return Tensor(raw, requires_grad=requires_grad)
 
 
-@_STRATEGY.complete
 def broadcastable(
     count: int, *, max_dims: int = 3, min_side: int = 0, max_side: int = 3
 ) -> Strategy:
     """Tuples of ``count`` shapes that broadcast together.
-
-    Parameters
-    ----------
-    count : int
-        How many shapes.
 
     Examples
     --------
@@ -347,7 +308,6 @@ _APART = 4.0
 
 
 @st.composite  # type: ignore[untyped-decorator]
-@_STRATEGY.complete
 def matrices(
     draw: Any,
     kind: str = "general",
@@ -369,12 +329,6 @@ def matrices(
 
     Parameters
     ----------
-    kind : str
-        One of these.
-    dtype : dtype
-        Floating or complex.
-    side : int or strategy, optional
-        The number of rows; from 1 to 3 by default.
     stack : tuple or strategy
         Shape of the axes before the last two.
 
@@ -416,14 +370,8 @@ _KINDS: Final = (
 )
 
 
-@_STRATEGY.complete
 def axis(ndim: int) -> Strategy:
     """An axis of an array of ``ndim`` axes, counted from either end.
-
-    Parameters
-    ----------
-    ndim : int
-        How many axes the array has.
 
     Examples
     --------
@@ -435,14 +383,11 @@ def axis(ndim: int) -> Strategy:
     return st.integers(-ndim, ndim - 1)
 
 
-@_STRATEGY.complete
 def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
     """What a reduction takes as ``axis``: None, an axis, or a tuple of different axes.
 
     Parameters
     ----------
-    ndim : int
-        The number of axes of the array.
     none : bool
         Whether None, for all axes, is among them.
     min_size : int
@@ -463,7 +408,6 @@ def axes(ndim: int, *, none: bool = True, min_size: int = 0) -> Strategy:
 
 
 @st.composite  # type: ignore[untyped-decorator]
-@_STRATEGY.complete
 def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) -> Any:
     """Keys that index an array of a shape: ``x[key]``.
 
@@ -472,8 +416,6 @@ def index_keys(draw: Any, shape: tuple[int, ...], *, arrays_too: bool = True) ->
 
     Parameters
     ----------
-    shape : tuple of int
-        Of the array.
     arrays_too : bool
         Whether arrays are among the keys.
 

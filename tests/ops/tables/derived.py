@@ -37,7 +37,7 @@ def of_complex_numbers(primitive):
 def smooth(primitive, **more):
     """The row of a function of one array, real and where it takes them complex ones."""
     domain = primitive.domain["x"]
-    if primitive.kind == "linear" or (domain.plane and not domain.without):
+    if primitive.linear == "together" or (domain.plane and not domain.without):
         plane = PLANE
     else:
         plane = OFF_AXES if domain.period is None else ws.complexes(within(domain))

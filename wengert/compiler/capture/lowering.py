@@ -24,9 +24,11 @@ from wengert.backends import (
 )
 from wengert.backends.backend import placed
 from wengert.backends.keys import cut
+from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
+from wengert.compiler.kernels import KERNELS, PLAIN
 from wengert.compiler.passes.forms import (
     ARGMAX,
     ASTYPE,
@@ -282,13 +284,13 @@ def _in_pieces(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def _kernels() -> dict[str, dict[str, Any]]:
     """The modules of kernels, rebuilt in order of dependence."""
     helpers: dict[str, Any] = {"scalar": _scalar, "ones": _ones, "unwarned": _run}
-    for module in (numpy_networks, numpy_reductions, numpy_normalisations):
-        for function, raises in module.LOOKING.items():
-            helpers[function.__name__] = _as_one(function, raises=raises)
-    for function, (looks, reduce) in numpy_reductions.CHOOSING.items():
-        helpers[function.__name__] = _chosen(function, looks, reduce)
-    for function in numpy_normalisations.OF_ROWS:
-        helpers[function.__name__] = _of_rows(function)
+    for function, facts in KERNELS.items():
+        if facts.looks:
+            helpers[function.__name__] = _as_one(function, raises=facts.raises)
+        elif facts.of_rows:
+            helpers[function.__name__] = _of_rows(function)
+        elif facts.chooses is not None and facts.reduction is not None:
+            helpers[function.__name__] = _chosen(function, facts.chooses, facts.reduction)
     made: dict[str, dict[str, Any]] = {}
     for module in (numpy_networks, numpy_reductions, numpy_normalisations, numpy):
         taken = {
@@ -346,7 +348,7 @@ def _is_whole(x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
 def _special(
     trace: Any,
     backend: Any,
-    kernel: Any,
+    function: LibraryFunction,
     name: str,
     operands: Sequence[Any],
     parameters: Mapping[str, Any],
@@ -355,12 +357,12 @@ def _special(
     dtype, kind = operands[0].dtype, dtype_of(operands[0].dtype)
     if any(x.dtype != dtype for x in operands) or not kind.inexact:
         return NotImplemented
-    if kind.complex and not kernel.complex:
+    if kind.complex and not function.takes_complex:
         return NotImplemented
     if kind.narrow:
         single = backend.xp.float32
         operands = [trace.apply(backend, "astype", (x, single), {}) for x in operands]
-    out = trace.call(name, placed(backend, kernel.library()), operands, parameters)
+    out = trace.call(name, placed(backend, function.load()), operands, parameters)
     return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
 
 
@@ -380,9 +382,10 @@ def lowered(
             x = trace.apply(backend, "reshape", (x, total.shape), {})
             return trace.apply(backend, "add", (total, x), {})
     kernel = backend.kernels.get(name)
-    if hasattr(kernel, "library"):
-        return _special(trace, backend, kernel, name, operands, parameters)
-    if kernel is not None and backend.name == "numpy":
+    if (function := LIBRARY_FUNCTIONS.get(kernel)) is not None:
+        return _special(trace, backend, function, name, operands, parameters)
+    has_pieces = kernel is not None and KERNELS.get(kernel, PLAIN).covers is None
+    if has_pieces and backend.name == "numpy":
         return _pieces(trace, kernel, name, operands, parameters)
     if name == "cut":
         return trace.call("getitem", cut, operands, parameters)

@@ -16,7 +16,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from wengert.backends import backend_of, generators, messages, registry
+from wengert.backends import backend_of, generators, registry
+from wengert.compiler import messages
 from wengert.compiler.capture.errors import several
 from wengert.compiler.capture.places import PROGRAMS, Missing, Place, State, is_array, slots_of
 from wengert.compiler.capture.traced_number import TracedNumber

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from wengert.backends.messages import apart
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.recorded import Backward, End, Outside, Ref, SweepProgram
 from wengert.compiler.capture.snapshot import Change
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import inner_array
 from wengert.compiler.capture.watch import Watch, functions_of
+from wengert.compiler.messages import apart
 from wengert.compiler.program import Program, values_in
 from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked

@@ -28,6 +28,8 @@ from wengert.compiler.capture.lines import described, running_line, user_line
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.facts import facts_of
+from wengert.compiler.kernels import KERNELS, PLAIN
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import (
@@ -234,24 +236,27 @@ class Trace:
             name, operands = _LIKE[name], [tuple(like.shape), *operands]
         row = PRIMITIVES.get(name)
         if row is not None:
-            self._check_shape(name, row.dynamic is True)
+            self._check_shape(name, facts_of(row).dynamic is True)
         answer = lowered(self, backend, name, operands, parameters)
         if answer is not NotImplemented:
             return answer
         function = attrgetter(name)(backend.namespace)
         forward, part = composite(function), bare(function)
-        if hasattr(part, "covers"):  # a kernel for some calls
-            if part.covers(*operands):
-                function = placed(backend, part.kernel)
+        facts = KERNELS.get(part, PLAIN)
+        if facts.covers is not None:
+            if facts.covers(*operands, **parameters):
+                function = placed(backend, facts.kernel)
             else:
                 forward = composed(name)
-        whole = row is not None and row.whole
+        whole = row is not None and row.effect is not None
         if row is not None and row.variadic == "indices" and any(map(is_mask, operands[1:])):
             whole = True  # the places that a mask selects depend on values
-            self._check_shape("indexing with a mask", row.dynamic == "masks")
+            self._check_shape("indexing with a mask", facts_of(row).dynamic == "masks")
         if forward is not None and not whole:
             return forward(traced, *operands, **parameters)
-        return self.call(name, function, operands, parameters, pure=row is None or row.pure)
+        return self.call(
+            name, function, operands, parameters, pure=row is None or row.effect in (None, "moves")
+        )
 
     def call(
         self,
@@ -539,20 +544,22 @@ class Trace:
 
 def is_draw(name: str) -> bool:
     """Whether instructions of a name draw random numbers, on the host or on a device."""
-    row = PRIMITIVES.get(name)
-    return name == "draw" or (row is not None and not row.pure and not row.once)
+    return name == "draw" or _effect(name) == "draws"
 
 
 def runs_once(name: str) -> bool:
     """Whether instructions of a name run once in a call: collectives and external functions."""
-    row = PRIMITIVES.get(name)
-    return row is not None and row.once
+    return _effect(name) in ("exchanges", "calls")
 
 
 def is_exchange(name: str) -> bool:
     """Whether instructions of a name are collectives."""
+    return _effect(name) == "exchanges"
+
+
+def _effect(name: str) -> str | None:
     row = PRIMITIVES.get(name)
-    return row is not None and row.exchanges
+    return None if row is None else row.effect
 
 
 def is_mask(x: Any) -> bool:
@@ -587,6 +594,5 @@ def _is_array(x: Any) -> bool:
 
 def _by_values(name: str, error: Exception) -> bool:
     """Whether a call with operands of several dtypes failed because of values."""
-    row = PRIMITIVES.get(name)
     told = isinstance(error, IndexError | ArithmeticError | np.linalg.LinAlgError)
-    return told or (row is not None and bool(row.raises))
+    return told or bool(facts_of(PRIMITIVES.get(name)).raises)

@@ -315,8 +315,8 @@ class Walk:
     def _row(self, x: Primitive, name: str) -> None:
         """Visit the rules of an operation, which may be the user's."""
         self.opaque(x, name)
-        rules = (*x.rules.values(), x.adjoint, *x.jvps.values())
-        for rule in (x.forward, x.batch, x.identity, *rules):
+        rules = (*x.rules.values(), x.shared, *x.jvps.values())
+        for rule in (x.forward, x.batch, *rules):
             if isinstance(rule, FunctionType):
                 self.visit(rule, f"a rule of {x.name}", None)
 

@@ -6,9 +6,9 @@ They run by the functions that the carrier has for them, which are copied into t
 from typing import Final
 
 from wengert.backends import Backend
-from wengert.backends.messages import known
 from wengert.compiler.capture.trace import is_exchange, runs_once
 from wengert.compiler.emission.draws import Made, in_host_memory
+from wengert.compiler.messages import known
 from wengert.compiler.program import Instruction, Program
 
 __all__ = ["exchanging"]

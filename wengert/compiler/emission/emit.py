@@ -18,6 +18,7 @@ from wengert.backends.backend import placed
 from wengert.compiler.capture.trace import copied as of_any
 from wengert.compiler.emission.kernels import fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
+from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.blocks import Run, blocks, together
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, Kernel, form
@@ -125,7 +126,7 @@ class _Writer:
     def __init__(self, program: Program, backend: Backend | None, name: str) -> None:
         self.program = program
         library = backend.name if backend is not None else ""
-        modules = backend.spelled() if backend is not None else ()
+        modules = library_of(backend).modules if backend is not None else ()
         taken = {"abs", "at", "call", "complex", "float", "math", "np", "range", "round", "slice"}
         self.names = Names(taken.union(*modules))
         self.name = self.names.new(name)

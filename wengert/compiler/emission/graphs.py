@@ -15,10 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import generators, messages
+from wengert.backends import generators
 from wengert.backends.backend import placed
-from wengert.backends.cupy_routines import reduction
+from wengert.compiler import messages
 from wengert.compiler.emission.kernels import fused, in_ranges
+from wengert.compiler.facts import facts_of
+from wengert.compiler.kernels import KERNELS, PLAIN
+from wengert.compiler.passes.cupy_routines import reduction
 from wengert.compiler.passes.forms import Kernel, form, fresh, row
 from wengert.compiler.passes.fusion import ARGUMENTS
 from wengert.compiler.program import Instruction, Program, Value, substitute
@@ -270,13 +273,13 @@ def _captures(step: Instruction) -> bool:
         return True
     if not step.pure or not step.results:
         return False
-    if type(function).__name__ == "ufunc" or getattr(function, "launches", False):
+    if type(function).__name__ == "ufunc" or KERNELS.get(function, PLAIN).launches:
         return True
     found, x = row(step), step.operands[0]
     if found is None or not isinstance(x, Value):
         return False
     sums = reduction(step.name, x.dtype, step.results[0].dtype) is not None
-    return sums or found.kind == "reduction"
+    return sums or facts_of(found).reduces
 
 
 def _unstarted(step: Instruction, fixed: Known) -> Any:

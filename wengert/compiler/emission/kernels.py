@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends.cupy_routines import ROUNDED, WRAPPED, c_number, c_type, cast
 from wengert.compiler.emission.spelling import Names, identifier
+from wengert.compiler.passes.cupy_routines import ROUNDED, WRAPPED, c_number, c_type, cast
 from wengert.compiler.passes.forms import RESHAPE, Kernel
 from wengert.compiler.passes.fusion import ARGUMENTS, Alignment, Body, fuse
 from wengert.compiler.program import Instruction, Program, Value

@@ -19,6 +19,7 @@ from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
 from wengert.compiler.emission.spelling import Names, Speller, conditions, identifier, plain
+from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program
 from wengert.func.trees import TreeDef
@@ -66,6 +67,7 @@ class _Module:
         self, part: ExportedProgram, state: State, backend: Backend, name: str, path: Path
     ) -> None:
         self.backend, self.data = backend, path.with_suffix(".npz").name
+        self.library = library_of(backend)
         self.state = {
             at: present(ref, state) for at, ref in enumerate(part.refs) if at not in part.arguments
         }
@@ -84,7 +86,7 @@ class _Module:
         used = {x.id for x in ast.walk(ast.parse(self.emitted.source)) if isinstance(x, ast.Name)}
         self.names = Names({*used, *_TAKEN})
         self.name = self.names.new(identifier(name))
-        self.sources = Sources(self.names, backend.spelled(), self._device)
+        self.sources = Sources(self.names, self.library.modules, self._device)
         self.arrays: dict[str, Any] = {}
 
     def written(self) -> tuple[str, dict[str, Any]]:
@@ -130,7 +132,7 @@ class _Module:
         """An expression for a device of the library; "" for other objects."""
         if not any(type(x) is type(device) for device in self.backend.devices()):
             return ""
-        return self.backend.device_source(x)
+        return self.library.device(x)
 
     def _array(self, wanted: str, x: Any) -> str:
         """An expression for an array, which is stored in the ``.npz`` file."""
@@ -138,14 +140,14 @@ class _Module:
         while key in self.arrays:
             key += "_"
         self.arrays[key] = self.backend.to_numpy(self.backend.array(x))
-        return self.backend.made_of_numpy.format(f"held[{_quoted(key)}]")
+        return self.library.of_numpy.format(f"held[{_quoted(key)}]")
 
     def _library(self) -> list[str]:
         """The import for converting arrays from NumPy."""
-        alias = self.backend.made_of_numpy.partition(".")[0]
+        alias = self.library.of_numpy.partition(".")[0]
         return [
             f"import {path}" + ("" if path == short else f" as {short}")
-            for path, short in self.backend.spelled()
+            for path, short in self.library.modules
             if short == alias
         ]
 

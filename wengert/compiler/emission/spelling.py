@@ -19,6 +19,8 @@ import numpy as np
 from wengert.backends import Backend
 from wengert.backends.keys import cut
 from wengert.compiler.capture.recorded import Arithmetic
+from wengert.compiler.facts import facts_of
+from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.forms import Kernel, Method, form, row
 from wengert.compiler.program import Instruction, Value
 
@@ -173,7 +175,7 @@ class Speller:
         self.imports: set[str] = set()
         self.bound: dict[str, Any] = {}
         self._library = backend.name if backend is not None else ""
-        self._modules = backend.spelled() if backend is not None else ()
+        self._modules = library_of(backend).modules if backend is not None else ()
         self._written: dict[int, str] = {}  # by identity, which `bound` or a module keeps alive
 
     def bind(self, x: Any, wanted: str) -> str:
@@ -286,7 +288,7 @@ class Speller:
     def _infix(self, step: Instruction, operands: list[str]) -> str | None:
         """The call as an operator; None if the operator may differ."""
         found = row(step)
-        symbol = None if found is None else found.symbol
+        symbol = facts_of(found).symbol
         if step.name.startswith("number.") and symbol is not None:
             if len(operands) == 1:
                 return f"{symbol}{operands[0]}"

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import dtype_of
+from wengert.compiler.facts import facts_of
 from wengert.compiler.passes.forms import row
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
@@ -42,10 +43,11 @@ def _may_raise(step: Instruction, constants: Container[Value]) -> bool:
     inexact = dtype_of(result).inexact
     if inexact and integer:
         return True  # as above
-    if found.kind == "elementwise" and inexact:
+    if found.elementwise and inexact:
         return False
-    at = [i for i, name in enumerate(found.inputs) if name.lstrip("*") in found.raises]
-    if found.variadic in found.raises:
+    raises = facts_of(found).raises
+    at = [i for i, name in enumerate(found.inputs) if name.lstrip("*") in raises]
+    if found.variadic in raises:
         at += range(len(found.inputs), len(step.operands))
     given = [x for i in at for x in step.operands[i : i + 1] if isinstance(x, Value)]
     return any(x not in constants for x in given)

@@ -22,9 +22,11 @@ from wengert.backends import (
     numpy_reductions,
 )
 from wengert.backends.numpy import add_part, broadcast_to
+from wengert.compiler.facts import row_of
+from wengert.compiler.kernels import KERNELS
 from wengert.compiler.program import Instruction
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
-from wengert.tape.primitive import ALSO, PRIMITIVES, Primitive
+from wengert.tape.primitive import Primitive
 
 __all__ = [
     "ARGMAX",
@@ -156,18 +158,19 @@ _UNKNOWN: Final = Form(views=True)
 _VIEW: Final = Form(views=True, takes=True)
 _FRESH: Final = Form()
 _REDUCTION: Final = Form("keyword")
+_OF_ROWS: Final = Form("{f}({0}, {1}, out={out})", inside="any")
 
 #: The forms of functions.
 FORMS: dict[Callable[..., Any], Form] = {
-    **dict.fromkeys(numpy_convolutions.KERNELS.values(), _FRESH),
+    **dict.fromkeys(numpy_convolutions.COVERED.values(), _FRESH),
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_normalisations.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_pooling.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_recurrent.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     cupy_networks.cupy_softmax_cross_entropy: _FRESH,
-    **dict.fromkeys(numpy_reductions.CHOOSING, _REDUCTION),
-    **dict.fromkeys(numpy_normalisations.OF_ROWS, Form("{f}({0}, {1}, out={out})", inside="any")),
+    **{x: _REDUCTION for x, facts in KERNELS.items() if facts.chooses is not None},
+    **{x: _OF_ROWS for x, facts in KERNELS.items() if facts.of_rows},
     COPY: Form("{out}[...] = {0}", statement=True),
     DOT: Form("{0}.dot({1}, {out})"),
     # With the default mode, "raise", NumPy would buffer ``out``. No index is out of bounds.
@@ -202,8 +205,7 @@ _NUMBERS: Final = {
 
 def row(step: Instruction) -> Primitive | None:
     """The row of the primitive that an instruction calls."""
-    name = _NUMBERS.get(step.name, step.name)
-    return PRIMITIVES.get(name) or ALSO.get(name)
+    return row_of(_NUMBERS.get(step.name, step.name))
 
 
 def form(step: Instruction) -> Form:

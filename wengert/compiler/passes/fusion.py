@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends.cupy_routines import (
+from wengert.compiler.kernels import KERNELS, PLAIN
+from wengert.compiler.passes.cupy_routines import (
     NUMBERS,
     Reduced,
     Routine,
@@ -311,7 +312,7 @@ def _independent(bodies: Sequence[Body]) -> Iterator[list[Body]]:
 
 def _expanded(step: Instruction) -> tuple[Instruction, ...]:
     """A call, or the elementwise calls that it consists of."""
-    pieces = getattr(step.function, "pieces", None)
+    pieces = KERNELS.get(step.function, PLAIN).pieces
     if pieces is None or step.several or step.parameters:
         return (step,)
     found: list[Instruction] = []

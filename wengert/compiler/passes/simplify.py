@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import dtype_of
+from wengert.compiler.facts import facts_of, same_elements
 from wengert.compiler.passes.forms import fresh, row
 from wengert.compiler.passes.liveness import escaping, written_allocations
 from wengert.compiler.program import Instruction, Program, Value, substitute
-from wengert.interpreters.identities import same_elements
 from wengert.tape.primitive import Primitive
 
 __all__ = ["LARGEST", "Call", "simplify"]
@@ -25,7 +25,7 @@ _ROUNDED: Final = (np.add, np.subtract, np.multiply, np.divide)
 def simplify(program: Program) -> Program:
     """Replace results by equal values, in one walk.
 
-    A result equals an operand for all values by the identity rule in its primitive's row; an
+    A result equals an operand for all values by an identity rule (`wengert.compiler.facts`); an
     instruction without inputs, such as ``zeros``, is computed once; and an instruction that calls
     the same function with the same operands as an earlier one has its results. NumPy constants of
     equal elements become numbers where that gives the same bits.
@@ -40,8 +40,9 @@ def simplify(program: Program) -> Program:
     for step in program.instructions:
         step = known.with_numbers(step.with_values(known.same) if known.same else step)
         found = row(step)
-        if found is not None and found.identity is not None and not step.several:
-            equal = found.identity(Call(step, known, found))
+        identity = facts_of(found).identity
+        if identity is not None and not step.several:
+            equal = identity(Call(step, known, found))
             if isinstance(equal, Value) and known.stands_for(equal, step.result):
                 steps.append(step)
                 continue
@@ -60,7 +61,7 @@ def simplify(program: Program) -> Program:
 
 
 class Call:
-    """An instruction, as identity rules see it (`wengert.interpreters.identities`).
+    """An instruction, as identity rules see it (`wengert.compiler.facts`).
 
     Attributes
     ----------
@@ -76,7 +77,7 @@ class Call:
 
     def __init__(self, step: Instruction, known: "Known", found: Primitive | None) -> None:
         self.name = step.name if found is None else found.name
-        self.rule = None if found is None else found.identity
+        self.rule = facts_of(found).identity
         self.operands, self.parameters, self.result = step.operands, step.parameters, step.result
         self._known = known
 
@@ -151,8 +152,8 @@ class Known:
         if found is None or step.several or not isinstance(first, Value):
             return None
         # Calls that move elements, or change shape or dtype.
-        moves = found.identity is same_elements or (found.kind == "structural" and found.fixed)
-        return self.full.get(first) if moves else None
+        facts = facts_of(found)
+        return self.full.get(first) if facts.moves or facts.identity is same_elements else None
 
     def stands_for(self, equal: Value, result: Value) -> bool:
         """Replace a result by an operand, and return whether that is possible.

@@ -1,5 +1,8 @@
 """Layers and losses as functions."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Never
+
 from wengert.nn.functional.activation import (
     celu,
     elu,
@@ -173,6 +176,12 @@ __all__ = [
     "triplet_margin_with_distance_loss",
     "unfold",
 ]
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

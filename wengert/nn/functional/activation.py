@@ -4,12 +4,10 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends.special import SHRINK
-from wengert.nn.families import of_functions
 from wengert.nn.functional.define import is_not_negative, real_floating, refused, same_dtype
 from wengert.ops.axes import number, operand
 from wengert.ops.special import everyday
 from wengert.ops.special.series import of_reals, rational
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -21,22 +19,6 @@ relu = everyday.relu
 sigmoid = everyday.expit
 silu = everyday.silu
 tanh = ops.tanh
-
-
-_ACTIVATION = of_functions("""
-Parameters
-----------
-input : Tensor
-    Real floating.
-alpha : float or Tensor
-    :math:`\\alpha`. The result is differentiable in a Tensor, which may also be an array that
-    broadcasts with ``input``.
-
-Returns
--------
-Tensor
-    Of the shape and dtype of ``input``.
-""")
 
 
 def _elu_forward(xp: Any, x: Any, alpha: float) -> Any:
@@ -56,18 +38,24 @@ _elu = Primitive(
     "elu",
     ("x",),
     {"x": _elu_rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_elu_forward,
 ).bind
 
 
-@takes("input alpha", family=_ACTIVATION)
 def elu(input: Any, alpha: float = 1.0) -> Tensor:
     r"""Exponential linear unit: :math:`x` above 0, :math:`\alpha (e^x - 1)` below.
 
     Derivative 1 above 0 and :math:`\alpha e^x` below; :math:`\alpha` at 0. Clevert, Unterthiner and
-    Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016).
+    Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016). Real
+    floating dtypes. PyTorch: ``torch.nn.functional.elu``.
+
+    Parameters
+    ----------
+    alpha : float or Tensor
+        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
+        broadcasts with ``input``.
 
     Examples
     --------
@@ -86,11 +74,11 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     return _elu(x, alpha=alpha)  # type: ignore[no-any-return]
 
 
-@takes("input beta", "threshold", family=_ACTIVATION)
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`.
 
-    Derivative :math:`\sigma(\beta x)`, the logistic sigmoid.
+    Derivative :math:`\sigma(\beta x)`, the logistic sigmoid. Real floating dtypes.
+    PyTorch: ``torch.nn.functional.softplus``.
 
     Parameters
     ----------
@@ -119,21 +107,16 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return ops.where(straight, x, smooth)
 
 
-@takes("input min_val max_val", family=_ACTIVATION)
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Limit each element to a range.
 
-    Derivative 1 inside, 0 outside and at the ends.
+    Derivative 1 inside, 0 outside and at the ends. Real floating dtypes. Raises `ValueError` if
+    ``min_val`` is larger than ``max_val``. PyTorch: ``torch.nn.functional.hardtanh``.
 
     Parameters
     ----------
     min_val, max_val : float or Tensor
         The range. The result is differentiable in Tensors.
-
-    Raises
-    ------
-    ValueError
-        If ``min_val`` is larger than ``max_val``.
 
     Examples
     --------
@@ -150,12 +133,11 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     return ops.where(ops.less_equal(x, low), low, ops.where(ops.greater_equal(x, high), high, x))
 
 
-@takes("input", family=_ACTIVATION)
 def relu6(input: Any) -> Tensor:
     r"""Rectifier with a limit, :math:`\min(\max(x, 0), 6)`.
 
     Derivative 1 between 0 and 6, 0 elsewhere. Krizhevsky, "Convolutional deep belief networks on
-    CIFAR-10" (2010).
+    CIFAR-10" (2010). Real floating dtypes. PyTorch: ``torch.nn.functional.relu6``.
 
     Examples
     --------
@@ -165,11 +147,11 @@ def relu6(input: Any) -> Tensor:
     return hardtanh(real_floating("relu6", input), 0.0, 6.0)
 
 
-@takes("input", family=_ACTIVATION)
 def hardsigmoid(input: Any) -> Tensor:
     r"""Sigmoid in three straight pieces, :math:`\min(\max(x, -3), 3) / 6 + 1/2`.
 
     Derivative 1/6 between -3 and 3, 0 elsewhere. Howard et al., "Searching for MobileNetV3" (2019).
+    Real floating dtypes. PyTorch: ``torch.nn.functional.hardsigmoid``.
 
     Examples
     --------
@@ -180,12 +162,11 @@ def hardsigmoid(input: Any) -> Tensor:
     return ops.add(ops.multiply(hardtanh(x, -3.0, 3.0), 1 / 6), 0.5)
 
 
-@takes("input", family=_ACTIVATION)
 def hardswish(input: Any) -> Tensor:
-    r"""Product with `hardsigmoid`: 0 up to -3, :math:`x (x + 3) / 6`, and :math:`x` from 3 on.
+    """Product with `hardsigmoid`: 0 up to -3, :math:`x (x + 3) / 6`, and :math:`x` from 3 on.
 
     Derivative :math:`x / 3 + 1/2` between -3 and 3. Howard et al., "Searching for MobileNetV3"
-    (2019).
+    (2019). Real floating dtypes. PyTorch: ``torch.nn.functional.hardswish``.
 
     Examples
     --------
@@ -199,11 +180,12 @@ def hardswish(input: Any) -> Tensor:
     return ops.where(low, 0, ops.where(high, x, bent))
 
 
-@takes("input", family=_ACTIVATION)
 def mish(input: Any) -> Tensor:
     r"""Smooth rectifier :math:`x \tanh(\log(1 + e^x))`.
 
-    Misra, "Mish: a self regularized non-monotonic activation function" (2019).
+    Misra, "Mish: a self regularized non-monotonic activation function" (2019). Derivative
+    :math:`t + x \sigma(x) (1 - t^2)` with :math:`t = \tanh(\log(1 + e^x))`. Real floating dtypes.
+    PyTorch: ``torch.nn.functional.mish``.
 
     Examples
     --------
@@ -214,17 +196,18 @@ def mish(input: Any) -> Tensor:
     return ops.multiply(x, ops.tanh(everyday.softplus(x)))
 
 
-@takes("input alpha", family=_ACTIVATION)
 def celu(input: Any, alpha: float = 1.0) -> Tensor:
     r"""Smooth exponential unit: :math:`x` above 0, :math:`\alpha (e^{x / \alpha} - 1)` below.
 
     Derivative 1 above 0 and :math:`e^{x / \alpha}` below. Barron, "Continuously differentiable
-    exponential linear units" (2017).
+    exponential linear units" (2017). Real floating dtypes. Raises `ValueError` if ``alpha`` is 0.
+    PyTorch: ``torch.nn.functional.celu``.
 
-    Raises
-    ------
-    ValueError
-        If ``alpha`` is 0.
+    Parameters
+    ----------
+    alpha : float or Tensor
+        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
+        broadcasts with ``input``.
 
     Examples
     --------
@@ -244,12 +227,12 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@takes("input", family=_ACTIVATION)
 def selu(input: Any) -> Tensor:
     r"""Scaled exponential unit, :math:`\lambda` times `elu`: it keeps mean 0 and variance 1.
 
     :math:`\lambda = 1.0507...`, and the unit's :math:`\alpha = 1.6732...`. Klambauer et al.,
-    "Self-normalizing neural networks" (2017).
+    "Self-normalizing neural networks" (2017). Derivative :math:`\lambda` above 0, and
+    :math:`\lambda \alpha e^x` below. Real floating dtypes. PyTorch: ``torch.nn.functional.selu``.
 
     Examples
     --------
@@ -259,11 +242,11 @@ def selu(input: Any) -> Tensor:
     return ops.multiply(_elu(real_floating("selu", input), alpha=_SELU_ALPHA), _SELU_SCALE)
 
 
-@takes("input value", "threshold", family=_ACTIVATION)
 def threshold(input: Any, threshold: float, value: float) -> Tensor:
     """Replace each element that is not above a threshold.
 
-    Derivative 1 above it and 0 elsewhere.
+    Derivative 1 above it and 0 elsewhere. Real floating dtypes.
+    PyTorch: ``torch.nn.functional.threshold``.
 
     Parameters
     ----------
@@ -292,16 +275,16 @@ _softsign = Primitive(
     "softsign",
     ("x",),
     {"x": _softsign_rule},
-    kind="elementwise",
+    elementwise=True,
     forward=lambda xp, x: xp.divide(x, xp.add(xp.abs(x), 1)),
 ).bind
 
 
-@takes("input", family=_ACTIVATION)
 def softsign(input: Any) -> Tensor:
-    r"""Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
+    """Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
 
-    Derivative :math:`1 / (1 + |x|)^2`.
+    Derivative :math:`1 / (1 + |x|)^2`. Real floating dtypes.
+    PyTorch: ``torch.nn.functional.softsign``.
 
     Examples
     --------
@@ -324,16 +307,15 @@ _tanhshrink = Primitive(
     "tanhshrink",
     ("x",),
     {"x": lambda xp, g, x: xp.multiply(g, xp.square(xp.tanh(x)))},
-    kind="elementwise",
+    elementwise=True,
     forward=_tanhshrink_forward,
 ).bind
 
 
-@takes("input", family=_ACTIVATION)
 def tanhshrink(input: Any) -> Tensor:
     r"""What the hyperbolic tangent takes away, :math:`x - \tanh x`.
 
-    Derivative :math:`\tanh^2 x`.
+    Derivative :math:`\tanh^2 x`. Real floating dtypes. PyTorch: ``torch.nn.functional.tanhshrink``.
 
     Examples
     --------
@@ -343,21 +325,16 @@ def tanhshrink(input: Any) -> Tensor:
     return _tanhshrink(real_floating("tanhshrink", input))  # type: ignore[no-any-return]
 
 
-@takes("input lambd", family=_ACTIVATION)
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     r"""Bring each element nearer to 0 by :math:`\lambda`; those within :math:`\lambda` become 0.
 
-    Derivative 1 for :math:`|x| > \lambda`, 0 elsewhere.
+    Derivative 1 for :math:`|x| > \lambda`, 0 elsewhere. Real floating dtypes. Raises `ValueError`
+    if ``lambd`` is negative. PyTorch: ``torch.nn.functional.softshrink``.
 
     Parameters
     ----------
     lambd : float or Tensor
         :math:`\lambda`, not negative. The result is differentiable in a Tensor.
-
-    Raises
-    ------
-    ValueError
-        If ``lambd`` is negative.
 
     Examples
     --------
@@ -372,11 +349,11 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return ops.where(ops.less_equal(ops.abs(x), step), 0, nearer)
 
 
-@takes("input", "lambd", family=_ACTIVATION)
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     r"""Zero for each element of :math:`|x| \le \lambda`; the others stay.
 
-    Derivative 1 for :math:`|x| > \lambda`, 0 elsewhere.
+    Derivative 1 for :math:`|x| > \lambda`, 0 elsewhere. Real floating dtypes.
+    PyTorch: ``torch.nn.functional.hardshrink``.
 
     Parameters
     ----------
@@ -393,22 +370,17 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return ops.where(ops.less_equal(ops.abs(x), limit), 0, x)
 
 
-@takes("input weight", family=_ACTIVATION)
 def prelu(input: Any, weight: Any) -> Tensor:
-    r"""Rectifier with a slope that is learnt: :math:`x` above 0, :math:`w x` below.
+    """Rectifier with a slope that is learnt: :math:`x` above 0, :math:`w x` below.
 
     Derivative 1 above 0 and :math:`w` elsewhere; with respect to :math:`w` 0 above and :math:`x`
-    elsewhere. He et al., "Delving deep into rectifiers" (2015).
+    elsewhere. He et al., "Delving deep into rectifiers" (2015). Real floating dtypes. Raises
+    `RuntimeError` if there are neither one nor C. PyTorch: ``torch.nn.functional.prelu``.
 
     Parameters
     ----------
     weight : Tensor
         :math:`w`, one number or one for each channel, axis 1; of shape (), (1,) or (C,).
-
-    Raises
-    ------
-    RuntimeError
-        If there are neither one nor C.
 
     Examples
     --------
@@ -432,24 +404,17 @@ def prelu(input: Any, weight: Any) -> Tensor:
     return everyday.leaky_relu(x, slope)
 
 
-@takes("input", lower="a number", upper="a number", family=_ACTIVATION)
 def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
     """Rectifier with a random slope for each negative element; their mean when not training.
 
     The derivative is the slope. Xu et al., "Empirical evaluation of rectified activations in
-    convolutional network" (2015).
+    convolutional network" (2015). Real floating dtypes. Raises `ValueError` if ``lower`` is larger
+    than ``upper``. PyTorch: ``torch.nn.functional.rrelu``.
 
     Parameters
     ----------
     lower, upper : float
         The slopes are uniform between them.
-    training : bool
-        Whether slopes are drawn.
-
-    Raises
-    ------
-    ValueError
-        If ``lower`` is larger than ``upper``.
 
     Examples
     --------

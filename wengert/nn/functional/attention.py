@@ -6,17 +6,14 @@ from typing import Any
 
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
-from wengert.nn.families import PYTORCH
 from wengert.nn.functional.dropout import dropout
 from wengert.nn.functional.linear import linear
 from wengert.nn.functional.softmaxes import softmax
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 _NEVER = -math.inf
 
 
-@takes("query key value attn_mask scale", enable_gqa="True or False", family=PYTORCH)
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -28,6 +25,12 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     r"""Averages of values, :math:`\operatorname{softmax}(s\, Q K^T + M)\, V`.
+
+    With the weights :math:`P`, the cotangent of :math:`V` is :math:`P^T G`, and that of the product
+    is what `softmax` makes of :math:`G V^T`. The result is of shape (..., L, F). Raises
+    `RuntimeError` if shapes or dtypes do not fit, or both ``attn_mask`` and ``is_causal`` are
+    given. Vaswani et al., "Attention is all you need" (2017).
+    PyTorch: ``torch.nn.functional.scaled_dot_product_attention``.
 
     Parameters
     ----------
@@ -49,20 +52,6 @@ def scaled_dot_product_attention(
     enable_gqa : bool
         Whether the third axis from the end may be shorter in ``key`` and ``value``: each of their
         heads serves a group of the query's.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., L, F).
-
-    Raises
-    ------
-    RuntimeError
-        If shapes or dtypes do not fit, or both ``attn_mask`` and ``is_causal`` are given.
-
-    Notes
-    -----
-    Vaswani et al., "Attention is all you need" (2017).
 
     Examples
     --------
@@ -163,15 +152,6 @@ def _canonical(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
     return ops.astype(mask, like.dtype, copy=False)
 
 
-@takes(
-    "query key value in_proj_weight in_proj_bias bias_k bias_v out_proj_weight out_proj_bias "
-    "key_padding_mask attn_mask q_proj_weight k_proj_weight v_proj_weight static_k static_v",
-    embed_dim_to_check="an integer",
-    need_weights="True or False",
-    use_separate_proj_weight="True or False",
-    average_attn_weights="True or False",
-    family=PYTORCH,
-)
 def multi_head_attention_forward(
     query: Any,
     key: Any,
@@ -199,11 +179,12 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    r"""Attention in several heads, of which each sees its own projections.
+    """Attention in several heads, of which each sees its own projections.
 
     Head :math:`h` is `scaled_dot_product_attention` of :math:`x W_{q,h}^T + b_{q,h}` and so on; the
     heads' results, side by side, are projected once more. `wengert.nn.MultiheadAttention` has the
-    parameters.
+    parameters. It is differentiated as the attention and the projections are. Raises `RuntimeError`
+    if shapes or dtypes do not fit. PyTorch: ``torch.nn.functional.multi_head_attention_forward``.
 
     Parameters
     ----------
@@ -212,10 +193,6 @@ def multi_head_attention_forward(
     key, value : Tensor
         Of shapes (S, N, E) or (S, E); their last axes may have other lengths with weights of their
         own.
-    embed_dim_to_check : int
-        E.
-    num_heads : int
-        Divides E.
     in_proj_weight : Tensor or None
         Of shape (3 E, E): of queries, keys and values.
     in_proj_bias : Tensor or None
@@ -254,11 +231,6 @@ def multi_head_attention_forward(
         Of shape (L, N, E) or (L, E).
     weights : Tensor or None
         Of shape (N, L, S), or (N, num_heads, L, S) for each head; N is left out without a batch.
-
-    Raises
-    ------
-    RuntimeError
-        If shapes or dtypes do not fit.
 
     Examples
     --------

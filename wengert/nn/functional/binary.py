@@ -4,17 +4,8 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import dtype_of
-from wengert.nn.functional.define import (
-    LOSS,
-    Reduction,
-    look,
-    pair,
-    real_floating,
-    reduced,
-    weighted,
-)
+from wengert.nn.functional.define import Reduction, look, pair, real_floating, reduced, weighted
 from wengert.ops.special.everyday import log_expit
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -34,9 +25,8 @@ _logistic_loss = Primitive(
         "x": lambda xp, g, x, y: xp.multiply(g, xp.subtract(xp.expit(x), y)),
         "y": lambda xp, g, x: xp.negative(xp.multiply(g, x)),
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
-    label="BinaryCrossEntropyWithLogits",
     forward=_logistic_forward,
 ).bind
 
@@ -46,7 +36,6 @@ def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, T
     return pair(name, x, y, reduction)
 
 
-@takes("input target weight pos_weight", family=LOSS)
 def binary_cross_entropy_with_logits(
     input: Any,
     target: Any,
@@ -59,7 +48,8 @@ def binary_cross_entropy_with_logits(
 
     :math:`-w (p\, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))`, computed without forming
     :math:`\sigma`, and so accurate for logits of any size. Cotangent of the logits, without
-    weights: :math:`g (\sigma(x) - y)`.
+    weights: :math:`g (\sigma(x) - y)`. Raises `ValueError` if the shapes differ, or those of
+    weights do not fit. PyTorch: ``torch.nn.functional.binary_cross_entropy_with_logits``.
 
     Parameters
     ----------
@@ -67,6 +57,10 @@ def binary_cross_entropy_with_logits(
         Logits :math:`x` of any shape, real floating.
     target : Tensor
         Probabilities :math:`y` of the same shape, floating.
+    weight : Tensor, optional
+        Weights :math:`w`, of a shape that broadcasts to the input's.
+    pos_weight : Tensor, optional
+        Weights :math:`p` of positive targets, of a shape that broadcasts to the input's.
 
     Examples
     --------
@@ -139,20 +133,21 @@ _bce = Primitive(
             g, xp.subtract(_clipped_log_of_other(xp, x), _clipped_log(xp, x))
         ),
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_bce_forward,
 ).bind
 
 
-@takes("input target weight", family=LOSS)
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:
     r"""Cross entropy between probabilities, :math:`-w (y \log x + (1 - y) \log(1 - x))`.
 
     As in PyTorch, logarithms are at least -100, and the denominators in the derivative
-    :math:`(1 - y) / (1 - x) - y / x` at least 1e-12.
+    :math:`(1 - y) / (1 - x) - y / x` at least 1e-12. Raises `ValueError` if the shapes do not fit,
+    or a number is no probability (checked where `cross_entropy` checks class indices; elsewhere the
+    loss of such an input is nan). PyTorch: ``torch.nn.functional.binary_cross_entropy``.
 
     Parameters
     ----------
@@ -161,12 +156,8 @@ def binary_cross_entropy(
         `binary_cross_entropy_with_logits` of the logits is more accurate.
     target : Tensor
         Probabilities :math:`y` of the same shape, floating.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit, or a number is no probability (checked where `cross_entropy`
-        checks class indices; elsewhere the loss of such an input is nan).
+    weight : Tensor, optional
+        Weights :math:`w`, of a shape that broadcasts to the input's.
 
     Examples
     --------

@@ -7,7 +7,6 @@ from typing import Any, cast
 from wengert import ops
 from wengert.backends import DTYPES, add_composite, dtype_of, namespaces
 from wengert.nn.functional.define import (
-    LOSS_OF_CLASSES,
     REDUCTIONS,
     Reduction,
     check_reduction,
@@ -21,7 +20,6 @@ from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import forwards
 from wengert.tape.observers import observing
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -142,10 +140,8 @@ _fused = Primitive(
     # The slope is computed in the forward pass and saved for the plain rule.
     ("x", "target", "slope"),
     {"x": _with_slope(_by_logits)},
-    kind="irregular",
     jvps={"x": _with_slope(_tangent_by_logits)},
     forward=_forward,
-    label="CrossEntropy",
 )
 _plan = _fused.plans[(True, False, False)]
 
@@ -183,7 +179,6 @@ def _softmax_cross_entropy(
 # -- what users call -------------------------------------------------------------------------------
 
 
-@takes("input target weight label_smoothing", family=LOSS_OF_CLASSES)
 def cross_entropy(
     input: Any,
     target: Any,
@@ -196,7 +191,12 @@ def cross_entropy(
     r"""Cross entropy between classes and the softmax of logits.
 
     For an element with logits :math:`x` and target probabilities :math:`t` (1 for a class that is
-    given by its index), :math:`-\sum_c w_c t_c \log \mathrm{softmax}(x)_c`.
+    given by its index), :math:`-\sum_c w_c t_c \log \mathrm{softmax}(x)_c`. Cotangent of the
+    logits, without weights: :math:`g (\mathrm{softmax}(x)_c - t_c)`. The result is 0-d, or of the
+    shape of ``input`` without C for ``"none"``. Raises `IndexError` if a class index is out of
+    range; `ValueError` or `RuntimeError` if shapes or options do not fit. If the values are on
+    another device than the host, or not computed yet, the loss is nan instead, because a check
+    would have to wait for them. PyTorch: ``torch.nn.functional.cross_entropy``.
 
     Parameters
     ----------
@@ -204,17 +204,16 @@ def cross_entropy(
         Logits of shape (C,), (N, C) or (N, C, d1, ...), real floating.
     target : Tensor
         Class indices of the shape without C, integer; or probabilities of ``input``'s shape.
+    weight : Tensor, optional
+        A weight :math:`w` for each class, of shape (C,).
+    ignore_index : int
+        The class whose targets are left out of the loss; for targets that are class indices.
     reduction : {"mean", "sum", "none"}
         What is done with the elements' losses. The mean over class indices is weighted by
         :math:`w`.
-
-    Raises
-    ------
-    IndexError
-        If a class index is out of range. If the values are on another device than the host, or
-        not computed yet, the loss is nan instead, because a check would have to wait for them.
-    ValueError, RuntimeError
-        If shapes or options do not fit.
+    label_smoothing : float or Tensor
+        The share of each target, from 0 to 1, that is spread evenly over all classes. If it is a
+        Tensor, it is differentiated too.
 
     Examples
     --------
@@ -282,7 +281,6 @@ def cross_entropy(
     return loss
 
 
-@takes("input weight", target="integers", family=LOSS_OF_CLASSES)
 def nll_loss(
     input: Any,
     target: Any,
@@ -293,6 +291,10 @@ def nll_loss(
 ) -> Tensor:
     """Negative log likelihood of classes: `cross_entropy` of logarithms of probabilities.
 
+    The derivative is :math:`-w` at the target's class, and 0 elsewhere. The result is 0-d, or of
+    the shape of ``input`` without C for ``"none"``. Raises `IndexError`, `ValueError`,
+    `RuntimeError` as `cross_entropy`. PyTorch: ``torch.nn.functional.nll_loss``.
+
     Parameters
     ----------
     input : Tensor
@@ -300,13 +302,12 @@ def nll_loss(
         (N, C, d1, ...).
     target : Tensor
         Class indices of the shape without C, integer.
+    weight : Tensor, optional
+        A weight :math:`w` for each class, of shape (C,).
+    ignore_index : int
+        The class whose targets are left out of the loss; for targets that are class indices.
     reduction : {"mean", "sum", "none"}
         What is done with the elements' losses. The mean is weighted by :math:`w`.
-
-    Raises
-    ------
-    IndexError, ValueError, RuntimeError
-        As `cross_entropy`.
 
     Examples
     --------
@@ -356,7 +357,6 @@ def _class_indices(name: str, x: Tensor, target: Tensor) -> Tensor:
     """Class indices that fit the logits, as int64."""
     kind = dtype_of(target._array.dtype).kind
     if not kind.endswith("integer"):
-        refuse()
         raise RuntimeError(_unfit(name, x, target))
     shape = tuple(target.shape)
     if shape != (*x.shape[:1], *x.shape[2:]) if len(x.shape) > 1 else shape:

@@ -4,60 +4,14 @@ import math
 from typing import Any, Literal
 
 from wengert import ops
-from wengert.nn.families import of_functions
 from wengert.nn.functional.define import same_dtype
 from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, sizes, widened
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
 Arrays = tuple[Any, Any, Any]  # an input, a weight and a bias
-
-_CONVOLUTION = of_functions("""
-Parameters
-----------
-input : Tensor
-    Real or complex, of shape (N, C, $axes), or (C, $axes) for one example.
-weight : Tensor
-    Of shape $weight.
-bias : Tensor, optional
-    Of shape (O,), added to each channel.
-stride : int or tuple
-    How far the window moves from one place to the next.
-padding : int, tuple$words
-    $padding
-output_padding : int or tuple
-    How much longer the result is at its ends; less than the stride or the dilation.
-groups : int
-    Into how many groups channels are divided, each of which has a convolution of its own.
-dilation : int or tuple
-    How far apart the elements of a window are.
-
-Returns
--------
-Tensor
-    $result
-
-Raises
-------
-RuntimeError
-    If the shapes do not fit, or the dtypes differ.
-TypeError
-    If one of the operands is no array, or an option not of integers.
-ValueError
-    If the padding is no name that is known, or does not go with the stride.
-""")
-_FORWARD = _CONVOLUTION(
-    words=', "same" or "valid"',
-    padding="""\
-How many zeros are added at both ends of each axis. ``"valid"`` is 0; ``"same"``, for stride
-    1, as many as give the result the input's lengths, an odd one of them at the end.""",
-)
-_TRANSPOSED = _CONVOLUTION(
-    words="", padding="How much shorter the result is at both ends: what the convolution has added."
-)
 
 
 def window_lengths(
@@ -109,7 +63,6 @@ def _operands(
         produced = shape[1] * groups if transposed else shape[0]
         fits = divided == whole and not (shape[0] % groups) and terms in (None, (produced,))
     if not fits:
-        refuse()
         channels = "C, O/groups" if transposed else "O, C/groups"
         raise RuntimeError(
             f"{name} got an input of shape {tuple(x.shape)}, a weight of shape {shape}, a bias of "
@@ -177,10 +130,6 @@ def _transposed(
     return as_given(out, batched)
 
 
-@takes(
-    "input weight bias",
-    family=_FORWARD(axes="L", weight="(O, C/groups, k)", result="Of shape (N, O, places)."),
-)
 def conv1d(
     input: Any,
     weight: Any,
@@ -192,8 +141,26 @@ def conv1d(
 ) -> Tensor:
     r"""Convolution of signals, :math:`y_{nop} = b_o + \sum_{ci} w_{oci} x_{nc(sp + di)}`.
 
-    It is one product of the weights with the windows of the input, for each group. The cotangent
-    of the input is `conv_transpose1d` of the result's with the conjugated weights.
+    It is one product of the weights with the windows of the input, for each group. The cotangent of
+    the input is `conv_transpose1d` of the result's with the conjugated weights. The result is of
+    shape (N, O, places). Raises `RuntimeError` if the shapes do not fit, or the dtypes differ;
+    `TypeError` if one of the operands is no array, or an option not of integers; `ValueError` if
+    the padding is no name that is known, or does not go with the stride.
+    PyTorch: ``torch.nn.functional.conv1d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real or complex, of shape (N, C, L), or (C, L) for one example.
+    weight : Tensor
+        Of shape (O, C/groups, k).
+    bias : Tensor, optional
+        Of shape (O,), added to each channel.
+    padding : int, tuple, "same" or "valid"
+        How many zeros are added at both ends of each axis. ``"valid"`` is 0; ``"same"``, for stride
+        1, as many as give the result the input's lengths, an odd one of them at the end.
+    groups : int
+        Into how many groups channels are divided, each of which has a convolution of its own.
 
     Examples
     --------
@@ -205,12 +172,6 @@ def conv1d(
     return _convolve("conv1d", 1, arrays, stride, padding, dilation, groups)
 
 
-@takes(
-    "input weight bias",
-    family=_FORWARD(
-        axes="H, W", weight="(O, C/groups, h, w)", result="Of shape (N, O, rows, columns)."
-    ),
-)
 def conv2d(
     input: Any,
     weight: Any,
@@ -222,8 +183,19 @@ def conv2d(
 ) -> Tensor:
     r"""Convolution of images, :math:`y_{nopq} = b_o + \sum_{cij} w_{ocij} x_{nc(sp+di)(sq+dj)}`.
 
-    It is one product of the weights with the windows of the input, for each group. The cotangent
-    of the input is `conv_transpose2d` of the result's with the conjugated weights.
+    It is one product of the weights with the windows of the input, for each group. The cotangent of
+    the input is `conv_transpose2d` of the result's with the conjugated weights. The result is of
+    shape (N, O, rows, columns). Raises `RuntimeError` if the shapes do not fit, or the dtypes
+    differ; `TypeError` if one of the operands is no array, or an option not of integers;
+    `ValueError` if the padding is no name that is known, or does not go with the stride. Options
+    are those of `conv1d`. PyTorch: ``torch.nn.functional.conv2d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real or complex, of shape (N, C, H, W), or (C, H, W) for one example.
+    weight : Tensor
+        Of shape (O, C/groups, h, w).
 
     Examples
     --------
@@ -236,10 +208,6 @@ def conv2d(
     return _convolve("conv2d", 2, arrays, stride, padding, dilation, groups)
 
 
-@takes(
-    "input weight bias",
-    family=_TRANSPOSED(axes="L", weight="(C, O/groups, k)", result="Of shape (N, O, length)."),
-)
 def conv_transpose1d(
     input: Any,
     weight: Any,
@@ -252,7 +220,21 @@ def conv_transpose1d(
 ) -> Tensor:
     """The adjoint of `conv1d` with the same weights, plus a bias: windows of them, added up.
 
-    The result is :math:`(L - 1) s - 2 p + d (k - 1) + 1` long, plus ``output_padding``.
+    The result is :math:`(L - 1) s - 2 p + d (k - 1) + 1` long, plus ``output_padding``. The result
+    is of shape (N, O, length). Raises `RuntimeError` if the shapes do not fit, or the dtypes
+    differ; `TypeError` if one of the operands is no array, or an option not of integers. Other
+    options are those of `conv1d`. PyTorch: ``torch.nn.functional.conv_transpose1d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real or complex, of shape (N, C, L), or (C, L) for one example.
+    weight : Tensor
+        Of shape (C, O/groups, k).
+    padding : int, tuple
+        How much shorter the result is at both ends: what the convolution has added.
+    output_padding : int or tuple
+        How much longer the result is at its ends; less than the stride or the dilation.
 
     Examples
     --------
@@ -264,12 +246,6 @@ def conv_transpose1d(
     return _transposed("conv_transpose1d", 1, arrays, *how)
 
 
-@takes(
-    "input weight bias",
-    family=_TRANSPOSED(
-        axes="H, W", weight="(C, O/groups, h, w)", result="Of shape (N, O, rows, columns)."
-    ),
-)
 def conv_transpose2d(
     input: Any,
     weight: Any,
@@ -283,7 +259,17 @@ def conv_transpose2d(
     """The adjoint of `conv2d` with the same weights, plus a bias: windows of them, added up.
 
     The result has :math:`(H - 1) s - 2 p + d (h - 1) + 1` rows, plus ``output_padding``, and as
-    many columns as follow from W.
+    many columns as follow from W. The result is of shape (N, O, rows, columns). Raises
+    `RuntimeError` if the shapes do not fit, or the dtypes differ; `TypeError` if one of the
+    operands is no array, or an option not of integers. Options are those of `conv_transpose1d`.
+    PyTorch: ``torch.nn.functional.conv_transpose2d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real or complex, of shape (N, C, H, W), or (C, H, W) for one example.
+    weight : Tensor
+        Of shape (C, O/groups, h, w).
 
     Examples
     --------
@@ -295,35 +281,6 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, arrays, *how)
 
 
-_COLUMNS = of_functions("""
-Parameters
-----------
-output_size : int or tuple
-    The lengths H and W of the result.
-kernel_size : int or tuple
-    The lengths h and w of a window.
-dilation : int or tuple
-    How far apart the elements of a window are.
-padding : int or tuple
-    How many zeros the image has at both ends of each axis.
-stride : int or tuple
-    How far the window moves from one place to the next.
-
-Returns
--------
-Tensor
-    $result
-
-Raises
-------
-RuntimeError
-    If the shapes do not fit.
-TypeError
-    If an option is not of integers.
-""")
-
-
-@takes("input", family=_COLUMNS(result="Of shape (N, C h w, places)."))
 def unfold(
     input: Any,
     kernel_size: int | tuple[int, ...],
@@ -333,12 +290,17 @@ def unfold(
 ) -> Tensor:
     """Write the windows of an image as columns.
 
-    The cotangent is `fold` of the result's.
+    The cotangent is `fold` of the result's. The result is of shape (N, C h w, places). Raises
+    `RuntimeError` if the shapes do not fit. PyTorch: ``torch.nn.functional.unfold``.
 
     Parameters
     ----------
     input : Tensor
         Of shape (N, C, H, W), or (C, H, W) for one example.
+    kernel_size : int or tuple
+        The lengths h and w of a window.
+    padding : int or tuple
+        How many zeros the image has at both ends of each axis.
 
     Examples
     --------
@@ -356,7 +318,6 @@ def unfold(
     return as_given(ops.reshape(windows, shape), batched)
 
 
-@takes("input", family=_COLUMNS(result="Of shape (N, C, H, W)."))
 def fold(
     input: Any,
     output_size: int | tuple[int, ...],
@@ -367,12 +328,16 @@ def fold(
 ) -> Tensor:
     """Add up windows that are given as columns: the adjoint of `unfold`.
 
-    The cotangent is `unfold` of the result's.
+    The cotangent is `unfold` of the result's. The result is of shape (N, C, H, W). Raises
+    `RuntimeError` if the shapes do not fit. Other options are those of `unfold`.
+    PyTorch: ``torch.nn.functional.fold``.
 
     Parameters
     ----------
     input : Tensor
         Of shape (N, C h w, places), or (C h w, places) for one example.
+    output_size : int or tuple
+        The lengths H and W of the result.
 
     Examples
     --------

@@ -5,52 +5,11 @@ from typing import Any, Literal, get_args
 
 from wengert import ops
 from wengert.backends import DType, backend_of, dtype_of
-from wengert.nn.families import of_functions
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = get_args(Reduction)
 
-_LOSS = of_functions("""
-Parameters
-----------
-input, target : Tensor
-    Real floating, of one shape; both are differentiated.
-weight : Tensor, optional
-    $weight
-ignore_index : int
-    The class whose targets are left out of the loss; for targets that are class indices.
-reduction : {"mean", "sum", "none"}
-    Whether the result is the mean, the sum, or the loss of each element.
-pos_weight : Tensor, optional
-    Weights :math:`p` of positive targets, of a shape that broadcasts to the input's.
-label_smoothing : float or Tensor
-    The share of each target, from 0 to 1, that is spread evenly over all classes. If it is a
-    Tensor, it is differentiated too.
-delta : float or Tensor
-    The difference :math:`\\delta` at which the formula changes, positive. If it is a Tensor, it is
-    differentiated too.
-beta : float or Tensor
-    The difference :math:`\\beta` at which the formula changes; 0 gives the absolute error. If it is
-    a Tensor, it is differentiated too.
-
-Returns
--------
-Tensor
-    0-d, or of the shape of $shape for ``"none"``.
-
-Raises
-------
-ValueError
-    If the shapes differ, or those of weights do not fit.
-""")
-#: What docstrings of losses share: of numbers and of classes.
-LOSS = _LOSS(
-    weight="Weights :math:`w`, of a shape that broadcasts to the input's.", shape="``input``"
-)
-LOSS_OF_CLASSES = _LOSS(
-    weight="A weight :math:`w` for each class, of shape (C,).", shape="``input`` without C"
-)
 
 _DLPACK_CPU = 1
 

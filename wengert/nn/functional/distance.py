@@ -4,9 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
-from wengert.nn.families import of_functions
 from wengert.nn.functional.define import (
-    LOSS,
     Reduction,
     check_reduction,
     is_positive,
@@ -18,36 +16,24 @@ from wengert.nn.functional.define import (
 from wengert.nn.functional.standardised import standardised, units
 from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.linalg import vector_norm
-from wengert.ops.shares import by_float32
-from wengert.tape.parameters import takes
+from wengert.ops.shares import by_float32, wide
 from wengert.tape.tensor import Tensor, wrapped
 
-_DISTANCE = of_functions("""
-Parameters
-----------
-x1, x2 : Tensor
-    Of shapes that broadcast.
-eps : float
-    $eps
-
-Returns
--------
-Tensor
-    Without the axis.
-""")
 _EPSILON = 1e-12
-_LEAST = """The least norm that it divides by. Below it the divisor is a constant, also for the
-    derivative; in PyTorch the derivative is that of the norm there."""
 
 
-@takes("x1 x2", family=_DISTANCE(eps=_LEAST))
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
+
+    PyTorch: ``torch.nn.functional.cosine_similarity``.
 
     Parameters
     ----------
     dim : int
         The axis that vectors lie along, of the shape to which both broadcast.
+    eps : float
+        The least norm that it divides by. Below it the divisor is a constant, also for the
+        derivative; in PyTorch the derivative is that of the norm there.
 
     Examples
     --------
@@ -63,29 +49,24 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
 def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     """Cosines of vectors of one shape; of half precision by way of single, as squares overflow."""
-    if x1.dtype.narrow or x2.dtype.narrow:
+    if x1.dtype.narrow and x1.dtype is x2.dtype:
         return by_float32(_cosine, x1, x2, dim, eps)  # type: ignore[no-any-return]
     axes = as_axes(dim, x1.ndim)
-    return ops.sum(ops.multiply(*(units(x, axis=axes, eps=eps)[0] for x in (x1, x2))), axis=dim)
+    unit1, unit2 = (units(wide(ops, x), axis=axes, eps=eps)[0] for x in (x1, x2))
+    return ops.sum(ops.multiply(unit1, unit2), axis=axes)
 
 
-@takes(
-    "x1 x2",
-    p="a number",
-    keepdim="True or False",
-    family=_DISTANCE(eps="Added to the difference, so that the norm has a derivative."),
-)
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
     r"""Norm of differences along the last axis, :math:`\|x_1 - x_2 + \epsilon\|_p`.
 
+    PyTorch: ``torch.nn.functional.pairwise_distance``.
+
     Parameters
     ----------
-    p : float
-        The order of the norm.
-    keepdim : bool
-        Whether the last axis stays, with length 1.
+    eps : float
+        Added to the difference, so that the norm has a derivative.
 
     Examples
     --------
@@ -97,7 +78,6 @@ def pairwise_distance(
     return vector_norm(difference, axis=-1, keepdims=bool(keepdim), ord=order)
 
 
-@takes("input1 input2 margin", "target", family=LOSS)
 def cosine_embedding_loss(
     input1: Any,
     input2: Any,
@@ -108,6 +88,9 @@ def cosine_embedding_loss(
 ) -> Tensor:
     r"""Loss of a cosine: :math:`1 - c` of alike vectors, :math:`\max(0, c - m)` of others.
 
+    Derivative by :math:`c`: -1 for alike vectors, and 1 for others above :math:`m`. Raises
+    `ValueError` if shapes do not fit. PyTorch: ``torch.nn.functional.cosine_embedding_loss``.
+
     Parameters
     ----------
     input1, input2 : Tensor
@@ -116,16 +99,6 @@ def cosine_embedding_loss(
         1 for alike vectors, -1 for others, of shape (N,) or ().
     margin : float or Tensor
         :math:`m`, below which the cosine of others costs nothing.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``target`` for ``"none"``.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
 
     Examples
     --------
@@ -152,11 +125,11 @@ def cosine_embedding_loss(
 
 def _smooth_cosine(x: Tensor, y: Tensor) -> Tensor:
     """Cosines along the last axis, with squared norms of at least an epsilon that is added."""
-    if x.dtype.narrow or y.dtype.narrow:
+    if x.dtype.narrow and x.dtype is y.dtype:
         return by_float32(_smooth_cosine, x, y)  # type: ignore[no-any-return]
     if n := x.shape[-1]:
         options = {"axis": (x.ndim - 1,), "eps": _EPSILON / n, "centred": False}
-        x, y = (standardised(v, None, None, **options)[0] for v in (x, y))
+        x, y = (standardised(wide(ops, v), None, None, **options)[0] for v in (x, y))
     return ops.divide(ops.sum(ops.multiply(x, y), axis=-1), max(n, 1))
 
 
@@ -165,32 +138,6 @@ def _beyond(x: Tensor) -> Tensor:
     return ops.clip(x, 0)
 
 
-_TRIPLET = of_functions("""
-Parameters
-----------
-anchor, positive, negative : Tensor
-    Of shapes that broadcast, real floating: what is compared, what it is like, and what it is not.
-margin : float or Tensor
-    How much farther :math:`m` the negative should be.
-swap : bool
-    Whether the distance of the negative is also taken from the positive, where that is smaller.
-    Balntas et al., "Learning local feature descriptors with triplets" (2016).
-reduction : {"mean", "sum", "none"}
-    Whether the result is the mean, the sum, or the loss of each triplet.
-
-Returns
--------
-Tensor
-    0-d, or of the shape of a distance for ``"none"``.
-
-Raises
-------
-ValueError
-    If the margin is not positive.
-""")
-
-
-@takes("anchor positive negative margin", p="a number", family=_TRIPLET)
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -204,10 +151,22 @@ def triplet_margin_loss(
 ) -> Tensor:
     r"""Loss of a triplet by distances, :math:`\max(0, d(a, p) - d(a, n) + m)`.
 
+    Derivatives 1 by :math:`d(a, p)` and -1 by :math:`d(a, n)` where the loss is positive, 0
+    elsewhere. Raises `ValueError` if the margin is not positive.
+    PyTorch: ``torch.nn.functional.triplet_margin_loss``.
+
     Parameters
     ----------
+    anchor, positive, negative : Tensor
+        Of shapes that broadcast, real floating: what is compared, what it is like, and what it is
+        not.
+    margin : float or Tensor
+        How much farther :math:`m` the negative should be.
     p, eps : float
         As for `pairwise_distance`, which is :math:`d`.
+    swap : bool
+        Whether the distance of the negative is also taken from the positive, where that is smaller.
+        Balntas et al., "Learning local feature descriptors with triplets" (2016).
 
     Examples
     --------
@@ -225,8 +184,6 @@ def triplet_margin_loss(
     )
 
 
-@takes("anchor positive negative margin", distance_function="a function",
-       family=_TRIPLET)  # fmt: skip
 def triplet_margin_with_distance_loss(
     anchor: Any,
     positive: Any,
@@ -238,6 +195,10 @@ def triplet_margin_with_distance_loss(
     reduction: Reduction = "mean",
 ) -> Tensor:
     r"""Loss of a triplet by any distance, :math:`\max(0, d(a, p) - d(a, n) + m)`.
+
+    Derivatives 1 by :math:`d(a, p)` and -1 by :math:`d(a, n)` where the loss is positive, 0
+    elsewhere. Raises `ValueError` if the margin is not positive. Other arguments are those of
+    `triplet_margin_loss`. PyTorch: ``torch.nn.functional.triplet_margin_with_distance_loss``.
 
     Parameters
     ----------
@@ -282,11 +243,13 @@ def _of_triplets(
     return reduced(_beyond(ops.add(ops.subtract(near, far), limit)), reduction)
 
 
-@takes("input1 input2 target margin", family=LOSS)
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: Reduction = "mean"
 ) -> Tensor:
     r"""Loss of an order, :math:`\max(0, m - y (x_1 - x_2))`.
+
+    Derivatives :math:`-y` and :math:`y` where the loss is positive, 0 elsewhere. Raises
+    `ValueError` if the shapes differ. PyTorch: ``torch.nn.functional.margin_ranking_loss``.
 
     Parameters
     ----------
@@ -295,11 +258,6 @@ def margin_ranking_loss(
         should, of one shape.
     margin : float or Tensor
         :math:`m`, by how much.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input1`` for ``"none"``.
 
     Examples
     --------
@@ -314,11 +272,13 @@ def margin_ranking_loss(
     return reduced(_beyond(ops.subtract(limit, ops.multiply(y, ops.subtract(x1, x2)))), reduction)
 
 
-@takes("input margin", "target", family=LOSS)
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, *, reduction: Reduction = "mean"
 ) -> Tensor:
     r"""Loss of a distance: :math:`x` of what is alike, :math:`\max(0, m - x)` of what is not.
+
+    Derivative 1 of what is alike; of what is not, -1 below :math:`m` and 0 above. Raises
+    `ValueError` if the shapes differ. PyTorch: ``torch.nn.functional.hinge_embedding_loss``.
 
     Parameters
     ----------

@@ -3,46 +3,23 @@
 from typing import Any
 
 from wengert import ops
-from wengert.nn.families import of_functions
 from wengert.nn.functional.define import real_floating
 from wengert.ops.axes import number
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
-_DROPOUT = of_functions("""
-Parameters
-----------
-input : Tensor
-    $input
-p : float
-    Probability of zero, from 0 to 1. The others are multiplied by :math:`1 / (1 - p)`.
-training : bool
-    False returns the input's values, in another Tensor.
 
-Returns
--------
-Tensor
-    Of the shape and dtype of ``input``.
-
-Raises
-------
-ValueError
-    If ``p`` is no probability$axes.
-""")
-_CHANNELS = _DROPOUT(axes=", or the input has another number of axes")
-
-
-@takes(
-    "input",
-    p="a probability",
-    family=_DROPOUT(input="Floating or complex, of any shape.", axes=""),
-)
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random elements to zero and scale the others, so that the mean stays.
 
     The mask is drawn on the device of ``input``; the cotangent is multiplied with the same mask.
     Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
+    Raises `ValueError` if ``p`` is no probability. PyTorch: ``torch.nn.functional.dropout``.
+
+    Parameters
+    ----------
+    p : float
+        Probability of zero, from 0 to 1. The others are multiplied by :math:`1 / (1 - p)`.
 
     Examples
     --------
@@ -89,9 +66,18 @@ def _channels(name: str, input: Any, p: Any, training: bool, sizes: str) -> Tens
     return _dropped(name, x, p, training, x.ndim - members + 1)
 
 
-@takes("input", p="a probability", family=_CHANNELS(input="Of shape (C, L) or (N, C, L)."))
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of sequences to zero and scale the others.
+
+    The cotangent is multiplied with the same mask. Raises `ValueError` if ``p`` is no probability,
+    or the input has another number of axes. PyTorch: ``torch.nn.functional.dropout1d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (C, L) or (N, C, L).
+    p : float
+        Probability of zero, from 0 to 1. The others are multiplied by :math:`1 / (1 - p)`.
 
     Examples
     --------
@@ -102,14 +88,20 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     return _channels("dropout1d", input, p, training, "L")
 
 
-@takes("input", p="a probability", family=_CHANNELS(input="Of shape (C, H, W) or (N, C, H, W)."))
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of images to zero and scale the others.
 
-    Notes
-    -----
-    Tompson et al., "Efficient object localization using convolutional networks" (2015). PyTorch
-    warns of three axes, and takes the first for N.
+    The cotangent is multiplied with the same mask. Raises `ValueError` if ``p`` is no probability,
+    or the input has another number of axes. Tompson et al., "Efficient object localization using
+    convolutional networks" (2015). PyTorch warns of three axes, and takes the first for N.
+    PyTorch: ``torch.nn.functional.dropout2d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (C, H, W) or (N, C, H, W).
+    p : float
+        Probability of zero, from 0 to 1. The others are multiplied by :math:`1 / (1 - p)`.
 
     Examples
     --------
@@ -123,12 +115,12 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 _LOWEST = -1.7580993408473766  # of `selu`, far below 0
 
 
-@takes("input", p="a probability", family=_DROPOUT(input="Real floating.", axes=""))
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
     """Set random elements to the lowest value of `selu`, so that mean 0 and variance 1 stay.
 
     The result is then scaled and shifted. Klambauer et al., "Self-normalizing neural networks"
-    (2017).
+    (2017). The cotangent is multiplied with the mask and the scale. Real floating dtypes. Raises
+    `ValueError` if ``p`` is no probability. PyTorch: ``torch.nn.functional.alpha_dropout``.
 
     Parameters
     ----------

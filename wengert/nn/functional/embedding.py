@@ -5,14 +5,12 @@ from typing import Any
 
 from wengert import ops
 from wengert.interpreters.batching import as_it_is
-from wengert.nn.families import PYTORCH
 from wengert.nn.functional.classification import check_classes
 from wengert.nn.functional.define import detached, look
 from wengert.ops.axes import number
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import divide, wide
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -42,7 +40,6 @@ def no_sparse(sparse: bool) -> None:
         raise ValueError("embedding: gradients are dense arrays; leave sparse=True out")
 
 
-@takes("weight", input="integers", family=PYTORCH)
 def embedding(
     input: Any,
     weight: Any,
@@ -54,7 +51,11 @@ def embedding(
 ) -> Tensor:
     """Look up the rows of a table.
 
-    The cotangent of a row is the sum of those of its places in the result.
+    The cotangent of a row is the sum of those of its places in the result. The result is of the
+    shape of ``input`` and one axis more, of length D. Raises `IndexError` if an index is out of
+    range (checked where `cross_entropy` checks class indices; elsewhere such a row is nan);
+    `ValueError`, `RuntimeError`, `TypeError` if shapes, options or dtypes do not fit.
+    PyTorch: ``torch.nn.functional.embedding``.
 
     Parameters
     ----------
@@ -74,19 +75,6 @@ def embedding(
     sparse : bool
         Only False: gradients are dense.
 
-    Returns
-    -------
-    Tensor
-        Of the shape of ``input`` and one axis more, of length D.
-
-    Raises
-    ------
-    IndexError
-        If an index is out of range (checked where `cross_entropy` checks class indices; elsewhere
-        such a row is nan).
-    ValueError, RuntimeError, TypeError
-        If shapes, options or dtypes do not fit.
-
     Examples
     --------
     >>> table = wg.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
@@ -102,7 +90,6 @@ def embedding(
     no_sparse(sparse)
     indices, table = wrapped(input), wrapped(weight)
     if not indices.dtype.kind.endswith("integer"):
-        refuse()
         raise TypeError(
             f"embedding needs integer indices, not {indices.dtype.name}: cast with "
             "wg.astype(indices, wg.int64)"
@@ -151,9 +138,13 @@ def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:
         table.copy_(ops.multiply(rows, ops.expand_dims(scale, axis=1)))
 
 
-@takes(tensor="integers", family=PYTORCH)
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     """Return vectors with a one at the given index and zeros elsewhere.
+
+    The result is of one axis more, and the dtype of ``tensor``. An index out of range that is not
+    checked gives zeros. Raises `IndexError` if an index is negative or too large (checked where
+    `cross_entropy` checks); `RuntimeError` if there are no indices to tell the number of classes
+    from. PyTorch: ``torch.nn.functional.one_hot``.
 
     Parameters
     ----------
@@ -162,19 +153,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     num_classes : int
         Length of the vectors; by default one more than the largest index, which has to be read
         back from the device.
-
-    Returns
-    -------
-    Tensor
-        Of one axis more, and the dtype of ``tensor``. An index out of range that is not checked
-        gives zeros.
-
-    Raises
-    ------
-    IndexError
-        If an index is negative or too large (checked where `cross_entropy` checks).
-    RuntimeError
-        If there are no indices to tell the number of classes from.
 
     Examples
     --------
@@ -203,7 +181,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
 _class_mask = Primitive(
     "class_mask",
     ("x",),
-    kind="irregular",
     forward=lambda xp, x, classes: xp.equal(
         xp.expand_dims(x, axis=-1), xp.arange(classes, dtype=x.dtype, device=xp.device(x))
     ),

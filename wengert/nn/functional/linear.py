@@ -5,12 +5,10 @@ from typing import Any
 
 from wengert import ops
 from wengert.interpreters.batching import composed
-from wengert.nn.families import PYTORCH
 from wengert.nn.functional.define import same_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import forwards
 from wengert.tape.observers import observing
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, off_tape, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -39,22 +37,25 @@ _linear = Primitive(
         "weight": _by_weight,
         "bias": _by_bias,
     },
-    kind="irregular",  # the bias is in no product
+    # the bias is in no product
     jvps={
         "x": lambda xp, t, weight: xp.linear(t, weight, None),
         "weight": lambda xp, t, x: xp.linear(x, t, None),
         "bias": lambda xp, t: t,
     },
     forward=_forward,
-    label="Addmm",
     batch=composed,
 )
 _kernels, _plans = _linear.kernels, _linear.plans
 
 
-@takes("input weight bias", family=PYTORCH)
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Affine map of the last axis, :math:`x W^T + b`.
+
+    Cotangents: :math:`g \bar W` of the input, :math:`g^T \bar x` of the weight and the sum of
+    :math:`g` over all but the last axis of the bias. The result is of shape (..., out). Raises
+    `RuntimeError` if the shapes do not fit, or the dtypes differ: a model would lose or gain
+    precision without a word. PyTorch: ``torch.nn.functional.linear``.
 
     Parameters
     ----------
@@ -64,22 +65,6 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
         Of shape (out, in).
     bias : Tensor, optional
         Of shape (out,).
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., out).
-
-    Raises
-    ------
-    RuntimeError
-        If the shapes do not fit, or the dtypes differ: a model would lose or gain precision
-        without a word.
-
-    Notes
-    -----
-    Cotangents: :math:`g \bar W` of the input, :math:`g^T \bar x` of the weight and the sum of
-    :math:`g` over all but the last axis of the bias.
 
     Examples
     --------
@@ -127,9 +112,12 @@ def _general(input: Any, weight: Any, bias: Any) -> Tensor:
     return ops.reshape(linear(rows, weight, bias), (*x[:-1], w[0]))
 
 
-@takes("input1 input2 weight bias", family=PYTORCH)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Bilinear map of the last axes, :math:`y_k = \sum_{ij} x_i W_{kij} z_j + b_k`.
+
+    Derivatives :math:`\sum_j W_{kij} z_j`, :math:`\sum_i x_i W_{kij}` and :math:`x_i z_j`. The
+    result is of shape (..., out). Raises `RuntimeError` if the shapes or the dtypes do not fit.
+    PyTorch: ``torch.nn.functional.bilinear``.
 
     Parameters
     ----------
@@ -139,16 +127,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
         Of shape (out, in1, in2).
     bias : Tensor, optional
         Of shape (out,).
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., out).
-
-    Raises
-    ------
-    RuntimeError
-        If the shapes or the dtypes do not fit.
 
     Examples
     --------

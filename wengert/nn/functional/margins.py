@@ -6,8 +6,6 @@ from typing import Any
 from wengert import ops
 from wengert.nn.functional.classification import check_classes
 from wengert.nn.functional.define import (
-    LOSS,
-    LOSS_OF_CLASSES,
     Reduction,
     check_reduction,
     detached,
@@ -21,11 +19,9 @@ from wengert.ops.axes import number, operand
 from wengert.ops.shares import divide, total
 from wengert.ops.special.activation import relu
 from wengert.ops.special.everyday import log_expit, softplus
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.tensor import Tensor, wrapped
 
 
-@takes("input weight margin", target="integers", p="a number", family=LOSS_OF_CLASSES)
 def multi_margin_loss(
     input: Any,
     target: Any,
@@ -37,22 +33,22 @@ def multi_margin_loss(
 ) -> Tensor:
     r"""Hinge loss of classes, :math:`\sum_{j \ne y} w_y \max(0, m - x_y + x_j)^p / C`.
 
+    Derivative by :math:`x_j`, where its term is positive: :math:`p w_y (m - x_y + x_j)^{p-1} / C`.
+    That by :math:`x_y` is minus their sum. The result is 0-d, or of the shape of ``input`` without
+    C for ``"none"``. Raises `ValueError` or `IndexError` if shapes or options do not fit, or a
+    class index is out of range (checked where `cross_entropy` checks).
+    PyTorch: ``torch.nn.functional.multi_margin_loss``.
+
     Parameters
     ----------
     input : Tensor
         Scores :math:`x` of shape (N, C) or (C,), real floating.
     target : Tensor
         Class indices :math:`y` of shape (N,) or (), integer.
-    p : {1, 2}
-        The power.
     margin : float or Tensor
         :math:`m`, by how much the score of the class should be larger.
-
-    Raises
-    ------
-    ValueError, IndexError
-        If shapes or options do not fit, or a class index is out of range (checked where
-        `cross_entropy` checks).
+    weight : Tensor, optional
+        A weight :math:`w` for each class, of shape (C,).
 
     Examples
     --------
@@ -66,7 +62,6 @@ def multi_margin_loss(
     if power not in (1, 2):
         raise ValueError(f"only p == 1 and p == 2 supported, and p is {p}")
     if x.ndim not in (1, 2) or x.shape[:-1] != y.shape or not y.dtype.kind.endswith("integer"):
-        refuse()
         raise ValueError(
             f"{name} needs scores (N, C) and integer class indices (N,), or (C,) and (), and got "
             f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
@@ -93,9 +88,13 @@ def multi_margin_loss(
     return reduced(losses, reduction)
 
 
-@takes("input", target="integers", family=LOSS)
 def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     r"""Hinges of several classes, :math:`\sum_{j \in Y, i \notin Y} \max(0, 1 - x_j + x_i) / C`.
+
+    Each positive term adds :math:`1/C` to the derivative by :math:`x_i`, and :math:`-1/C` to that
+    by :math:`x_j`. The result is 0-d, or of the shape of ``input`` without C for ``"none"``. Raises
+    `ValueError` or `IndexError` if the shapes differ, or a class index is out of range (checked
+    where `cross_entropy` checks). PyTorch: ``torch.nn.functional.multilabel_margin_loss``.
 
     Parameters
     ----------
@@ -103,17 +102,6 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
         Scores :math:`x` of shape (N, C) or (C,), real floating.
     target : Tensor
         Indices of the classes :math:`Y`, of the same shape and integer: those before the first -1.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` without C for ``"none"``.
-
-    Raises
-    ------
-    ValueError, IndexError
-        If the shapes differ, or a class index is out of range (checked where `cross_entropy`
-        checks).
 
     Examples
     --------
@@ -125,7 +113,6 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     check_reduction(reduction)
     x, y = real_floating(name, input), wrapped(target)
     if x.ndim not in (1, 2) or x.shape != y.shape or not y.dtype.kind.endswith("integer"):
-        refuse()
         raise ValueError(
             f"{name} needs scores and integer class indices of one shape, (N, C) or (C,), and got "
             f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
@@ -151,11 +138,14 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     return reduced(losses, reduction)
 
 
-@takes("input target weight", family=LOSS)
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:
     r"""Mean of binary cross entropies, :math:`-y \log \sigma(x) - (1 - y) \log \sigma(-x)`.
+
+    Derivative of a term: :math:`\sigma(x) - y`. The result is 0-d, or of the shape of ``input``
+    without C for ``"none"``. Raises `ValueError` if the shapes differ, or those of weights do not
+    fit. PyTorch: ``torch.nn.functional.multilabel_soft_margin_loss``.
 
     Parameters
     ----------
@@ -163,11 +153,8 @@ def multilabel_soft_margin_loss(
         Logits :math:`x` of shape (..., C), real floating.
     target : Tensor
         0 or 1 for each class, of the same shape. The mean is taken over C.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of ``input`` without C for ``"none"``.
+    weight : Tensor, optional
+        Weights :math:`w`, of a shape that broadcasts to the input's.
 
     Examples
     --------
@@ -181,9 +168,11 @@ def multilabel_soft_margin_loss(
     return reduced(ops.mean(weighted(name, losses, weight), axis=-1), reduction)
 
 
-@takes("input target", family=LOSS)
 def soft_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     r"""Logistic loss of two classes, :math:`\log(1 + e^{-y x})`, without overflow.
+
+    Derivative :math:`-y / (1 + e^{y x})`. Raises `ValueError` if the shapes differ.
+    PyTorch: ``torch.nn.functional.soft_margin_loss``.
 
     Parameters
     ----------

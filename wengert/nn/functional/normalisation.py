@@ -7,7 +7,6 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
-from wengert.nn.families import PYTORCH, of_functions
 from wengert.nn.functional.define import detached, real_floating
 from wengert.nn.functional.standardised import moments, standardised, units
 from wengert.ops.axes import as_axes, number, operand
@@ -15,47 +14,9 @@ from wengert.ops.linalg import vector_norm
 from wengert.ops.linalg.common import inexact
 from wengert.ops.shares import by_float32, wide
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
 
 Axes = tuple[int, ...]
-
-
-_NORM = of_functions("""
-Parameters
-----------
-input : Tensor
-    Real floating, of shape $shape.
-normalized_shape : int or tuple of int
-    The lengths of the last axes, over which the statistics are taken.
-running_mean, running_var : Tensor or None
-    Averages over batches, of shape (C,).
-    $running
-weight : Tensor, optional
-    Factors, of shape $affine.
-bias : Tensor, optional
-    Terms, of shape $affine.
-momentum : float or Tensor
-    The share :math:`m` of a batch in the averages, :math:`(1 - m) r + m s`.
-eps : float
-    :math:`\\epsilon`, added to the variance.
-
-Returns
--------
-Tensor
-    Of the shape and dtype of ``input``.
-
-Raises
-------
-RuntimeError
-    If shapes do not fit, or the dtypes of weight or bias differ from the input's.
-""")
-_OF_LAST = _NORM(shape="(..., \\*normalized_shape)", affine="``normalized_shape``")
-_OF_CHANNELS = _NORM(
-    shape="(N, C, ...)",
-    affine="(C,)",
-    running="A pass in training updates them in place; that is not recorded.",
-)
 
 
 def _fitting(
@@ -115,7 +76,6 @@ def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> t
     return shape, tuple(range(x.ndim - n, x.ndim))
 
 
-@takes("input weight bias", family=_OF_LAST)
 def layer_norm(
     input: Any,
     normalized_shape: int | Sequence[int],
@@ -127,7 +87,19 @@ def layer_norm(
 
     The variance :math:`\sigma^2` is the mean square. With the result :math:`y` before the weights,
     the cotangent is :math:`(g - \bar g - y \overline{g y}) / \sqrt{\sigma^2 + \epsilon}`. Ba, Kiros
-    and Hinton, "Layer normalization" (2016).
+    and Hinton, "Layer normalization" (2016). Raises `RuntimeError` if shapes do not fit, or the
+    dtypes of weight or bias differ from the input's. PyTorch: ``torch.nn.functional.layer_norm``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real floating, of shape (..., \*normalized_shape).
+    normalized_shape : int or tuple of int
+        The lengths of the last axes, over which the statistics are taken.
+    weight : Tensor, optional
+        Factors, of shape ``normalized_shape``.
+    bias : Tensor, optional
+        Terms, of shape ``normalized_shape``.
 
     Examples
     --------
@@ -141,7 +113,6 @@ def layer_norm(
     return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)
 
 
-@takes("input weight", family=_OF_LAST)
 def rms_norm(
     input: Any,
     normalized_shape: int | Sequence[int],
@@ -152,10 +123,17 @@ def rms_norm(
 
     With the result :math:`y` before the weight, the cotangent is
     :math:`(g - y \overline{g y}) / \sqrt{\bar{x^2} + \epsilon}`. Zhang and Sennrich, "Root mean
-    square layer normalization" (2019).
+    square layer normalization" (2019). Raises `RuntimeError` if shapes do not fit, or the dtypes of
+    weight or bias differ from the input's. PyTorch: ``torch.nn.functional.rms_norm``.
 
     Parameters
     ----------
+    input : Tensor
+        Real floating, of shape (..., \*normalized_shape).
+    normalized_shape : int or tuple of int
+        The lengths of the last axes, over which the statistics are taken.
+    weight : Tensor, optional
+        Factors, of shape ``normalized_shape``.
     eps : float, optional
         :math:`\epsilon`, added to the mean square; by default the rounding of the dtype in which
         that is taken, which is float32 for those of half precision.
@@ -173,23 +151,26 @@ def rms_norm(
     return _standard(x, axes, smallest, weight, None, centred=False)
 
 
-@takes("input weight bias", family=_OF_CHANNELS)
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
-    r"""Normalise over groups of channels: `layer_norm` of each, weighted by channel.
+    """Normalise over groups of channels: `layer_norm` of each, weighted by channel.
 
-    Wu and He, "Group normalization" (2018).
+    Wu and He, "Group normalization" (2018). The derivative is that of `layer_norm` in each group.
+    Raises `RuntimeError` if shapes do not fit, or the dtypes of weight or bias differ from the
+    input's; `ValueError` if there is a single number in a group, and a single member.
+    PyTorch: ``torch.nn.functional.group_norm``.
 
     Parameters
     ----------
+    input : Tensor
+        Real floating, of shape (N, C, ...).
     num_groups : int
         A divisor of C.
-
-    Raises
-    ------
-    ValueError
-        If there is a single number in a group, and a single member.
+    weight : Tensor, optional
+        Factors, of shape (C,).
+    bias : Tensor, optional
+        Terms, of shape (C,).
 
     Examples
     --------
@@ -292,11 +273,6 @@ def _with_averages(
     return out
 
 
-@takes(
-    "input weight bias running_mean running_var",
-    "momentum",
-    family=_OF_CHANNELS,
-)
 def batch_norm(
     input: Any,
     running_mean: Tensor | None,
@@ -311,17 +287,27 @@ def batch_norm(
 
     In training with the batch's mean and mean square deviation, through which the derivative flows
     as in `layer_norm`; the running variance is without bias. Ioffe and Szegedy, "Batch
-    normalization" (2015).
+    normalization" (2015). Raises `RuntimeError` if shapes do not fit, or the dtypes of weight or
+    bias differ from the input's; `ValueError` if a channel has a single number in training.
+    PyTorch: ``torch.nn.functional.batch_norm``.
 
     Parameters
     ----------
+    input : Tensor
+        Real floating, of shape (N, C, ...).
+    running_mean, running_var : Tensor or None
+        Averages over batches, of shape (C,).
+        A pass in training updates them in place; that is not recorded.
+    weight : Tensor, optional
+        Factors, of shape (C,).
+    bias : Tensor, optional
+        Terms, of shape (C,).
     training : bool
         Whether the batch's own statistics are used. Otherwise the running ones are.
-
-    Raises
-    ------
-    ValueError
-        If a channel has a single number in training.
+    momentum : float or Tensor
+        The share :math:`m` of a batch in the averages, :math:`(1 - m) r + m s`.
+    eps : float
+        :math:`\epsilon`, added to the variance.
 
     Examples
     --------
@@ -339,12 +325,6 @@ def batch_norm(
     )
 
 
-@takes(
-    "input weight bias running_mean running_var",
-    "momentum",
-    use_input_stats="True or False",
-    family=_OF_CHANNELS,
-)
 def instance_norm(
     input: Any,
     running_mean: Tensor | None = None,
@@ -355,19 +335,20 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    r"""Normalise each channel of each member, as `batch_norm` does over the batch.
+    """Normalise each channel of each member, as `batch_norm` does over the batch.
 
-    Ulyanov, Vedaldi and Lempitsky, "Instance normalization" (2016).
+    Ulyanov, Vedaldi and Lempitsky, "Instance normalization" (2016). The derivative is that of
+    `layer_norm` in each channel. Raises `RuntimeError` if shapes do not fit, or the dtypes of
+    weight or bias differ from the input's; `ValueError` if a channel of a member has a single
+    number, and its statistics are used. Other arguments are those of `batch_norm`.
+    PyTorch: ``torch.nn.functional.instance_norm``.
 
     Parameters
     ----------
+    input : Tensor
+        Real floating, of shape (N, C, ...).
     use_input_stats : bool
         Whether the member's own statistics are used. Otherwise the running ones are.
-
-    Raises
-    ------
-    ValueError
-        If a channel of a member has a single number, and its statistics are used.
 
     Examples
     --------
@@ -386,30 +367,16 @@ def instance_norm(
     )
 
 
-@takes("input", p="a number", family=PYTORCH)
 def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
     r"""Divide by the norm along an axis, :math:`x / \max(\|x\|_p, \epsilon)`.
 
+    The norm is differentiated too; below :math:`\epsilon` the divisor is a constant. Raises
+    `ValueError` if an axis is out of bounds. PyTorch: ``torch.nn.functional.normalize``.
+
     Parameters
     ----------
-    input : Tensor
-        Floating or complex.
-    p : float
-        The order of the norm.
     dim : int or tuple of int
         The axis, or several that are taken as one.
-    eps : float
-        The smallest divisor :math:`\epsilon`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``input``.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError).
 
     Examples
     --------

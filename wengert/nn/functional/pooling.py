@@ -9,7 +9,6 @@ import numpy as np
 from wengert import ops
 from wengert.backends.windows import Options, Places, pooled_places
 from wengert.interpreters.namespaces import differentiable
-from wengert.nn.families import of_functions
 from wengert.nn.functional.convolution import window_lengths
 from wengert.nn.functional.spatial import (
     Sizes,
@@ -21,69 +20,9 @@ from wengert.nn.functional.spatial import (
 )
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
 from wengert.ops.shares import by_float32
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 _Size = int | tuple[int, ...]
-
-_POOLING = of_functions("""
-Parameters
-----------
-input : Tensor
-    $dtypes, of shape (N, C, $axes), or (C, $axes) for one example.
-kernel_size : int or tuple
-    The lengths of a window.
-stride : int or tuple, optional
-    How far the window moves from one place to the next; its own lengths by default.
-padding : int or tuple
-    How many elements ($padding) are added at both ends, half a window at most.
-dilation : int or tuple
-    How far apart the elements of a window are.
-ceil_mode : bool
-    Whether a last window may reach beyond the end.
-count_include_pad : bool
-    Whether the padding counts among the elements of a mean.
-divisor_override : int, optional
-    What sums are divided by instead of the number of elements.
-return_indices : bool
-    Whether the result is a pair, of the maxima and of where they are.
-output_size : int, None or tuple
-    The lengths of the result; None for the input's.
-
-Returns
--------
-Tensor$pair
-    Of shape (N, C, $places)$indices.
-
-Raises
-------
-RuntimeError
-    If a window is longer than the input with its padding, or of padding alone, or an option does
-    not fit.
-TypeError
-    If an option is not of integers.
-
-Notes
------
-$cotangent
-""")
-_MEAN = _POOLING(
-    dtypes="Floating or complex",
-    padding="zeros",
-    pair="",
-    indices="",
-    cotangent="""\
-The cotangent of an element is the sum of those of its windows, each divided as the mean is.""",
-)
-_MAXIMUM = _POOLING(
-    dtypes="Real",
-    padding="less than any other",
-    pair=" or tuple of Tensor",
-    indices=".\n    With ``return_indices`` a pair, with int64 indices into a channel",
-    cotangent="""\
-A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
-nan.""",
-)
 
 
 class _Windows(NamedTuple):
@@ -279,7 +218,6 @@ def _chosen(x: Tensor, counts: Sizes, options: Options, batched: bool) -> tuple[
 # -- the functions --------------------------------------------------------------------------------
 
 
-@takes("input", family=_MEAN(axes="L", places="places"))
 def avg_pool1d(
     input: Any,
     kernel_size: _Size,
@@ -289,6 +227,20 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """Means of a signal's windows.
+
+    The cotangent of an element is the sum of those of its windows, each divided as the mean is. The
+    result is of shape (N, C, places). Raises `RuntimeError` if a window is longer than the input
+    with its padding, or of padding alone, or an option does not fit.
+    PyTorch: ``torch.nn.functional.avg_pool1d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating or complex, of shape (N, C, L), or (C, L) for one example.
+    padding : int or tuple
+        How many elements (zeros) are added at both ends, half a window at most.
+    count_include_pad : bool
+        Whether the padding counts among the elements of a mean.
 
     Examples
     --------
@@ -301,7 +253,6 @@ def avg_pool1d(
     )
 
 
-@takes("input", family=_MEAN(axes="H, W", places="rows, columns"))
 def avg_pool2d(
     input: Any,
     kernel_size: _Size,
@@ -312,6 +263,18 @@ def avg_pool2d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """Means of an image's windows.
+
+    The cotangent of an element is the sum of those of its windows, each divided as the mean is. The
+    result is of shape (N, C, rows, columns). Raises `RuntimeError` if a window is longer than the
+    input with its padding, or of padding alone, or an option does not fit. Options are those of
+    `avg_pool1d`. PyTorch: ``torch.nn.functional.avg_pool2d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating or complex, of shape (N, C, H, W), or (C, H, W) for one example.
+    divisor_override : int, optional
+        What sums are divided by instead of the number of elements.
 
     Examples
     --------
@@ -324,7 +287,6 @@ def avg_pool2d(
     )
 
 
-@takes("input", family=_MAXIMUM(axes="L", places="places"))
 def max_pool1d(
     input: Any,
     kernel_size: _Size,
@@ -335,6 +297,18 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """Maxima of a signal's windows.
+
+    A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
+    nan. The result is of shape (N, C, places). With ``return_indices`` a pair, with int64 indices
+    into a channel. Raises `RuntimeError` if a window is longer than the input with its padding, or
+    of padding alone, or an option does not fit. PyTorch: ``torch.nn.functional.max_pool1d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real, of shape (N, C, L), or (C, L) for one example.
+    padding : int or tuple
+        How many elements (less than any other) are added at both ends, half a window at most.
 
     Examples
     --------
@@ -348,7 +322,6 @@ def max_pool1d(
     return found if return_indices else found[0]
 
 
-@takes("input", family=_MAXIMUM(axes="H, W", places="rows, columns"))
 def max_pool2d(
     input: Any,
     kernel_size: _Size,
@@ -359,6 +332,17 @@ def max_pool2d(
     return_indices: bool = False,
 ) -> Any:
     """Maxima of an image's windows.
+
+    A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
+    nan. The result is of shape (N, C, rows, columns). With ``return_indices`` a pair, with int64
+    indices into a channel. Raises `RuntimeError` if a window is longer than the input with its
+    padding, or of padding alone, or an option does not fit. Options are those of `max_pool1d`.
+    PyTorch: ``torch.nn.functional.max_pool2d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real, of shape (N, C, H, W), or (C, H, W) for one example.
 
     Examples
     --------
@@ -371,11 +355,18 @@ def max_pool2d(
     return found if return_indices else found[0]
 
 
-@takes("input", family=_MEAN(axes="L", places="places"))
 def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     """Means of as many windows of a signal as are asked for.
 
-    Window i of n is from floor(i L / n) to before ceil((i + 1) L / n).
+    Window i of n is from floor(i L / n) to before ceil((i + 1) L / n). The cotangent of an element
+    is the sum of those of its windows, each divided as the mean is. The result is of shape (N, C,
+    places). Raises `RuntimeError` if a window is longer than the input with its padding, or of
+    padding alone, or an option does not fit. PyTorch: ``torch.nn.functional.adaptive_avg_pool1d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating or complex, of shape (N, C, L), or (C, L) for one example.
 
     Examples
     --------
@@ -385,11 +376,19 @@ def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     return _adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@takes("input", family=_MEAN(axes="H, W", places="rows, columns"))
 def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] | None) -> Tensor:
     """Means of as many windows of an image as are asked for.
 
-    Along H, window i of n is from floor(i H / n) to before ceil((i + 1) H / n).
+    Along H, window i of n is from floor(i H / n) to before ceil((i + 1) H / n). The cotangent of an
+    element is the sum of those of its windows, each divided as the mean is. The result is of shape
+    (N, C, rows, columns). Raises `RuntimeError` if a window is longer than the input with its
+    padding, or of padding alone, or an option does not fit.
+    PyTorch: ``torch.nn.functional.adaptive_avg_pool2d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Floating or complex, of shape (N, C, H, W), or (C, H, W) for one example.
 
     Examples
     --------
@@ -399,9 +398,19 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
     return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@takes("input", family=_MAXIMUM(axes="L", places="places"))
 def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = False) -> Any:
     """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
+
+    A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
+    nan. The result is of shape (N, C, places). With ``return_indices`` a pair, with int64 indices
+    into a channel. Raises `RuntimeError` if a window is longer than the input with its padding, or
+    of padding alone, or an option does not fit.
+    PyTorch: ``torch.nn.functional.adaptive_max_pool1d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real, of shape (N, C, L), or (C, L) for one example.
 
     Examples
     --------
@@ -412,11 +421,21 @@ def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = F
     return found if return_indices else found[0]
 
 
-@takes("input", family=_MAXIMUM(axes="H, W", places="rows, columns"))
 def adaptive_max_pool2d(
     input: Any, output_size: _Size | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Any:
     """Maxima of as many windows of an image as are asked for; see `adaptive_avg_pool2d`.
+
+    A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
+    nan. The result is of shape (N, C, rows, columns). With ``return_indices`` a pair, with int64
+    indices into a channel. Raises `RuntimeError` if a window is longer than the input with its
+    padding, or of padding alone, or an option does not fit.
+    PyTorch: ``torch.nn.functional.adaptive_max_pool2d``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Real, of shape (N, C, H, W), or (C, H, W) for one example.
 
     Examples
     --------

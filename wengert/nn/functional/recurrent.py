@@ -199,10 +199,9 @@ _lstm = Primitive(
         "c": lambda xp, g: g[2],
         "projection": _lstm_by_projection,
     },
-    adjoint=lambda xp, g, weight, c, projection, out: xp.lstm_cotangents(
+    shared=lambda xp, g, weight, c, projection, out: xp.lstm_cotangents(
         *g, weight, c, projection, *out
     ),
-    kind="irregular",
     forward=_lstm_forward,
     jvps={
         "z": lambda xp, t, weight, c, projection, out: _lstm_tangents(
@@ -218,7 +217,6 @@ _lstm = Primitive(
         "projection": _lstm_of_projection,
     },
     several=True,
-    materialize=False,
     dtypes="real floating",
     batch=composed,
 ).bind
@@ -342,8 +340,7 @@ _gru = Primitive(
         "h": lambda xp, g: g[2],
         "bias": lambda xp, g: xp.sum(g[1], axis=(0, 1)),
     },
-    adjoint=lambda xp, g, weight, h, out: xp.gru_cotangents(*g, weight, h, *out),
-    kind="irregular",
+    shared=lambda xp, g, weight, h, out: xp.gru_cotangents(*g, weight, h, *out),
     forward=_gru_forward,
     jvps={
         "z": lambda xp, t, weight, h, out: _gru_tangents(xp, weight, h, out, z=t),
@@ -352,7 +349,6 @@ _gru = Primitive(
         "bias": _gru_of_bias,
     },
     several=True,
-    materialize=False,
     dtypes="real floating",
     batch=composed,
 ).bind

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from wengert import ops
 from wengert.nn.functional.define import (
-    LOSS,
     Reduction,
     at_least,
     is_not_negative,
@@ -19,7 +18,6 @@ from wengert.nn.functional.define import (
 from wengert.ops.axes import number, operand
 from wengert.ops.shares import by_float32
 from wengert.ops.special.everyday import xlogy
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 
@@ -27,14 +25,12 @@ def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
     return ops.subtract(*pair(name, input, target, reduction))
 
 
-@takes("input target", family=LOSS)
 def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     """Squared error, :math:`(x - y)^2`.
 
-    Raises
-    ------
-    ValueError
-        If the shapes differ. PyTorch warns and broadcasts, which is seldom what was meant.
+    Derivatives :math:`2 (x - y)` and :math:`2 (y - x)`. Real floating dtypes. Raises `ValueError`
+    if the shapes differ. PyTorch warns and broadcasts, which is seldom what was meant.
+    PyTorch: ``torch.nn.functional.mse_loss``.
 
     Examples
     --------
@@ -47,9 +43,11 @@ def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tenso
     return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
 
 
-@takes("input target", family=LOSS)
 def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
-    """Absolute error, :math:`|x - y|`.
+    r"""Absolute error, :math:`|x - y|`.
+
+    Derivatives :math:`\operatorname{sign}(x - y)` and :math:`\operatorname{sign}(y - x)`. Raises
+    `ValueError` if the shapes differ. PyTorch: ``torch.nn.functional.l1_loss``.
 
     Parameters
     ----------
@@ -64,16 +62,20 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
 
-@takes("input target delta", family=LOSS)
 def huber_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
 ) -> Tensor:
     r"""Huber's loss: :math:`d^2/2` for :math:`|d| < \delta`, else :math:`\delta (|d| - \delta/2)`.
 
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or ``delta`` is not positive.
+    Derivative by :math:`d = x - y`: :math:`d`, and farther :math:`\delta \operatorname{sign} d`.
+    Real floating dtypes. Raises `ValueError` if the shapes differ, or ``delta`` is not positive.
+    PyTorch: ``torch.nn.functional.huber_loss``.
+
+    Parameters
+    ----------
+    delta : float or Tensor
+        The difference :math:`\delta` at which the formula changes, positive. If it is a Tensor, it
+        is differentiated too.
 
     Examples
     --------
@@ -95,16 +97,20 @@ def _huber(difference: Tensor, delta: Any) -> Tensor:
     return ops.multiply(near, ops.subtract(difference, ops.multiply(near, 0.5)))
 
 
-@takes("input target beta", family=LOSS)
 def smooth_l1_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", beta: float = 1.0
 ) -> Tensor:
     r"""Absolute error, smooth near 0: :math:`d^2 / 2\beta` and, farther, :math:`|d| - \beta/2`.
 
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or ``beta`` is negative.
+    Derivative by :math:`d = x - y`: :math:`d / \beta`, and farther :math:`\operatorname{sign} d`.
+    Real floating dtypes. Raises `ValueError` if the shapes differ, or ``beta`` is negative.
+    PyTorch: ``torch.nn.functional.smooth_l1_loss``.
+
+    Parameters
+    ----------
+    beta : float or Tensor
+        The difference :math:`\beta` at which the formula changes; 0 gives the absolute error. If it
+        is a Tensor, it is differentiated too.
 
     Examples
     --------
@@ -129,7 +135,6 @@ def smooth_l1_loss(
     return reduced(ops.multiply(share, ops.subtract(difference, half)), reduction)
 
 
-@takes("input target", log_target="True or False", family=LOSS)
 def kl_div(
     input: Any,
     target: Any,
@@ -138,6 +143,9 @@ def kl_div(
     log_target: bool = False,
 ) -> Tensor:
     r"""Kullback-Leibler divergence of distributions from the target, :math:`y (\log y - x)`.
+
+    Derivatives :math:`-y` and, without ``log_target``, :math:`\log y + 1 - x`. Raises `ValueError`
+    if the shapes differ. PyTorch: ``torch.nn.functional.kl_div``.
 
     Parameters
     ----------
@@ -176,7 +184,6 @@ def check_variances(values: Any) -> None:
         raise ValueError("var has negative entry/entries: it holds variances")
 
 
-@takes("input target var", family=LOSS)
 def gaussian_nll_loss(
     input: Any,
     target: Any,
@@ -189,7 +196,9 @@ def gaussian_nll_loss(
     r"""Negative log likelihood of normal numbers, :math:`(\log v + (x - y)^2 / v) / 2`.
 
     Nix and Weigend, "Estimating the mean and variance of the target probability distribution"
-    (1994).
+    (1994). Derivatives :math:`(x - y) / v` by :math:`x`, and :math:`(1 - (x - y)^2 / v) / 2 v` by
+    :math:`v`. Raises `ValueError` if shapes do not fit, or a variance is negative (checked where
+    `cross_entropy` checks class indices). PyTorch: ``torch.nn.functional.gaussian_nll_loss``.
 
     Parameters
     ----------
@@ -202,12 +211,6 @@ def gaussian_nll_loss(
         Whether the constant :math:`\log(2 \pi) / 2` is added.
     eps : float
         The least variance :math:`v`. It does not change the derivative, as in PyTorch.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or a variance is negative (checked where `cross_entropy` checks class
-        indices).
 
     Examples
     --------
@@ -240,7 +243,6 @@ def gaussian_nll_loss(
     return reduced(ops.add(losses, math.log(2 * math.pi) / 2) if full else losses, reduction)
 
 
-@takes("input target", log_input="True or False", family=LOSS)
 def poisson_nll_loss(
     input: Any,
     target: Any,
@@ -251,6 +253,9 @@ def poisson_nll_loss(
     reduction: Reduction = "mean",
 ) -> Tensor:
     r"""Negative log likelihood of counts, :math:`e^x - y x`.
+
+    Derivatives :math:`e^x - y` and :math:`-x`. Raises `ValueError` if the shapes differ.
+    PyTorch: ``torch.nn.functional.poisson_nll_loss``.
 
     Parameters
     ----------

@@ -6,11 +6,9 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
-from wengert.nn.families import PYTORCH
 from wengert.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from wengert.nn.functional.spatial import beside, sizes
 from wengert.ops.axes import number
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -24,7 +22,6 @@ _AXES = {
 }
 
 
-@takes("input", family=PYTORCH)
 def interpolate(
     input: Any,
     size: int | tuple[int, ...] | None = None,
@@ -36,7 +33,11 @@ def interpolate(
     """Resample signals or images to other lengths.
 
     Each element of the result is one of the input, or a mean of neighbours with weights; its
-    cotangent goes back to these.
+    cotangent goes back to these. The result is of shape (N, C) and the new lengths. Raises
+    `NotImplementedError` if the mode is unknown, or not for so many axes; `TypeError` if means of
+    neighbours of integers are asked for; `RuntimeError` if an axis is empty, or would be;
+    `ValueError` if not exactly one of ``size`` and ``scale_factor`` is given, or an option does not
+    go with the mode. PyTorch: ``torch.nn.functional.interpolate``.
 
     Parameters
     ----------
@@ -56,23 +57,6 @@ def interpolate(
     recompute_scale_factor : bool, optional
         Whether places follow from the lengths, and not from ``scale_factor`` itself.
 
-    Returns
-    -------
-    Tensor
-        Of shape (N, C) and the new lengths.
-
-    Raises
-    ------
-    NotImplementedError
-        If the mode is unknown, or not for so many axes.
-    TypeError
-        If means of neighbours of integers are asked for.
-    RuntimeError
-        If an axis is empty, or would be.
-    ValueError
-        If not exactly one of ``size`` and ``scale_factor`` is given, or an option does not go with
-        the mode.
-
     Examples
     --------
     >>> x = wg.asarray([[[1.0, 3.0]]])
@@ -82,17 +66,14 @@ def interpolate(
     x = wrapped(input)
     count = x.ndim - 2
     if mode not in _AXES or count not in _AXES[mode]:
-        refuse()
         raise NotImplementedError(
             f"interpolate: mode is one of {', '.join(_AXES)}, each for its number of spatial axes, "
             f"and not {mode!r} for an input of shape {tuple(x.shape)}"
         )
     if (size is None) == (scale_factor is None):
-        refuse()
         raise ValueError("interpolate: exactly one of size and scale_factor has to be given")
     linear = "linear" in mode
     if align_corners is not None and not linear:
-        refuse()
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear"
         )
@@ -184,28 +165,17 @@ def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
     )
 
 
-@takes("input", family=PYTORCH)
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """Make images larger by their channels: each element becomes a square of r² channels' elements.
 
-    The cotangent is the result's, taken apart by `pixel_unshuffle`.
+    The cotangent is the result's, taken apart by `pixel_unshuffle`. Here r is ``upscale_factor``.
+    The result is of shape (..., C, H r, W r). Raises `RuntimeError` if there are fewer than three
+    axes, or r² does not divide the channels. PyTorch: ``torch.nn.functional.pixel_shuffle``.
 
     Parameters
     ----------
     input : Tensor
         Of shape (..., C r², H, W).
-    upscale_factor : int
-        r.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., C, H r, W r).
-
-    Raises
-    ------
-    RuntimeError
-        If there are fewer than three axes, or r² does not divide the channels.
 
     Examples
     --------
@@ -225,28 +195,17 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     return ops.reshape(x, (*lead, channels // r**2, height * r, width * r))
 
 
-@takes("input", family=PYTORCH)
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """Make images smaller and their channels more: the inverse of `pixel_shuffle`.
 
-    The cotangent is the result's, put together by `pixel_shuffle`.
+    The cotangent is the result's, put together by `pixel_shuffle`. Here r is ``downscale_factor``.
+    The result is of shape (..., C r², H, W). Raises `RuntimeError` if there are fewer than three
+    axes, or r does not divide the last two. PyTorch: ``torch.nn.functional.pixel_unshuffle``.
 
     Parameters
     ----------
     input : Tensor
         Of shape (..., C, H r, W r).
-    downscale_factor : int
-        r.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., C r², H, W).
-
-    Raises
-    ------
-    RuntimeError
-        If there are fewer than three axes, or r does not divide the last two.
 
     Examples
     --------

@@ -4,27 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
-from wengert.nn.families import of_functions
 from wengert.ops.axes import as_axis, at_axis
 from wengert.ops.special import everyday
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, wrapped
-
-_SHARES = of_functions("""
-Parameters
-----------
-input : Tensor
-    Floating or complex.
-dim : int
-    Dimension whose elements, or exponentials, sum to 1. It has to be given.
-dtype : dtype, optional
-    Taken before the operation.
-
-Returns
--------
-Tensor
-    Of the shape of ``input``.
-""")
 
 
 def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: Any) -> Tensor:
@@ -41,11 +23,16 @@ def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: 
     return ops.reshape(function(ops.reshape(x, (1,)), axis=dim), ())
 
 
-@takes("input", family=_SHARES)
 def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Probabilities proportional to exponentials, :math:`e^{x_i} / \sum_j e^{x_j}`.
 
     Cotangent :math:`s (g - \sum_j g_j s_j)` with the result :math:`s`.
+    PyTorch: ``torch.nn.functional.softmax``.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension whose elements, or exponentials, sum to 1. It has to be given.
 
     Examples
     --------
@@ -55,11 +42,11 @@ def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     return _along(everyday.softmax, input, dim, dtype)
 
 
-@takes("input", family=_SHARES)
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Logarithm of `softmax`, :math:`x_i - \log \sum_j e^{x_j}`, accurate where that is 0.
 
     Cotangent :math:`g - e^y \sum_j g_j` with the result :math:`y`.
+    PyTorch: ``torch.nn.functional.log_softmax``.
 
     Examples
     --------
@@ -69,9 +56,11 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     return _along(everyday.log_softmax, input, dim, dtype)
 
 
-@takes("input", family=_SHARES)
 def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Probabilities that fall with the input: `softmax` of :math:`-x`.
+
+    Cotangent :math:`-s (g - \sum_j g_j s_j)` with the result :math:`s`.
+    PyTorch: ``torch.nn.functional.softmin``.
 
     Examples
     --------
@@ -81,26 +70,13 @@ def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     return softmax(ops.negative(wrapped(input)), dim, dtype=dtype)
 
 
-@takes("input", family=_SHARES)
 def glu(input: Any, dim: int = -1) -> Tensor:
     r"""Gated linear unit: the first half of an axis times the sigmoid of the second.
 
-    Dauphin et al., "Language modeling with gated convolutional networks" (2017).
-
-    Parameters
-    ----------
-    dim : int
-        The axis, of even length.
-
-    Returns
-    -------
-    Tensor
-        Of half of the length along the axis.
-
-    Raises
-    ------
-    RuntimeError
-        If the length is odd.
+    Dauphin et al., "Language modeling with gated convolutional networks" (2017). Derivatives of
+    :math:`a \sigma(b)`: :math:`\sigma(b)` and :math:`a \sigma(b) (1 - \sigma(b))`. The result is of
+    half of the length along the axis. Raises `RuntimeError` if the length is odd.
+    PyTorch: ``torch.nn.functional.glu``.
 
     Examples
     --------

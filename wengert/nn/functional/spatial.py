@@ -8,10 +8,8 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import backend_of
-from wengert.nn.families import PYTORCH
 from wengert.ops.axes import number
 from wengert.ops.beyond.padding import pad as margins
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import PRIMITIVES, anew
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -37,7 +35,6 @@ def sizes(value: Any, count: int, function: str, option: str, least: int = 0) ->
         several = isinstance(value, list | tuple)
         found = tuple([index(n) for n in value]) if several else (index(value),)
     except TypeError:
-        refuse()
         raise TypeError(
             f"{function} takes an integer or {count} of them as {option}, and was given {value!r}"
         ) from None
@@ -100,16 +97,17 @@ def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
     return cast(Tensor, PRIMITIVES["scatter_add"].bind(x, key=(..., *place), shape=shape))
 
 
-@takes("input", value="a number", family=PYTORCH)
 def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = None) -> Tensor:
     """Return an array with margins on its last axes.
 
-    Cotangents go back to the elements that the margins are made of, and are added up.
+    Cotangents go back to the elements that the margins are made of, and are added up. Raises
+    `NotImplementedError` if the mode is unknown; `RuntimeError` if there are not two widths for
+    each of some axes, there are fewer axes, elements are left out that are not there, or the margin
+    is longer than what it is made of; `ValueError` if ``value`` is given for another mode.
+    PyTorch: ``torch.nn.functional.pad``.
 
     Parameters
     ----------
-    input : Tensor
-        Of any shape and dtype.
     pad : sequence of int
         Widths before and after the last axis, then before and after the one before it, and so on.
         Where one is negative, elements are left out.
@@ -120,21 +118,6 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
     value : number, optional
         The constant; 0 by default.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``input``.
-
-    Raises
-    ------
-    NotImplementedError
-        If the mode is unknown.
-    RuntimeError
-        If there are not two widths for each of some axes, there are fewer axes, elements are left
-        out that are not there, or the margin is longer than what it is made of.
-    ValueError
-        If ``value`` is given for another mode.
-
     Examples
     --------
     >>> wg.nn.functional.pad(wg.asarray([1, 2, 3]), (1, 2), mode="circular")
@@ -142,7 +125,6 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
     """
     x = wrapped(input)
     if not isinstance(pad, list | tuple):
-        refuse()
         raise TypeError(f"pad takes a sequence of integers as pad, not {pad!r}")
     given = sizes(pad, len(pad), "pad", "pad", -(2**62)) if pad else ()
     value = None if value is None else number(value, "pad", "value")
@@ -152,7 +134,6 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
             f"pad needs two widths for each of some of {x.ndim} axes, and was given {tuple(pad)}"
         )
     if mode not in _MARGINS:
-        refuse()
         raise NotImplementedError(f"pad: mode is one of {', '.join(_MARGINS)}, and not {mode!r}")
     if mode != "constant" and value is not None:
         raise ValueError(f"pad: value is for mode 'constant', and not {mode!r}")

@@ -134,11 +134,9 @@ standardised = Primitive(
     "standardised",
     ("x", "weight", "bias"),
     {"x": _by_x, "weight": _by_weight, "bias": _by_bias},
-    kind="irregular",
     jvps={"x": _of_x, "weight": _of_weight, "bias": _of_bias},
     forward=_forward,
     several=True,
-    materialize=False,
     dtypes="real floating",
     batch=composed,
 ).bind
@@ -179,11 +177,9 @@ units = Primitive(
     "units",
     ("x",),
     {"x": _unit_by_x},
-    kind="irregular",
     jvps={"x": _turned},
     forward=_units,
     several=True,
-    materialize=False,
     dtypes="floating",
     batch=composed,
 ).bind
@@ -192,7 +188,6 @@ units = Primitive(
 moments = Primitive(
     "moments",
     ("x",),
-    kind="irregular",
     forward=lambda xp, x, *, axis: (xp.mean(x, axis=axis), xp.var(x, axis=axis, correction=1)),
     several=True,
     dtypes="real floating",

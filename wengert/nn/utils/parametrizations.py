@@ -6,7 +6,7 @@ from wengert import ops
 from wengert.nn import init
 from wengert.nn.functional import normalize
 from wengert.nn.module import Module
-from wengert.nn.utils.parametrize import CHANGES, register_parametrization
+from wengert.nn.utils.parametrize import register_parametrization
 from wengert.ops.axes import as_axis
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import by_float32
@@ -44,22 +44,17 @@ class _WeightNorm(Module):
         return self._norm(weight), weight
 
 
-@CHANGES.complete
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     r"""Learn the norm and the direction of a weight apart.
 
     :math:`w = g \, v / \|v\|` with a norm :math:`g`, ``parametrizations.weight.original0``, for
-    each entry of one axis, and :math:`v`, ``original1``, as in Salimans and Kingma (2016).
+    each entry of one axis, and :math:`v`, ``original1``, as in Salimans and Kingma (2016). Raises
+    `ValueError` if there is no such parameter, or no such axis.
 
     Parameters
     ----------
     dim : int, optional
         The axis that has a norm for each entry; None or -1 for one norm of all.
-
-    Raises
-    ------
-    ValueError
-        If there is no such parameter, or no such axis.
 
     Examples
     --------
@@ -119,7 +114,6 @@ class _SpectralNorm(Module):
         return value
 
 
-@CHANGES.complete
 def spectral_norm(
     module: Module,
     name: str = "weight",
@@ -130,7 +124,9 @@ def spectral_norm(
     r"""Divide a weight by its largest singular value.
 
     :math:`w / \sigma(w)` with :math:`\sigma(w) = u^H w v` by steps of the power method, in training
-    mode in each use, as in Miyato and others (2018). A vector is divided by its norm.
+    mode in each use, as in Miyato and others (2018). A vector is divided by its norm. Raises
+    `ValueError` if there is no such parameter, or there are no steps; `IndexError` if there is no
+    such axis.
 
     Parameters
     ----------
@@ -140,13 +136,6 @@ def spectral_norm(
         Below this norms count as this.
     dim : int, optional
         The axis that is the rows of the matrix; by default 1 for transposed convolutions, and 0.
-
-    Raises
-    ------
-    ValueError
-        If there is no such parameter, or there are no steps.
-    IndexError
-        If there is no such axis.
 
     Examples
     --------

@@ -9,7 +9,6 @@ from wengert.nn.hooks import Hooked, changes
 from wengert.nn.module import Module
 from wengert.nn.overlays import Overlay, beneath, overlaid
 from wengert.nn.parameter import Parameter
-from wengert.tape.families import Family
 from wengert.tape.grad_mode import is_grad_enabled, no_grad
 from wengert.tape.tensor import Tensor
 
@@ -23,22 +22,6 @@ __all__ = [
 
 #: What has been computed within `cached`, with what of; None outside of it.
 _cache: list[dict[Any, Any] | None] = [None]
-
-
-#: What docstrings of functions that change a module share.
-CHANGES = Family("""
-Parameters
-----------
-module : Module
-    Whose Tensor it is.
-name, tensor_name : str
-    Its name.
-
-Returns
--------
-Module
-    ``module``.
-""")
 
 
 class ParametrizationList(ModuleList):
@@ -225,7 +208,6 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return tensor_name is None or tensor_name in held
 
 
-@CHANGES.complete
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
@@ -234,7 +216,9 @@ def register_parametrization(
     The module becomes of another class, with a name before which ``Parametrized`` stands. What is
     learnt is ``module.parametrizations[tensor_name].original``, or ``original0``, ``original1``
     where the parametrisation is of several Tensors. What is assigned to the attribute goes through
-    ``right_inverse``, which turns a value into what it is computed of.
+    ``right_inverse``, which turns a value into what it is computed of. Raises `ValueError` if there
+    is no such Tensor, or the parametrisation gives no Tensor, or one of another shape or dtype.
+    Nothing has changed then.
 
     Parameters
     ----------
@@ -244,12 +228,6 @@ def register_parametrization(
         Called with the original; may have a method ``right_inverse(value)``.
     unsafe : bool
         Whether the shape may change.
-
-    Raises
-    ------
-    ValueError
-        If there is no such Tensor, or the parametrisation gives no Tensor, or one of another shape
-        or dtype. Nothing has changed then.
 
     Examples
     --------
@@ -301,21 +279,18 @@ def _change(module: Module, change: Any) -> None:
     changes[0] += 1
 
 
-@CHANGES.complete
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
     """Make a parametrised Tensor a parameter or buffer of its own again.
 
+    Raises `ValueError` if the Tensor is not parametrised, or should be left as several originals
+    are.
+
     Parameters
     ----------
     leave_parametrized : bool
         Whether it gets the value that the parametrisation computes, or that of the original.
-
-    Raises
-    ------
-    ValueError
-        If the Tensor is not parametrised, or should be left as several originals are.
 
     Examples
     --------

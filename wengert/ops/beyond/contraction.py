@@ -12,7 +12,6 @@ from wengert.ops.beyond.subscripts import Labels, parsed
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import permute_dims, reshape
 from wengert.ops.statistical import sum as sum_over
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -90,9 +89,8 @@ einsum_pair = Primitive(
     "einsum_pair",
     ["x1", "x2"],
     {"x1": _first_rule, "x2": _second_rule},
-    kind="multilinear",
+    linear="each",
     forward=_product,
-    label="Einsum",
     batch=labelled,
 ).bind
 
@@ -176,7 +174,6 @@ def _lengths(terms: Sequence[Term]) -> dict[Any, int]:
         own: dict[Any, int] = {}
         for label, n in zip(term.labels, term.x.shape, strict=True):
             if own.setdefault(label, n) != n:
-                refuse()
                 raise ValueError(
                     f"einsum: the axes of operand {at} that share the label {label!r} have lengths "
                     f"{own[label]} and {n}"
@@ -184,7 +181,6 @@ def _lengths(terms: Sequence[Term]) -> dict[Any, int]:
         for label, n in own.items():
             known = lengths.get(label, 1)
             if n not in (1, known) and known != 1:
-                refuse()
                 raise ValueError(
                     f"einsum: label {label!r} has length {known} and, in operand {at}, {n}"
                 )
@@ -221,7 +217,6 @@ def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> Path:
     return [tuple(step) for step in found]
 
 
-@takes("operands", optimize="a path, or how to find one")
 def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     """Product of arrays, summed over labels of their axes: Einstein's notation.
 

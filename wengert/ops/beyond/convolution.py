@@ -140,7 +140,7 @@ convolution = Primitive(
         ),
         "bias": lambda xp, g: xp.sum(g, axis=(0, *range(2, len(g.shape)))),
     },
-    kind="irregular",  # the bias is in no product
+    # the bias is in no product
     jvps={
         "x": lambda xp, t, weight, how: xp.convolution(t, weight, None, how=how),
         "weight": lambda xp, t, x, how: xp.convolution(x, t, None, how=how),
@@ -161,7 +161,7 @@ convolution_input = Primitive(
             g, xp.conj(y), size=tuple(weight_shape[2:]), how=how
         ),
     },
-    kind="multilinear",
+    linear="each",
     forward=_forward_input,
     batch=_once,
 ).bind
@@ -177,7 +177,7 @@ convolution_weight = Primitive(
         ),
         "y": lambda xp, g, x, how: xp.convolution(xp.conj(x), g, None, how=how),
     },
-    kind="multilinear",
+    linear="each",
     forward=_forward_weight,
     batch=_once_weight,
 ).bind

@@ -19,7 +19,6 @@ from wengert.ops.elementwise import round as round_half_even
 from wengert.ops.indexing import getitem, replaced, take
 from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import where
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import anew
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -195,7 +194,6 @@ def _odd_reflections(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -
     return margins
 
 
-@takes("array constant_values end_values")
 def pad(
     array: Any,
     pad_width: int | Sequence[Any] | dict[int, Any],

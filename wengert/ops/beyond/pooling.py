@@ -36,7 +36,7 @@ def _sum_rule(xp: Any, g: Any, x_shape: Sizes, size: Sizes, stride: Sizes) -> An
 
 #: ``window_sum(x, size=, stride=)``: the sums of windows of the last axes.
 window_sum = Primitive(
-    "window_sum", ("x",), {"x": _sum_rule}, kind="linear", forward=_sum, batch=as_it_is
+    "window_sum", ("x",), {"x": _sum_rule}, linear="together", forward=_sum, batch=as_it_is
 ).bind
 
 
@@ -100,7 +100,6 @@ def _argmax(xp: Any, x: Any, *, counts: Sizes, options: Options) -> Any:
 window_argmax = Primitive(
     "window_argmax",
     ("x",),
-    kind="irregular",
     dtypes="real numeric",
     forward=_argmax,
     batch=as_it_is,

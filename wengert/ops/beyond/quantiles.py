@@ -2,21 +2,19 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, Literal, Never, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
 from wengert.backends import as_dtype, backend_of, dtype_of
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of, unexpected
+from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of
 from wengert.ops.conversion import as_numpy, holds_tensors
 from wengert.ops.creation import arange, whole
 from wengert.ops.data_type import astype, get_default_dtype
 from wengert.ops.elementwise import equal
-from wengert.ops.families import reduction
 from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from wengert.ops.sorting import sort
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 #: The parameters (alpha, beta) of the methods that interpolate between plotting positions: R. J.
@@ -131,18 +129,6 @@ def _probabilities(q: Any) -> Any:
     return host
 
 
-_FAMILY = reduction(
-    "a real floating dtype",
-    errors="""\
-TypeError
-    If ``x`` is not real and floating.
-ValueError
-    If there is no element, or an axis comes twice or is out of bounds (also an IndexError).""",
-    chapter=None,
-)
-
-
-@takes("x q", family=_FAMILY)
 def quantile(
     x: Any,
     q: float | Sequence[float] | Any,
@@ -151,13 +137,16 @@ def quantile(
     *,
     keepdims: bool = False,
     method: Method = "linear",
-    **wrong: Never,
 ) -> Tensor:
     """Quantiles: what a share ``q`` of the elements is not above.
 
     The result is NaN if one of the elements is NaN, or an element of a Tensor ``q`` is not from 0
     to 1. The cotangent goes to the one or two elements that the quantile is made of; among equal
-    ones in their order, as in `sort`.
+    ones in their order, as in `sort`. The result is of the dtype of ``x`` and the shape of ``q``,
+    followed by that of the reduction. Raises `TypeError` if ``x`` or ``q`` is not real and
+    floating; `ValueError` if there is no element, the method is unknown, numbers ``q`` are out of
+    range, or an axis comes twice or is out of bounds. NumPy: ``quantile``; PyTorch: ``quantile``,
+    which calls the method ``interpolation``.
 
     Parameters
     ----------
@@ -172,23 +161,6 @@ def quantile(
         the mean of two: ``"inverted_cdf"``, ``"averaged_inverted_cdf"``,
         ``"closest_observation"``.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x`` and the shape of ``q``, followed by that of the reduction.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` or ``q`` is not real and floating.
-    ValueError
-        If there is no element, the method is unknown, numbers ``q`` are out of range, or an axis
-        comes twice or is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    NumPy: ``quantile``; PyTorch: ``quantile``, which calls the method ``interpolation``.
-
     Examples
     --------
     >>> x = wg.asarray([1.0, 3.0, 7.0])
@@ -197,8 +169,6 @@ def quantile(
     >>> wg.grad(lambda q: wg.quantile(x, q))(0.25)
     4.0
     """
-    if wrong:
-        raise unexpected(quantile, wrong)
     return _quantile("quantile", x, q, axis, keepdims, method)
 
 
@@ -235,16 +205,13 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     return reshape(moveaxis(out, last, 0), (*q.shape, *(kept(shape, axes) if keepdims else outer)))
 
 
-@takes("x", family=_FAMILY)
 def median(
-    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False, **wrong: Never
+    x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Middle element, or the mean of the two in the middle; NaN if one is NaN.
 
-    The cotangent goes to the middle element, or in halves to the two.
-
-    Notes
-    -----
+    The cotangent goes to the middle element, or in halves to the two. Real floating dtypes. Raises
+    `ValueError` if there is no element, or an axis comes twice or is out of bounds.
     NumPy: ``median``. (PyTorch's gives the lower one of two.)
 
     Examples
@@ -254,15 +221,10 @@ def median(
     >>> wg.grad(wg.median)(wg.asarray([5.0, 1.0, 2.0, 4.0]))  # the mean of the middle two
     tensor([0.0000, 0.0000, 0.5000, 0.5000])
     """
-    if wrong:
-        raise unexpected(median, wrong)
     return _quantile("median", x, 0.5, axis, keepdims, "linear")
 
 
-@takes(x="integers")
-def one_hot(
-    x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1, **wrong: Never
-) -> Tensor:
+def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
     """Unit vectors: ones at the given indices and zeros elsewhere.
 
     Parameters
@@ -298,8 +260,6 @@ def one_hot(
     tensor([[1., 0., 0.],
             [0., 0., 1.]])
     """
-    if wrong:
-        raise unexpected(one_hot, wrong)
     ndim = len(shape_of(x)) + 1
     given = dtype_of(raw_array(x).dtype)
     if not given.kind.endswith("integer"):

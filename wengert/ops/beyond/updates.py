@@ -27,7 +27,6 @@ from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import searchsorted, where
 from wengert.ops.shares import in_float32
 from wengert.ops.sorting import argsort
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type
 from wengert.tape.tensor import Tensor, wrapped
@@ -99,7 +98,6 @@ def _extreme(name: str, better: str, beaten: str) -> Any:
         name,
         ["x", "value", "rows"],
         {"x": by_x, "value": value_rule},
-        kind="irregular",
         forward=_extreme_forward(better),
         jvps={"x": by_x, "value": value_tangent},
         batch=composed,
@@ -274,7 +272,6 @@ class At:
 _NOWHERE: Final = object()
 
 
-@takes("x", key="an index")
 def at(x: Any, key: Any = _NOWHERE, /) -> At:
     """Update a part of an array functionally: ``at(x)[key].add(value)``.
 

@@ -44,7 +44,7 @@ _windows_primitive = Primitive(
     "sliding_windows",
     ["x"],
     {"x": _windows_rule},
-    kind="structural",
+    linear="together",
     forward=_windows,
     view=True,
     batch=as_it_is,
@@ -76,7 +76,7 @@ _overlap_add_primitive = Primitive(
             g, size=size, stride=stride, dilation=dilation
         )
     },
-    kind="linear",
+    linear="together",
     forward=_overlap_add,
     batch=as_it_is,
 )

@@ -5,17 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.interpreters.identities import involution, nil, same_elements, unit
+from wengert.backends import dtype_of
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex, matched
 from wengert.ops.euclidean import without_slope
-from wengert.ops.families import elements
 from wengert.tape.calling import binary
 from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
-from wengert.tape.promotion import SCALARS
-from wengert.tape.record import inexact
+from wengert.tape.promotion import SCALARS, check_range, common_dtype
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -36,18 +33,14 @@ __all__ = [
 
 @elementwise(
     dtypes="numeric",
-    label="Add",
-    kind="linear",
-    weak=True,
+    linear="together",
     x1=lambda xp, g: g,
     x2=lambda xp, g: g,
-    identity=nil(left=True, sign=-1),
-    symbol="+",
 )
 def add(x1: Any, x2: Any, /) -> Tensor:
     """Sum, :math:`x_1 + x_2`.
 
-    Derivative 1 with respect to both.
+    Derivative 1 with respect to both. Array API standard.
 
     Examples
     --------
@@ -60,18 +53,14 @@ def add(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    label="Sub",
-    kind="linear",
-    weak=True,
+    linear="together",
     x1=lambda xp, g: g,
     x2=lambda xp, g: xp.negative(g),
-    identity=nil(left=False, sign=1),
-    symbol="-",
 )
 def subtract(x1: Any, x2: Any, /) -> Tensor:
     """Difference, :math:`x_1 - x_2`.
 
-    Derivatives 1 and -1.
+    Derivatives 1 and -1. Array API standard.
 
     Examples
     --------
@@ -84,19 +73,15 @@ def subtract(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    label="Mul",
-    kind="multilinear",
-    weak=True,
+    linear="each",
     x1=lambda xp, g, x2: xp.multiply(g, xp.conj(x2)),
     x2=lambda xp, g, x1: xp.multiply(g, xp.conj(x1)),
-    identity=unit(left=True),
-    symbol="*",
 )
 def multiply(x1: Any, x2: Any, /) -> Tensor:
     r"""Product, :math:`x_1 x_2`.
 
     Derivatives :math:`x_2` and :math:`x_1`; the cotangents are :math:`\bar y \, x_2^*` and
-    :math:`\bar y \, x_1^*`.
+    :math:`\bar y \, x_1^*`. Array API standard.
 
     Examples
     --------
@@ -108,20 +93,16 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
 
 
 @elementwise(
-    label="Div",
-    weak=True,
     x1=lambda xp, g, x2: xp.divide(g, xp.conj(x2)),
     # The slope out / x2 is no result, and may underflow where g / x2 and out are in the range.
     x2=lambda xp, g, x2, out: xp.multiply(xp.negative(xp.divide(g, xp.conj(x2))), xp.conj(out)),
     domain={"x2": NOT_ZERO},
-    identity=unit(left=False),
-    symbol="/",
 )
 def divide(x1: Any, x2: Any, /) -> Tensor:
     """Quotient, :math:`x_1 / x_2`.
 
     Derivatives :math:`1 / x_2` and :math:`-x_1 / x_2^2`. Of two integers the quotient has the
-    default dtype.
+    default dtype. Array API standard.
 
     Examples
     --------
@@ -144,13 +125,11 @@ _WITH_A_REMAINDER: dict[str, Domain | Joint] = {
 }
 
 
-@elementwise(
-    dtypes="real numeric", weak=True, x1=ZERO, x2=ZERO, domain=_WITH_A_REMAINDER, symbol="//"
-)
+@elementwise(dtypes="real numeric", x1=ZERO, x2=ZERO, domain=_WITH_A_REMAINDER)
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     r"""Quotient rounded down, :math:`\lfloor x_1 / x_2 \rfloor`.
 
-    Derivatives 0.
+    Derivatives 0. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -161,16 +140,14 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real numeric",
-    weak=True,
     x1=lambda xp, g: g,
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.negative(xp.floor_divide(x1, x2))),
     domain=_WITH_A_REMAINDER,
-    symbol="%",
 )
 def remainder(x1: Any, x2: Any, /) -> Tensor:
     r"""Remainder with the sign of the divisor, :math:`x_1 - \lfloor x_1 / x_2 \rfloor x_2`.
 
-    Derivatives 1 and :math:`-\lfloor x_1 / x_2 \rfloor`.
+    Derivatives 1 and :math:`-\lfloor x_1 / x_2 \rfloor`. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -183,17 +160,15 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    kind="linear",
+    linear="together",
     view=None,
     x=lambda xp, g: g,
     domain=ENTIRE,
-    identity=same_elements,
-    symbol="+",
 )
 def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
 
-    Derivative 1.
+    Derivative 1. Array API standard.
 
     Examples
     --------
@@ -206,17 +181,14 @@ def positive(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    label="Neg",
-    kind="linear",
+    linear="together",
     x=lambda xp, g: xp.negative(g),
     domain=ENTIRE,
-    identity=involution,
-    symbol="-",
 )
 def negative(x: Any, /) -> Tensor:
     """Opposite values, :math:`-x`.
 
-    Derivative -1.
+    Derivative -1. Array API standard.
 
     Examples
     --------
@@ -233,7 +205,7 @@ def negative(x: Any, /) -> Tensor:
 def reciprocal(x: Any, /) -> Tensor:
     """Reciprocal, :math:`1 / x`.
 
-    Derivative :math:`-1 / x^2`.
+    Derivative :math:`-1 / x^2`. Array API standard.
 
     Examples
     --------
@@ -246,14 +218,13 @@ def reciprocal(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    label="Pow",
     x=lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), 2)),
     domain=ENTIRE,
 )
 def square(x: Any, /) -> Tensor:
     """Square, :math:`x^2`.
 
-    Derivative :math:`2 x`.
+    Derivative :math:`2 x`. Array API standard.
 
     Examples
     --------
@@ -269,6 +240,7 @@ def sqrt(x: Any, /) -> Tensor:
     r"""Principal square root, :math:`\sqrt x`.
 
     A negative real value gives nan. Derivative :math:`1 / (2 \sqrt x)`, which is inf at 0.
+    Array API standard.
 
     Examples
     --------
@@ -291,9 +263,14 @@ _SHORT = {
 
 
 def _pow_scalar_forward(xp: Any, x: Any, *, exponent: Any) -> Any:
+    own = dtype_of(x.dtype)
+    common = own if own.inexact else common_dtype([own], [type(exponent)])
+    check_range("pow", exponent, common)
+    if common.inexact and not own.inexact:
+        x = xp.astype(x, getattr(xp, common.name))
     short = _SHORT.get(exponent)
     # The dtype of the result depends on the exponent's type, unless x is the more general one.
-    if short is None or type(exponent) is complex or not inexact(x):
+    if short is None or type(exponent) is complex or not common.inexact:
         return xp.pow(x, int(exponent) if type(exponent) is bool else exponent)
     return short(xp, x)
 
@@ -311,10 +288,8 @@ _pow_scalar = Primitive(
     "pow_scalar",
     ("x",),
     {"x": _pow_scalar_rule},
-    kind="elementwise",
-    label="Pow",
+    elementwise=True,
     forward=_pow_scalar_forward,
-    joined=("x", "exponent"),
     domain=POSITIVE,
     dtypes="numeric",
 ).bind
@@ -393,7 +368,7 @@ Primitive(
         ),
         "x2": _slope_by_exponent,
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="floating",
     forward=_slope_of_pow,
     domain={"x1": POSITIVE},
@@ -404,18 +379,14 @@ _pow = binary(
         "pow",
         ("x1", "x2"),
         {"x1": _pow_base, "x2": _pow_exponent},
-        kind="elementwise",
-        label="Pow",
+        elementwise=True,
         domain={"x1": POSITIVE},
-        identity=unit(left=False),
-        symbol="**",
         dtypes="numeric",
-        raises=("x2",),
+        weak=False,
     )
 )
 
 
-@takes("x1 x2", family=elements("x1", "x2", dtypes="numeric"))
 def pow(x1: Any, x2: Any, /) -> Tensor:
     r"""Power, :math:`x_1^{x_2}`.
 
@@ -423,12 +394,8 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
     second is 0 for an exponent that is not negative, and at :math:`x_2 = 0` the first is 0. A
     negative real base with an exponent that is no integer gives nan, and its derivative with
     respect to the exponent is always nan. With a Python number as the exponent this is a faster
-    operation of one input.
-
-    Raises
-    ------
-    ValueError, RuntimeError, TypeError
-        From the array library, if an integer is raised to a negative integer.
+    operation of one input. Raises `ValueError`, `RuntimeError`, `TypeError` from the array library,
+    if an integer is raised to a negative integer. Array API standard.
 
     Examples
     --------

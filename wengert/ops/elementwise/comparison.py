@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from wengert.interpreters.identities import involution
 from wengert.ops.define import elementwise
 from wengert.tape.tensor import Tensor
 
@@ -29,9 +28,11 @@ __all__ = [
 ]
 
 
-@elementwise(dtypes="any", result="dtype bool", weak=True, compares=True, symbol="==")
+@elementwise(dtypes="any", result="dtype bool", compares=True)
 def equal(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 = x_2`. A nan equals nothing.
+
+    Array API standard.
 
     Examples
     --------
@@ -40,9 +41,11 @@ def equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="any", result="dtype bool", weak=True, compares=True, symbol="!=")
+@elementwise(dtypes="any", result="dtype bool", compares=True)
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ne x_2`.
+
+    Array API standard.
 
     Examples
     --------
@@ -51,9 +54,11 @@ def not_equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol="<")
+@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def less(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 < x_2`.
+
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -62,9 +67,11 @@ def less(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol="<=")
+@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def less_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \le x_2`.
+
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -73,9 +80,11 @@ def less_equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol=">")
+@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def greater(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 > x_2`.
+
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -84,9 +93,11 @@ def greater(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", weak=True, compares=True, symbol=">=")
+@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
 def greater_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ge x_2`.
+
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -99,6 +110,8 @@ def greater_equal(x1: Any, x2: Any, /) -> Tensor:
 def isfinite(x: Any, /) -> Tensor:
     """Whether neither infinite nor nan.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.isfinite(wg.asarray([1.0, wg.inf, wg.nan]))
@@ -109,6 +122,8 @@ def isfinite(x: Any, /) -> Tensor:
 @elementwise(dtypes="numeric", result="dtype bool")
 def isinf(x: Any, /) -> Tensor:
     """Whether infinite; for a complex number, whether one of its parts is.
+
+    Array API standard.
 
     Examples
     --------
@@ -121,6 +136,8 @@ def isinf(x: Any, /) -> Tensor:
 def isnan(x: Any, /) -> Tensor:
     """Whether nan; for a complex number, whether one of its parts is.
 
+    Array API standard.
+
     Examples
     --------
     >>> wg.isnan(wg.asarray([1.0, wg.inf, wg.nan]))
@@ -128,9 +145,11 @@ def isnan(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool", weak=True)
+@elementwise(dtypes="boolean", result="dtype bool")
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
     """Whether both are true.
+
+    Array API standard.
 
     Examples
     --------
@@ -140,9 +159,11 @@ def logical_and(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool", weak=True)
+@elementwise(dtypes="boolean", result="dtype bool")
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
     """Whether one or both are true.
+
+    Array API standard.
 
     Examples
     --------
@@ -152,9 +173,11 @@ def logical_or(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool", weak=True)
+@elementwise(dtypes="boolean", result="dtype bool")
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
     """Whether exactly one is true.
+
+    Array API standard.
 
     Examples
     --------
@@ -163,9 +186,11 @@ def logical_xor(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool", identity=involution)
+@elementwise(dtypes="boolean", result="dtype bool")
 def logical_not(x: Any, /) -> Tensor:
     """Whether false.
+
+    Array API standard.
 
     Examples
     --------
@@ -174,9 +199,11 @@ def logical_not(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean", weak=True, symbol="&")
+@elementwise(dtypes="integer or boolean")
 def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in both.
+
+    Array API standard.
 
     Examples
     --------
@@ -185,9 +212,11 @@ def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean", weak=True, symbol="|")
+@elementwise(dtypes="integer or boolean")
 def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in one or both.
+
+    Array API standard.
 
     Examples
     --------
@@ -196,9 +225,11 @@ def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean", weak=True, symbol="^")
+@elementwise(dtypes="integer or boolean")
 def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in exactly one.
+
+    Array API standard.
 
     Examples
     --------
@@ -207,9 +238,11 @@ def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean", identity=involution, symbol="~")
+@elementwise(dtypes="integer or boolean")
 def bitwise_invert(x: Any, /) -> Tensor:
     """Bits that are not set.
+
+    Array API standard.
 
     Examples
     --------
@@ -218,11 +251,11 @@ def bitwise_invert(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer", weak=True, symbol="<<")
+@elementwise(dtypes="integer")
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved up by ``x2`` places, :math:`x_1 2^{x_2}`.
 
-    ``x2`` is not negative.
+    ``x2`` is not negative. Array API standard.
 
     Examples
     --------
@@ -231,11 +264,11 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer", weak=True, symbol=">>")
+@elementwise(dtypes="integer")
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved down by ``x2`` places, keeping the sign.
 
-    ``x2`` is not negative.
+    ``x2`` is not negative. Array API standard.
 
     Examples
     --------

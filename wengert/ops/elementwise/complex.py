@@ -2,14 +2,11 @@
 
 from typing import Any
 
-from wengert.interpreters.identities import of_reals
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import turned
-from wengert.ops.families import elements
 from wengert.tape.calling import unary
 from wengert.tape.domain import NOT_ZERO
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
@@ -21,19 +18,17 @@ _conj = unary(
         "conj",
         ("x",),
         {"x": lambda xp, g: xp.conj(g)},
-        kind="linear",
+        elementwise=True,
+        linear="together",
         view=None,
-        broadcasts=True,
-        identity=of_reals,
     )
 )
 
 
-@takes("x", family=elements("x"))
 def conj(x: Any, /) -> Tensor:
     r"""Complex conjugate, :math:`x^*`; equal values for a real ``x``.
 
-    The cotangent is :math:`\bar y^*`.
+    The cotangent is :math:`\bar y^*`. Array API standard.
 
     Parameters
     ----------
@@ -52,17 +47,16 @@ def conj(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="complex",
-    result="its real dtype",
-    kind="linear",
+    linear="together",
     view=True,
     x=lambda xp, g: g,
-    identity=of_reals,
 )
 def real(x: Any, /) -> Tensor:
     r"""Real part, :math:`\operatorname{Re} x`.
 
     A real array gives equal values where the array library takes it. The cotangent is
-    :math:`\bar y`, which is real.
+    :math:`\bar y`, which is real. Complex dtypes. The result is of the shape of ``x`` and its real
+    dtype. Array API standard.
 
     Examples
     --------
@@ -75,15 +69,15 @@ def real(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="complex",
-    result="its real dtype",
-    kind="linear",
+    linear="together",
     view=True,
     x=lambda xp, g: xp.multiply(g, 1j),
 )
 def imag(x: Any, /) -> Tensor:
     r"""Imaginary part, :math:`\operatorname{Im} x`.
 
-    The cotangent is :math:`i \bar y`, which is imaginary.
+    The cotangent is :math:`i \bar y`, which is imaginary. Complex dtypes. The result is of the
+    shape of ``x`` and its real dtype. Array API standard.
 
     Examples
     --------
@@ -101,14 +95,14 @@ def _abs_rule(xp: Any, g: Any, x: Any) -> Any:
 @elementwise(
     dtypes="numeric",
     x=_abs_rule,
-    result="its dtype, which is real for a complex ``x``",
     domain=NOT_ZERO,
 )
 def abs(x: Any, /) -> Tensor:
     r"""Absolute value or modulus, :math:`|x|`.
 
     Derivative :math:`\operatorname{sign} x`, which is 0 at 0; the cotangent of a complex ``x`` is
-    :math:`\bar y \, x / |x|`.
+    :math:`\bar y \, x / |x|`. The result is of the shape of ``x`` and its dtype, which is real for
+    a complex ``x``. Array API standard.
 
     Examples
     --------
@@ -131,7 +125,7 @@ def sign(x: Any, /) -> Tensor:
     r"""Sign, -1, 0 or 1; the direction :math:`x / |x|` for complex ``x``, and 0 at 0.
 
     Derivative 0 for real ``x``. For complex ``x``, with :math:`s = x / |x|`, the cotangent is
-    :math:`(\bar y - s \operatorname{Re}(s^* \bar y)) / |x|`, and 0 at 0.
+    :math:`(\bar y - s \operatorname{Re}(s^* \bar y)) / |x|`, and 0 at 0. Array API standard.
 
     Examples
     --------

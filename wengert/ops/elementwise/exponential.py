@@ -18,7 +18,7 @@ LOG10 = math.log(10)
 def exp(x: Any, /) -> Tensor:
     """Exponential, :math:`e^x`.
 
-    Derivative :math:`e^x`.
+    Derivative :math:`e^x`. Array API standard.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def exp(x: Any, /) -> Tensor:
 def expm1(x: Any, /) -> Tensor:
     """Exponential less one, :math:`e^x - 1`, accurate for small ``x``.
 
-    Derivative :math:`e^x`.
+    Derivative :math:`e^x`. Array API standard.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def expm1(x: Any, /) -> Tensor:
 def log(x: Any, /) -> Tensor:
     r"""Natural logarithm, :math:`\log x`; the principal branch for complex ``x``.
 
-    Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / x`.
+    Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / x`. Array API standard.
 
     Examples
     --------
@@ -60,13 +60,12 @@ def log(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    label="Log1P", x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))), domain=Domain(-1)
-)
+@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))), domain=Domain(-1))
 def log1p(x: Any, /) -> Tensor:
     r"""Logarithm of one more, :math:`\log(1 + x)`, accurate for small ``x``.
 
     Real values below -1 give nan, and -1 gives -inf. Derivative :math:`1 / (1 + x)`.
+    Array API standard.
 
     Examples
     --------
@@ -82,6 +81,7 @@ def log2(x: Any, /) -> Tensor:
     r"""Logarithm to base 2, :math:`\log_2 x`.
 
     Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / (x \log 2)`.
+    Array API standard.
 
     Examples
     --------
@@ -97,6 +97,7 @@ def log10(x: Any, /) -> Tensor:
     r"""Logarithm to base 10, :math:`\log_{10} x`.
 
     Negative real values give nan, and 0 gives -inf. Derivative :math:`1 / (x \log 10)`.
+    Array API standard.
 
     Examples
     --------
@@ -119,6 +120,7 @@ def _share(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
+    weak=False,
     x1=_share,
     x2=lambda xp, g, x1, x2: _share(xp, g, x2, x1),
 )
@@ -126,7 +128,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     r"""Logarithm of a sum of exponentials, :math:`\log(e^{x_1} + e^{x_2})`, without overflow.
 
     Derivatives :math:`1 / (1 + e^{x_2 - x_1})` and :math:`1 / (1 + e^{x_1 - x_2})`, each 1/2 where
-    both operands are the same infinity.
+    both operands are the same infinity. Real floating dtypes. Array API standard.
 
     Examples
     --------

@@ -5,12 +5,9 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import DTYPES, DType, dtype_of
-from wengert.interpreters.identities import idempotent
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise
-from wengert.ops.families import elements
 from wengert.tape.domain import Joint
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import join
 from wengert.tape.tensor import Tensor
@@ -27,16 +24,15 @@ def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
 
 @elementwise(
     dtypes="real numeric",
-    weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x2, x1), xp.equal(x2, x1)),
     domain={"x1 x2": _APART},
-    identity=idempotent,
 )
 def maximum(x1: Any, x2: Any, /) -> Tensor:
     """Larger of two values; nan if one is nan.
 
     Derivative 1 with respect to the larger, 0 to the smaller, and 1/2 to both where they are equal.
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -49,16 +45,15 @@ def maximum(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real numeric",
-    weak=True,
     x1=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x1, x2), xp.equal(x1, x2)),
     x2=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x2, x1), xp.equal(x2, x1)),
     domain={"x1 x2": _APART},
-    identity=idempotent,
 )
 def minimum(x1: Any, x2: Any, /) -> Tensor:
     """Smaller of two values; nan if one is nan.
 
     Derivative 1 with respect to the smaller, 0 to the larger, and 1/2 to both where they are equal.
+    Real dtypes. Array API standard.
 
     Examples
     --------
@@ -99,9 +94,7 @@ _clip = Primitive(
     "clip",
     ("x", "min", "max"),
     {"x": _clip_x, "min": _clip_min, "max": _clip_max},
-    kind="elementwise",
-    label="Clamp",
-    weak=True,
+    elementwise=True,
     dtypes="real numeric",
 ).bind
 
@@ -116,29 +109,20 @@ def _check_bound(bound: DType, dtype: DType) -> None:
         )
 
 
-@takes("x min max", family=elements("x", dtypes="real numeric"))
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to the range from ``min`` to ``max``.
 
     Derivative with respect to ``x`` 1 inside the range and on its bounds, and 0 outside; with
-    respect to a bound 1 where the bound is the result, and 0 elsewhere.
+    respect to a bound 1 where the bound is the result, and 0 elsewhere. Real dtypes. The result is
+    of the broadcast shape and the dtype of ``x``; of the floating dtype if ``x`` is an integer
+    array and a bound is floating. Raises `TypeError` if a bound is complex and ``x`` is not, or an
+    array of wider integers than those of ``x``. Array API standard.
 
     Parameters
     ----------
     min, max : Tensor, array or Python number, optional
         Bounds that broadcast with ``x``; None leaves that side open. Where ``max`` is less than
         ``min`` the result is ``max``.
-
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the dtype of ``x``; of the floating dtype if ``x`` is an integer
-        array and a bound is floating.
-
-    Raises
-    ------
-    TypeError
-        If a bound is complex and ``x`` is not, or an array of wider integers than those of ``x``.
 
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from wengert.interpreters.identities import of_integers
 from wengert.ops.define import elementwise
 from wengert.tape.domain import NOT_ZERO, Domain
 from wengert.tape.primitive import UNDEFINED, ZERO
@@ -19,12 +18,11 @@ _BETWEEN_INTEGERS = Domain(without=(0,), period=1)
     view=None,
     x=ZERO,
     domain=_BETWEEN_INTEGERS,
-    identity=of_integers,
 )
 def ceil(x: Any, /) -> Tensor:
     r"""Nearest integer that is not less, :math:`\lceil x \rceil`.
 
-    Derivative 0.
+    Derivative 0. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -38,12 +36,11 @@ def ceil(x: Any, /) -> Tensor:
     view=None,
     x=ZERO,
     domain=_BETWEEN_INTEGERS,
-    identity=of_integers,
 )
 def floor(x: Any, /) -> Tensor:
     r"""Nearest integer that is not greater, :math:`\lfloor x \rfloor`.
 
-    Derivative 0.
+    Derivative 0. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -57,12 +54,11 @@ def floor(x: Any, /) -> Tensor:
     view=None,
     x=ZERO,
     domain=Domain(without=(0.5,), period=1),
-    identity=of_integers,
 )
 def round(x: Any, /) -> Tensor:
     """Nearest integer, the even one of two that are equally near.
 
-    Of a complex number both parts are rounded. Derivative 0.
+    Of a complex number both parts are rounded. Derivative 0. Array API standard.
 
     Examples
     --------
@@ -76,12 +72,11 @@ def round(x: Any, /) -> Tensor:
     view=None,
     x=ZERO,
     domain=_BETWEEN_INTEGERS,
-    identity=of_integers,
 )
 def trunc(x: Any, /) -> Tensor:
     """Nearest integer that is not farther from 0.
 
-    Derivative 0.
+    Derivative 0. Real dtypes. Array API standard.
 
     Examples
     --------
@@ -94,6 +89,8 @@ def trunc(x: Any, /) -> Tensor:
 def signbit(x: Any, /) -> Tensor:
     """Whether the sign bit is set, as in -0.0 and in negative numbers.
 
+    Real floating dtypes. Array API standard.
+
     Examples
     --------
     >>> wg.signbit(wg.asarray([-1.0, -0.0, 0.0]))
@@ -103,7 +100,6 @@ def signbit(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real floating",
-    weak=True,
     x1=lambda xp, g, x1, out: xp.multiply(g, xp.multiply(xp.sign(x1), xp.sign(out))),
     x2=ZERO,
     domain={"x1": NOT_ZERO, "x2": NOT_ZERO},
@@ -111,7 +107,8 @@ def signbit(x: Any, /) -> Tensor:
 def copysign(x1: Any, x2: Any, /) -> Tensor:
     """Magnitude of ``x1`` with the sign of ``x2``.
 
-    Derivatives 1 or -1, as the sign was kept or turned, and 0; at :math:`x_1 = 0` both are 0.
+    Derivatives 1 or -1, as the sign was kept or turned, and 0; at :math:`x_1 = 0` both are 0. Real
+    floating dtypes. Array API standard.
 
     Examples
     --------
@@ -122,11 +119,12 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", weak=True, x1=UNDEFINED, x2=UNDEFINED)
+@elementwise(dtypes="real floating", x1=UNDEFINED, x2=UNDEFINED)
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
     """Next representable number after ``x1`` towards ``x2``, which have one dtype.
 
-    There is no derivative: `backward` through it is an error.
+    There is no derivative: `backward` through it is an error. Real floating dtypes.
+    Array API standard.
 
     Examples
     --------

@@ -50,8 +50,7 @@ Primitive(
     "cosine_of",
     ("x", "y"),
     {"x": _cosine_x, "y": _cosine_y},
-    kind="elementwise",
+    elementwise=True,
     dtypes="floating",
     forward=_cosine,
-    weak=True,
 )

@@ -41,21 +41,20 @@ Primitive(
     "logistic_bell",
     ("x",),
     {"x": _bell_rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="floating",
     forward=_bell_forward,
 )
 
 
 @elementwise(
-    label="Sigmoid",
     forward=_expit_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.logistic_bell(x, width=1))),
 )
 def expit(x: Any, /) -> Tensor:
     r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
 
-    Derivative :math:`\sigma (1 - \sigma)`. The inverse of `logit`.
+    Derivative :math:`\sigma (1 - \sigma)`. The inverse of `logit`. SciPy: ``scipy.special.expit``.
 
     Examples
     --------

@@ -46,7 +46,7 @@ Primitive(
     "one_minus_square",
     ("x",),
     {"x": lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), -2))},
-    kind="elementwise",
+    elementwise=True,
     dtypes="floating",
     forward=_one_minus_square,
 )
@@ -73,7 +73,7 @@ _FAR = 2.0**30
 def sin(x: Any, /) -> Tensor:
     r"""Sine of an angle in radians, :math:`\sin x`.
 
-    Derivative :math:`\cos x`.
+    Derivative :math:`\cos x`. Array API standard.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def sin(x: Any, /) -> Tensor:
 def cos(x: Any, /) -> Tensor:
     r"""Cosine of an angle in radians, :math:`\cos x`.
 
-    Derivative :math:`-\sin x`.
+    Derivative :math:`-\sin x`. Array API standard.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def cos(x: Any, /) -> Tensor:
 def tan(x: Any, /) -> Tensor:
     r"""Tangent of an angle in radians, :math:`\tan x`.
 
-    Derivative :math:`1 + \tan^2 x`.
+    Derivative :math:`1 + \tan^2 x`. Array API standard.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def asin(x: Any, /) -> Tensor:
     r"""Inverse sine, :math:`\arcsin x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
     Real values outside :math:`[-1, 1]` give nan. Derivative :math:`1 / \sqrt{1 - x^2}`, which is
-    inf at -1 and 1.
+    inf at -1 and 1. Array API standard.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def acos(x: Any, /) -> Tensor:
     r"""Inverse cosine, :math:`\arccos x`, of real values in :math:`[0, \pi]`.
 
     Real values outside :math:`[-1, 1]` give nan. Derivative :math:`-1 / \sqrt{1 - x^2}`, which is
-    -inf at -1 and 1.
+    -inf at -1 and 1. Array API standard.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def _atan_rule(xp: Any, g: Any, x: Any) -> Any:
 def atan(x: Any, /) -> Tensor:
     r"""Inverse tangent, :math:`\arctan x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
-    Derivative :math:`1 / (1 + x^2)`.
+    Derivative :math:`1 / (1 + x^2)`. Array API standard.
 
     Examples
     --------
@@ -177,7 +177,6 @@ def atan(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real floating",
-    weak=True,
     x1=lambda xp, g, x1, x2: over_radius(xp, g, x2, x1),
     x2=lambda xp, g, x1, x2: over_radius(xp, xp.negative(g), x1, x2),
     domain={"x1 x2": _OFF_THE_CUT},
@@ -186,7 +185,7 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
     r"""Angle of the point :math:`(x_2, x_1)` from the first axis, in :math:`[-\pi, \pi]`.
 
     ``x1`` is the ordinate. Derivatives :math:`x_2 / (x_1^2 + x_2^2)` and
-    :math:`-x_1 / (x_1^2 + x_2^2)`, both 0 at the origin.
+    :math:`-x_1 / (x_1^2 + x_2^2)`, both 0 at the origin. Real floating dtypes. Array API standard.
 
     Examples
     --------
@@ -199,7 +198,6 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real floating",
-    weak=True,
     x1=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x1, x2)),
     x2=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x2, x1)),
     domain={"x1 x2": _OFF_THE_ORIGIN},
@@ -208,6 +206,7 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
     r"""Distance from the origin, :math:`\sqrt{x_1^2 + x_2^2}`, without overflow.
 
     Derivatives :math:`x_1 / y` and :math:`x_2 / y` of the result :math:`y`, both 0 at the origin.
+    Real floating dtypes. Array API standard.
 
     Examples
     --------
@@ -222,7 +221,7 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
 def sinh(x: Any, /) -> Tensor:
     r"""Hyperbolic sine, :math:`\sinh x`.
 
-    Derivative :math:`\cosh x`.
+    Derivative :math:`\cosh x`. Array API standard.
 
     Examples
     --------
@@ -237,7 +236,7 @@ def sinh(x: Any, /) -> Tensor:
 def cosh(x: Any, /) -> Tensor:
     r"""Hyperbolic cosine, :math:`\cosh x`.
 
-    Derivative :math:`\sinh x`.
+    Derivative :math:`\sinh x`. Array API standard.
 
     Examples
     --------
@@ -252,7 +251,7 @@ def cosh(x: Any, /) -> Tensor:
 def tanh(x: Any, /) -> Tensor:
     r"""Hyperbolic tangent, :math:`\tanh x`.
 
-    Derivative :math:`1 - \tanh^2 x`.
+    Derivative :math:`1 - \tanh^2 x`. Array API standard.
 
     Examples
     --------
@@ -277,7 +276,7 @@ def _asinh_rule(xp: Any, g: Any, x: Any) -> Any:
 def asinh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic sine, :math:`\operatorname{arsinh} x`.
 
-    Derivative :math:`1 / \sqrt{1 + x^2}`.
+    Derivative :math:`1 / \sqrt{1 + x^2}`. Array API standard.
 
     Examples
     --------
@@ -299,7 +298,7 @@ def acosh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic cosine, :math:`\operatorname{arcosh} x`.
 
     Real values below 1 give nan. Derivative :math:`1 / (\sqrt{x - 1} \sqrt{x + 1})`, which is inf
-    at 1.
+    at 1. Array API standard.
 
     Examples
     --------
@@ -315,7 +314,7 @@ def atanh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic tangent, :math:`\operatorname{artanh} x`.
 
     Real values outside :math:`[-1, 1]` give nan. Derivative :math:`1 / (1 - x^2)`, which is inf at
-    -1 and 1.
+    -1 and 1. Array API standard.
 
     Examples
     --------

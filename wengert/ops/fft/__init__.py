@@ -8,6 +8,8 @@ one's adjoint, so derivatives of any order need nothing else.
 # ruff: noqa: F403 -- each file says in its __all__ what it gives
 
 import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Never
 
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.fft import frequency, real, spectrum
@@ -19,6 +21,12 @@ __all__: list[str] = []
 __all__ += frequency.__all__
 __all__ += real.__all__
 __all__ += spectrum.__all__
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute("wengert.fft", name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends import as_dtype
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import as_axes, operand, shape_of, unexpected
+from wengert.ops.axes import as_axes, operand, shape_of
 from wengert.ops.creation import arange, floating_tensors
 from wengert.ops.data_type import get_default_dtype
 from wengert.ops.elementwise import multiply
-from wengert.ops.families import standard
 from wengert.ops.fft.transform import check_length
 from wengert.ops.manipulation import roll
-from wengert.tape.parameters import takes
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
@@ -32,38 +30,18 @@ def _frequencies(
     return multiply(counts, 1 / (n * operand(d, counts, function, "d")))
 
 
-_FREQUENCIES = standard(
-    "``fft`` extension",
-    """
-Parameters
-----------
-n : int
-    Length that was transformed.
-d : float or Tensor
-    Distance of samples. The frequencies are differentiable in a Tensor.
-dtype : dtype, optional
-    Real floating; by default that of a floating Tensor ``d``, or the default floating dtype.
-device : device, optional
-    Where the result is to be.
-
-Raises
-------
-TypeError
-    If the dtype is not real and floating.
-ValueError
-    If ``n`` is less than 1.
-""",
-)
-
-
-@takes("d", family=_FREQUENCIES)
 def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of a spectrum.
 
-    Returns
-    -------
-    Tensor
-        1-d, :math:`(0, 1, \dots, \lceil n/2 \rceil - 1, -\lfloor n/2 \rfloor, \dots, -1) / (n d)`.
+    The result is 1-d, :math:`(0, 1, \dots, \lceil n/2 \rceil - 1, -\lfloor n/2 \rfloor, \dots, -1)
+    / (n d)`. Raises `ValueError` if ``n`` is less than 1. Array API standard.
+
+    Parameters
+    ----------
+    d : float or Tensor
+        Distance of samples. The frequencies are differentiable in a Tensor.
+    dtype : dtype, optional
+        Real floating; by default that of a floating Tensor ``d``, or the default floating dtype.
 
     Examples
     --------
@@ -76,14 +54,18 @@ def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -
     return roll(_frequencies("fftfreq", n, d, -half, n - half, dtype, device), -half)
 
 
-@takes("d", family=_FREQUENCIES)
 def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     r"""Frequencies of the numbers of half a spectrum, none of them negative.
 
-    Returns
-    -------
-    Tensor
-        1-d, :math:`(0, 1, \dots, \lfloor n/2 \rfloor) / (n d)`.
+    The result is 1-d, :math:`(0, 1, \dots, \lfloor n/2 \rfloor) / (n d)`. Raises `ValueError` if
+    ``n`` is less than 1. Array API standard.
+
+    Parameters
+    ----------
+    d : float or Tensor
+        Distance of samples. The frequencies are differentiable in a Tensor.
+    dtype : dtype, optional
+        Real floating; by default that of a floating Tensor ``d``, or the default floating dtype.
 
     Examples
     --------
@@ -95,50 +77,28 @@ def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) 
     return _frequencies("rfftfreq", n, d, 0, n // 2 + 1, dtype, device)
 
 
-_SHIFT = standard(
-    "``fft`` extension",
-    """
-Parameters
-----------
-x : Tensor or array
-    Of any shape and dtype.
-axes : int or sequence of int, optional
-    Along which axes; all by default.
-
-Returns
--------
-Tensor
-    ``x``, rolled by half its length along the axes.
-
-Raises
-------
-ValueError
-    If an axis comes twice or is out of bounds (also an IndexError).
-""",
-)
-
-
-@takes("x", family=_SHIFT)
-def fftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 from the beginning to the middle.
+
+    The cotangent is rolled back. The result is ``x``, rolled by half its length along the axes.
+    Raises `ValueError` if an axis comes twice or is out of bounds. Array API standard.
 
     Examples
     --------
     >>> wg.fft.fftshift(wg.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
-    if wrong:
-        raise unexpected(fftshift, wrong)
     shape = shape_of(x)
     over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
     return roll(x, tuple([shape[i] // 2 for i in over]), axis=over)
 
 
-@takes("x", family=_SHIFT)
-def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """Bring the frequency 0 back to the beginning: the inverse of `fftshift`.
 
-    The two differ where a length is odd.
+    The two differ where a length is odd. The cotangent is rolled back. The result is ``x``, rolled
+    by half its length along the axes. Raises `ValueError` if an axis comes twice or is out of
+    bounds. Array API standard.
 
     Examples
     --------
@@ -146,8 +106,6 @@ def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None, **wrong: Never
     >>> wg.fft.ifftshift(wg.fft.fftshift(x))
     tensor([0, 1, 2, 3, 4])
     """
-    if wrong:
-        raise unexpected(ifftshift, wrong)
     shape = shape_of(x)
     over = tuple(range(len(shape))) if axes is None else as_axes(axes, len(shape))
     return roll(x, tuple([-(shape[i] // 2) for i in over]), axis=over)

@@ -1,31 +1,31 @@
 """Transforms of complex numbers."""
 
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
-from wengert.ops.axes import unexpected
-from wengert.ops.fft.transform import (
-    Norm,
-    forward,
-    inverse,
-    over_one,
-    transform,
-    transforms,
-)
-from wengert.tape.parameters import takes
+from wengert.ops.fft.transform import Norm, forward, inverse, over_one, transform
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fft", "fftn", "ifft", "ifftn"]
 
 
-@takes("x", family=transforms())
-def fft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Discrete Fourier transform, :math:`y_k = \sum_j x_j e^{-2 \pi i jk / n}`, of length ``n``.
 
     Its adjoint is the inverse transform without the factor: ``n`` times `ifft`, under the norm
-    "backward".
+    "backward". The result is complex, of the precision of ``x`` (single for half precision). Raises
+    `TypeError` if ``x`` is not floating; `ValueError` if ``n`` is less than 1, there is no such
+    norm, or an axis is out of bounds. Array API standard.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Of one axis at least and a complex dtype; a real floating one is converted.
+    n : int, optional
+        Length to transform: ``x`` is cut, or filled with zeros at the end. Its own by default.
+    norm : {"backward", "ortho", "forward"}
+        Whether the factor :math:`1/n` is the inverse transform's, is shared as
+        :math:`1/\sqrt n`, or is this one's.
 
     Examples
     --------
@@ -34,41 +34,57 @@ def fft(
     >>> wg.grad(lambda x: wg.sum(wg.abs(wg.fft.fft(x)) ** 2))(wg.asarray([1.0, 2.0]))  # 2 n x
     tensor([4., 8.])
     """
-    if wrong:
-        raise unexpected(fft, wrong)
     s, axes = over_one(x, n, axis, "fft")
     return transform(forward, "fft", x, s, axes, norm, real=False)
 
 
-@takes("x", family=transforms(inverse=True))
-def ifft(
-    x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward", **wrong: Never
-) -> Tensor:
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
     r"""Inverse discrete Fourier transform, :math:`y_j = \frac 1n \sum_k x_k e^{2 \pi i jk / n}`.
 
-    Its adjoint is `fft` with the factor :math:`1/n`.
+    Its adjoint is `fft` with the factor :math:`1/n`. The result is complex, of the precision of
+    ``x`` (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if
+    ``n`` is less than 1, there is no such norm, or an axis is out of bounds. Other arguments are
+    those of `fft`. Array API standard.
+
+    Parameters
+    ----------
+    norm : {"backward", "ortho", "forward"}
+        The norm of the transform that this one inverts.
 
     Examples
     --------
     >>> wg.real(wg.fft.ifft(wg.fft.fft(wg.asarray([1.0, 2.0, 3.0, 4.0]))))
     tensor([1., 2., 3., 4.])
     """
-    if wrong:
-        raise unexpected(ifft, wrong)
     s, axes = over_one(x, n, axis, "ifft")
     return transform(inverse, "ifft", x, s, axes, norm, real=False)
 
 
-@takes("x", family=transforms(several=True))
 def fftn(
     x: Any,
     /,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
-    **wrong: Never,
 ) -> Tensor:
-    """Discrete Fourier transform over several axes: `fft` along each of them.
+    r"""Discrete Fourier transform over several axes: `fft` along each of them.
+
+    Its adjoint is that of each transform in turn. The result is complex, of the precision of ``x``
+    (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if ``s``
+    and ``axes`` differ in number, an axis comes twice, a length is less than 1, there is no such
+    norm, or an axis is out of bounds. Array API standard.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Of any shape and a complex dtype; a real floating one is converted.
+    s : sequence of int, optional
+        Lengths along the axes, each as ``n`` of `fft`; -1 for the array's own.
+    axes : sequence of int, optional
+        Which axes. By default the last ones, as many as ``s`` has lengths, or all.
+    norm : {"backward", "ortho", "forward"}
+        Whether the factor :math:`1/n` is the inverse transform's, is shared as
+        :math:`1/\sqrt n`, or is this one's. Here n is the product of the lengths.
 
     Examples
     --------
@@ -76,21 +92,27 @@ def fftn(
     tensor([[4.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]])
     """
-    if wrong:
-        raise unexpected(fftn, wrong)
     return transform(forward, "fftn", x, s, axes, norm, real=False)
 
 
-@takes("x", family=transforms(several=True, inverse=True))
 def ifftn(
     x: Any,
     /,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
-    **wrong: Never,
 ) -> Tensor:
     """Inverse discrete Fourier transform over several axes: `ifft` along each of them.
+
+    Its adjoint is that of each transform in turn. The result is complex, of the precision of ``x``
+    (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if ``s``
+    and ``axes`` differ in number, an axis comes twice, a length is less than 1, there is no such
+    norm, or an axis is out of bounds. Other arguments are those of `fftn`. Array API standard.
+
+    Parameters
+    ----------
+    norm : {"backward", "ortho", "forward"}
+        The norm of the transform that this one inverts. Here n is the product of the lengths.
 
     Examples
     --------
@@ -98,6 +120,4 @@ def ifftn(
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if wrong:
-        raise unexpected(ifftn, wrong)
     return transform(inverse, "ifftn", x, s, axes, norm, real=False)

@@ -9,12 +9,9 @@ from wengert.interpreters.batching import shifted
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import as_axes, as_axis, at_axis, raw_array, shape_of
 from wengert.ops.data_type import astype
-from wengert.ops.families import standard
 from wengert.ops.indexing import getitem
 from wengert.ops.manipulation import concat
 from wengert.tape.calling import single
-from wengert.tape.families import Family
-from wengert.tape.parameters import refuse
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -28,56 +25,6 @@ ADJOINT: Final[dict[str, Norm]] = {
     "ortho": "ortho",
     "forward": "backward",
 }
-
-# -- docstrings ----------------------------------------------------------------------------------
-
-_COMPLEX: Final = "a complex dtype; a real floating one is converted"
-_NORM: Final = r"""Whether the factor :math:`1/n` is the inverse transform's, is shared as
-    :math:`1/\sqrt n`, or is this one's."""
-_SEVERAL: Final = "``s`` and ``axes`` differ in number, an axis comes twice, a length"
-_INVERSE_NORM: Final = "The norm of the transform that this one inverts."
-_TRANSFORM: Final = """
-Parameters
-----------
-x : Tensor or array
-    Of $shape and $dtypes.
-n : int, optional
-    Length to transform: ``x`` is cut, or filled with zeros at the end. Its own by default.
-axis : int
-    Along which axis.
-s : sequence of int, optional
-    Lengths along the axes, each as ``n`` of `fft`; -1 for the array's own.
-axes : sequence of int, optional
-    Which axes. By default the last ones, as many as ``s`` has lengths, or all.
-norm : {"backward", "ortho", "forward"}
-    $norm
-
-Returns
--------
-Tensor
-    Complex, of the precision of ``x`` (single for half precision).
-
-Raises
-------
-TypeError
-    If ``x`` is $wrong.
-ValueError
-    If $bad is less than 1,
-    there is no such norm, or an axis is out of bounds (also an IndexError).
-"""
-
-
-def transforms(*, several: bool = False, real: bool = False, inverse: bool = False) -> Family:
-    """Return the family of transforms along one axis, or along several."""
-    norm = _INVERSE_NORM if inverse else _NORM
-    return standard("``fft`` extension", _TRANSFORM)(
-        shape="any shape" if several else "one axis at least",
-        dtypes="a real floating dtype" if real else _COMPLEX,
-        norm=f"{norm} Here n is the product of the lengths." if several else norm,
-        wrong="not real and floating" if real else "not floating",
-        bad=_SEVERAL if several else "``n``",
-    )
-
 
 # -- the primitives ------------------------------------------------------------------------------
 
@@ -98,8 +45,7 @@ forward = single(
         "fft.fftn",
         ["x"],
         {"x": _complex_rule("ifftn")},
-        kind="linear",
-        label="FftC2C",
+        linear="together",
         view=None,
         batch=_transform_batch,
     )
@@ -109,8 +55,7 @@ inverse = single(
         "fft.ifftn",
         ["x"],
         {"x": _complex_rule("fftn")},
-        kind="linear",
-        label="FftC2C",
+        linear="together",
         view=None,
         batch=_transform_batch,
     )
@@ -145,8 +90,7 @@ from_real = single(
         "fft.rfftn",
         ["x"],
         {"x": _rfftn_rule},
-        kind="linear",
-        label="FftR2C",
+        linear="together",
         batch=_transform_batch,
     )
 )
@@ -155,8 +99,7 @@ _irfftn = single(
         "fft.irfftn",
         ["x"],
         {"x": _irfftn_rule},
-        kind="linear",
-        label="FftC2R",
+        linear="together",
         batch=_transform_batch,
     )
 )
@@ -182,7 +125,6 @@ def operand(x: Any, function: str, *, real: bool) -> Tensor:
 def check_norm(norm: Any, function: str) -> None:
     """Raise for an unknown norm."""
     if not isinstance(norm, str) or norm not in ADJOINT:
-        refuse()
         raise ValueError(
             f"fft.{function}: norm is 'backward', 'ortho' or 'forward', and not {norm!r}"
         )

@@ -7,6 +7,8 @@ page "Linear algebra" of the documentation says how.
 # ruff: noqa: F403 -- each file says in its __all__ what it gives
 
 import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Never
 
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import linear_algebra
@@ -37,6 +39,12 @@ __all__ += singular_values.__all__
 __all__ += solving.__all__
 __all__ += spectral.__all__
 __all__ += linear_algebra.__all__
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute("wengert.linalg", name, __all__)
 
 
 def __dir__() -> list[str]:

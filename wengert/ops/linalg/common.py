@@ -1,44 +1,12 @@
 """What the files of this package share: how matrices are checked, and steps of the rules."""
 
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 from wengert.backends import dtype_of
 from wengert.ops.axes import shape_of
 from wengert.ops.data_type import astype, result_type
-from wengert.ops.families import standard
 from wengert.ops.linear_algebra import adjoint as adjoint
-from wengert.tape.families import Family
-from wengert.tape.parameters import refuse
-
-# -- docstrings ----------------------------------------------------------------------------------
-
-_MATRICES: Final = """
-Parameters
-----------
-x : Tensor or array
-    $matrices, of a floating or complex dtype.
-
-Raises
-------
-TypeError
-    If ``x`` is neither floating nor complex.
-ValueError
-    $error.
-"""
-
-
-def of_matrices(
-    matrices: str = "Matrices (..., M, N)", error: str = "If ``x`` has fewer than two axes"
-) -> Family:
-    """Return the family of functions of stacks of matrices."""
-    return standard("linear algebra extension", _MATRICES)(matrices=matrices, error=error)
-
-
-def of_square_matrices(which: str = "Matrices") -> Family:
-    """Return the family of functions of stacks of square matrices."""
-    return of_matrices(f"{which} (..., M, M)", "If the matrices are not square")
-
 
 # -- arguments -----------------------------------------------------------------------------------
 
@@ -60,7 +28,6 @@ def matrices(name: str, x: Any, *, square: bool = False) -> tuple[int, ...]:
     if len(shape) < 2:
         raise ValueError(f"{name} takes a matrix or a stack of them, not shape {tuple(shape)}")
     if square and shape[-1] != shape[-2]:
-        refuse()
         raise ValueError(f"{name} takes square matrices, not shape {tuple(shape)}")
     return shape
 

@@ -6,16 +6,7 @@ from typing import Any, NamedTuple
 from wengert.backends import add_composite, namespaces
 from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.linalg.common import (
-    adjoint,
-    columns,
-    complex_dtype,
-    imaginary,
-    matrices,
-    of_square_matrices,
-    product,
-)
-from wengert.tape.parameters import takes
+from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -123,25 +114,19 @@ _det = Primitive(
     "linalg.det",
     ["x"],
     {"x": _det_rule},
-    kind="irregular",
     dtypes="floating",
     jvps={"x": _det_forward},
     batch=as_it_is,
 ).bind
 
 
-@takes("x", family=of_square_matrices())
 def det(x: Any, /) -> Tensor:
     r"""Determinant of a matrix, or of each matrix of a stack.
 
     The cotangent is :math:`\bar y` times the conjugate cofactors,
     :math:`\overline{\det X}\, X^{-H}` where ``x`` is invertible. It is right at singular matrices
-    as well, to any order where at most two singular values are 0.
-
-    Returns
-    -------
-    Tensor
-        Of the batch's shape and the dtype of ``x``.
+    as well, to any order where at most two singular values are 0. Raises `ValueError` if the
+    matrices are not square. Array API standard.
 
     Examples
     --------
@@ -213,23 +198,21 @@ _slogdet = Primitive(
     "linalg.slogdet",
     ["x"],
     {"x": _slogdet_rule},
-    kind="irregular",
     dtypes="floating",
     jvps={"x": _slogdet_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
     flat=True,
 ).bind
 
 
-@takes("x", family=of_square_matrices())
 def slogdet(x: Any, /) -> SlogdetResult:
     r"""Sign and logarithm of the absolute value of determinants.
 
     The cotangent :math:`\bar l` of the logarithm gives :math:`\bar X = \bar l X^{-H}`, and that of
     the sign of a complex ``x`` :math:`-i \operatorname{Im}(\bar s^* s) X^{-H}`. There is no
-    derivative at singular matrices: it is infinite or nan.
+    derivative at singular matrices: it is infinite or nan. Raises `ValueError` if the matrices are
+    not square. Array API standard.
 
     Returns
     -------

@@ -9,14 +9,11 @@ from wengert.ops.linalg.common import (
     complex_dtype,
     imaginary,
     matrices,
-    of_matrices,
-    of_square_matrices,
     off_diagonal,
     skew,
 )
 from wengert.ops.linear_algebra import matmul, matrix_transpose
 from wengert.ops.manipulation import concat
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -64,32 +61,28 @@ _cholesky = Primitive(
     "linalg.cholesky",
     ["x"],
     {"x": _cholesky_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _cholesky_forward},
     batch=as_it_is,
 ).bind
 
 
-@takes("x", family=of_square_matrices("Symmetric or Hermitian positive definite matrices"))
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     r"""Triangular factor of a positive definite matrix, :math:`X = L L^H = U^H U`.
 
     It is not checked that the matrices are Hermitian; the factor's triangle is looked at. One that
     is not positive definite is an error of the array library. The cotangent is the Hermitian part
-    of :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with
-    half the diagonal.
+    of :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with half
+    the diagonal. The result is of the shape and dtype of ``x``, with a positive diagonal. Raises
+    `ValueError` if the matrices are not square. Array API standard.
 
     Parameters
     ----------
+    x : Tensor or array
+        Symmetric or Hermitian positive definite matrices (..., M, M), of a floating or complex
+        dtype.
     upper : bool
         Whether to read the upper triangle, and return :math:`U` instead of :math:`L`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``, with a positive diagonal.
 
     References
     ----------
@@ -174,24 +167,23 @@ _qr = Primitive(
     "linalg.qr",
     ["x"],
     {"x": _qr_rule},
-    kind="irregular",
     dtypes="floating",
     jvps={"x": _qr_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
 ).bind
 
 
-@takes("x", family=of_matrices(error="If ``x`` has fewer than two axes, or there is no such mode"))
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     r"""Factors of a matrix, :math:`X = Q R`, the one unitary and the other upper triangular.
 
     To be differentiated, the first :math:`K = \min(M, N)` columns have to be of full rank. The
-    cotangent for :math:`M \ge N` is :math:`(\bar Q + Q \operatorname{herm}(\bar R R^H - Q^H \bar
-    Q)) R^{-H}`, where herm continues the upper triangle to a Hermitian matrix. For :math:`M < N` it
-    follows from :math:`Q R_1 = X_1` and :math:`R_2 = Q^H X_2`, where :math:`X_1` has the first M
-    columns.
+    cotangent for :math:`M \ge N` is
+    :math:`(\bar Q + Q \operatorname{herm}(\bar R R^H - Q^H \bar Q)) R^{-H}`, where herm continues
+    the upper triangle to a Hermitian matrix. For :math:`M < N` it follows from :math:`Q R_1 = X_1`
+    and :math:`R_2 = Q^H X_2`, where :math:`X_1` has the first M columns. Raises `ValueError` if
+    ``x`` has fewer than two axes, or there is no such mode; `NotImplementedError` in the backward
+    pass, of ``mode="complete"`` with more rows than columns. Array API standard.
 
     Parameters
     ----------
@@ -205,11 +197,6 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
         array library's.
     R : Tensor
         Of shape (..., K, N) or (..., M, N).
-
-    Raises
-    ------
-    NotImplementedError
-        In the backward pass, of ``mode="complete"`` with more rows than columns.
 
     References
     ----------

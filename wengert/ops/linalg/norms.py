@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, Never
+from typing import Any, Literal
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes, shifted
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise, statistical
-from wengert.ops.axes import as_axes, kept, operand, raw_array, unexpected
+from wengert.ops.axes import as_axes, kept, number, operand, raw_array
 from wengert.ops.data_type import astype
 from wengert.ops.elementwise import (
     equal,
@@ -22,15 +22,13 @@ from wengert.ops.elementwise import (
 )
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import length, without_slope
-from wengert.ops.families import reduction
 from wengert.ops.limits import finfo
-from wengert.ops.linalg.common import inexact, matrices, of_matrices
+from wengert.ops.linalg.common import inexact, matrices
 from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims
 from wengert.ops.searching import count_nonzero, where
 from wengert.ops.shares import by_float32
 from wengert.tape.domain import NOT_ZERO, POSITIVE
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -55,7 +53,6 @@ _norm = Primitive(
     "linalg.vector_norm",
     ["x"],
     {"x": _norm_rule},
-    kind="irregular",
     dtypes="floating",
     jvps={"x": _norm_tangent},
     forward=length,
@@ -155,7 +152,6 @@ _of_finite_order = Primitive(
     "power_norm",
     ("x", "ord"),
     {"x": _power_slope, "ord": _order_rule},
-    kind="irregular",
     dtypes="floating",
     jvps={"x": _power_tangent, "ord": _order_tangent},
     weak=True,
@@ -165,14 +161,6 @@ _of_finite_order = Primitive(
 ).bind
 
 
-@takes(
-    "x ord",
-    family=reduction(
-        "a floating or complex dtype",
-        result="the real dtype of its precision",
-        chapter="linear algebra extension",
-    ),
-)
 def vector_norm(
     x: Any,
     /,
@@ -180,26 +168,20 @@ def vector_norm(
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     ord: float = 2,
-    **wrong: Never,
 ) -> Tensor:
     r"""Norm of vectors, :math:`(\sum_i |x_i|^p)^{1/p}`.
 
     The cotangent of the 2-norm is :math:`\bar y\, x / \|x\|`. Gradients are 0 at 0; for ``inf`` and
-    ``-inf`` equal elements share them.
+    ``-inf`` equal elements share them. The result is of the shape of ``x`` without the reduced
+    axes, and the real dtype of its precision. Raises `ValueError` if an axis is out of bounds or
+    comes twice. Array API standard.
 
     Parameters
     ----------
-    axis : int or sequence of int, optional
-        Over which axes the vectors lie; all by default.
     ord : int, float or Tensor
         The order p: any number. ``inf`` is the largest absolute value, ``-inf`` the smallest, 0 the
         number of elements that are not 0. The norm is differentiable in a Tensor of no axes; where
         that is infinite or 0 the derivative is 0.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither floating nor complex, or ``ord`` is no number.
 
     Examples
     --------
@@ -211,8 +193,6 @@ def vector_norm(
     >>> wg.grad(wg.linalg.vector_norm)(x)
     tensor([ 0.6000, -0.8000])
     """
-    if wrong:
-        raise unexpected(vector_norm, wrong)
     shape = inexact("vector_norm", x)
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
         return by_float32(vector_norm, x, axis=axis, keepdims=keepdims, ord=ord)  # type: ignore[no-any-return]
@@ -259,36 +239,25 @@ def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> 
 # -- of matrices ---------------------------------------------------------------------------------
 
 
-@takes(
-    "x",
-    ord="one of the orders that its documentation lists",
-    family=of_matrices(error="If ``x`` has fewer than two axes, or there is no such norm"),
-)
 def matrix_norm(
     x: Any,
     /,
     *,
     keepdims: bool = False,
     ord: float | Literal["fro", "nuc"] | None = "fro",
-    **wrong: Never,
 ) -> Tensor:
     """Norm of a matrix, or of each matrix of a stack.
 
-    Where several sums or singular values are the largest or smallest, they share the cotangent.
+    Where several sums or singular values are the largest or smallest, they share the cotangent. The
+    result is of the batch's shape, real. Raises `ValueError` if ``x`` has fewer than two axes, or
+    there is no such norm. Array API standard.
 
     Parameters
     ----------
-    keepdims : bool
-        Whether the last two axes stay, with length 1.
     ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
         ``"fro"`` (or None): Frobenius; ``"nuc"``: the sum of the singular values; 2 and -2: the
         largest and the smallest of them; 1 and -1: the largest and the smallest sum of a column's
         absolute values; inf and -inf: of a row's.
-
-    Returns
-    -------
-    Tensor
-        Of the batch's shape, real.
 
     Examples
     --------
@@ -298,9 +267,8 @@ def matrix_norm(
     >>> wg.round(wg.linalg.matrix_norm(x, ord="nuc"))  # the sum of singular values
     tensor(5.)
     """
-    if wrong:
-        raise unexpected(matrix_norm, wrong)
     ndim = len(matrices("matrix_norm", x))
+    ord = number(ord, "matrix_norm", "ord") if hasattr(ord, "dtype") else ord
     if ord is None or ord == "fro":
         return vector_norm(x, axis=(ndim - 2, ndim - 1), keepdims=keepdims)
     found: Tensor
@@ -319,20 +287,17 @@ def matrix_norm(
     return expand_dims(expand_dims(found, axis=-1), axis=-1) if keepdims else found
 
 
-@takes(constant="x rtol", family=of_matrices())
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """Number of singular values of each matrix that are not negligible.
+
+    The result is of the batch's shape and an integer dtype. Raises `ValueError` if ``x`` has fewer
+    than two axes. Array API standard.
 
     Parameters
     ----------
     rtol : float or array, optional
         Singular values up to ``rtol`` times the largest count as 0; an array gives one for each
         matrix. By default ``max(M, N)`` times the dtype's ``eps``.
-
-    Returns
-    -------
-    Tensor
-        Of the batch's shape and an integer dtype. It is not tracked.
 
     Examples
     --------

@@ -1,45 +1,25 @@
 """Products and parts of matrices: compositions, but for the cross product."""
 
 from operator import index
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import paired
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import statistical
-from wengert.ops.axes import axis_from_end, bent, shape_of, unexpected
+from wengert.ops.axes import axis_from_end, bent, shape_of
 from wengert.ops.conversion import clone
 from wengert.ops.creation import eye, ones
 from wengert.ops.elementwise import multiply
-from wengert.ops.families import of_vectors, standard
 from wengert.ops.indexing import getitem
-from wengert.ops.linalg.common import matrices, of_square_matrices, promoted
+from wengert.ops.linalg.common import matrices, promoted
 from wengert.ops.linalg.solving import inv
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["cross", "diagonal", "matrix_power", "outer", "trace"]
-
-
-_FAMILY = standard(
-    "linear algebra extension",
-    """
-Parameters
-----------
-x : Tensor or array
-    Matrices (..., M, N) of $dtypes.
-offset : int
-    Which diagonal: positive above the main one, negative below.
-
-Raises
-------
-ValueError
-    If ``x`` has fewer than two axes.
-""",
-)
 
 
 # g . (t x b) = t . (b x g)
@@ -50,24 +30,30 @@ _cross = Primitive(
         "x1": lambda xp, g, x2, axis: xp.linalg.cross(xp.conj(x2), g, axis=axis),
         "x2": lambda xp, g, x1, axis: xp.linalg.cross(g, xp.conj(x1), axis=axis),
     },
-    kind="multilinear",
+    linear="each",
     batch=paired,
 ).bind
 
 
-@takes("x1 x2", family=of_vectors("linear algebra extension", "3 in both"))
-def cross(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
-    The cotangents are :math:`\bar x_2 \times g` and :math:`g \times \bar x_1`.
+    The cotangents are :math:`\bar x_2 \times g` and :math:`g \times \bar x_1`. Raises `ValueError`
+    if the axis is out of bounds, or has another length. Array API standard.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Of numeric dtypes, and shapes that broadcast but for ``axis``, whose length is 3 in both.
+    axis : int
+        Along which axis the vectors lie, counted from the end. A non-negative one is understood
+        where both arrays have equally many axes.
 
     Examples
     --------
     >>> wg.linalg.cross(wg.asarray([1.0, 0.0, 0.0]), wg.asarray([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
-    if wrong:
-        raise unexpected(cross, wrong)
     shape1, shape2 = shape_of(x1), shape_of(x2)
     from_end = axis_from_end(axis, shape1, shape2, "cross")
     if shape1[from_end] != 3 or shape2[from_end] != 3:
@@ -79,24 +65,16 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1, **wrong: Never) -> Tensor:
     return _cross(x1, x2, axis=from_end)  # type: ignore[no-any-return]
 
 
-@takes("x1 x2", family=standard("linear algebra extension"))
 def outer(x1: Any, x2: Any, /) -> Tensor:
-    """Products of each element of one vector with each of another.
+    r"""Products of each element of one vector with each of another.
+
+    The cotangents are :math:`G \bar x_2` and :math:`G^T \bar x_1`. The result is of shape (M, N).
+    Raises `ValueError` if an operand has not one axis. Array API standard.
 
     Parameters
     ----------
     x1, x2 : Tensor or array
         Vectors of lengths M and N, of numeric dtypes.
-
-    Returns
-    -------
-    Tensor
-        Of shape (M, N).
-
-    Raises
-    ------
-    ValueError
-        If an operand has not one axis.
 
     Examples
     --------
@@ -110,14 +88,18 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return multiply(reshape(x1, (shape1[0], 1)), reshape(x2, (1, shape2[0])))
 
 
-@takes("x", family=_FAMILY(dtypes="any dtype"))
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """Diagonal of a matrix, or of each matrix of a stack.
 
-    Returns
-    -------
-    Tensor
-        The batch's axes, then the diagonal's.
+    The cotangent is the result's on the diagonal, and 0 elsewhere. Raises `ValueError` if ``x`` has
+    fewer than two axes. Array API standard.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Matrices (..., M, N) of any dtype.
+    offset : int
+        Which diagonal: positive above the main one, negative below.
 
     Examples
     --------
@@ -139,19 +121,18 @@ def _length(m: int, n: int, first: int) -> int:
     return max(0, min(m, n - first) if first >= 0 else min(m + first, n))
 
 
-@takes("x", family=_FAMILY(dtypes="a numeric dtype"))
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sum of a diagonal of a matrix, or of each matrix of a stack.
 
+    The cotangent is the result's on the diagonal, and 0 elsewhere. Raises `ValueError` if ``x`` has
+    fewer than two axes. Array API standard.
+
     Parameters
     ----------
+    x : Tensor or array
+        Matrices (..., M, N) of a numeric dtype.
     dtype : dtype, optional
         In which the sum is taken, as for `wengert.sum`.
-
-    Returns
-    -------
-    Tensor
-        Of the batch's shape.
 
     Examples
     --------
@@ -172,19 +153,16 @@ def _two_axes(name: str, x: Any) -> tuple[int, ...]:
     return shape
 
 
-@takes("x", family=of_square_matrices())
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Product of ``n`` copies of a square matrix, by repeated squaring.
+
+    The derivative is that of the products. Raises `ValueError` if the matrices are not square.
+    Array API standard.
 
     Parameters
     ----------
     n : int
         The exponent. The power 0 is the identity; a negative one is that of the inverse.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
 
     Examples
     --------

@@ -12,12 +12,10 @@ from wengert.ops.linalg.common import (
     imaginary,
     joined,
     matrices,
-    of_matrices,
     product,
     skew,
     turns,
 )
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -139,17 +137,13 @@ _svd = Primitive(
     "linalg.svd",
     ["x"],
     {"x": _svd_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _svd_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
 ).bind
 
 
-@takes("x", family=of_matrices())
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     r"""Singular value decomposition, :math:`X = U \operatorname{diag}(S) V^H`.
 
@@ -163,7 +157,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
         + \operatorname{diag}(\bar S)) V^H \\
         & + (I - U U^H) \bar U S^{-1} V^H + U S^{-1} \bar V^H (I - V V^H)
 
-    with :math:`E_{ij} = S_j^2 - S_i^2` and :math:`\operatorname{skew}(A) = A - A^H`.
+    with :math:`E_{ij} = S_j^2 - S_i^2` and :math:`\operatorname{skew}(A) = A - A^H`. Raises
+    `ValueError` if ``x`` has fewer than two axes. Array API standard.
 
     Parameters
     ----------
@@ -210,24 +205,17 @@ _svdvals = Primitive(
     "linalg.svdvals",
     ["x"],
     {"x": _svdvals_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _svdvals_forward},
     batch=as_it_is,
 ).bind
 
 
-@takes("x", family=of_matrices())
 def svdvals(x: Any, /) -> Tensor:
     r"""Singular values of a matrix, or of each matrix of a stack.
 
-    The cotangent is :math:`U \operatorname{diag}(\bar s) V^H`.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., min(M, N)), real, descending.
+    The cotangent is :math:`U \operatorname{diag}(\bar s) V^H`. The result is of shape (..., min(M,
+    N)), real, descending. Raises `ValueError` if ``x`` has fewer than two axes. Array API standard.
 
     Examples
     --------

@@ -1,42 +1,20 @@
 """Linear systems, inverses and pseudo-inverses."""
 
 import math
-from typing import Any, Final
+from typing import Any
 
 from wengert.backends.triangular import blocked
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import raw_array
 from wengert.ops.elementwise import conj
-from wengert.ops.families import standard
 from wengert.ops.limits import finfo
-from wengert.ops.linalg.common import (
-    adjoint,
-    inexact,
-    matrices,
-    of_matrices,
-    of_square_matrices,
-    product,
-    promoted,
-)
+from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import expand_dims, squeeze
-from wengert.tape.families import Family
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["cholesky_solve", "inv", "pinv", "solve", "solve_triangular"]
-
-_SYSTEMS: Final = """
-Raises
-------
-TypeError
-    If an operand is neither floating nor complex.
-ValueError
-    If the shapes do not fit.
-"""
-#: Of functions that PyTorch has, and the standard does not.
-_PYTORCHS: Final = Family(f"{_SYSTEMS}\nNotes\n-----\nPyTorch: ``torch.$path``.")
 
 
 def _solve_batch(call: Any, x1: Any, x2: Any, **way: bool) -> Any:
@@ -67,8 +45,6 @@ _solve = Primitive(
         ),
         "x2": lambda xp, g, x1: xp.linalg.solve(adjoint(xp, x1), g),
     },
-    kind="irregular",
-    raises=("x1",),
     jvps={
         "x1": lambda xp, t, x1, out: xp.negative(xp.linalg.solve(x1, xp.matmul(t, out))),
         "x2": lambda xp, t, x1: xp.linalg.solve(x1, t),
@@ -77,12 +53,13 @@ _solve = Primitive(
 ).bind
 
 
-@takes("x1 x2", family=standard("linear algebra extension", _SYSTEMS))
 def solve(x1: Any, x2: Any, /) -> Tensor:
     r"""Solution of linear systems, :math:`X_1^{-1} X_2`.
 
     The cotangents are :math:`-\bar X_2 X^H` and :math:`\bar X_2 = X_1^{-H} \bar X`. A singular
-    matrix is an error of the array library, or gives infinities, as the library has it.
+    matrix is an error of the array library, or gives infinities, as the library has it. The result
+    is of shape (..., M) or (..., M, K). Raises `ValueError` if the shapes do not fit.
+    Array API standard.
 
     Parameters
     ----------
@@ -91,11 +68,6 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     x2 : Tensor or array
         One right-hand side (M,), if it has one axis, else stacks of them (..., M, K). Stacks
         broadcast.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., M) or (..., M, K).
 
     Examples
     --------
@@ -125,26 +97,23 @@ _inv = Primitive(
     {
         "x": lambda xp, g, out: xp.negative(product(xp, adjoint(xp, out), g, adjoint(xp, out))),
     },
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": lambda xp, t, out: xp.negative(product(xp, out, t, out))},
     batch=as_it_is,
 ).bind
 
 
-@takes("x", family=of_square_matrices("Invertible matrices"))
 def inv(x: Any, /) -> Tensor:
     r"""Inverse of a matrix, or of each matrix of a stack, :math:`X^{-1}`.
 
     To multiply with an inverse, `solve` is faster and more accurate. A singular matrix is an error
     of the array library, or gives infinities, as the library has it. The cotangent is
-    :math:`-Y^H \bar Y Y^H`.
+    :math:`-Y^H \bar Y Y^H`. Raises `ValueError` if the matrices are not square. Array API standard.
 
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``.
+    Parameters
+    ----------
+    x : Tensor or array
+        Invertible matrices (..., M, M), of a floating or complex dtype.
 
     Examples
     --------
@@ -205,7 +174,6 @@ _solve_triangular = Primitive(
             adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
         ),
     },
-    kind="irregular",
     jvps={
         "x1": _triangular_forward,
         "x2": lambda xp, t, x1, upper, unitriangular: xp.linalg.solve_triangular(
@@ -214,18 +182,17 @@ _solve_triangular = Primitive(
     },
     forward=blocked,
     batch=_solve_batch,
-    raises=("x1",),
 ).bind
 
 
-@takes("x1 x2", family=_PYTORCHS(path="linalg.solve_triangular"), left="True or False")
 def solve_triangular(
     x1: Any, x2: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    r"""Solution of triangular linear systems, :math:`X_1^{-1} X_2` or :math:`X_2 X_1^{-1}`.
+    """Solution of triangular linear systems, :math:`X_1^{-1} X_2` or :math:`X_2 X_1^{-1}`.
 
-    The other triangle is not looked at. The cotangents are those of `solve`, and that of the
-    matrix has the same triangle.
+    The other triangle is not looked at. The cotangents are those of `solve`, and that of the matrix
+    has the same triangle. The result is of the shape of ``x2``, with the broadcast stack. Raises
+    `ValueError` if the shapes do not fit. PyTorch: ``torch.linalg.solve_triangular``.
 
     Parameters
     ----------
@@ -241,11 +208,6 @@ def solve_triangular(
         :math:`X X_1 = X_2`.
     unitriangular : bool
         Whether the diagonal is taken to be 1, and not looked at.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x2``, with the broadcast stack.
 
     Examples
     --------
@@ -263,11 +225,12 @@ def solve_triangular(
     return out if left else matrix_transpose(out)
 
 
-@takes("x factor", family=_PYTORCHS(path="cholesky_solve"))
 def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
-    r"""Solution of linear systems whose matrix has been factorised, :math:`(L L^H)^{-1} X`.
+    """Solution of linear systems whose matrix has been factorised, :math:`(L L^H)^{-1} X`.
 
-    It is two triangular systems, :math:`L Y = X` and :math:`L^H Z = Y`.
+    It is two triangular systems, :math:`L Y = X` and :math:`L^H Z = Y`. The derivative is that of
+    both. The result is of the shape of ``x``, with the broadcast stack. Raises `ValueError` if the
+    shapes do not fit. PyTorch: ``torch.cholesky_solve``.
 
     Parameters
     ----------
@@ -277,11 +240,6 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
         What `cholesky` gives, (..., M, M). Stacks broadcast.
     upper : bool
         Whether the factor is :math:`U`, of :math:`U^H U`, instead of :math:`L`.
-
-    Returns
-    -------
-    Tensor
-        Of the shape of ``x``, with the broadcast stack.
 
     Examples
     --------
@@ -326,31 +284,25 @@ _pinv = Primitive(
     "linalg.pinv",
     ["x"],
     {"x": _pinv_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _pinv_forward},
     batch=as_it_is,
 ).bind
 
 
-@takes("x", "rtol", family=of_matrices())
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
 
-    With :math:`P = X^+` the cotangent is :math:`-P^H \bar P P^H + (I - X P) \bar P^H P P^H + P^H P
-    \bar P^H (I - P X)`, which holds where the rank does not change.
+    With :math:`P = X^+` the cotangent is
+    :math:`-P^H \bar P P^H + (I - X P) \bar P^H P P^H + P^H P \bar P^H (I - P X)`, which holds where
+    the rank does not change. The result is of shape (..., N, M). Raises `ValueError` if ``x`` has
+    fewer than two axes. Array API standard.
 
     Parameters
     ----------
     rtol : float or array, optional
         Singular values below ``rtol`` times the largest count as 0; an array gives one for each
         matrix. By default ``max(M, N)`` times the dtype's ``eps``.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., N, M).
 
     References
     ----------

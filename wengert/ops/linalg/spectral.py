@@ -3,17 +3,7 @@
 from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import as_it_is
-from wengert.ops.linalg.common import (
-    adjoint,
-    columns,
-    joined,
-    matrices,
-    of_square_matrices,
-    product,
-    skew,
-    turns,
-)
-from wengert.tape.parameters import takes
+from wengert.ops.linalg.common import adjoint, columns, joined, matrices, product, skew, turns
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -70,26 +60,23 @@ _eigh = Primitive(
     "linalg.eigh",
     ["x"],
     {"x": _eigh_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _eigh_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
 ).bind
 
 
-@takes("x", family=of_square_matrices("Symmetric or Hermitian matrices"))
 def eigh(x: Any, /) -> EighResult:
     r"""Eigenvalues and eigenvectors of Hermitian matrices, :math:`X = V \Lambda V^H`.
 
     It is not checked that the matrices are Hermitian; the lower triangle is looked at. Eigenvectors
     are unique only up to a sign (phase), and up to a rotation where eigenvalues are equal.
     Derivatives make sense for functions of them that do not depend on that choice. Where only the
-    eigenvalues are used, they are finite whatever the eigenvalues are. The cotangent is
-    :math:`V (\operatorname{diag}(\bar\lambda) + \operatorname{skew}(V^H \bar V) / 2 E) V^H` with
-    :math:`E_{ij} = \lambda_j - \lambda_i` and :math:`\operatorname{skew}(A) = A - A^H`.
+    eigenvalues are used, they are finite whatever the eigenvalues are. The cotangent is :math:`V
+    (\operatorname{diag}(\bar\lambda) + \operatorname{skew}(V^H \bar V) / 2 E)
+    V^H` with :math:`E_{ij} = \lambda_j - \lambda_i` and :math:`\operatorname{skew}(A) = A -
+    A^H`. Raises `ValueError` if the matrices are not square. Array API standard.
 
     Returns
     -------
@@ -127,25 +114,18 @@ _eigvalsh = Primitive(
     "linalg.eigvalsh",
     ["x"],
     {"x": _eigvalsh_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _eigvalsh_forward},
     batch=as_it_is,
 ).bind
 
 
-@takes("x", family=of_square_matrices("Symmetric or Hermitian matrices"))
 def eigvalsh(x: Any, /) -> Tensor:
     r"""Eigenvalues of Hermitian matrices.
 
     It is not checked that the matrices are Hermitian; the lower triangle is looked at. The
-    cotangent is :math:`V \operatorname{diag}(\bar\lambda) V^H`.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., M), real, ascending.
+    cotangent is :math:`V \operatorname{diag}(\bar\lambda) V^H`. The result is of shape (..., M),
+    real, ascending. Raises `ValueError` if the matrices are not square. Array API standard.
 
     Examples
     --------
@@ -185,25 +165,22 @@ _eig = Primitive(
     "linalg.eig",
     ["x"],
     {"x": _eig_rule},
-    kind="irregular",
     dtypes="floating",
-    raises=("x",),
     jvps={"x": _eig_forward},
     several=True,
-    materialize=False,
     batch=as_it_is,
 ).bind
 
 
-@takes("x", family=of_square_matrices())
 def eig(x: Any, /) -> EigResult:
     r"""Eigenvalues and eigenvectors of square matrices, :math:`X V = V \Lambda`.
 
     Eigenvectors are unique only up to a phase. Derivatives make sense for functions of them that do
     not depend on that choice, and where the matrix has as many eigenvectors as rows. The cotangent
-    is :math:`V^{-H} (\operatorname{diag}(\bar\lambda) + (V^H \bar V - V^H V D) / \bar E) V^H`,
-    without the diagonal of the fraction, with :math:`E_{ij} = \lambda_j - \lambda_i` and D the real
-    diagonal of :math:`V^H \bar V`; for a real ``x`` its real part.
+    is :math:`V^{-H} (\operatorname{diag}(\bar\lambda) + (V^H \bar V - V^H V D) / \bar E)
+    V^H`, without the diagonal of the fraction, with :math:`E_{ij} = \lambda_j -
+    \lambda_i` and D the real diagonal of :math:`V^H \bar V`; for a real ``x`` its real part. Raises
+    `ValueError` if the matrices are not square. Array API standard.
 
     Returns
     -------
@@ -228,18 +205,13 @@ def eig(x: Any, /) -> EigResult:
     return EigResult(*_eig(x))
 
 
-@takes("x", family=of_square_matrices())
 def eigvals(x: Any, /) -> Tensor:
     r"""Eigenvalues of square matrices.
 
     The eigenvectors are computed too: without them, libraries may find the values in another order,
     and no cotangent could be told its vector. The cotangent is
-    :math:`V^{-H} \operatorname{diag}(\bar\lambda) V^H`.
-
-    Returns
-    -------
-    Tensor
-        Of shape (..., M), complex, in the order of `eig`.
+    :math:`V^{-H} \operatorname{diag}(\bar\lambda) V^H`. The result is of shape (..., M), complex,
+    in the order of `eig`. Raises `ValueError` if the matrices are not square. Array API standard.
 
     Examples
     --------

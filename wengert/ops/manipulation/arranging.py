@@ -2,14 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
 from wengert.interpreters.batching import over_axes, shifted
-from wengert.interpreters.identities import in_order
-from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of, unexpected
-from wengert.ops.families import MANIPULATION
+from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of
 from wengert.tape.calling import single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -27,11 +24,9 @@ _expand_dims = single(
         "expand_dims",
         ["x"],
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
-        kind="structural",
+        linear="together",
         view=True,
-        label="Unsqueeze",
         batch=_expand_batch,
-        identity=in_order,
     )
 )
 
@@ -41,10 +36,9 @@ _squeeze = single(
         "squeeze",
         ["x"],
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
-        kind="structural",
+        linear="together",
         view=True,
         batch=over_axes(),
-        identity=in_order,
     )
 )
 
@@ -53,33 +47,14 @@ def _permute_batch(call: Any, x: Any, axes: Sequence[int]) -> Any:
     return call.run(x, axes=(0, *shifted(axes, call.rank(0))))
 
 
-def _permuted(call: Any) -> Any:
-    """A permutation that moves no axis, or that undoes the permutation before it."""
-
-    def axes(one: Any) -> list[int]:
-        given = one.parameters["axes"] if "axes" in one.parameters else one.operands[1]
-        return [i % len(given) for i in given]
-
-    own, before = axes(call), call.maker(call.operands[0])
-    unchanged = [*range(len(own))]
-    if own == unchanged:
-        return call.operands[0]
-    if before is None or before.name != "permute_dims":
-        return None
-    first = axes(before)
-    return before.operands[0] if [first[i] for i in own] == unchanged else None
-
-
 _permute_dims = single(
     Primitive(
         "permute_dims",
         ["x"],
         {"x": lambda xp, g, axes: xp.permute_dims(g, inverse_permutation(axes))},
-        kind="structural",
+        linear="together",
         view=True,
-        label="Permute",
         batch=_permute_batch,
-        identity=_permuted,
     )
 )
 
@@ -89,7 +64,7 @@ _flip = single(
         "flip",
         ["x"],
         {"x": lambda xp, g, axis: xp.flip(g, axis=axis)},
-        kind="structural",
+        linear="together",
         view=True,
         batch=over_axes(),
     )
@@ -108,12 +83,14 @@ def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
     return call.xp.reshape(call.run(flat, shift=shift, axis=1), x.shape)
 
 
-_roll = single(Primitive("roll", ["x"], {"x": _roll_back}, kind="structural", batch=_roll_batch))
+_roll = single(Primitive("roll", ["x"], {"x": _roll_back}, linear="together", batch=_roll_batch))
 
 
-@takes("x", family=MANIPULATION)
-def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tensor:
+def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Insert axes of length 1.
+
+    The cotangent is reshaped back. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Parameters
     ----------
@@ -125,8 +102,6 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tenso
     >>> wg.expand_dims(wg.ones((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    if wrong:
-        raise unexpected(expand_dims, wrong)
     given = shape_of(x)
     if type(axis) is int:
         return _expand_dims(x, axis=as_axis(axis, len(given) + 1, "expand_dims"))  # type: ignore[no-any-return]
@@ -137,63 +112,45 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...], **wrong: Never) -> Tenso
     return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
-def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
+def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
 
-    Parameters
-    ----------
-    axis : int or tuple of int, optional
-        Which axes; all of length 1 by default, as in NumPy and PyTorch.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError), or longer than 1.
+    The cotangent is reshaped back. Raises `ValueError` if an axis is out of bounds, or longer than
+    1. Array API standard.
 
     Examples
     --------
     >>> wg.squeeze(wg.ones((1, 3, 1)), axis=0).shape
     (3, 1)
     """
-    if wrong:
-        raise unexpected(squeeze, wrong)
     given = shape_of(x)
     if axis is None:
         axis = tuple([i for i, n in enumerate(given) if n == 1])
     axes = as_axes(axis, len(given), "squeeze")
     for one in axes:
         if given[one] != 1:
-            refuse()
             raise ValueError(
                 f"axis {one} of shape {tuple(given)} has length {given[one]} and cannot be squeezed"
             )
     return _squeeze(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
-def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
+def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     """Reorder the axes.
 
-    The cotangent is permuted back.
+    The cotangent is permuted back. Raises `ValueError` if ``axes`` is no permutation.
+    Array API standard.
 
     Parameters
     ----------
     axes : tuple of int
         For each axis of the result, the axis of ``x`` that it is: a permutation of all of them.
 
-    Raises
-    ------
-    ValueError
-        If ``axes`` is no permutation.
-
     Examples
     --------
     >>> wg.permute_dims(wg.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    if wrong:
-        raise unexpected(permute_dims, wrong)
     ndim = len(shape_of(x))
     axes = as_axes(axes, ndim, "permute_dims")
     if len(axes) != ndim:
@@ -201,21 +158,18 @@ def permute_dims(x: Any, /, axes: tuple[int, ...], **wrong: Never) -> Tensor:
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
 def moveaxis(
     x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Tensor:
     """Move axes to new places; the others keep their order.
 
+    The cotangent's axes are moved back. Raises `ValueError` if an axis is out of bounds or comes
+    twice, or if the numbers differ. Array API standard.
+
     Parameters
     ----------
     source, destination : int or tuple of int
         Which axes, and where each is to be. Equally many.
-
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError) or comes twice, or if the numbers differ.
 
     Examples
     --------
@@ -235,38 +189,32 @@ def moveaxis(
     return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
-def flip(x: Any, /, axis: int | tuple[int, ...] | None = None, **wrong: Never) -> Tensor:
+def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
 
-    Parameters
-    ----------
-    axis : int or tuple of int, optional
-        Along which axes; all by default.
+    The cotangent is reversed back. Raises `ValueError` if an axis is out of bounds or comes twice.
+    Array API standard.
 
     Examples
     --------
     >>> wg.flip(wg.asarray([1, 2, 3]))
     tensor([3, 2, 1])
     """
-    if wrong:
-        raise unexpected(flip, wrong)
     ndim = len(shape_of(x))
     axes = tuple(range(ndim)) if axis is None else as_axes(axis, ndim, "flip")
     return _flip(x, axis=axes)  # type: ignore[no-any-return]
 
 
-@takes("x", family=MANIPULATION)
 def roll(
     x: Any,
     /,
     shift: int | tuple[int, ...],
     axis: int | tuple[int, ...] | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 
-    The cotangent is rolled back.
+    The cotangent is rolled back. Raises `ValueError` if an axis is out of bounds, or the numbers of
+    shifts and axes differ. Array API standard.
 
     Parameters
     ----------
@@ -276,18 +224,11 @@ def roll(
         Along which axes, a repeated one being shifted by the sum. By default the array is rolled
         as if it were flat.
 
-    Raises
-    ------
-    ValueError
-        If an axis is out of bounds (also an IndexError), or the numbers of shifts and axes differ.
-
     Examples
     --------
     >>> wg.roll(wg.asarray([1, 2, 3, 4]), 1)
     tensor([4, 1, 2, 3])
     """
-    if wrong:
-        raise unexpected(roll, wrong)
     ndim = len(shape_of(x))
     shifts = as_shape(shift)
     if axis is None:
@@ -325,19 +266,20 @@ _reshape = single(
         "reshape",
         ["x"],
         {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
-        kind="structural",
+        linear="together",
         view=True,
         batch=_reshape_batch,
-        identity=in_order,
     )
 )
 
 
-@takes("x", family=MANIPULATION)
 def reshape(
     x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
 ) -> Tensor:
     """Give the elements, in row-major order, another shape.
+
+    The cotangent is reshaped back. Raises `ValueError` if the number of elements differs.
+    Array API standard.
 
     Parameters
     ----------
@@ -347,11 +289,6 @@ def reshape(
         The other lengths, where the shape is not given as one: ``x.reshape(2, -1)``.
     copy : bool, optional
         True copies, False raises if the library would have to, None copies where it has to.
-
-    Raises
-    ------
-    ValueError
-        If the number of elements differs.
 
     Examples
     --------
@@ -367,7 +304,6 @@ def reshape(
     try:
         return _reshape(x, shape=wanted, copy=copy)  # type: ignore[no-any-return]
     except (IndexError, TypeError, ValueError):
-        refuse()
         _check_reshape(tuple(shape_of(x)), wanted)
         raise
 

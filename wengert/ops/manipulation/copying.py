@@ -3,19 +3,16 @@
 import math
 from collections.abc import Sequence
 from operator import index as as_index
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
 from wengert.backends import backend_of
 from wengert.interpreters.batching import shifted
-from wengert.interpreters.identities import same_elements
-from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of, unexpected
-from wengert.ops.families import MANIPULATION
+from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
 from wengert.tape.calling import single
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, host_values, untracked, wrapped
 
@@ -34,35 +31,18 @@ _broadcast_to = single(
         "broadcast_to",
         ["x"],
         {"x": lambda xp, g: g},
-        kind="linear",
-        label="Expand",
+        linear="together",
         view=np.broadcast_to,
         batch=_broadcast_to_batch,
-        identity=same_elements,
     )
 )
 
 
-@takes("x", family=MANIPULATION)
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     """Repeat an array along axes of length 1, and along new axes in front, to a given shape.
 
-    The cotangent is summed over what was repeated.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of the result.
-
-    Returns
-    -------
-    Tensor
-        Of shape ``shape`` and the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If ``x`` does not broadcast to ``shape``.
+    The cotangent is summed over what was repeated. Raises `ValueError` if ``x`` does not broadcast
+    to ``shape``. Array API standard.
 
     Examples
     --------
@@ -78,29 +58,14 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     skipped = len(target) - len(given)
     fits = skipped >= 0 and (not target or min(target) >= 0)
     if not fits or any(n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)):
-        refuse()
         raise ValueError(f"shape {tuple(given)} does not broadcast to {target}")
     return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
 
 
-@takes(family=MANIPULATION)
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that arrays of the given shapes have when they are broadcast together.
 
-    Parameters
-    ----------
-    *shapes : tuple of int
-        Any number of shapes.
-
-    Returns
-    -------
-    tuple of int
-        The common shape.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
+    Raises `ValueError` if the shapes do not broadcast. Array API standard.
 
     Examples
     --------
@@ -118,7 +83,6 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     for shape in shapes:
         for i, n in enumerate(reversed(shape), 1):
             if n != 1 and common[-i] not in (1, n):
-                refuse()
                 listed = ", ".join(str(tuple(each)) for each in shapes)
                 raise ValueError(f"the shapes {listed} do not broadcast together")
             if n != 1:
@@ -126,26 +90,11 @@ def _common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(common)
 
 
-@takes("arrays", family=MANIPULATION)
 def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     """Broadcast arrays against each other.
 
-    Each cotangent is summed over what was repeated.
-
-    Parameters
-    ----------
-    *arrays : Tensor or array
-        Of any dtypes, and shapes that broadcast together.
-
-    Returns
-    -------
-    tuple of Tensor
-        One for each array, of the common shape and its own dtype.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
+    Each cotangent is summed over what was repeated. Raises `ValueError` if the shapes do not
+    broadcast. Array API standard.
 
     Examples
     --------
@@ -185,7 +134,7 @@ _repeat = single(
         "repeat",
         ["x"],
         {"x": _repeat_rule},
-        kind="linear",
+        linear="together",
         view=None,
         forward=_repeat_forward,
         batch=_repeat_batch,
@@ -193,12 +142,13 @@ _repeat = single(
 )
 
 
-@takes("x", family=MANIPULATION)
-def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> Tensor:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Repeat each element a number of times.
 
     The cotangent is summed over the copies. Counts in an array decide the shape of the result, so
-    they are read back from the device.
+    they are read back from the device. Raises `ValueError` if a count is negative, the counts do
+    not fit the axis, or the axis is out of bounds; `TypeError` if ``repeats`` is not of an integer
+    dtype. Array API standard.
 
     Parameters
     ----------
@@ -207,18 +157,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
     axis : int, optional
         Along which axis; by default the array is flattened first.
 
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If a count is negative, the counts do not fit the axis, or the axis is out of bounds.
-    TypeError
-        If ``repeats`` is not of an integer dtype.
-
     Examples
     --------
     >>> wg.repeat(wg.asarray([1, 2]), 3)
@@ -226,8 +164,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
     >>> wg.repeat(wg.asarray([1, 2]), wg.asarray([1, 2]))
     tensor([1, 2, 2])
     """
-    if wrong:
-        raise unexpected(repeat, wrong)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     axis = as_axis(axis, len(shape_of(x)), "repeat")
@@ -239,7 +175,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None, **wrong: Never) -> 
     owner = backend_of(raw_array(x))
     counts = np.asarray(host_values(wrapped(repeats)))
     if counts.dtype.kind not in "iu":
-        refuse()
         raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")
     if counts.ndim > 1 or counts.size not in (1, x.shape[axis]):
         raise ValueError(
@@ -287,7 +222,7 @@ _tile = single(
         "tile",
         ["x"],
         {"x": _tile_rule},
-        kind="linear",
+        linear="together",
         view=None,
         forward=_tile_forward,
         batch=_tile_batch,
@@ -295,26 +230,16 @@ _tile = single(
 )
 
 
-@takes("x", family=MANIPULATION)
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     """Repeat a whole array along its axes, like tiles on a floor.
 
-    The cotangent is summed over the copies.
+    The cotangent is summed over the copies. Raises `ValueError` if a repetition is negative.
+    Array API standard.
 
     Parameters
     ----------
     repetitions : tuple of int
         How often along each axis. The shorter of it and the shape is filled up with ones in front.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If a repetition is negative.
 
     Examples
     --------

@@ -1,13 +1,11 @@
 """Joining: functions that make one array of several, or several of one."""
 
-from typing import Any, Never
+from typing import Any
 
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shifted
-from wengert.ops.axes import as_axis, at_axis, shape_of, unexpected
-from wengert.ops.families import MANIPULATION
+from wengert.ops.axes import as_axis, at_axis, filled, shape_of
 from wengert.ops.manipulation.arranging import reshape
-from wengert.tape.parameters import refuse, takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 from wengert.tape.views import show
@@ -34,24 +32,14 @@ def _concat_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
     return call.run(*spread, axis=shifted(axis, call.rank(0)))
 
 
-def _only(call: Any) -> Any:
-    """The concatenation of one array, which some libraries take in a list."""
-    first = call.operands[0]
-    arrays = first if isinstance(first, tuple | list) else call.operands
-    return arrays[0] if len(arrays) == 1 and call.parameters.get("axis") is not None else None
-
-
 _concat = Primitive(
     "concat_arrays",
     ["*arrays"],
     {"arrays": _concat_rule},
-    kind="structural",
-    label="Cat",
+    linear="together",
     forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
-    joined=("arrays",),
+    dtypes={"arrays": "any"},
     batch=_concat_batch,
-    also="concat",
-    identity=_only,
 ).bind
 
 
@@ -64,31 +52,28 @@ _stack = Primitive(
     "stack_arrays",
     ["*arrays"],
     {"arrays": lambda xp, g, index, axis: xp.getitem(g, key=at_axis(axis, index, ...))},
-    kind="structural",
-    label="Stack",
+    linear="together",
     forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
-    joined=("arrays",),
+    dtypes={"arrays": "any"},
     batch=_stack_batch,
-    also="stack",
 ).bind
 
 _unstack = Primitive(
     "unstack",
     ["x"],
-    {"x": lambda xp, g, axis: xp.stack(g, axis=axis)},
-    kind="structural",
-    label="Unbind",
+    {"x": lambda xp, g, axis: xp.stack(filled(xp, g), axis=axis)},
+    linear="together",
     several=True,
     view=True,
     batch=along(),
 ).bind
 
 
-@takes("arrays", family=MANIPULATION)
-def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong: Never) -> Tensor:
+def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
 
-    Each array's cotangent is its piece.
+    Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, the shapes do
+    not fit, or the axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -97,23 +82,11 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
     axis : int, optional
         Along which axis; None flattens the arrays first.
 
-    Returns
-    -------
-    Tensor
-        Of the arrays' promoted dtype.
-
-    Raises
-    ------
-    ValueError
-        If there are no arrays, the shapes do not fit, or the axis is out of bounds.
-
     Examples
     --------
     >>> wg.concat([wg.ones((2, 3)), wg.zeros((1, 3))], axis=0).shape
     (3, 3)
     """
-    if wrong:
-        raise unexpected(concat, wrong)
     given = _sequence(arrays, "concat")
     if axis is None:
         given = [reshape(x, (-1,)) for x in given]
@@ -126,11 +99,11 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0, **wrong
         raise
 
 
-@takes("arrays", family=MANIPULATION)
-def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never) -> Tensor:
+def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.
 
-    Each array's cotangent is its piece.
+    Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, their shapes
+    differ, or the axis is out of bounds. Array API standard.
 
     Parameters
     ----------
@@ -139,24 +112,12 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never)
     axis : int
         The place of the new axis in the result.
 
-    Returns
-    -------
-    Tensor
-        Of the arrays' promoted dtype.
-
-    Raises
-    ------
-    ValueError
-        If there are no arrays, their shapes differ, or the axis is out of bounds.
-
     Examples
     --------
     >>> wg.stack([wg.asarray([1, 2]), wg.asarray([3, 4])])
     tensor([[1, 2],
             [3, 4]])
     """
-    if wrong:
-        raise unexpected(stack, wrong)
     given = _sequence(arrays, "stack")
     at = as_axis(axis, len(shape_of(given[0])) + 1, "stack")
     try:
@@ -168,7 +129,6 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0, **wrong: Never)
 
 def _explain(function: str, arrays: list[Any], axis: int | None, error: Exception) -> None:
     """Raise a clearer error where a kernel failed because the shapes differ."""
-    refuse()
     shapes = [tuple(shape_of(x)) for x in arrays]
     first = shapes[0]
     for shape in shapes:
@@ -189,26 +149,11 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     return given
 
 
-@takes("x", family=MANIPULATION)
-def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 
-    The cotangent is that of the slices, stacked.
-
-    Parameters
-    ----------
-    axis : int
-        Along which axis.
-
-    Returns
-    -------
-    tuple of Tensor
-        As many as the axis is long.
-
-    Raises
-    ------
-    ValueError
-        If the axis is out of bounds (also an IndexError), as it is for a 0-d array.
+    The cotangent is that of the slices, stacked. Returns as many as the axis is long. Raises
+    `ValueError` if the axis is out of bounds, as it is for a 0-d array. Array API standard.
 
     Examples
     --------
@@ -216,8 +161,6 @@ def unstack(x: Any, /, axis: int = 0, **wrong: Never) -> tuple[Tensor, ...]:
     >>> second
     tensor([3, 4])
     """
-    if wrong:
-        raise unexpected(unstack, wrong)
     at = as_axis(axis, len(shape_of(x)), "unstack")
     parts: tuple[Tensor, ...] = _unstack(x, axis=at)
     if isinstance(x, Tensor):

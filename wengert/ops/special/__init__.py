@@ -32,11 +32,10 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
             globals()["__all__"] = listed
             if name in globals():
                 return globals()[name]
-            hints = importlib.import_module("wengert.ops.hints")
-            # With a name alone, CPython's traceback adds no second "Did you mean".
-            text = hints.name_hint("wengert.special", name, tuple(listed))
-            raise AttributeError(text, name=name)
-        raise AttributeError(f"module 'wengert.special' has no attribute {name!r}")
+        else:
+            listed = []
+        hints = importlib.import_module("wengert.ops.hints")
+        raise hints.no_attribute("wengert.special", name, listed)
 
     def __dir__() -> list[str]:
         return __getattr__("__all__")

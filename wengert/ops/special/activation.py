@@ -6,9 +6,7 @@ from typing import Any, Literal
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import operand
 from wengert.ops.define import elementwise
-from wengert.ops.families import elements
 from wengert.tape.domain import NOT_ZERO
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -19,8 +17,8 @@ Primitive(
     "mask",
     ("x", "by"),
     {"x": lambda xp, g, by: xp.mask(g, by), "by": ZERO},
-    kind="elementwise",
-    joined=("x",),
+    elementwise=True,
+    dtypes={"x": "any"},
     forward=lambda xp, x, by: xp.where(xp.not_equal(by, 0), x, 0),
 )
 
@@ -30,13 +28,13 @@ Primitive(
     forward=lambda xp, x: xp.maximum(x, 0),
     # Where the result is positive or nan the gradient passes, as in PyTorch.
     x=lambda xp, g, out: xp.mask(g, out),
-    source="PyTorch: ``torch.nn.functional.relu``.",
     domain=NOT_ZERO,
 )
 def relu(x: Any, /) -> Tensor:
     r"""Rectifier, :math:`\max(x, 0)`.
 
-    Derivative 1 for positive ``x`` and 0 elsewhere, also at 0.
+    Derivative 1 for positive ``x`` and 0 elsewhere, also at 0. Real dtypes.
+    PyTorch: ``torch.nn.functional.relu``.
 
     Examples
     --------
@@ -59,23 +57,19 @@ _leaky_relu = Primitive(
     "leaky_relu",
     ("x",),
     {"x": _leaky_relu_rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_leaky_relu_forward,
     domain=NOT_ZERO,
 ).bind
 
 
-#: The family of functions with parameters beside the array.
-_FAMILY = elements("x", dtypes="real floating", source="PyTorch: ``torch.nn.functional.$name``.")
-
-
-@takes("x negative_slope", family=_FAMILY)
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     """Rectifier with a slope for negative values: ``x``, or ``negative_slope * x``.
 
     Derivative 1 for positive ``x`` and ``negative_slope`` elsewhere, also at 0. A. L. Maas et al.,
-    "Rectifier nonlinearities improve neural network acoustic models", ICML 2013.
+    "Rectifier nonlinearities improve neural network acoustic models", ICML 2013. Real floating
+    dtypes. PyTorch: ``torch.nn.functional.leaky_relu``.
 
     Parameters
     ----------
@@ -110,13 +104,13 @@ def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
     dtypes="real floating",
     forward=lambda xp, x: xp.multiply(x, xp.expit(x)),
     x=_silu_rule,
-    source="PyTorch: ``torch.nn.functional.silu``.",
 )
 def silu(x: Any, /) -> Tensor:
     r"""Sigmoid linear unit, :math:`x \sigma(x)`.
 
     Derivative :math:`\sigma(x) (1 + x (1 - \sigma(x)))`. D. Hendrycks and K. Gimpel, "Gaussian
-    error linear units", arXiv:1606.08415.
+    error linear units", arXiv:1606.08415. Real floating dtypes.
+    PyTorch: ``torch.nn.functional.silu``.
 
     Examples
     --------
@@ -170,28 +164,23 @@ _gelu = Primitive(
     "gelu",
     ("x",),
     {"x": _gelu_rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_gelu_forward,
 ).bind
 
 
-@takes("x", family=_FAMILY)
 def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
 
-    Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and
-    K. Gimpel, "Gaussian error linear units", arXiv:1606.08415.
+    Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and K.
+    Gimpel, "Gaussian error linear units", arXiv:1606.08415. Real floating dtypes. Raises
+    `ValueError` if ``approximate`` is neither. PyTorch: ``torch.nn.functional.gelu``.
 
     Parameters
     ----------
     approximate : {"none", "tanh"}
         ``"tanh"`` computes :math:`\frac x 2 (1 + \tanh(\sqrt{2/\pi} (x + 0.044715 x^3)))`.
-
-    Raises
-    ------
-    ValueError
-        If ``approximate`` is neither.
 
     Examples
     --------

@@ -60,7 +60,7 @@ Primitive(
     "reduced_bessel",
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.multiply(x, xp.reduced_bessel(x, n=n + 1)))},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_reduced_forward,
 )
@@ -134,7 +134,7 @@ Primitive(
             g, xp.scaled_bessel_slope(x, n=n, order=order + 1)
         )
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_scaled_slope_forward,
 )
@@ -159,7 +159,7 @@ def i0(x: Any, /) -> Tensor:
     r"""Modified Bessel function of order 0, :math:`I_0(x) = \sum_k (x^2/4)^k / (k!)^2`.
 
     Derivative `i1`. Source: M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions",
-    sections 9.6 and 9.7.
+    sections 9.6 and 9.7. Real floating dtypes. SciPy: ``scipy.special.i0``.
 
     Examples
     --------
@@ -178,7 +178,8 @@ def i0(x: Any, /) -> Tensor:
 def i1(x: Any, /) -> Tensor:
     """Modified Bessel function of order 1, :math:`I_1(x) = I_0'(x)`.
 
-    Derivative :math:`I_0(x) - I_1(x) / x`, which is 1/2 at 0. Source: as `i0`.
+    Derivative :math:`I_0(x) - I_1(x) / x`, which is 1/2 at 0. Source: as `i0`. Real floating
+    dtypes. SciPy: ``scipy.special.i1``.
 
     Examples
     --------
@@ -194,7 +195,7 @@ def i0e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i0`, :math:`e^{-|x|} I_0(x)`, without overflow.
 
     Derivative :math:`e^{-|x|} (I_1(x) - \operatorname{sign}(x) I_0(x))`, which at the kink at 0 is
-    0, as in PyTorch. Source: as `i0`.
+    0, as in PyTorch. Source: as `i0`. Real floating dtypes. SciPy: ``scipy.special.i0e``.
 
     Examples
     --------
@@ -208,7 +209,7 @@ def i1e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i1`, :math:`e^{-|x|} I_1(x)`, without overflow.
 
     Derivative :math:`e^{-|x|} (I_0(x) - I_1(x) (1/x + \operatorname{sign}(x)))`, which is 1/2 at 0.
-    Source: as `i0`.
+    Source: as `i0`. Real floating dtypes. SciPy: ``scipy.special.i1e``.
 
     Examples
     --------

@@ -63,7 +63,7 @@ Primitive(
     "sinc_derivative",
     ("x",),
     {"x": _rule},
-    kind="elementwise",
+    elementwise=True,
     dtypes="floating",
     forward=_derivative_forward,
 )
@@ -74,7 +74,7 @@ def sinc(x: Any, /) -> Tensor:
     r"""Cardinal sine, :math:`\sin(\pi x) / (\pi x)`, and 1 at 0.
 
     Derivative :math:`(\cos(\pi x) - \operatorname{sinc} x) / x`. At 0 the derivatives of all orders
-    are the function's own: 0, :math:`-\pi^2/3`, ...
+    are the function's own: 0, :math:`-\pi^2/3`, ... SciPy: ``scipy.special.sinc``.
 
     Examples
     --------

@@ -40,6 +40,7 @@ def xlog1py(x: Any, y: Any, /) -> Tensor:
 
     Derivatives :math:`\log(1 + y)` and :math:`x / (1 + y)`. At :math:`x = 0` the first is 0 for
     real :math:`y \le -1` (complex: :math:`y = -1`), and the second is 0 for :math:`y = -1`.
+    SciPy: ``scipy.special.xlog1py``.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def entr(x: Any, /) -> Tensor:
     r"""Entropy's summand, :math:`-x \log x`.
 
     The value is 0 at 0, and -inf below. Derivative :math:`-1 - \log x`: inf at 0 and nan below, as
-    in PyTorch.
+    in PyTorch. Real floating dtypes. SciPy: ``scipy.special.entr``.
 
     Examples
     --------
@@ -131,7 +132,8 @@ def rel_entr(x: Any, y: Any, /) -> Tensor:
 
     The value is 0 for ``x = 0`` and ``y >= 0``, and inf where ``x`` or ``y`` is negative, or ``y``
     alone is 0. Derivatives :math:`\log(x / y) + 1`, which is -inf for :math:`x = 0 < y`, and
-    :math:`-x / y`; both 0 where both arguments are, and nan outside the domain.
+    :math:`-x / y`; both 0 where both arguments are, and nan outside the domain. Real floating
+    dtypes. SciPy: ``scipy.special.rel_entr``.
 
     Examples
     --------
@@ -171,7 +173,8 @@ def kl_div(x: Any, y: Any, /) -> Tensor:
 
     The value is ``y`` for ``x = 0`` and ``y >= 0``, and inf where ``x`` or ``y`` is negative, or
     ``y`` alone is 0. Derivatives :math:`\log(x / y)`, which is -inf for :math:`x = 0 < y`, and
-    :math:`1 - x / y`; 0 and 1 where both arguments are 0, and nan outside the domain.
+    :math:`1 - x / y`; 0 and 1 where both arguments are 0, and nan outside the domain. Real floating
+    dtypes. SciPy: ``scipy.special.kl_div``.
 
     Examples
     --------

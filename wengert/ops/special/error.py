@@ -107,6 +107,7 @@ def erf(x: Any, /) -> Tensor:
     Complex numbers are taken where the array library has them (NumPy with SciPy). Derivative
     :math:`2 e^{-x^2} / \sqrt\pi`. Array libraries without an error function use W. J. Cody,
     "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969).
+    SciPy: ``scipy.special.erf``.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def erfc(x: Any, /) -> Tensor:
     r"""Complementary error function, :math:`1 - \operatorname{erf} x`, accurate in its tail.
 
     Complex numbers are taken where the array library has them (NumPy with SciPy). Derivative
-    :math:`-2 e^{-x^2} / \sqrt\pi`. Source: as `erf`.
+    :math:`-2 e^{-x^2} / \sqrt\pi`. Source: as `erf`. SciPy: ``scipy.special.erfc``.
 
     Examples
     --------

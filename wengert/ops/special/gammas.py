@@ -13,10 +13,8 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.define import elementwise
-from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
 from wengert.tape.domain import Domain
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
 
@@ -99,8 +97,9 @@ def _gammaln_forward(xp: Any, x: Any) -> Any:
 def gammaln(x: Any, /) -> Tensor:
     r"""Logarithm of the absolute value of the gamma function, :math:`\log |\Gamma(x)|`.
 
-    At the poles 0, -1, -2, ... the value is inf. Derivative `digamma`. Source: M. Abramowitz and
-    I. A. Stegun, "Handbook of Mathematical Functions", section 6.1.
+    At the poles 0, -1, -2, ... the value is inf. Derivative `digamma`. Source: M. Abramowitz and I.
+    A. Stegun, "Handbook of Mathematical Functions", section 6.1. Real floating dtypes.
+    SciPy: ``scipy.special.gammaln``.
 
     Examples
     --------
@@ -147,7 +146,8 @@ def digamma(x: Any, /) -> Tensor:
     r"""Logarithmic derivative of the gamma function, :math:`\psi(x) = \Gamma'(x) / \Gamma(x)`.
 
     At 0.0 the value is -inf, at -0.0 inf, at the other poles nan. Derivative :math:`\psi^{(1)}`,
-    `polygamma` of order 1. SciPy also calls it ``psi``. Source: as `gammaln`, section 6.3.
+    `polygamma` of order 1. SciPy also calls it ``psi``. Source: as `gammaln`, section 6.3. Real
+    floating dtypes. SciPy: ``scipy.special.digamma``.
 
     Examples
     --------
@@ -199,7 +199,8 @@ def gamma(x: Any, /) -> Tensor:
     r"""Gamma function, :math:`\Gamma(x) = \int_0^\infty t^{x-1} e^{-t} dt`.
 
     At 0.0 the value is inf, at -0.0 -inf, at the other poles nan; beyond 171.6 it is inf in double
-    precision. Derivative :math:`\Gamma(x) \psi(x)` with `digamma`. Source: as `gammaln`.
+    precision. Derivative :math:`\Gamma(x) \psi(x)` with `digamma`. Source: as `gammaln`. Real
+    floating dtypes. SciPy: ``scipy.special.gamma``.
 
     Examples
     --------
@@ -231,7 +232,7 @@ def _gammasgn_forward(xp: Any, x: Any) -> Any:
 def gammasgn(x: Any, /) -> Tensor:
     """Sign of the gamma function, 1 or -1; nan at the poles -1, -2, ....
 
-    Derivative 0.
+    Derivative 0. Real floating dtypes. SciPy: ``scipy.special.gammasgn``.
 
     Examples
     --------
@@ -357,7 +358,7 @@ Primitive(
             xp.multiply(g, xp.polygamma(xp.add(a, b), n=n + 1))
         ),
     },
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_step_forward,
 )
@@ -372,7 +373,8 @@ Primitive(
 def betaln(a: Any, b: Any, /) -> Tensor:
     r"""Logarithm of the absolute value of the beta function, :math:`\log |B(a, b)|`.
 
-    Derivatives :math:`\psi(a) - \psi(a + b)` and :math:`\psi(b) - \psi(a + b)` with `digamma`.
+    Derivatives :math:`\psi(a) - \psi(a + b)` and :math:`\psi(b) - \psi(a + b)` with `digamma`. Real
+    floating dtypes. SciPy: ``scipy.special.betaln``.
 
     Examples
     --------
@@ -409,7 +411,8 @@ def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
 def beta(a: Any, b: Any, /) -> Tensor:
     r"""Beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.
 
-    The derivatives are the value times those of `betaln`.
+    The derivatives are the value times those of `betaln`. Real floating dtypes.
+    SciPy: ``scipy.special.beta``.
 
     Examples
     --------
@@ -418,23 +421,19 @@ def beta(a: Any, b: Any, /) -> Tensor:
     """
 
 
-@takes("a", family=elements("a", dtypes="real floating", source=SCIPY))
 def multigammaln(a: Any, d: int) -> Tensor:
     r"""Logarithm of the multivariate gamma function.
 
     :math:`\log \Gamma_d(a) = \frac{d (d - 1)}{4} \log \pi + \sum_{j=1}^d \log \Gamma\left(a -
     \frac{j - 1}{2}\right)`. The function is defined for ``a`` above ``(d - 1) / 2``; elsewhere the
     value is what the sum of `gammaln` gives. Derivative: the sum of `digamma` at the same places.
+    Real floating dtypes. Raises `ValueError` if ``d`` is no positive integer.
+    SciPy: ``scipy.special.multigammaln``.
 
     Parameters
     ----------
     d : int
         Dimension of the space, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If ``d`` is no positive integer.
 
     Examples
     --------

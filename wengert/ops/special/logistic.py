@@ -40,7 +40,7 @@ def logit(x: Any, /) -> Tensor:
     r"""Log-odds, :math:`\log(x / (1 - x))`, the inverse of `expit`.
 
     Real values outside :math:`[0, 1]` give nan, 0 gives -inf, and 1 gives inf. Derivative
-    :math:`1 / (x (1 - x))`.
+    :math:`1 / (x (1 - x))`. SciPy: ``scipy.special.logit``.
 
     Examples
     --------
@@ -85,7 +85,6 @@ def _log_expit_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    label="LogSigmoid",
     forward=_log_expit_forward,
     x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.expit(xp.negative(x)))),
 )
@@ -93,7 +92,7 @@ def log_expit(x: Any, /) -> Tensor:
     r"""Logarithm of the logistic sigmoid, :math:`\log \sigma(x) = -\log(1 + e^{-x})`.
 
     It is accurate also where :math:`\sigma` is rounded to 0 or 1, and the principal value of a
-    complex logarithm. Derivative :math:`\sigma(-x)`.
+    complex logarithm. Derivative :math:`\sigma(-x)`. SciPy: ``scipy.special.log_expit``.
 
     Examples
     --------
@@ -112,7 +111,7 @@ def softplus(x: Any, /) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^x)`, without overflow.
 
     It is the principal value of a complex logarithm. Derivative :math:`\sigma(x)`, the logistic
-    sigmoid.
+    sigmoid. SciPy: ``scipy.special.softplus``.
 
     Examples
     --------
@@ -147,6 +146,7 @@ def xlogy(x: Any, y: Any, /) -> Tensor:
 
     Derivatives :math:`\log y` and :math:`x / y`. At :math:`x = 0` the first is 0 for real
     :math:`y \le 0` (complex: :math:`y = 0`), and the second is 0 for :math:`y = 0`.
+    SciPy: ``scipy.special.xlogy``.
 
     Examples
     --------

@@ -97,7 +97,8 @@ def erfinv(x: Any, /) -> Tensor:
 
     -1 gives -inf, 1 gives inf, and values outside :math:`[-1, 1]` give nan. Derivative
     :math:`\frac{\sqrt\pi}{2} e^{y^2}` with the result :math:`y`. Source: M. J. Wichura, "Algorithm
-    AS 241: The percentage points of the normal distribution", Applied Statistics 37 (1988).
+    AS 241: The percentage points of the normal distribution", Applied Statistics 37 (1988). Real
+    floating dtypes. SciPy: ``scipy.special.erfinv``.
 
     Examples
     --------
@@ -124,7 +125,8 @@ def erfcinv(x: Any, /) -> Tensor:
     r"""Inverse of `erfc`, accurate for small ``x``.
 
     0 gives inf, 2 gives -inf, and values outside :math:`[0, 2]` give nan. Derivative
-    :math:`-\frac{\sqrt\pi}{2} e^{y^2}` with the result :math:`y`. Source: as `erfinv`.
+    :math:`-\frac{\sqrt\pi}{2} e^{y^2}` with the result :math:`y`. Source: as `erfinv`. Real
+    floating dtypes. SciPy: ``scipy.special.erfcinv``.
 
     Examples
     --------
@@ -155,7 +157,8 @@ def erfcx(x: Any, /) -> Tensor:
 
     For large ``x`` it is about :math:`1 / (x \sqrt\pi)`. Derivative
     :math:`2 x \operatorname{erfcx} x - 2 / \sqrt\pi`, computed as an integral or a continued
-    fraction where that difference has no digits. Source: as `erf`.
+    fraction where that difference has no digits. Source: as `erf`. Real floating dtypes.
+    SciPy: ``scipy.special.erfcx``.
 
     Examples
     --------
@@ -180,7 +183,8 @@ def _ndtr_forward(xp: Any, x: Any) -> Any:
 def ndtr(x: Any, /) -> Tensor:
     r"""Normal distribution function, :math:`\Phi(x)`, accurate in its left tail.
 
-    Derivative :math:`\phi(x) = e^{-x^2/2} / \sqrt{2 \pi}`.
+    Derivative :math:`\phi(x) = e^{-x^2/2} / \sqrt{2 \pi}`. Real floating dtypes.
+    SciPy: ``scipy.special.ndtr``.
 
     Examples
     --------
@@ -212,7 +216,8 @@ def log_ndtr(x: Any, /) -> Tensor:
     r"""Logarithm of the normal distribution function, :math:`\log \Phi(x)`, without underflow.
 
     Derivative :math:`\phi(x) / \Phi(x)`. It and the higher ones are cumulants of a truncated normal
-    distribution for negative ``x``, where nothing cancels, over- or underflows.
+    distribution for negative ``x``, where nothing cancels, over- or underflows. Real floating
+    dtypes. SciPy: ``scipy.special.log_ndtr``.
 
     Examples
     --------
@@ -237,7 +242,8 @@ def ndtri(x: Any, /) -> Tensor:
     r"""Quantile of the normal distribution, the inverse of `ndtr`.
 
     0 gives -inf, 1 gives inf, and values outside :math:`[0, 1]` give nan. Derivative
-    :math:`\sqrt{2 \pi} e^{y^2/2}` with the result :math:`y`. Source: as `erfinv`.
+    :math:`\sqrt{2 \pi} e^{y^2/2}` with the result :math:`y`. Source: as `erfinv`. Real floating
+    dtypes. SciPy: ``scipy.special.ndtri``.
 
     Examples
     --------

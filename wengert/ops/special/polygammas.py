@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.families import SCIPY, elements
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.parameters import differentiates, refuse, takes
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, number_of
 
 __all__ = ["polygamma", "zeta"]
 
@@ -66,53 +64,37 @@ _polygamma = Primitive(
     "polygamma",
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.polygamma(x, n=n + 1))},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_polygamma_forward,
 ).bind
 
 
-@takes(
-    "x",
-    n="an integer or an array of integers",
-    family=elements("x", dtypes="real floating", source=SCIPY),
-)
 def polygamma(n: Any, x: Any) -> Tensor:
     r"""Polygamma function, the n-th derivative of `digamma`.
 
     At the poles 0, -1, -2, ... the value is inf for odd orders and -inf for even ones from 2 on.
     For positive ``x`` it is :math:`(-1)^{n+1} n! \zeta(n + 1, x)` with Hurwitz's `zeta`. Derivative
     with respect to ``x``: `polygamma` of order ``n + 1``. Source: M. Abramowitz and I. A. Stegun,
-    "Handbook of Mathematical Functions", section 6.4.
+    "Handbook of Mathematical Functions", section 6.4. Real floating dtypes. Raises `ValueError` if
+    an order is negative or no integer. SciPy: ``scipy.special.polygamma``.
 
     Parameters
     ----------
     n : int, or integer Tensor or array
         Order, not negative. Orders in an array broadcast with ``x``.
 
-    Returns
-    -------
-    Tensor
-        Of the broadcast shape and the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If an order is negative or no integer.
-
     Examples
     --------
     >>> wg.special.polygamma(1, wg.asarray([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
-    if differentiates(n):
-        refuse()
     if isinstance(n, int | float):
         return _polygamma(x, n=_order(n))  # type: ignore[no-any-return]
     xp = differentiable
     orders = xp.asarray(n)
     if orders.ndim == 0:
-        return _polygamma(x, n=_order(orders.item()))  # type: ignore[no-any-return]
+        return _polygamma(x, n=_order(number_of(orders, "item")))  # type: ignore[no-any-return]
     # One call for each order that occurs.
     value = None
     for order in sorted({_order(found) for found in _flat(orders.tolist())}):
@@ -126,7 +108,6 @@ def polygamma(n: Any, x: Any) -> Tensor:
 
 def _order(n: Any) -> int:
     if n < 0 or int(n) != n:
-        refuse()
         raise ValueError(f"polygamma takes orders 0, 1, 2, ..., and not {n!r}")
     return int(n)
 
@@ -174,13 +155,12 @@ _zeta = Primitive(
     "zeta",
     ("x", "q"),
     {"q": _zeta_rule},  # that by x is no elementary function: it is not implemented
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_zeta_forward,
 ).bind
 
 
-@takes("q", undefined="x", family=elements("x", "q", dtypes="real floating", source=SCIPY))
 def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
 
@@ -188,7 +168,7 @@ def zeta(x: Any, q: Any = None) -> Tensor:
     what other negative numbers give is the library's. Derivative with respect to ``q``:
     :math:`-x \zeta(x + 1, q)`. That with respect to ``x`` is not implemented, as in PyTorch.
     Source: the Euler-Maclaurin formula, M. Abramowitz and I. A. Stegun, "Handbook of Mathematical
-    Functions", 23.1.30.
+    Functions", 23.1.30. SciPy: ``scipy.special.zeta``.
 
     Parameters
     ----------

@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, Never, overload
+from typing import Any, Literal, overload
 
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, kept, shape_of, unexpected
+from wengert.ops.axes import all_axes, as_axes, kept, shape_of
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import without_slope
-from wengert.ops.families import SCIPY, elements
 from wengert.ops.shares import in_float32, wide
-from wengert.tape.parameters import takes
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -86,7 +84,6 @@ _logsumexp = Primitive(
     "logsumexp",
     ("x",),
     {"x": _logsumexp_rule},
-    kind="reduction",
     dtypes="floating",
     jvps={"x": _logsumexp_tangent},
     forward=_logsumexp_forward,
@@ -111,45 +108,33 @@ def logsumexp(
     *,
     return_sign: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
-@takes("a b", family=elements("a", source=SCIPY))
 def logsumexp(
     a: Any,
     axis: int | Sequence[int] | None = None,
     b: Any = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    **wrong: Never,
 ) -> Any:
     r"""Logarithm of a sum of exponentials, :math:`\log \sum_i b_i e^{a_i}`, without overflow.
 
     The derivative is the share of each term, :math:`b_i e^{a_i} / \sum_j b_j e^{a_j}`: the softmax
     of ``a`` where there are no weights. An infinite result is shared evenly by the terms that are
     equal to it. The sum of nothing is 0, and its logarithm -inf.
+    SciPy: ``scipy.special.logsumexp``.
 
     Parameters
     ----------
-    axis : int or sequence of int, optional
-        Axes to sum over; all by default.
     b : Tensor or array, optional
         Weights that broadcast with ``a``, of any sign; 1 by default.
-    keepdims : bool
-        Whether the axes stay, with length 1.
     return_sign : bool
         Whether the sum's sign (complex: its direction) is returned beside the logarithm of its
         absolute value. Without it, a negative real sum gives nan.
-
-    Returns
-    -------
-    Tensor, or tuple of two
-        The logarithm, and the sign.
 
     Examples
     --------
     >>> wg.logsumexp(wg.asarray([1000.0, 1000.0]))
     tensor(1000.6932)
     """
-    if wrong:
-        raise unexpected(logsumexp, wrong)
     if b is None and not return_sign:
         return _logsumexp(a, axis=_axes(a, axis), keepdims=bool(keepdims))
     return _weighted(differentiable, a, axis, b, keepdims, return_sign)
@@ -219,7 +204,6 @@ _softmax = Primitive(
     "softmax",
     ("x",),
     {"x": _softmax_rule},
-    kind="irregular",
     dtypes="floating",
     forward=_softmax_forward,
     jvps={"x": _softmax_tangent},
@@ -227,12 +211,11 @@ _softmax = Primitive(
 ).bind
 
 
-@takes("x", family=elements("x", source=SCIPY))
-def softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
     It is nan along ``axis`` where all of ``x`` is -inf, or some of it is inf. The cotangent is
-    :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`.
+    :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`. SciPy: ``scipy.special.softmax``.
 
     Parameters
     ----------
@@ -247,8 +230,6 @@ def softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> 
     tensor([[ 0.2500, -0.2500],
             [-0.2500,  0.2500]])
     """
-    if wrong:
-        raise unexpected(softmax, wrong)
     return _softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
 
 
@@ -288,7 +269,6 @@ _log_softmax = Primitive(
     "log_softmax",
     ("x",),
     {"x": _log_softmax_rule},
-    kind="irregular",
     dtypes="floating",
     forward=_log_softmax_forward,
     jvps={"x": _log_softmax_tangent},
@@ -296,12 +276,11 @@ _log_softmax = Primitive(
 ).bind
 
 
-@takes("x", family=elements("x", source=SCIPY))
-def log_softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never) -> Tensor:
+def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 
     It is nan where `softmax` is. The cotangent is :math:`\bar y - s^* \sum_i \bar y_i`, with the
-    softmax :math:`s`.
+    softmax :math:`s`. SciPy: ``scipy.special.log_softmax``.
 
     Parameters
     ----------
@@ -313,6 +292,4 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = None, **wrong: Never)
     >>> wg.log_softmax(wg.asarray([0.0, 1000.0]))
     tensor([-1000.,     0.])
     """
-    if wrong:
-        raise unexpected(log_softmax, wrong)
     return _log_softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]

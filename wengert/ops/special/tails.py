@@ -82,7 +82,7 @@ Primitive(
     "erfcx_slope",
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.erfcx_slope(x, n=n + 1))},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_erfcx_slope_forward,
 )
@@ -157,7 +157,7 @@ Primitive(
     "log_ndtr_slope",
     ("x",),
     {"x": lambda xp, g, x, n: xp.multiply(g, xp.log_ndtr_slope(x, n=n + 1))},
-    kind="elementwise",
+    elementwise=True,
     dtypes="real floating",
     forward=_log_ndtr_slope_forward,
 )

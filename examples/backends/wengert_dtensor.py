@@ -77,6 +77,9 @@ class DTensorBackend(TorchBackend):
         """The placement of an array that is whole in each process."""
         return self.tensor.Replicate()
 
+    def array_types(self) -> tuple[type, ...]:
+        return (self.tensor.DTensor,)
+
     # -- functions -----------------------------------------------------------------------------
 
     @cached_property

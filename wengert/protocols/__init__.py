@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from wengert.ops.data_type import astype
-from wengert.ops.numpy_protocols.options import check_options
 from wengert.tape.calling import is_foreign
 from wengert.tape.observers import observing, tell
 from wengert.tape.promotion import check_storable
@@ -140,7 +139,6 @@ def array_function(
     if function is None:
         raise _no_counterpart(name)
     keywords = dict(kwargs)
-    check_options(name, func, args, keywords)
     return _answer(name, function, args, keywords, keywords.pop("out", None))
 
 

@@ -15,8 +15,9 @@ from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.grids import meshgrid
 from wengert.ops.indexing import getitem, setitem
-from wengert.ops.numpy_protocols import UnsupportedError
-from wengert.ops.numpy_protocols.translation import cast, listed, operands, refuse
+from wengert.ops.operands import operands
+from wengert.protocols import UnsupportedError
+from wengert.protocols.translation import cast, listed, refuse
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
@@ -257,7 +258,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     first, second = (as_axis(axis, m.ndim) for axis in axes)
     if first == second:
         raise ValueError(f"axes={tuple(axes)} are one axis; a plane has two")
-    turns = k % 4
+    turns = index(k) % 4
     if turns == 2:
         return ma.flip(m, axis=(first, second))
     if turns == 1:

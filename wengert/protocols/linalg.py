@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from wengert.ops import linalg
-from wengert.ops.axes import as_axes
+from wengert.ops.axes import as_axes, number
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import moveaxis
-from wengert.ops.numpy_protocols import UnsupportedError
-from wengert.ops.numpy_protocols.translation import operands
-from wengert.tape.options import option_error
-from wengert.tape.parameters import differentiates
+from wengert.ops.operands import operands
+from wengert.protocols import UnsupportedError
 from wengert.tape.tensor import Tensor
 
 __all__ = ["TABLE"]
@@ -46,8 +44,7 @@ def _multi_dot(arrays: Sequence[Any]) -> Tensor:
 def _cond(x: Any, p: Any = None) -> Tensor:
     """``np.linalg.cond``."""
     (t,) = operands(x)
-    if differentiates(p):
-        raise option_error("np.linalg.cond", "p", "an order")
+    p = number(p, "np.linalg.cond", "p") if hasattr(p, "dtype") else p
     if p in (None, 2, -2):
         values = linalg.svdvals(t)
         largest, smallest = values[..., 0], values[..., -1]

@@ -16,15 +16,11 @@ from wengert.ops.beyond import einsum, median, quantile
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, take
 from wengert.ops.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
-from wengert.ops.numpy_protocols import UnsupportedError
-from wengert.ops.numpy_protocols.shapes import diagonal, of_diagonal
-from wengert.ops.numpy_protocols.translation import (
-    cast,
-    inexact,
-    operands,
-    refuse,
-)
+from wengert.ops.operands import operands
 from wengert.ops.shares import by_float32
+from wengert.protocols import UnsupportedError
+from wengert.protocols.shapes import diagonal, of_diagonal
+from wengert.protocols.translation import cast, inexact, refuse
 from wengert.tape.tensor import Tensor
 
 __all__ = [

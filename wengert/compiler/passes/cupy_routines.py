@@ -161,7 +161,6 @@ def c_number(x: Any, dtype: Any) -> str | None:
 
 def universal(function: Any) -> Any:
     """The universal function of CuPy that a function of a program is, or None."""
-    function = getattr(function, "of_reals", function)  # a kernel of Wengert's says what it calls
     if type(function).__name__ == "ufunc" and type(function).__module__.startswith("cupy"):
         return function if hasattr(function, "_ops") else None
     if getattr(function, "__module__", None) == "cupy._sorting.search":

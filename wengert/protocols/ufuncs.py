@@ -18,8 +18,12 @@ from wengert.ops.manipulation import (
     reshape,
     squeeze,
 )
-from wengert.ops.numpy_protocols import UnsupportedError
-from wengert.ops.numpy_protocols.reductions import (
+from wengert.ops.operands import operands
+from wengert.ops.searching import where as where_
+from wengert.ops.special import logsumexp
+from wengert.ops.statistical import cumulative_prod, cumulative_sum
+from wengert.protocols import UnsupportedError
+from wengert.protocols.reductions import (
     accumulated,
     all_of,
     any_of,
@@ -28,10 +32,7 @@ from wengert.ops.numpy_protocols.reductions import (
     product_of,
     sum_of,
 )
-from wengert.ops.numpy_protocols.translation import cast, operands, refuse
-from wengert.ops.searching import where as where_
-from wengert.ops.special import logsumexp
-from wengert.ops.statistical import cumulative_prod, cumulative_sum
+from wengert.protocols.translation import cast, refuse
 from wengert.tape.tensor import Tensor, assign
 
 __all__ = ["TABLE"]

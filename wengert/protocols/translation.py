@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import DType
-from wengert.ops.conversion import as_numpy, as_storable, holds_tensors
+from wengert.ops.conversion import as_storable
 from wengert.ops.data_type import astype
-from wengert.ops.numpy_protocols import UnsupportedError
-from wengert.tape.promotion import KIND_RANK, check_range
+from wengert.protocols import UnsupportedError
 from wengert.tape.tensor import Tensor
 
-__all__ = ["cast", "inexact", "listed", "operands", "refuse", "translated"]
+__all__ = ["cast", "inexact", "listed", "refuse", "translated"]
 
 
 #: Arguments that ask for nothing that a Tensor has, and the values that they may take (None: any).
@@ -93,39 +92,6 @@ def translated(function: Callable[..., Any], parameters: str) -> Callable[..., A
         return function(*[given[name] for name in arrays], **ours)
 
     return call
-
-
-def operands(*values: Any) -> tuple[Tensor, ...]:
-    """Everything as Tensors, on the backend and device of the first Tensor.
-
-    Numbers get the dtype that they take beside it, lists that which NumPy gives them, or that of
-    the Tensors in them.
-    """
-    values = tuple([_nest(x) for x in values])
-    tensors = [x for x in values if isinstance(x, Tensor)]
-    # Beside a mask, indices and floating values a number takes the dtype of the last.
-    like = max(tensors, key=lambda x: KIND_RANK[x.dtype.kind], default=None)
-    return tuple([x if isinstance(x, Tensor) else _beside(x, like) for x in values])
-
-
-def _nest(value: Any) -> Any:
-    """Lists that hold Tensors as one; anything else as it is."""
-    if isinstance(value, list | tuple) and holds_tensors(value):
-        return as_numpy(value)
-    return value
-
-
-def _beside(value: Any, like: Tensor | None) -> Tensor:
-    if like is None or (hasattr(value, "dtype") and not isinstance(value, np.generic)):
-        return Tensor(value if hasattr(value, "dtype") else np.asarray(value))
-    backend = like.backend
-    device = backend.beside(like._array)
-    if isinstance(value, bool | int | float | complex | np.generic) and like.dtype.kind != "bool":
-        one = backend.namespace.ones((), dtype=like._array.dtype, device=device)
-        value = value.item() if isinstance(value, np.generic) else value
-        check_range("", value, like.dtype)
-        return Tensor(one) * value  # type: ignore[no-any-return]
-    return Tensor(backend.from_numpy(np.asarray(value), device))
 
 
 def listed(name: str, values: Any, x: Tensor, dtype: DType) -> Tensor:

@@ -13,10 +13,11 @@ from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem
 from wengert.ops.linalg.norms import vector_norm
 from wengert.ops.manipulation import broadcast_to, reshape
-from wengert.ops.numpy_protocols import UnsupportedError
-from wengert.ops.numpy_protocols.translation import cast, inexact, operands
+from wengert.ops.operands import operands
 from wengert.ops.searching import where as where_
 from wengert.ops.shares import by_float32
+from wengert.protocols import UnsupportedError
+from wengert.protocols.translation import cast, inexact
 from wengert.tape.tensor import Tensor
 
 __all__ = [

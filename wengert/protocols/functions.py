@@ -23,8 +23,9 @@ from wengert.ops import (
 from wengert.ops import elementwise as ew
 from wengert.ops import set as sets
 from wengert.ops.beyond import pad
-from wengert.ops.numpy_protocols import UnsupportedError, numeric, reductions, shapes
-from wengert.ops.numpy_protocols.translation import inexact, operands, translated
+from wengert.ops.operands import operands
+from wengert.protocols import UnsupportedError, numeric, reductions, shapes
+from wengert.protocols.translation import inexact, translated
 from wengert.tape.tensor import Tensor
 
 __all__ = ["TABLE"]

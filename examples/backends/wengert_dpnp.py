@@ -45,9 +45,6 @@ class DpnpBackend(Backend):
     def device_name(self, device: Any) -> str:
         return str(device.sycl_device.filter_string)
 
-    def device_source(self, device: Any) -> str:
-        return f'"{self.device_name(device)}"'
-
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.xp.asnumpy(array))
 

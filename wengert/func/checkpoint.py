@@ -3,11 +3,13 @@
 import weakref
 from _thread import RLock
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
-from typing import Any, NamedTuple, TypeVar
+from functools import reduce
+from typing import Any, TypeVar
 
 from wengert.backends import Backend, backend_of, dtype_of, generators
+from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
 from wengert.interpreters.lifted import Lifted, bottom, changed, new_level
 from wengert.tape.grad_mode import recording
 from wengert.tape.graph import saved_tensors_hooks
@@ -15,13 +17,9 @@ from wengert.tape.hooks import hold, release
 from wengert.tape.node import Leaf, tick
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor, host_values, placed, untracked
+from wengert.tape.tensor import Tensor, placed, untracked
 
 R = TypeVar("R")
-
-Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
-
-_CHECKS = ("default", "values", "none")
 
 
 class CheckpointError(RuntimeError):
@@ -45,8 +43,6 @@ def checkpoint(
     function: Callable[..., R],
     *args: Any,
     preserve_rng_state: bool = True,
-    determinism_check: str = "default",
-    context_fn: Callable[[], Contexts] | None = None,
     use_reentrant: bool | None = None,
     **kwargs: Any,
 ) -> R:
@@ -63,17 +59,10 @@ def checkpoint(
     function : callable
         It has to do the same when it is called again with the same arguments.
     *args, **kwargs
-        Its arguments: anything. Tensors, also those inside of lists, tuples and dictionaries, are
-        kept with the values that they have now.
+        Its arguments: anything. Tensors in them, also inside of trees (`wengert.func`), are kept
+        with the values that they have now.
     preserve_rng_state : bool
-        Whether Wengert's random generators repeat their draws. It costs little, and may be
-        switched off for functions that draw nothing.
-    determinism_check : str
-        What is compared when the function is run again: ``"default"``, the number, shapes, data
-        types and devices of the saved arrays; ``"values"``, their contents, too, which reads them
-        all; ``"none"``, nothing but their number.
-    context_fn : callable, optional
-        It returns two contexts: one for the call, one for the call that computes again.
+        Whether Wengert's random generators repeat their draws.
     use_reentrant : bool, optional
         PyTorch's choice between two ways. This is the one of ``False``; the other is refused.
 
@@ -85,9 +74,9 @@ def checkpoint(
     Raises
     ------
     ValueError
-        For another ``determinism_check``, and for ``use_reentrant=True``.
+        For ``use_reentrant=True``.
     CheckpointError
-        In the backward pass, if the function behaved differently.
+        In the backward pass, if the number, shapes, dtypes or devices of the saved arrays differ.
 
     Notes
     -----
@@ -105,22 +94,19 @@ def checkpoint(
     >>> x.grad
     tensor([1.2534, 1.2534, 1.2534])
     """
-    if determinism_check not in _CHECKS:
-        raise ValueError(f"determinism_check is one of {_CHECKS}, and not {determinism_check!r}")
     _check_reentrant("checkpoint", use_reentrant)
     if not callable(function):
         raise TypeError(f"checkpoint calls a function, not {type(function).__name__}")
-    first, _ = context_fn() if context_fn else (nullcontext(), None)
+    leaves, structure = tree_flatten((args, kwargs))
     if not recording():
-        with first:
-            return _parted(function(*args, **kwargs), (args, kwargs))  # type: ignore[no-any-return]
-    frame = _Frame(function, (args, kwargs), preserve_rng_state, determinism_check, context_fn)
-    with saved_tensors_hooks(frame.pack, frame.unpack), observed_by(frame.written), first:
+        return _parted(function(*args, **kwargs), leaves)  # type: ignore[no-any-return]
+    frame = _Frame(function, leaves, structure, preserve_rng_state)
+    with saved_tensors_hooks(frame.pack, frame.unpack), observed_by(frame.written):
         try:
             result = function(*args, **kwargs)
         finally:
             frame.close()
-    return _parted(result, (args, kwargs))  # type: ignore[no-any-return]
+    return _parted(result, leaves)  # type: ignore[no-any-return]
 
 
 def _check_reentrant(name: str, use_reentrant: Any) -> None:
@@ -131,26 +117,13 @@ def _check_reentrant(name: str, use_reentrant: Any) -> None:
         )
 
 
-def _parted(result: Any, given: Any) -> Any:
+def _parted(result: Any, arguments: list[Any]) -> Any:
     """The result, with a new Tensor for each one that is itself an argument."""
-    return _replaced(result, [x for x in _found(given) if isinstance(x, Tensor)])
-
-
-def _replaced(result: Any, given: list[Any]) -> Any:
-    if isinstance(result, Tensor):
-        return anew(result) if any(result is x for x in given) else result
-    return _rebuilt(result, lambda item: _replaced(item, given))
-
-
-def _found(tree: Any) -> Iterator[Any]:
-    """The leaves of nested sequences and dicts."""
-    if isinstance(tree, dict):
-        tree = tree.values()
-    elif not isinstance(tree, list | tuple):
-        yield tree
-        return
-    for one in tree:
-        yield from _found(one)
+    given = {id(x) for x in arguments if isinstance(x, Tensor)}
+    leaves, structure = tree_flatten(result)
+    if not any(id(x) in given for x in leaves):
+        return result
+    return structure.unflatten([anew(x) if id(x) in given else x for x in leaves])
 
 
 def checkpoint_sequential(
@@ -201,16 +174,11 @@ def checkpoint_sequential(
     for i in range(segments - 1):
         run = _chain(layers[i * size : (i + 1) * size])
         value = checkpoint(run, value, preserve_rng_state=preserve_rng_state)
-    return _parted(_chain(layers[(segments - 1) * size :])(value), input)
+    return _parted(_chain(layers[(segments - 1) * size :])(value), tree_leaves(input))
 
 
 def _chain(layers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def run(value: Any) -> Any:
-        for layer in layers:
-            value = layer(value)
-        return value
-
-    return run
+    return lambda value: reduce(lambda x, layer: layer(x), layers, value)
 
 
 # -- recomputation -------------------------------------------------------------------------------
@@ -285,18 +253,19 @@ class _Frame:
     def __init__(
         self,
         function: Callable[..., Any],
-        arguments: Any,
+        leaves: list[Any],
+        structure: TreeDef,
         preserve: bool,
-        check: str,
-        context_fn: Callable[[], Contexts] | None,
     ) -> None:
-        self.function, self.check, self.context_fn = function, check, context_fn
+        self.function, self.structure = function, structure
+        tensors = {id(x): x for x in leaves if isinstance(x, Tensor)}
         # Inside another checkpoint, that one recomputes the arguments.
-        self.arguments = _keep(arguments, {})
+        kept = {key: _Kept(x) for key, x in tensors.items()}
+        self.leaves = [kept.get(id(x), x) for x in leaves]
         self.state = generators.get_rng_state() if preserve else None
         self.context = copy_context()
         self.holders: list[weakref.ref[_Holder]] = []
-        self.traits: list[Any] = []
+        self.saved: list[str] = []
         self.backends: set[Backend] = set()
         self.lock = RLock()
         self.level = new_level()
@@ -309,7 +278,7 @@ class _Frame:
         holder = _Holder(len(self.holders))
         holder.array = tensor._array  # the function may itself sweep what it has recorded
         self.holders.append(weakref.ref(holder))
-        self.traits.append(_traits(tensor, self.check))
+        self.saved.append(_description(tensor))
         self.backends.add(backend_of(bottom(tensor)))
         return holder
 
@@ -317,9 +286,11 @@ class _Frame:
         """Free the saved arrays, after the function has returned."""
         self.running = False
         self.written.close()
+        self._free()
+
+    def _free(self) -> None:
         for reference in self.holders:
-            holder = reference()
-            if holder is not None:
+            if (holder := reference()) is not None:
                 holder.array = None
 
     def unpack(self, holder: Any) -> Tensor:
@@ -350,19 +321,17 @@ class _Frame:
                     "function has to do the same both times"
                 )
         except BaseException:
-            for reference in self.holders:
-                holder = reference()
-                if holder is not None:
-                    holder.array = None
+            self._free()
             raise
         finally:
             if before is not None:
                 generators.set_rng_state(before)
 
     def _call(self, found: "_Found") -> None:
-        again = self.context_fn()[1] if self.context_fn else nullcontext()
-        args, kwargs = _again(self.arguments, {})
-        with saved_tensors_hooks(found.pack, untracked), again, ExitStack() as stack:
+        again = {kept: kept.tensor() for kept in self.leaves if isinstance(kept, _Kept)}
+        leaves = [again[x] if isinstance(x, _Kept) else x for x in self.leaves]
+        args, kwargs = self.structure.unflatten(leaves)
+        with saved_tensors_hooks(found.pack, untracked), ExitStack() as stack:
             for backend in self.backends:
                 found.kept[backend] = stack.enter_context(backend.recomputing())
             self.function(*args, **kwargs)
@@ -389,15 +358,13 @@ class _Found:
         self.count += 1
         if at >= len(frame.holders):
             return tensor._array  # too many: `_compute` raises at the end
-        traits = _traits(tensor, frame.check)
-        if traits != frame.traits[at]:
+        if (saved := _description(tensor)) != frame.saved[at]:
             raise CheckpointError(
-                f"{frame._name()} saved {frame.traits[at]} as array {at} for the backward pass "
-                f"when it was called, and {traits} when it was run again: a checkpointed function "
+                f"{frame._name()} saved {frame.saved[at]} as array {at} for the backward pass "
+                f"when it was called, and {saved} when it was run again: a checkpointed function "
                 "has to do the same both times"
             )
-        holder = frame.holders[at]()
-        if holder is not None:
+        if (holder := frame.holders[at]()) is not None:
             holder.array = self._kept(tensor._array)
         return tensor._array
 
@@ -415,27 +382,11 @@ def _is_inside(tensor: Tensor, level: int) -> bool:
     return isinstance(array, Lifted) and array.level > level
 
 
-class _Traits(NamedTuple):
+def _description(tensor: Tensor) -> str:
     """The properties of a saved array that are compared."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    device: str
-    digest: int | None
-
-    def __str__(self) -> str:
-        values = "" if self.digest is None else f" with the digest {self.digest & 0xFFFFFFFF:08x}"
-        return f"{self.dtype} {self.shape} on {self.device}{values}"
-
-
-def _traits(tensor: Tensor, check: str) -> Any:
-    if check == "none":
-        return None
-    digest = hash(host_values(tensor).tobytes()) if check == "values" else None
     array = tensor._array
-    return _Traits(
-        tuple(array.shape), dtype_of(array.dtype).name, str(getattr(array, "device", "")), digest
-    )
+    where = getattr(array, "device", "")
+    return f"{dtype_of(array.dtype).name} {tuple(array.shape)} on {where}"
 
 
 class _Argument(Leaf):
@@ -466,33 +417,3 @@ class _Kept:
         if self.tracked and not self.is_leaf:
             return placed(array, _Argument(array.shape, array.dtype))
         return untracked(array).requires_grad_(self.tracked)
-
-
-def _keep(value: Any, kept: dict[int, _Kept]) -> Any:
-    """Arguments with a `_Kept` in place of each Tensor."""
-    if isinstance(value, Tensor):
-        if id(value) not in kept:
-            kept[id(value)] = _Kept(value)
-        return kept[id(value)]
-    return _rebuilt(value, lambda item: _keep(item, kept))
-
-
-def _again(value: Any, made: dict[int, Tensor]) -> Any:
-    """Arguments for another call."""
-    if isinstance(value, _Kept):
-        if id(value) not in made:
-            made[id(value)] = value.tensor()
-        return made[id(value)]
-    return _rebuilt(value, lambda item: _again(item, made))
-
-
-def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A list, tuple or dictionary with each item changed; anything else as it is."""
-    kind = type(value)
-    if kind is list or kind is tuple:
-        return kind(map(change, value))
-    if kind is dict:
-        return {key: change(item) for key, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return kind(*map(change, value))
-    return value

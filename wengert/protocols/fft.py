@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.ops import fft
-from wengert.ops.numpy_protocols.translation import operands, translated
+from wengert.ops.operands import operands
+from wengert.protocols.translation import translated
 
 __all__ = ["TABLE"]
 

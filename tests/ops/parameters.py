@@ -1,0 +1,161 @@
+"""What the parameters of public functions are: tests check it, and the documentation shows it.
+
+A parameter is *differentiable*; or *constant*: it may be a Tensor too, and the derivative is zero
+wherever it exists; or *undefined*: a Tensor, and to use its derivative is an error; or an *option*,
+a plain value. A tracked Tensor as an option warns, and raises in transforms.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
+from wengert.testing.calls import FUNCTIONS, parameters
+
+KINDS = ("differentiable", "constant", "undefined")
+_OF_RULES = {ZERO: KINDS[1], UNDEFINED: KINDS[2], NOT_IMPLEMENTED: KINDS[2]}
+
+#: "differentiable | constant | undefined" parameters, and the compositions that have them. Rows
+#: say it by their rules; all other parameters are options.
+_SAID = {
+    "x": (
+        "astype at broadcast_to clone conj cumulative_prod cumulative_sum expand_dims flip "
+        "gelu log_softmax matrix_transpose max mean median min moveaxis permute_dims prod "
+        "repeat reshape roll softmax sort squeeze sum take take_along_axis tile to_backend "
+        "to_device tril triu unstack linalg.cholesky linalg.det linalg.diagonal linalg.eig "
+        "linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.matrix_norm "
+        "linalg.matrix_power linalg.qr linalg.slogdet linalg.svd linalg.svdvals linalg.trace "
+        "fft.fft fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifftn fft.ifftshift fft.ihfft "
+        "fft.irfft fft.irfftn fft.rfft fft.rfftn special.polygamma x.copy x.cpu x.cumprod "
+        "x.cumsum x.diagonal x.expand x.flatten x.permute x.ravel x.repeat x.swapaxes x.t "
+        "x.trace x.transpose x.type x.unsqueeze x.view"
+    ),
+    "input": (
+        "F.adaptive_avg_pool1d F.adaptive_avg_pool2d F.adaptive_max_pool1d "
+        "F.adaptive_max_pool2d F.alpha_dropout F.avg_pool1d F.avg_pool2d F.dropout "
+        "F.dropout1d F.dropout2d F.fold F.glu F.hardsigmoid F.hardswish F.interpolate "
+        "F.log_softmax F.max_pool1d F.max_pool2d F.mish F.multilabel_margin_loss F.normalize "
+        "F.pad F.pixel_shuffle F.pixel_unshuffle F.relu6 F.rrelu F.selu F.softmax F.softmin "
+        "F.softsign F.tanhshrink F.unfold"
+    ),
+    "| x": (
+        "all any argmax argmin argsort count_nonzero empty_like nonzero ones_like rand_like "
+        "zeros_like x.dim x.element_size x.is_complex x.is_floating_point x.nelement"
+    ),
+    "| params": (
+        "optim.ASGD optim.Adadelta optim.Adagrad optim.Adam optim.AdamW optim.Adamax "
+        "optim.LBFGS optim.Lion optim.Muon optim.NAdam optim.RAdam optim.RMSprop optim.Rprop "
+        "optim.SGD"
+    ),
+    "| tensor": (
+        "init.constant_ init.dirac_ init.eye_ init.kaiming_normal_ init.kaiming_uniform_ "
+        "init.normal_ init.ones_ init.orthogonal_ init.sparse_ init.trunc_normal_ "
+        "init.uniform_ init.xavier_normal_ init.xavier_uniform_ init.zeros_"
+    ),
+    "x1 x2": (
+        "matmul pow tensordot vecdot linalg.cross linalg.outer linalg.solve "
+        "linalg.solve_triangular F.cosine_similarity F.pairwise_distance"
+    ),
+    "input weight bias": (
+        "F.conv1d F.conv2d F.conv_transpose1d F.conv_transpose2d F.group_norm F.layer_norm F.linear"
+    ),
+    "input target": "F.kl_div F.l1_loss F.mse_loss F.poisson_nll_loss F.soft_margin_loss",
+    "margin": (
+        "nn.CosineEmbeddingLoss nn.HingeEmbeddingLoss nn.MarginRankingLoss "
+        "nn.TripletMarginLoss nn.TripletMarginWithDistanceLoss"
+    ),
+    "arrays": "broadcast_arrays concat meshgrid stack",
+    "weight": "F.embedding nn.BCELoss nn.MultiLabelSoftMarginLoss nn.NLLLoss",
+    "| | x": "unique_all unique_counts unique_inverse unique_values",
+    "input weight": "F.nll_loss F.prelu F.rms_norm",
+    "x | other": "x.expand_as x.reshape_as x.type_as",
+    "alpha": "nn.CELU nn.ELU",
+    "anchor positive negative margin": "F.triplet_margin_loss F.triplet_margin_with_distance_loss",
+    "d": "fft.fftfreq fft.rfftfreq",
+    "data": "as_tensor tensor",
+    "input alpha": "F.celu F.elu",
+    "input target weight": "F.binary_cross_entropy F.multilabel_soft_margin_loss",
+    "input weight bias running_mean running_var | momentum": "F.batch_norm F.instance_norm",
+    "x correction": "std var",
+    "| type": "finfo iinfo",
+    "| x1 x2": "isin searchsorted",
+    "a": "special.multigammaln",
+    "a b": "logsumexp",
+    "args kwargs": "nn.Identity",
+    "array constant_values end_values": "pad",
+    "beta": "nn.SmoothL1Loss",
+    "beta | threshold": "nn.Softplus",
+    "delta": "nn.HuberLoss",
+    "fill_value": "full",
+    "fill_value | x": "full_like",
+    "input beta | threshold": "F.softplus",
+    "input lambd": "F.softshrink",
+    "input margin | target": "F.hinge_embedding_loss",
+    "input min_val max_val": "F.hardtanh",
+    "input target beta": "F.smooth_l1_loss",
+    "input target delta": "F.huber_loss",
+    "input target var": "F.gaussian_nll_loss",
+    "input target weight label_smoothing": "F.cross_entropy",
+    "input target weight pos_weight": "F.binary_cross_entropy_with_logits",
+    "input value | threshold": "F.threshold",
+    "input weight margin": "F.multi_margin_loss",
+    "input | lambd": "F.hardshrink",
+    "input1 input2 margin | target": "F.cosine_embedding_loss",
+    "input1 input2 target margin": "F.margin_ranking_loss",
+    "input1 input2 weight bias": "F.bilinear",
+    "lambd": "nn.Softshrink",
+    "low high": "uniform",
+    "margin weight": "nn.MultiMarginLoss",
+    "mean std": "normal",
+    "min_val max_val": "nn.Hardtanh",
+    "negative_slope": "nn.LeakyReLU",
+    "obj": "asarray",
+    "operands": "einsum",
+    "q | | x": "special.zeta",
+    "query key value attn_mask scale": "F.scaled_dot_product_attention",
+    (
+        "query key value in_proj_weight in_proj_bias bias_k bias_v out_proj_weight "
+        "out_proj_bias key_padding_mask attn_mask q_proj_weight k_proj_weight v_proj_weight "
+        "static_k static_v"
+    ): ("F.multi_head_attention_forward"),
+    "start step | stop": "arange",
+    "start stop": "linspace",
+    "value | threshold": "nn.Threshold",
+    "weight label_smoothing": "nn.CrossEntropyLoss",
+    "weight pos_weight": "nn.BCEWithLogitsLoss",
+    "x factor": "linalg.cholesky_solve",
+    "x min max": "clip",
+    "x negative_slope": "leaky_relu",
+    "x ord": "linalg.vector_norm",
+    "x other": "x.dot",
+    "x prepend append": "diff",
+    "x q": "quantile",
+    "x value | mask": "x.masked_fill",
+    "x | rtol": "linalg.pinv",
+    "x1 x2 | condition": "where",
+    "| arrays_and_dtypes": "result_type",
+    "| from_": "can_cast",
+    "| lambd": "nn.Hardshrink",
+    "| p": "bernoulli",
+    "| x rtol": "linalg.matrix_rank",
+}
+_BY_NAME = {name: said for said, names in _SAID.items() for name in names.split()}
+
+
+def row_of(function: Callable[..., Any]) -> Primitive | None:
+    """The row of a function that is written as one; None for a composition."""
+    return PRIMITIVES.get(function.__name__) if hasattr(function, "__wrapped__") else None
+
+
+def kinds(name: str) -> dict[str, str]:
+    """The kind of each parameter of a function of `FUNCTIONS`."""
+    names = parameters(FUNCTIONS[name])
+    if name in _BY_NAME:
+        listed = zip(KINDS, _BY_NAME[name].split("|"), strict=False)
+        said = {each: kind for kind, some in listed for each in some.split()}
+        assert said.keys() <= names.keys(), name
+        return {parameter: said.get(parameter, "option") for parameter in names}
+    row = row_of(FUNCTIONS[name])
+    if row is None:
+        return dict.fromkeys(names, "option")
+    rules = {parameter: row.rules.get(parameter, ZERO) for parameter in names}
+    return {p: _OF_RULES.get(rule, KINDS[0]) for p, rule in rules.items()}

@@ -1,0 +1,42 @@
+"""Operands of any kind as Tensors on one backend, as NumPy's functions and methods take them."""
+
+from typing import Any
+
+import numpy as np
+
+from wengert.ops.conversion import as_numpy, holds_tensors
+from wengert.tape.promotion import KIND_RANK, check_range
+from wengert.tape.tensor import Tensor
+
+
+def operands(*values: Any) -> tuple[Tensor, ...]:
+    """Everything as Tensors, on the backend and device of the first Tensor.
+
+    Numbers get the dtype that they take beside it, lists that which NumPy gives them, or that of
+    the Tensors in them.
+    """
+    values = tuple([_nest(x) for x in values])
+    tensors = [x for x in values if isinstance(x, Tensor)]
+    # Beside a mask, indices and floating values a number takes the dtype of the last.
+    like = max(tensors, key=lambda x: KIND_RANK[x.dtype.kind], default=None)
+    return tuple([x if isinstance(x, Tensor) else _beside(x, like) for x in values])
+
+
+def _nest(value: Any) -> Any:
+    """Lists that hold Tensors as one; anything else as it is."""
+    if isinstance(value, list | tuple) and holds_tensors(value):
+        return as_numpy(value)
+    return value
+
+
+def _beside(value: Any, like: Tensor | None) -> Tensor:
+    if like is None or (hasattr(value, "dtype") and not isinstance(value, np.generic)):
+        return Tensor(value if hasattr(value, "dtype") else np.asarray(value))
+    backend = like.backend
+    device = backend.beside(like._array)
+    if isinstance(value, bool | int | float | complex | np.generic) and like.dtype.kind != "bool":
+        one = backend.namespace.ones((), dtype=like._array.dtype, device=device)
+        value = value.item() if isinstance(value, np.generic) else value
+        check_range("", value, like.dtype)
+        return Tensor(one) * value  # type: ignore[no-any-return]
+    return Tensor(backend.from_numpy(np.asarray(value), device))
