@@ -42,10 +42,8 @@ def _bordering(xp: Any, x: Any) -> tuple[Any, ...]:
     # determinant of the whole overflow.
     scale = xp.maximum(s[..., inner - 1 : inner], low) if inner else top
     room = math.log2(xp.finfo(s.dtype).max)
-    # Cotangents are multiplied by the power of n - 1 before they are divided by the unit, and so it
-    # is in range; of subnormal numbers the reciprocal would overflow.
-    most = 0.95 * room / max(n - 1, 1)
-    exponent = xp.minimum(xp.maximum(xp.log2(scale), -most), most)
+    # Of subnormal numbers the reciprocal, by which complex numbers are divided, would overflow.
+    exponent = xp.maximum(xp.log2(scale), 2 - room)
     unit = xp.where(xp.abs(exponent) < room / 16, 1.0, xp.pow(2.0, xp.round(exponent)))
     scale = xp.expand_dims(xp.sqrt(xp.divide(scale, unit)), axis=-1)
     kept = s[..., :inner]
