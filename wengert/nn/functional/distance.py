@@ -41,10 +41,10 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     tensor([0.7071])
     """
     small = number(eps, "cosine_similarity", "eps")
-    vectors = tuple(real_floating("cosine_similarity", x) for x in (x1, x2))
-    if vectors[0].shape != vectors[1].shape:
-        vectors = ops.broadcast_arrays(*vectors)
-    return _cosine(*vectors, dim, small)
+    x, y = (real_floating("cosine_similarity", v) for v in (x1, x2))
+    if x.shape != y.shape:
+        x, y = ops.broadcast_arrays(x, y)
+    return _cosine(x, y, dim, small)
 
 
 def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
