@@ -55,7 +55,7 @@ _norm = Primitive(
     {"x": _norm_rule},
     dtypes="floating",
     jvps={"x": _norm_tangent},
-    forward=length,
+    forward=lambda xp, x, /, *, axis, keepdims=False: length(xp, x, axis=axis, keepdims=keepdims),
     batch=over_axes(keepdims=False),
 ).bind
 
