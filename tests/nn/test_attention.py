@@ -330,3 +330,20 @@ def test_sample_that_is_wholly_masked(backend: Backend) -> None:
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(found[0][1][1], 0)
+
+
+def test_scores_of_half_precision_are_rounded_once():
+    rng = np.random.default_rng(0)
+    q, k, v = (
+        (rng.normal(size=shape) * scale).astype(np.float16)
+        for shape, scale in (((20, 64), 300), ((30, 64), 1), ((30, 4), 1))
+    )
+
+    def slopes(dtype):
+        def total(*x):
+            return wg.nn.functional.scaled_dot_product_attention(*x).sum()
+
+        return wg.grad(total, argnums=(0, 1, 2))(*(x.astype(dtype) for x in (q, k, v)))
+
+    for half, exact in zip(slopes(np.float16), slopes(np.float64), strict=True):
+        np.testing.assert_allclose(half, exact, rtol=0, atol=2e-3 * np.abs(exact).max())

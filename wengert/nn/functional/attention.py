@@ -9,6 +9,7 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.dropout import dropout
 from wengert.nn.functional.linear import linear
 from wengert.nn.functional.softmaxes import softmax
+from wengert.ops.shares import wide
 from wengert.tape.tensor import Tensor, wrapped
 
 _NEVER = -math.inf
@@ -93,10 +94,14 @@ def _seen(mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def _weights(q: Tensor, k: Tensor, mask: Tensor | None, scale: Any, dropout_p: float) -> Tensor:
     """The weight of each key for each query."""
+    # Of half precision in float32: a score's rounding is an error of that size in the weight.
+    dtype, (q, k) = q.dtype, (wide(ops, x) for x in (q, k))
     scores = ops.matmul(ops.multiply(q, scale), ops.matrix_transpose(k))
     if mask is not None:
         scores = ops.add(scores, mask)
-    return dropout(softmax(scores, -1), dropout_p) if dropout_p else softmax(scores, -1)
+    weights = softmax(scores, -1)
+    weights = weights if weights.dtype is dtype else ops.astype(weights, dtype)
+    return dropout(weights, dropout_p) if dropout_p else weights
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:

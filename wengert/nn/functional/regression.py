@@ -16,7 +16,7 @@ from wengert.nn.functional.define import (
     refused,
 )
 from wengert.ops.axes import number, operand
-from wengert.ops.shares import by_float32
+from wengert.ops.shares import by_float32, wide
 from wengert.ops.special.everyday import xlogy
 from wengert.tape.tensor import Tensor
 
@@ -281,7 +281,10 @@ def poisson_nll_loss(
     if log_input:
         losses = ops.subtract(ops.exp(x), ops.multiply(y, x))
     else:
-        losses = ops.subtract(x, ops.multiply(y, ops.log(ops.add(x, small))))
+        # float16 has no number as small as the default.
+        logarithm = ops.log(ops.add(wide(ops, x), small))
+        logarithm = logarithm if logarithm.dtype is x.dtype else ops.astype(logarithm, x.dtype)
+        losses = ops.subtract(x, ops.multiply(y, logarithm))
     if full:
         counted = ops.greater(y, 1)
         count = ops.astype(ops.where(counted, y, 2), x.dtype)

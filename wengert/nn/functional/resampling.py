@@ -101,11 +101,9 @@ def interpolate(
     if recompute_scale_factor:
         scales = (None,) * count
     dtype = ops.real(x).dtype
-    # PyTorch finds places in the numbers' own precision, but at least in single.
-    host = np.float64 if dtype.name == "float64" else np.float32
     for axis, (n, m, scale) in enumerate(zip(lengths, given, scales, strict=True), 2):
         if linear:
-            x = _between(x, axis, _places(n, m, scale, bool(align_corners), host), dtype)
+            x = _between(x, axis, _places(n, m, scale, bool(align_corners)), dtype)
         else:
             x = _nearest(x, axis, m, scale, mode == "nearest-exact")
     return anew(x) if x is input else x
@@ -140,13 +138,15 @@ def _nearest(x: Tensor, axis: int, m: int, scale: float | None, exact: bool) -> 
     return ops.take(x, beside(x, rows), axis=axis)
 
 
-def _places(n: int, m: int, scale: float | None, corners: bool, host: Any) -> Any:
-    """Where the elements of the result are between those of the input."""
-    at = np.arange(m).astype(host)
+def _places(n: int, m: int, scale: float | None, corners: bool) -> Any:
+    """Where the elements of the result are between those of the input.
+
+    PyTorch finds them in single precision, in which far ones have no digits between two elements.
+    """
+    at = np.arange(m, dtype=np.float64)
     if corners:
-        return at * (host(n - 1) / host(m - 1) if m > 1 else host(0))
-    step = host(n) / host(m) if scale is None else host(1 / scale)
-    return np.maximum((at + host(0.5)) * step - host(0.5), host(0))
+        return at * ((n - 1) / (m - 1) if m > 1 else 0)
+    return np.maximum((at + 0.5) * (n / m if scale is None else 1 / scale) - 0.5, 0)
 
 
 def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
