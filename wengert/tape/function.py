@@ -21,7 +21,7 @@ from wengert.tape.node import (
     tick,
     zeros_beside,
 )
-from wengert.tape.observers import observing, unfollowed
+from wengert.tape.observers import inside_function, observing
 from wengert.tape.record import Marks, observe, off_tape
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untracked
 
@@ -198,7 +198,7 @@ class Function:
         """
         if not observing:
             return _Call(cls, args, kwargs).results()
-        with unfollowed():
+        with inside_function():
             results = _Call(cls, args, kwargs).results()
         observe(cls.__name__, None, (*args, *kwargs.values()), results)
         return results

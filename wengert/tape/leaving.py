@@ -173,7 +173,7 @@ def check_flag(tensor: Any) -> None:
 
 
 #: Where the methods of Tensors are.
-_METHODS = ("wengert.tape.tensor", "wengert.tape.observers")
+_METHODS = ("wengert.tape.tensor",)
 
 
 #: PyTorch's warnings, by what the program does.
