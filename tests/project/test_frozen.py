@@ -7,7 +7,7 @@ import pytest
 
 from wengert.compiler.emission.emit import Emitted
 from wengert.compiler.program import Program as CompiledProgram
-from wengert.inspection.graph_breaks import GraphBreak
+from wengert.inspection.breaks import GraphBreak
 from wengert.testing.arguments import Argument, Axis
 from wengert.testing.program import Program
 

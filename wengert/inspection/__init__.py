@@ -1,13 +1,13 @@
 """Inspection of a running program: pictures of its graph, and where derivatives are lost."""
 
-from wengert.inspection.differentiable import assert_differentiable
-from wengert.inspection.drawing import draw, to_dot
-from wengert.inspection.graph_breaks import (
+from wengert.inspection.breaks import (
     GraphBreak,
     GraphBreakError,
     GraphBreaks,
     graph_breaks,
 )
+from wengert.inspection.differentiable import assert_differentiable
+from wengert.inspection.drawing import draw, to_dot
 
 __all__ = [
     "GraphBreak",

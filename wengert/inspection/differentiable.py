@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.backends import BackendError, backend_of, dtype_of, namespaces
 from wengert.func.trees import tree_flatten
-from wengert.inspection.graph_breaks import GraphBreakError, GraphBreaks, declared, graph_breaks
+from wengert.inspection.breaks import GraphBreakError, GraphBreaks, declared, graph_breaks
 from wengert.ops import asarray
 from wengert.tape.autograd import grad
 from wengert.tape.node import AccumulateGrad
