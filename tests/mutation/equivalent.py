@@ -220,8 +220,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): COPY,
     (
         "wengert/tape/aliases.py",
-        "seen = [one for one in others if overlap(changed, _view(one))]",
-        "seen = [one for one in others if overlap(_view(one), changed)]",
+        "seen = [one for one in others if overlap(changed, work_out(one))]",
+        "seen = [one for one in others if overlap(work_out(one), changed)]",
     ): "two arrays share memory, whichever is named first",
     (
         "wengert/backends/special.py",

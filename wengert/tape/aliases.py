@@ -19,9 +19,7 @@ import numpy as np
 
 from wengert.backends.keys import as_view
 from wengert.tape.leaving import is_own
-from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
-from wengert.tape.views import Memory, Shown
+from wengert.tape.views import work_out
 
 
 class ViewWarning(UserWarning):
@@ -58,7 +56,7 @@ OF_THE_WHOLE: Final = (
 WORK: Any = 10_000
 
 
-def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
+def check(x: Any, result: Any, operand: Any, key: Any) -> None:
     """Warn if another live Tensor has elements that are about to change in ``x`` alone.
 
     Parameters
@@ -85,43 +83,14 @@ def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
         root = frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
         if not _holds(root, x):
             return  # the first half of x[1:] += 1: the second half warns
-    changed = as_view(_view(own), key=_basic(key))
-    seen = [one for one in others if overlap(changed, _view(one))]
+    changed = as_view(work_out(own), key=_basic(key))
+    seen = [one for one in others if overlap(changed, work_out(one))]
     if seen:
         of_a_view = any(one.depth < own.depth for one in seen)
         warnings.warn(OF_A_VIEW if of_a_view else OF_THE_WHOLE, ViewWarning, stacklevel=depth)
 
 
 # -- memory ----------------------------------------------------------------------------------------
-
-
-def work_out(shown: Shown) -> None:
-    """Replace a long chain of view operations by its result."""
-    shown.steps = (_view(shown), None, None)
-    shown.depth = 1
-
-
-def _view(shown: Shown) -> Any:
-    """The view of the uninitialised array that stands for the storage."""
-    steps, chain = shown.steps, []
-    while steps is not None:
-        operation, parameters, steps = steps
-        chain.append((operation, parameters))
-    array = _standing_for(shown.memory)
-    for operation, parameters in reversed(chain):
-        if parameters is None:
-            array = operation
-        elif isinstance(operation, Primitive):
-            array = operation.kernels[np.ndarray](array, **parameters)
-        else:
-            array = operation(array, **parameters)
-    return array
-
-
-def _standing_for(memory: Memory) -> Any:
-    if memory.array is None:
-        memory.array = np.empty(memory.shape, np.complex64 if memory.complex else np.bool_)
-    return memory.array
 
 
 def _basic(key: Any) -> tuple[Any, ...]:
@@ -185,7 +154,7 @@ NESTING: Final = 4
 OBJECTS: Final = 10_000
 
 
-def _holds(root: Any, tensor: Tensor) -> bool:
+def _holds(root: Any, tensor: Any) -> bool:
     """Whether a container holds a Tensor: ``views[0] += 1`` stores it there, and in no Tensor."""
     found = [root]
     for _ in range(NESTING):

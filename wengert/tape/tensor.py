@@ -151,8 +151,9 @@ class Tensor(Methods):
     def __bool__(self) -> bool:
         if observing:
             tell("left", self, "__bool__")
-        if (self._node is not None or hasattr(self._array, "bottom")) and self.dtype.inexact:
-            import_module(_LEAVING).check_flag(self)
+        followed = self._node is not None or hasattr(self._array, "bottom")
+        if followed and self.dtype.inexact and import_module(_LEAVING).is_flag():
+            return bool(number_of(self, "__bool__"))
         return bool(only_element(self))
 
     def __int__(self) -> int:
