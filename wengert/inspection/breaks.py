@@ -31,13 +31,9 @@ _KINDS = {
     "undefined": ("an operation has no derivative", "detach its input, or write a Function"),
 }
 #: The kinds of the methods and functions by which values leave; "number" of others.
-_WAYS = dict.fromkeys(("__array__", "__dlpack__", "array", "numpy"), "array") | {
-    "__bool__": "branch",
-    "__deepcopy__": "copy",
-    "__reduce__": "copy",
-    "detach": "detach",
-    "tensor": "copy",
-}
+_WAYS = dict.fromkeys(("__array__", "__dlpack__", "array", "numpy"), "array")
+_WAYS |= dict.fromkeys(("__deepcopy__", "__reduce__", "tensor"), "copy")
+_WAYS |= {"__bool__": "branch", "detach": "detach"}
 #: The functions that run first where an operation is called by its name or by its operator.
 _DIRECTLY = ("_divmod", "_rdivmod", "_to", "as_tensor", "asarray", "bind", "call", "method")
 
@@ -92,14 +88,28 @@ class GraphBreak:
 
 
 class GraphBreaks(list[GraphBreak]):
-    """Graph breaks in the order in which the lines first ran: a list that prints as a report."""
+    """Graph breaks in the order in which the lines first ran: a list that prints as a report.
+
+    Examples
+    --------
+    >>> wg.testing.GraphBreaks()
+    no graph breaks
+    """
 
     def __repr__(self) -> str:
         return "\n".join(map(str, self)) or "no graph breaks"
 
 
 class GraphBreakError(AssertionError):
-    """A result does not depend differentiably on an input; ``breaks`` are those that occurred."""
+    """A result does not depend differentiably on an input; ``breaks`` are those that occurred.
+
+    Examples
+    --------
+    >>> wg.testing.assert_differentiable(lambda x: wg.tensor(x.item()), wg.tensor(2.0))
+    Traceback (most recent call last):
+        ...
+    GraphBreakError: <lambda> is not differentiable: the result does not depend ...
+    """
 
     def __init__(self, message: str, breaks: GraphBreaks) -> None:
         super().__init__(message, breaks)
@@ -126,8 +136,7 @@ def graph_breaks() -> Iterator[GraphBreaks]:
     >>> [(one.kind, one.operation) for one in breaks]
     [('detach', 'detach'), ('zero', 'floor')]
     """
-    observer = _Breaks()
-    with observed_by(observer):
+    with observed_by(observer := _Breaks()):
         yield observer.found
 
 
