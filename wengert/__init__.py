@@ -127,7 +127,8 @@ def __getattr__(name: str) -> Any:
     elif name in _HOMES:
         found = getattr(importlib.import_module(_HOMES[name]), name)
     else:
-        raise importlib.import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
+        hints = importlib.import_module("wengert.ops.hints")
+        raise hints.no_attribute(__name__, name, __all__, also="wengert.special")
     globals()[name] = found
     return found
 

@@ -30,26 +30,23 @@ def smoothed(x: wg.Tensor) -> wg.Tensor:
     return signal.medfilt(x)
 
 
-def ranked(x: wg.Tensor) -> wg.Tensor:
-    return stats.rankdata(x)
-
-
 def propagated(x: wg.Tensor) -> wg.Tensor:
     return linalg.expm(x[:, None] * x)
 
 
 for function, operation, source in (
-    (smoothed, "np.asarray", "return signal.medfilt(x)"),
-    (ranked, "argsort", "return stats.rankdata(x)"),
-    (propagated, "np.asarray", "return linalg.expm(x[:, None] * x)"),
+    (smoothed, "array", "return signal.medfilt(x)"),
+    (propagated, "array", "return linalg.expm(x[:, None] * x)"),
 ):
     with pytest.raises(GraphBreakError) as caught:
         assert_differentiable(function, X)
-    first = caught.value.errors[0]
+    first = caught.value.breaks[0]
     assert first.operation == operation, first
-    assert first.source.strip() == source, first
+    assert source in str(first), first
     assert first.filename == __file__, first
     assert first.function == function.__name__, first
-    assert first.through is not None, first
-    assert first.through.startswith("scipy."), first
+    assert first.through.startswith("through scipy."), first
     print("broken")
+
+with pytest.raises(GraphBreakError, match="the result does not depend differentiably on a"):
+    assert_differentiable(stats.rankdata, X)

@@ -24,6 +24,8 @@ from wengert.testing import GraphBreakError, assert_differentiable
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.filterwarnings("ignore:Converting a tensor", "ignore:To copy construct")
+
 
 def leaf(*values: float) -> Tensor:
     return wg.tensor(list(values), requires_grad=True)
@@ -50,13 +52,12 @@ def test_a_number_on_the_only_path_is_an_error(backend: Any) -> None:
         return wg.asarray(math.pi * float(radius) ** 2)
 
     error = failure(area, wg.asarray(2.0))
-    assert [(one.kind, one.inputs) for one in error.errors] == [("number", ("radius",))]
+    assert [one.kind for one in error.breaks] == ["number"]
     text = str(error)
     assert text.startswith(
-        "area is not differentiable: the result does not depend differentiably on radius\n\n"
-        "error: a Tensor became a Python number: float"
+        "area is not differentiable: the result does not depend differentiably on radius\n"
     )
-    assert "computed from radius" in text
+    assert "in area: a Tensor became a Python number: float" in text
 
 
 def test_a_number_for_a_log_is_a_warning(backend: Any) -> None:
@@ -72,7 +73,7 @@ def test_a_number_for_a_log_is_a_warning(backend: Any) -> None:
     assert [one.kind for one in breaks] == ["number"]
 
 
-def test_only_what_cuts_the_input_off_is_blamed() -> None:
+def test_the_input_that_is_cut_off_is_named() -> None:
     def f(x: Tensor, y: Tensor) -> Tensor:
         print(float(x))
         kept = wg.floor(y)
@@ -80,10 +81,9 @@ def test_only_what_cuts_the_input_off_is_blamed() -> None:
         return x + kept
 
     error = failure(f, number(), number())
-    assert [(one.operation, one.inputs) for one in error.errors] == [("floor", ("y",))]
+    assert [one.operation for one in error.breaks] == ["float", "floor", "detach"]
     assert "does not depend differentiably on y" in str(error)
     assert "on x" not in str(error).partition("\n")[0]
-    assert str(error).count("warning: ") == 2
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_only_what_cuts_the_input_off_is_blamed() -> None:
         (lambda x: wg.sum(wg.round(x)), ["zero"]),
         (lambda x: wg.sum(x.detach()) + 1, ["detach"]),
         (lambda x: wg.astype(wg.astype(x, wg.int32), wg.float32), ["cast"]),
-        (lambda x: wg.where(x > 1, 1.0, 2.0), ["condition"]),
-        (lambda x: wg.astype(wg.argsort(x), wg.float32), ["condition"]),
-        (lambda x: wg.searchsorted(wg.asarray([0.0, 1.0]), x).to(x.dtype), ["condition"]),
+        (lambda x: wg.where(x > 1, 1.0, 2.0), []),
+        (lambda x: wg.astype(wg.argsort(x), wg.float32), []),
+        (lambda x: wg.searchsorted(wg.asarray([0.0, 1.0]), x).to(x.dtype), []),
         (lambda x: wg.linalg.vector_norm(wg.tensor(x)), ["copy"]),
         (lambda x: wg.asarray(x.tolist()), ["number"]),
         (lambda x: wg.no_grad()(wg.exp)(x), ["no_grad"]),
@@ -102,12 +102,12 @@ def test_only_what_cuts_the_input_off_is_blamed() -> None:
         (lambda x: 3.0 if x[0] > 1 else 4.0, ["branch"]),
         (lambda x: wg.sum(wg.sign(x)) * wg.sum(wg.floor(x)), ["zero", "zero"]),
         (lambda x: wg.nextafter(x, 2 * x), ["undefined"]),
+        (lambda x: wg.asarray(x.array), ["array"]),
     ],
 )
 def test_losses_on_the_only_path(f: Any, kinds: list[str], backend: Any) -> None:
     error = failure(f, leaf(1.5, 2.5))
-    assert [one.kind for one in error.errors] == kinds
-    assert all(one.inputs == ("x",) for one in error.errors)
+    assert [one.kind for one in error.breaks] == kinds
 
 
 def test_beside_a_path_with_a_derivative_they_are_warnings(backend: Any) -> None:
@@ -119,40 +119,36 @@ def test_beside_a_path_with_a_derivative_they_are_warnings(backend: Any) -> None
 
 def test_what_would_fail_backward_is_an_error_beside_a_path_too() -> None:
     error = failure(lambda x: wg.sum(wg.nextafter(x, wg.ones_like(x)) + x), leaf(1.5))
-    assert "can't be computed" in str(error)
-    assert [one.kind for one in error.errors] == ["undefined"]
+    assert "its derivative fails: NotImplementedError" in str(error)
+    assert [one.kind for one in error.breaks] == ["undefined"]
 
 
 def test_an_input_that_is_not_used() -> None:
     error = failure(lambda x, unused: wg.sum(x), leaf(1.0), unused=leaf(2.0))
-    assert error.errors == ()
-    assert str(error).endswith("the result does not depend on unused: it is not used")
+    assert not error.breaks
+    assert str(error).endswith("the result does not depend differentiably on unused")
 
 
 def test_a_result_that_is_no_tensor(backend: Any) -> None:
     error = failure(lambda x: x.tolist(), leaf(1.0, 2.0))
     assert "the result is no Tensor, but: float" in str(error)
-    assert [one.operation for one in error.errors] == ["tolist"]
+    assert [one.operation for one in error.breaks] == ["tolist"]
 
 
-def test_one_of_several_results_has_lost_track() -> None:
-    error = failure(lambda x: {"loss": wg.sum(x), "metric": wg.sum(wg.exp(x).detach())}, leaf(1.0))
-    assert "result['metric'] is not tracked" in str(error)
-    assert [one.kind for one in error.errors] == ["detach"]
-    # A constant beside the results has never been tracked.
+def test_a_constant_beside_the_results_is_no_error() -> None:
     assert_differentiable(lambda x: (wg.sum(x), wg.ones(3)), leaf(1.0))
 
 
 def test_a_failure_where_track_would_be_lost(backend: Any) -> None:
     error = failure(lambda x: np.asarray(x) + 1, wg.asarray([1.0]))
-    assert [one.operation for one in error.errors] == ["np.asarray"]
+    assert [one.operation for one in error.breaks] == ["array"]
     assert isinstance(error.__cause__, RuntimeError)
     assert "failed where it would have lost track" in str(error)
 
 
 def test_numpys_function_without_counterpart() -> None:
-    error = failure(lambda x: np.polyfit(x, x, 1), np.ones(3))
-    assert [one.operation for one in error.errors] == ["np.polyfit"]
+    with pytest.raises(TypeError, match=r"np\.polyfit"):
+        assert_differentiable(lambda x: np.polyfit(x, x, 1), np.ones(3))
 
 
 def test_deepcopies_of_dataclasses_of_results() -> None:
@@ -169,11 +165,9 @@ def test_deepcopies_of_dataclasses_of_results() -> None:
         return J + C
 
     error = failure(appearance, wg.asarray([0.2, 0.3]))
-    (one,) = error.errors
-    assert (one.kind, one.operation, one.function) == ("copy", "copy.deepcopy", "appearance")
-    assert "dataclasses.astuple(specification)" in one.source
-    assert one.through is not None
-    assert one.through.startswith("copy:")
+    (one,) = error.breaks
+    assert (one.kind, one.operation, one.function) == ("copy", "deepcopy", "appearance")
+    assert one.through.startswith("through copy:")
 
 
 def test_another_error_is_the_functions_own() -> None:
@@ -197,10 +191,8 @@ def test_arguments_in_trees() -> None:
 
     arguments = (Model(np.ones(2), np.ones(2)), np.ones(2), 3, "text", None)
     error = failure(f, *arguments, scale={"s": [np.ones(())]})
-    problem = "the result does not depend on model.bias: it is not used"
-    assert str(error) == f"test_arguments_in_trees.<locals>.f is not differentiable: {problem}" or (
-        problem in str(error) and ";" not in str(error)
-    )
+    problem = "the result does not depend differentiably on model.bias"
+    assert str(error) == f"f is not differentiable: {problem}"
 
 
 def test_tensors_that_require_grad_are_the_inputs() -> None:
@@ -239,7 +231,7 @@ def test_complex_inputs() -> None:
     z = wg.asarray([1 + 2j])
     assert_differentiable(lambda z: wg.abs(z), z)
     assert_differentiable(lambda z: wg.real(wg.sign(z)), z)  # a direction has a derivative
-    assert [one.operation for one in failure(lambda z: wg.sign(wg.real(z)), z).errors] == ["sign"]
+    assert [one.operation for one in failure(lambda z: wg.sign(wg.real(z)), z).breaks] == ["sign"]
 
 
 # -- what happens on purpose -----------------------------------------------------------------------
@@ -275,7 +267,7 @@ def test_a_gradient_has_to_arrive() -> None:
 
     x, scale = leaf(1.5), leaf(2.0)
     text = str(failure(f, x, scale))
-    assert "no gradient arrives at scale: the backward of a Function returns None" in text
+    assert "no gradient arrives at scale" in text
     assert "arrives at x" not in text
     # Beside it another path may lead there.
     assert_differentiable(lambda x, scale: f(x, scale) + scale, x, scale)
@@ -311,7 +303,7 @@ def test_in_the_backward_of_a_function_that_is_differentiated_again() -> None:
         (g,) = wg.autograd.grad(Squared.apply(x), x, create_graph=True)
         return g
 
-    (one,) = failure(slope, number()).errors
+    (one,) = failure(slope, number()).breaks
     assert (one.operation, one.function) == ("item", "backward")
 
 
@@ -320,7 +312,7 @@ def test_inside_a_checkpoint() -> None:
         return wg.sum(wg.floor(x))
 
     error = failure(lambda x: checkpoint(f, x), leaf(1.5))
-    assert [(one.operation, one.function) for one in error.errors] == [("floor", "f")]
+    assert [(one.operation, one.function) for one in error.breaks] == [("floor", "f")]
     assert len(assert_differentiable(lambda x: checkpoint(wg.exp, x), leaf(1.5))) == 0
 
 
@@ -347,7 +339,7 @@ def test_inside_transforms(transformed: Any, backend: Any) -> None:
     assert len(assert_differentiable(transformed(smooth), x)) == 0
     error = failure(transformed(stepped), x)
     assert ("zero", "floor", "stepped") in [
-        (one.kind, one.operation, one.function) for one in error.errors
+        (one.kind, one.operation, one.function) for one in error.breaks
     ]
 
 
@@ -412,7 +404,7 @@ def test_scipy() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split() == ["differentiable"] * 3 + ["broken"] * 3
+    assert done.stdout.split() == ["differentiable"] * 3 + ["broken"] * 2
 
 
 @pytest.mark.slow
@@ -442,5 +434,4 @@ def test_the_error_is_pickled():
     for again in (pickle.loads(pickle.dumps(caught.value)), copy.deepcopy(caught.value)):
         assert str(again) == str(caught.value)
         assert again.__notes__ == ["in a worker"]
-        assert again.errors == caught.value.errors
         assert list(again.breaks) == list(caught.value.breaks)

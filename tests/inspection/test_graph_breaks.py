@@ -15,10 +15,11 @@ import pytest
 
 import wengert as wg
 from wengert.func.forward import jvp
-from wengert.inspection.breaks import WIDTH
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
 from wengert.testing import graph_breaks
+
+pytestmark = pytest.mark.filterwarnings("ignore:Converting a tensor", "ignore:To copy construct")
 
 
 def leaf(*values: float) -> Tensor:
@@ -68,7 +69,6 @@ def to_numpy_array(x: Tensor) -> None:
 
 
 PERCENT = "%.3f"
-FROM_DLPACK = "from_dlpack in wg.from_dlpack"
 
 # One line each, which the report has to name.
 CASES: dict[str, tuple[Any, str, str]] = {
@@ -82,19 +82,18 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "format": (lambda: float(number()) and f"{number():.3f}", "number", "float"),
     "element of a NumPy array": (lambda: to_numpy_array(number()), "number", "float"),
     "numpy": (lambda: swallow(leaf(1.0).numpy), "array", "numpy"),
-    "asarray": (lambda: swallow(np.asarray, leaf(1.0)), "array", "np.asarray"),
-    "dlpack": (lambda: swallow(leaf(1.0).__dlpack__), "array", "from_dlpack"),
-    "array": (lambda: leaf(1.0).array, "array", ".array"),
+    "asarray": (lambda: swallow(np.asarray, leaf(1.0)), "array", "array"),
+    "dlpack": (lambda: swallow(leaf(1.0).__dlpack__), "array", "dlpack"),
+    "array": (lambda: leaf(1.0).array, "array", "array"),
     "detach": (lambda: leaf(1.0).detach(), "detach", "detach"),
-    "tensor": (lambda: wg.tensor(leaf(1.0)), "copy", "wg.tensor"),
-    "deepcopy": (lambda: copy.deepcopy(leaf(1.0)), "copy", "copy.deepcopy"),
+    "tensor": (lambda: wg.tensor(leaf(1.0)), "copy", "tensor"),
+    "deepcopy": (lambda: copy.deepcopy(leaf(1.0)), "copy", "deepcopy"),
     "deepcopy of a result": (
         lambda: swallow(copy.deepcopy, leaf(1.0) * 2),
         "copy",
-        "copy.deepcopy",
+        "deepcopy",
     ),
-    "pickle": (lambda: pickle.dumps(leaf(1.0)), "copy", "pickle or copy.copy"),
-    "requires_grad": (lambda: leaf(1.0).requires_grad_(False), "flag", "requires_grad"),
+    "pickle": (lambda: pickle.dumps(leaf(1.0)), "copy", "reduce"),
     "no_grad": (lambda: under_no_grad(leaf(1.0)), "no_grad", "multiply"),
     "in place": (lambda: in_place_off_tape(leaf(1.0)), "no_grad", "add"),
     "branch": (lambda: branch(number()), "branch", "bool"),
@@ -120,19 +119,12 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "divmod from the right": (lambda: divmod(2, leaf(1.0)), "zero", "floor_divide"),
     "in": (lambda: 1.0 in leaf(1.0), "branch", "bool"),
     "percent": (lambda: PERCENT % number(), "number", "float"),
-    "wg.from_dlpack": (lambda: swallow(wg.from_dlpack, leaf(1.0)), "array", FROM_DLPACK),
-    "wg.eye": (lambda: swallow(wg.eye, number()), "number", "operator.index in wg.eye"),
+    "wg.from_dlpack": (lambda: swallow(wg.from_dlpack, leaf(1.0)), "array", "dlpack"),
     "iteration": (lambda: [float(one) for one in leaf(1.0)], "number", "float"),
     "nextafter": (lambda: wg.nextafter(leaf(1.0), leaf(2.0)), "undefined", "nextafter"),
     "unique_values": (lambda: wg.unique_values(leaf(1.0)), "undefined", "unique_values"),
-    "NumPy's function": (lambda: swallow(np.polyfit, leaf(1.0), [1], 1), "numpy", "np.polyfit"),
-    "np.array of a list": (lambda: swallow(np.array, [number()]), "array", "np.asarray"),
+    "np.array of a list": (lambda: swallow(np.array, [number()]), "array", "array"),
     "np.fromiter": (lambda: np.fromiter(leaf(1.0), float), "number", "float"),
-    "into a NumPy array": (
-        lambda: swallow(np.add, [1.0], leaf(1.0), np.ones(1)),
-        "numpy",
-        "np.add",
-    ),
     "the larger": (lambda: max(number(), number()), "branch", "bool"),
 }
 
@@ -194,13 +186,7 @@ def test_every_kind_of_break_is_named_with_its_line(
         (n, len(text)) for text, n in map(inspect.getsourcelines, helpers)
     ]
     assert any(first <= one.line < first + length for first, length in spans)
-    assert one.source.strip() in Path(__file__).read_text()
-    report = str(one)
-    assert f"{Path(__file__).name}:{one.line}" in report
-    assert one.what in report
-    assert one.advice in report
-    assert one.shape in ((), (1,), (2,))
-    assert one.dtype in ("float32", "bool")
+    assert one.lost == (kind != "branch")
 
 
 def test_what_shows_values_is_no_break(backend: Any) -> None:
@@ -212,8 +198,6 @@ def test_what_shows_values_is_no_break(backend: Any) -> None:
         wg.sum(y + z).backward()
     assert len(breaks) == 0
     assert repr(breaks) == "no graph breaks"
-    assert {one.operation for one in breaks.notes} == {"greater", "argmax", "argmin"}
-    assert {one.kind for one in breaks.notes} == {"condition"}
 
 
 def test_what_is_right_within_a_function_of_numpys_is_no_break() -> None:
@@ -222,7 +206,6 @@ def test_what_is_right_within_a_function_of_numpys_is_no_break() -> None:
         np.cbrt(x), np.fmod(x, 0.7), np.quantile(x, 0.3), np.unique(x), np.interp(x, [0, 3], [1, 5])
         np.any(x), np.extract(x, x), np.nan_to_num(x), x.bool()
     assert not breaks
-    assert {one.kind for one in breaks.notes} <= {"condition", "zero"}
 
 
 def test_a_result_that_a_function_declares_without_derivative_is_no_break() -> None:
@@ -236,7 +219,6 @@ def test_a_result_that_a_function_declares_without_derivative_is_no_break() -> N
     with graph_breaks() as breaks:
         Sign.apply(leaf(1.0, 2.0))
     assert not breaks
-    assert [(one.kind, one.operation) for one in breaks.notes] == [("condition", "Sign")]
 
 
 def test_what_does_not_require_grad_is_not_looked_at(backend: Any) -> None:
@@ -247,57 +229,23 @@ def test_what_does_not_require_grad_is_not_looked_at(backend: Any) -> None:
         x.numpy()
         if wg.any(x > 1):
             pass
-    assert len(breaks) == 0
-    assert breaks.notes == ()
+    assert not breaks
 
 
-def test_the_report_reads_like_a_compilers() -> None:
+def test_the_report_names_the_line() -> None:
     radius = wg.tensor(3.0, requires_grad=True)
     with graph_breaks() as breaks:
-        area = 3.14 * float(radius) ** 2
+        area = 3.14 * radius.item() ** 2
     line = inspect.currentframe().f_lineno - 1
     assert area == pytest.approx(28.26)
-    margin = " " * len(str(line))
-    here = Path(__file__).relative_to(Path.cwd())
-    assert breaks[0].advice.startswith("compute with the Tensor itself")
-    assert str(breaks[0]) == "\n".join(
+    where = f"{Path(__file__).relative_to(Path.cwd())}:{line}, in test_the_report_names_the_line"
+    assert repr(breaks) == "\n    ".join(
         [
-            "warning: a Tensor became a Python number: float",
-            f"{margin}--> {here}:{line}, in test_the_report_reads_like_a_compilers",
-            f"{margin} |",
-            f"{line} | area = 3.14 * float(radius) ** 2",
-            f"{margin} |               ^^^^^^^^^^^^^",
-            f"{margin} = of float32 and shape ()",
-            f"{margin} = help: {breaks[0].advice}",
+            f"{where}: a Tensor became a Python number: item",
+            "area = 3.14 * radius.item() ** 2",
+            "help: compute with the Tensor itself",
         ]
     )
-    assert repr(breaks[0]).startswith("<graph break: float of float32 () at ")
-    assert repr(breaks) == str(breaks[0])
-
-
-def test_a_long_line_is_cut_around_what_did_it() -> None:
-    x = number()
-    # fmt: off
-    with graph_breaks() as breaks:
-        y = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + float(x) + 1 + 1 + 1 + 1  # noqa: E501
-    # fmt: on
-    assert y == 27
-    lines = str(breaks[0]).splitlines()
-    text, marks = lines[3].partition(" | ")[2], lines[4].partition(" | ")[2]
-    assert text.startswith("…")
-    assert text[marks.index("^") : marks.rindex("^") + 1] == "float(x)"
-
-
-def test_a_long_line_is_cut_before_what_did_it_at_its_end() -> None:
-    x = number()
-    # fmt: off
-    with graph_breaks() as breaks:
-        y = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + float(x)  # noqa: E501
-    # fmt: on
-    assert y == 23
-    text = str(breaks[0]).splitlines()[3].partition(" | ")[2]
-    assert text.startswith("…") and text.endswith(" + float(x)  # noqa: E501")
-    assert len(text) == 1 + WIDTH
 
 
 def test_a_line_that_runs_again_is_counted() -> None:
@@ -324,7 +272,7 @@ def test_a_sequence() -> None:
     assert [one.kind for one in breaks] == ["detach", "zero"]
     assert [one.kind for one in breaks[1:]] == ["zero"]
     assert breaks[-1] in breaks
-    assert str(breaks).count("warning: ") == 2
+    assert str(breaks).count("help: ") == 2
 
 
 # -- it leaves no trace ----------------------------------------------------------------------------
@@ -400,7 +348,7 @@ def test_a_read_is_the_doing_of_the_function_that_the_package_calls() -> None:
     x = leaf(1.0)
     with graph_breaks() as found:
         wg.enable_grad()(lambda: x.array)()
-    assert [(each.kind, each.operation) for each in found] == [("array", ".array")]
+    assert [(each.kind, each.operation) for each in found] == [("array", "array")]
 
 
 def test_what_is_watched_is_done_as_without() -> None:
@@ -417,5 +365,4 @@ def test_a_library_that_checks_an_argument_makes_no_break() -> None:
     exec(compile(text, str(Path(sysconfig.get_path("stdlib"), "checks.py")), "exec"), library)
     with graph_breaks() as breaks:
         library["checked"](leaf(2.0))
-    assert "branch" in {one.kind for one in breaks.notes}
-    assert not list(breaks)
+    assert not breaks

@@ -220,8 +220,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): COPY,
     (
         "wengert/tape/aliases.py",
-        "seen = [one for one in others if overlap(changed, _view(one))]",
-        "seen = [one for one in others if overlap(_view(one), changed)]",
+        "seen = [one for one in others if overlap(changed, work_out(one))]",
+        "seen = [one for one in others if overlap(work_out(one), changed)]",
     ): "two arrays share memory, whichever is named first",
     (
         "wengert/backends/special.py",
@@ -332,11 +332,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "one = broadcast_to(eye(shape[-2], dtype=tensor.dtype, device=place), shape)",
     ): "the matrices are square",
     (
-        "wengert/inspection/breaks.py",
-        'left = len(encoded[:start].decode(errors="replace"))',
-        "left = len(encoded[:start].decode())",
-    ): "columns are between characters",
-    (
         "wengert/tape/leaving.py",
         "frame: FrameType | None = sys._getframe(1)",
         "frame: FrameType | None = sys._getframe(2)",
@@ -371,11 +366,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "n += 1",
         "n += 2",
     ): "another name that is free",
-    (
-        "wengert/inspection/breaks.py",
-        "frame: FrameType | None = sys._getframe(1)",
-        "frame: FrameType | None = sys._getframe(2)",
-    ): "its caller is Wengert's own",
     (
         "wengert/compiler/emission/emit.py",
         'return Instruction("copy", backend.xp.asarray, (x,), {"copy": True}, (result,))',

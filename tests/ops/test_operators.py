@@ -442,9 +442,7 @@ def test_other_arrays_of_numpy_are_arrays(tmp_path: Any) -> None:
 def test_whether_an_element_is_there(backend: Backend) -> None:
     """As in NumPy, by one comparison of all elements."""
     x = wg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    with wg.testing.graph_breaks() as breaks:
-        assert 3.0 in x
-    assert [note.operation for note in breaks.notes] == ["equal"]  # no row by itself
+    assert 3.0 in x
     assert 5 not in x
     assert wg.tensor([9.0, 4.0]) in x
     assert "a" not in x

@@ -97,6 +97,30 @@ def test_no_cycles() -> None:
     assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
+def circles(graph: dict[str, set[str]]) -> set[str]:
+    """The modules that lead to themselves: all from which every other of the rest leads on."""
+    rest, before = dict(graph), -1
+    while len(rest) != before:
+        before = len(rest)
+        rest = {m: names & rest.keys() for m, names in rest.items() if names & rest.keys()}
+        led = set().union(*rest.values())
+        rest = {m: names for m, names in rest.items() if m in led}
+    return set(rest)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["tape", "ops"])
+def test_no_cycles_within_the_engine_count_late_imports_too(engine: str) -> None:
+    """Under TYPE_CHECKING, in functions, and by names in strings, as in tables of late modules."""
+    graph = {}
+    for module, path in MODULES.items():
+        strings = {n.value for n in ast.walk(parsed(path)) if isinstance(n, ast.Constant)}
+        names = {name for name, _ in imported(path)} | (strings & MODULES.keys())
+        if room(module) == engine:
+            graph[module] = {name for name in names if room(name) == engine} - {module}
+    assert circles(graph) == set()
+
+
 @pytest.mark.slow
 def test_imports_in_functions_are_by_name() -> None:
     """`import_module` shows that an import is late on purpose."""

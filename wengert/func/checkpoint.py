@@ -197,7 +197,7 @@ class _Holder:
 class _Written(Observer):
     """What Tensors that a function uses, and modules as buffers, had when it ran."""
 
-    follows_values = False
+    looks_inside = True
 
     def __init__(self) -> None:
         self.since, self.running = tick(), True

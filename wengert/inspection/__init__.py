@@ -1,8 +1,13 @@
 """Inspection of a running program: pictures of its graph, and where derivatives are lost."""
 
-from wengert.inspection.breaks import GraphBreak, GraphBreakError, GraphBreaks
+from wengert.inspection.breaks import (
+    GraphBreak,
+    GraphBreakError,
+    GraphBreaks,
+    graph_breaks,
+)
+from wengert.inspection.differentiable import assert_differentiable
 from wengert.inspection.drawing import draw, to_dot
-from wengert.inspection.graph_breaks import assert_differentiable, graph_breaks
 
 __all__ = [
     "GraphBreak",

@@ -1,96 +1,41 @@
-"""Graph breaks as objects, their reports, and the line of the program where one occurs."""
+"""Graph breaks: the lines at which a program loses track of its derivatives."""
 
-import linecache
+import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from linecache import getline
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from types import FrameType
+from typing import Any
 
-from wengert.tape.leaving import in_library, is_own
-
-if TYPE_CHECKING:
-    from types import FrameType
+from wengert.tape.grad_mode import recording
+from wengert.tape.leaving import is_own, user_frame
+from wengert.tape.node import Node
+from wengert.tape.observers import Observer, observed_by
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
 
 #: Of each kind of break, what has happened and what to do about it.
-KINDS = {
-    "number": (
-        "a Tensor became a Python number",
-        (
-            "compute with the Tensor itself; numbers are for printing, and for what needs no "
-            "derivative"
-        ),
-    ),
-    "branch": (
-        "a Tensor decided a branch",
-        "only the branch that was taken is differentiated; wg.where(condition, a, b) computes both",
-    ),
-    "array": (
-        "a Tensor became an array off the tape",
-        (
-            "keep it a Tensor: wengert has the functions of the Array API standard, and NumPy's "
-            "take Tensors"
-        ),
-    ),
-    "copy": (
-        "a Tensor was copied off the tape",
-        (
-            "wg.asarray(x, copy=True) and x.clone() stay on the tape; wg.stack makes one Tensor of "
-            "several"
-        ),
-    ),
-    "detach": (
-        "a Tensor was detached",
-        "nothing flows back through detach(); leave it out, or keep it if that is what you want",
-    ),
-    "no_grad": (
-        "an operation was not recorded",
-        (
-            "recording is off: move the operation out of no_grad or inference_mode, or wrap it in "
-            "enable_grad"
-        ),
-    ),
-    "flag": (
-        "a Tensor was taken off the tape by requires_grad = False",
-        "set the flag before the computation, or use detach() for a part of it",
-    ),
-    "cast": (
-        "a Tensor was cast to a dtype that has no derivative",
-        "cast to a floating dtype; integers and booleans carry no derivative",
-    ),
-    "zero": (
-        "the derivative of an operation is zero wherever it exists",
-        (
-            "use a smooth function in its place, or a Function with the derivative that you mean "
-            "(a straight-through estimator, say)"
-        ),
-    ),
-    "undefined": (
-        "an operation has no derivative",
-        "detach its input if none is needed, or give it one by a Function",
-    ),
-    "not implemented": (
-        "the derivative of an operation is not implemented",
-        "write the derivative as a Function",
-    ),
-    "numpy": (
-        "a function of NumPy's does not take Tensors",
-        "write it with functions that do, or as a Function with a derivative of its own",
-    ),
-    "condition": (
-        "an operation has no derivative by its nature",
-        (
-            "a comparison, an index or a count can select values that have derivatives, and has "
-            "none itself"
-        ),
-    ),
+_KINDS = {
+    "number": ("a Tensor became a Python number", "compute with the Tensor itself"),
+    "branch": ("a Tensor decided a branch", "wg.where(condition, a, b) differentiates both"),
+    "array": ("a Tensor became an array off the tape", "Wengert's and NumPy's functions take it"),
+    "copy": ("a Tensor was copied off the tape", "x.clone() and wg.asarray(x, copy=True) stay"),
+    "detach": ("a Tensor was detached", "leave detach() out, or keep it if that is what you want"),
+    "no_grad": ("an operation was not recorded", "recording is off: move it out of no_grad"),
+    "cast": ("a Tensor was cast to a dtype without derivatives", "cast to a floating dtype"),
+    "zero": ("a derivative is zero wherever it exists", "use a smooth function, or a Function"),
+    "undefined": ("an operation has no derivative", "detach its input, or write a Function"),
 }
-#: Longer lines of source are cut.
-WIDTH = 96
-
-#: Kinds after which values cannot be followed.
-CONVERSIONS = frozenset({"number", "array", "copy", "numpy", "flag"})
+#: The kinds of the methods and functions by which values leave; "number" of others.
+_WAYS = dict.fromkeys(("__array__", "__dlpack__", "array", "numpy"), "array")
+_WAYS |= dict.fromkeys(("__deepcopy__", "__reduce__", "tensor"), "copy")
+_WAYS |= {"__bool__": "branch", "detach": "detach"}
+#: The functions that run first where an operation is called by its name or by its operator.
+_DIRECTLY = ("_divmod", "_rdivmod", "_to", "as_tensor", "asarray", "bind", "call", "method")
 
 
 @dataclass(frozen=True)
@@ -101,24 +46,13 @@ class GraphBreak:
     ----------
     kind : str
         ``"number"``, ``"branch"``, ``"array"``, ``"copy"``, ``"detach"``, ``"no_grad"``,
-        ``"flag"``, ``"cast"``, ``"zero"``, ``"undefined"``, ``"not implemented"``, ``"numpy"``, or
-        ``"condition"`` (a comparison or an index, among the notes alone).
+        ``"cast"``, ``"zero"`` or ``"undefined"``.
     operation : str
-        The operation or method, such as ``"float"``, ``"floor"`` or ``"detach"``.
-    shape : tuple of int
-        Of the Tensor.
-    dtype : str
-        Of the Tensor.
+        The operation or method, such as ``"floor"``, ``"item"`` or ``"float"``.
     filename, line, function
         The innermost line of the program that is in no library.
-    source : str
-        The text of that line.
-    columns : tuple of int, or None
-        Where in the text the expression begins and ends.
-    through : str or None
-        The library's own line, if the break is in a library that the program calls.
-    inputs : tuple of str
-        The names of the inputs that the Tensor was computed from.
+    through : str
+        The library's line, if a library that the program calls loses the derivative.
     count : int
         How many times the line ran.
 
@@ -127,277 +61,190 @@ class GraphBreak:
     >>> x = wg.tensor(2.0, requires_grad=True)
     >>> with wg.testing.graph_breaks() as breaks:
     ...     y = x * x.item()
-    >>> breaks[0].kind, breaks[0].operation, breaks[0].dtype
-    ('number', 'item', 'float32')
+    >>> breaks[0].kind, breaks[0].operation, breaks[0].lost
+    ('number', 'item', True)
     """
 
     kind: str
     operation: str
-    shape: tuple[int, ...]
-    dtype: str
     filename: str
     line: int
     function: str
-    source: str
-    columns: tuple[int, int] | None
-    through: str | None
-    inputs: tuple[str, ...]
+    through: str = ""
     count: int = 1
 
     @property
-    def what(self) -> str:
-        """What has happened, in a sentence."""
-        return KINDS[self.kind][0]
-
-    @property
-    def advice(self) -> str:
-        """What to do about it."""
-        return KINDS[self.kind][1]
-
-    def report(self, severity: str = "warning") -> str:
-        """Return a message of several lines, in the form of a compiler's."""
-        number = str(self.line)
-        margin = " " * len(number)
-        lines = [
-            f"{severity}: {self.what}: {self.operation}",
-            f"{margin}--> {_short(self.filename)}:{self.line}, in {self.function}",
-        ]
-        if self.source:
-            text, marks = _excerpt(self.source, self.columns)
-            lines += [f"{margin} |", f"{number} | {text}", f"{margin} | {marks}".rstrip()]
-        origin = f", computed from {', '.join(self.inputs)}" if self.inputs else ""
-        times = f" ({self.count} times)" if self.count > 1 else ""
-        lines.append(f"{margin} = of {self.dtype} and shape {self.shape}{origin}{times}")
-        if self.through:
-            lines.append(f"{margin} = through {self.through}")
-        lines.append(f"{margin} = help: {self.advice}")
-        return "\n".join(lines)
+    def lost(self) -> bool:
+        """Whether a derivative is lost: not by a branch, which is differentiated itself."""
+        return self.kind != "branch"
 
     def __str__(self) -> str:
-        return self.report()
+        what, advice = _KINDS[self.kind]
+        times = f" ({self.count} times)" if self.count > 1 else ""
+        name = self.filename.removeprefix(f"{Path.cwd()}{os.sep}")
+        head = f"{name}:{self.line}, in {self.function}: {what}: {self.operation}{times}"
+        source = getline(self.filename, self.line).strip()
+        return "\n    ".join(filter(None, (head, source, self.through, f"help: {advice}")))
 
-    def __repr__(self) -> str:
-        return (
-            f"<graph break: {self.operation} of {self.dtype} {self.shape} at "
-            f"{_short(self.filename)}:{self.line}: {self.source.strip()}>"
-        )
 
-
-class GraphBreaks(Sequence[GraphBreak]):
-    """Graph breaks in the order in which they first occurred: a sequence that prints as a report.
-
-    Attributes
-    ----------
-    notes : tuple of GraphBreak
-        Comparisons, indices and other operations on tracked Tensors whose results have no
-        derivative by their nature. They do not count as breaks.
+class GraphBreaks(list[GraphBreak]):
+    """Graph breaks in the order in which the lines first ran: a list that prints as a report.
 
     Examples
     --------
-    >>> x = wg.tensor(2.0, requires_grad=True)
-    >>> with wg.testing.graph_breaks() as breaks:
-    ...     y = x * x.item()
-    ...     larger = x > 1
-    >>> len(breaks), len(breaks.notes)
-    (1, 1)
+    >>> wg.testing.GraphBreaks()
+    no graph breaks
     """
 
-    def __init__(self) -> None:
-        self._breaks: list[GraphBreak] = []
-        self._notes: list[GraphBreak] = []
-
-    @property
-    def notes(self) -> tuple[GraphBreak, ...]:
-        """What has no derivative by its nature."""
-        return tuple(self._notes)
-
-    def __len__(self) -> int:
-        return len(self._breaks)
-
-    @overload
-    def __getitem__(self, index: int) -> GraphBreak: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[GraphBreak]: ...
-    def __getitem__(self, index: int | slice) -> GraphBreak | list[GraphBreak]:
-        return self._breaks[index]
-
-    def __iter__(self) -> Iterator[GraphBreak]:
-        return iter(self._breaks)
-
     def __repr__(self) -> str:
-        return "\n\n".join(map(str, self._breaks)) or "no graph breaks"
+        return "\n".join(map(str, self)) or "no graph breaks"
 
 
 class GraphBreakError(AssertionError):
-    """A result does not depend differentiably on an input.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong.
-    errors : sequence of GraphBreak
-        The breaks that are the cause.
-    breaks : GraphBreaks
-        All breaks that occurred.
-
-    Attributes
-    ----------
-    errors, breaks
-        As given.
+    """A result does not depend differentiably on an input; ``breaks`` are those that occurred.
 
     Examples
     --------
-    >>> wg.testing.assert_differentiable(lambda x: wg.tensor(x.item() ** 2), wg.tensor(2.0))
+    >>> wg.testing.assert_differentiable(lambda x: wg.tensor(x.item()), wg.tensor(2.0))
     Traceback (most recent call last):
         ...
     GraphBreakError: <lambda> is not differentiable: the result does not depend ...
     """
 
-    def __init__(
-        self, message: str, errors: Sequence[GraphBreak], breaks: Iterable[GraphBreak]
-    ) -> None:
-        self._message = message
-        self.errors = tuple(errors)
+    def __init__(self, message: str, breaks: GraphBreaks) -> None:
+        super().__init__(message, breaks)
         self.breaks = breaks
-        parts = [message, *(one.report("error") for one in self.errors)]
-        parts += [one.report("warning") for one in breaks if one not in self.errors]
-        super().__init__("\n\n".join(parts))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._message, self.errors, self.breaks), vars(self)
+    def __str__(self) -> str:
+        return "\n".join(map(str, (self.args[0], *self.breaks)))
 
 
-# -- where ---------------------------------------------------------------------------------------
+@contextmanager
+def graph_breaks() -> Iterator[GraphBreaks]:
+    """List where tracking is lost inside a ``with`` block, with the lines that lose it.
 
+    A break is where the values of a Tensor that requires grad, or has a tangent in forward mode,
+    leave it, or an operation is not recorded or has no derivative but zero. Many are intended (a
+    number to print), so nothing is raised. The list that the block gets fills while it runs, in
+    this thread or task. A line that runs again is counted.
 
-class CallSite(NamedTuple):
-    """A line of the program, the library's line below it, and Wengert's function that is called.
-
-    ``through`` is None if no library lies between, and ``entry`` if a method is called directly.
+    Examples
+    --------
+    >>> x = wg.tensor([2.5], requires_grad=True)
+    >>> with wg.testing.graph_breaks() as breaks:
+    ...     y = x.detach() * wg.floor(x)
+    >>> [(one.kind, one.operation) for one in breaks]
+    [('detach', 'detach'), ('zero', 'floor')]
     """
-
-    filename: str
-    line: int
-    function: str
-    columns: tuple[int, int] | None
-    through: str | None
-    entry: str | None
-
-    @property
-    def source(self) -> str:
-        return linecache.getline(self.filename, self.line).rstrip()
+    with observed_by(observer := _Breaks()):
+        yield observer.found
 
 
-#: Modules whose frames lie between a public function and the observer.
-_BETWEEN = frozenset(
-    {
-        __name__,
-        "wengert.inspection.lineage",
-        "wengert.tape.observers",
-        "wengert.tape.record",
-        "wengert.tape.tensor",
-    }
-)
-#: Where NumPy's names are: an operation that is called from there has one name more.
-_NAMES = "wengert.protocols"
+class _Breaks(Observer):
+    """The observer that lists breaks."""
+
+    def __init__(self) -> None:
+        self.found = GraphBreaks()
+        #: What was computed from tracked Tensors and is not tracked, as comparisons are.
+        self._off: dict[int, weakref.ref[Tensor]] = {}
+
+    def operated(
+        self, name: str, primitive: Primitive | None, inputs: list[Tensor], results: list[Tensor]
+    ) -> None:
+        tracked = [x for x in inputs if _is_tracked(x)]
+        if tracked and (kind := _loss(name, primitive, tracked, results)):
+            self._note(kind, name)
+        if tracked or any(id(x) in self._off for x in inputs):
+            for result in results:
+                if not _is_tracked(result):
+                    self._follow(result)
+
+    def assigned(self, tensor: Tensor, result: Tensor) -> None:
+        if id(result) in self._off:
+            self._follow(tensor)
+
+    def left(self, tensor: Tensor, way: str) -> None:
+        if _is_tracked(tensor):
+            self._note(_WAYS.get(way, "number"), way.strip("_"), way)
+        elif way == "__bool__" and id(tensor) in self._off:
+            self._note("branch", "bool", way, in_libraries=False)
+
+    def _follow(self, tensor: Tensor) -> None:
+        key = id(tensor)
+        self._off[key] = weakref.ref(tensor, lambda _: self._off.pop(key, None))
+
+    def _note(self, kind: str, operation: str, way: str = "", in_libraries: bool = True) -> None:
+        """List a break, or count it, if the program or a library of its has caused it."""
+        site, entry = _site(way)
+        user = user_frame()
+        if site is None or user is None or not (site is user or in_libraries):
+            return
+        # Wengert's own functions read and detach on purpose, and round on the way.
+        if (entry and way in ("array", "detach")) or (
+            kind in ("zero", "cast") and entry not in (operation, *_DIRECTLY)
+        ):
+            return
+        code, through = user.f_code, ""
+        if site is not user:
+            text = getline(site.f_code.co_filename, site.f_lineno).strip()
+            through = f"through {site.f_globals.get('__name__')}:{site.f_lineno}: {text}"
+        one = GraphBreak(kind, operation, code.co_filename, user.f_lineno, code.co_name, through)
+        for i, held in enumerate(self.found):
+            if replace(held, count=1) == one:
+                self.found[i] = replace(held, count=held.count + 1)
+                return
+        self.found.append(one)
 
 
-def call_site() -> CallSite | None:
-    """Return the line of the program that is running; None if all frames are this package's."""
-    site: FrameType | None = None
-    user: FrameType | None = None
-    entry: FrameType | None = None
+def _site(way: str) -> tuple[FrameType | None, str]:
+    """The frame that called Wengert, and the function that it called; "" for the method itself."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if is_own(frame):
-            module = frame.f_globals["__name__"]
-            if site is None and module != _NAMES and module not in _BETWEEN:
-                entry = (entry if module.startswith(_NAMES) else None) or frame
-        else:
-            site = site or frame
-            if user is None and not in_library(frame.f_code.co_filename):
-                user = frame
+    while way and frame is not None and frame.f_code.co_name != way:
         frame = frame.f_back
-    if site is None:
-        return None
-    chosen = user or site
-    code = chosen.f_code
-    line, start, end = _expression(chosen)
-    through = None
-    if site is not chosen:
-        inner, _, _ = _expression(site)
-        module = str(site.f_globals.get("__name__"))
-        text = linecache.getline(site.f_code.co_filename, inner).strip()
-        through = f"{module}:{inner}, in {site.f_code.co_name}" + (f": {text}" if text else "")
-    columns = _characters(linecache.getline(code.co_filename, line), start, end)
-    name = None if entry is None else entry.f_code.co_name
-    return CallSite(code.co_filename, line, code.co_name, columns, through, name)
+    frame, entry = frame and frame.f_back, ""
+    while frame is not None and is_own(frame):
+        # NumPy's names are names more, and the operation's own is there before.
+        if not (entry and frame.f_globals["__name__"].startswith("wengert.protocols")):
+            entry = frame.f_code.co_name
+        frame = frame.f_back
+    return frame, entry
 
 
-def _characters(text: str, start: int | None, end: int | None) -> tuple[int, int] | None:
-    """Columns in characters for columns in bytes; an unknown end is the end of the line."""
-    if start is None or not text:
-        return None
-    encoded = text.rstrip().encode()
-    left = len(encoded[:start].decode(errors="replace"))
-    return left, len(encoded[:end].decode(errors="replace"))
+def _is_tracked(tensor: Tensor) -> bool:
+    """Whether a Tensor requires grad, or has a tangent."""
+    array = tensor._array
+    while not tensor.requires_grad and hasattr(array, "inner"):
+        if getattr(array, "tangent", None) is not None:
+            return True
+        array = array.inner
+    return tensor.requires_grad or (isinstance(array, Tensor) and _is_tracked(array))
 
 
-def _excerpt(source: str, columns: tuple[int, int] | None) -> tuple[str, str]:
-    """A line without its indent, shortened if it is long, and the marks below the columns."""
-    indent = len(source) - len(source.lstrip())
-    text = source.strip()
-    if columns is None:
-        return text[:WIDTH], ""
-    start, end = columns[0] - indent, min(columns[1] - indent, len(text))
-    if len(text) > WIDTH:
-        cut = max(0, min(start - WIDTH // 4, len(text) - WIDTH))
-        text = ("…" if cut else "") + text[cut : cut + WIDTH]
-        start, end = start - cut + bool(cut), min(end - cut + bool(cut), len(text))
-    return text, " " * start + "^" * (end - start)
+def _loss(
+    name: str, primitive: Primitive | None, tracked: list[Tensor], results: list[Tensor]
+) -> str:
+    """The kind of break at an operation on tracked Tensors; "" if there is none."""
+    if primitive is None or not primitive.rules:  # a Function, or a comparison
+        return ""
+    if not any(result.dtype.inexact for result in results):
+        return "cast" if name == "astype" and results[0].dtype.name != "bool" else ""
+    if not any(map(_is_tracked, results)):
+        off = not recording() and any(x.requires_grad for x in tracked)
+        return "no_grad" if off else "zero"
+    node: Any = results[0]._node
+    if node is None:  # in forward mode
+        return ""
+    node = node.parents[0] if primitive.several else node
+    stated = {declared(node, i) for i, parent in enumerate(node.parents) if parent is not None}
+    return next((kind for kind in ("undefined", "", "zero") if kind in stated), "")
 
 
-def _short(filename: str) -> str:
-    """A file's name relative to the working directory, if it is below it."""
-    try:
-        return str(Path(filename).relative_to(Path.cwd()))
-    except ValueError:
-        return filename
-
-
-def again(one: GraphBreak) -> GraphBreak:
-    """Return the break with one more occurrence."""
-    return replace(one, count=one.count + 1)
-
-
-def made(
-    kind: str, operation: str, tensor: Any, where: CallSite, inputs: Iterable[str]
-) -> GraphBreak:
-    """Return a break of a Tensor at a line."""
-    return GraphBreak(
-        kind,
-        operation,
-        tuple(tensor.shape),
-        tensor.dtype.name,
-        where.filename,
-        where.line,
-        where.function,
-        where.source,
-        where.columns,
-        where.through,
-        tuple(inputs),
-    )
-
-
-def _expression(frame: "FrameType") -> tuple[int, int | None, int | None]:
-    """Where in its file a frame is: the line, and the columns of the expression, if known.
-
-    Columns are in bytes, as CPython counts them, and the second is None if the expression goes on
-    in the next line.
-    """
-    positions = frame.f_code.co_positions()
-    none = (None, None, None, None)
-    line, last, start, end = next(islice(positions, frame.f_lasti // 2, None), none)
-    if line is None:
-        return frame.f_lineno, None, None
-    return line, start, end if last == line else None
+def declared(node: Node, position: int) -> str:
+    """What an operation declares of its derivative in an input; "" if it has a rule."""
+    plan = getattr(node, "plan", None)  # leaves, Functions and single results have none
+    if plan is None:
+        return ""
+    primitive: Primitive = plan.primitive
+    if not primitive.varies(position, node.dtype, int(primitive.several)):
+        return "zero"
+    return "" if callable(primitive.rules.get(primitive.input_at(position))) else "undefined"

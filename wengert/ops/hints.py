@@ -14,21 +14,21 @@ _BEYOND: Final = (
 )
 
 
-def no_attribute(module: str, name: str, known: list[str]) -> AttributeError:
-    """The error for a name that a module does not have, beside those that it has."""
+def no_attribute(module: str, name: str, known: list[str], also: str = "") -> AttributeError:
+    """The error for a name that a module does not have, beside those that it and another have."""
     # With a name alone, CPython's traceback adds no second "Did you mean".
-    return AttributeError(_text(module, name, tuple(known)), name=name)
+    return AttributeError(_text(module, name, tuple(known), also), name=name)
 
 
 @cache
-def _text(module: str, name: str, known: tuple[str, ...]) -> str:
+def _text(module: str, name: str, known: tuple[str, ...], also: str) -> str:
     text = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
         return text
     if name in HINTS.get(module, {}):
         return f"{text}; {_instead(HINTS[module][name])}"
-    if module == "wengert" and name in import_module("wengert.ops.special").__all__:
-        return f"{text}; {_instead(f'wg.special.{name}')}"
+    if also and name in import_module(also).__all__:
+        return f"{text}; {_instead(f'wg{also[7:]}.{name}')}"
     close = get_close_matches(name, known, n=1, cutoff=0.75)
     return f"{text}; did you mean {close[0]!r}?" if close else text
 

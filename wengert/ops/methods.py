@@ -16,8 +16,8 @@ from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, to_backend, to_device
 from wengert.ops.elementwise import multiply
 from wengert.ops.indexing import getitem
+from wengert.ops.late import METHODS
 from wengert.ops.operands import operands
-from wengert.ops.operators import METHODS
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 

@@ -25,7 +25,7 @@ from wengert.ops.elementwise import (
     subtract,
 )
 from wengert.ops.indexing import getitem, setitem
-from wengert.ops.late import LATER
+from wengert.ops.late import LATER, METHODS
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.calling import binary, is_foreign, reflecting
@@ -68,15 +68,7 @@ NO_METHODS = {
     *("FInfo", "IInfo", "einsum", "finfo", "iinfo", "logsumexp", "pad"),
 }
 
-#: NumPy's and PyTorch's methods that are no functions of a chapter: `wengert.ops.methods`, which is
-#: imported when one is first asked for.
-METHODS = """
-copy cpu cuda cumprod cumsum diagonal dim dot element_size expand expand_as flatten is_complex
-is_floating_point masked_fill ndimension nelement numel permute ravel repeat reshape_as swapaxes t
-trace transpose type type_as unsqueeze view view_as
-""".split()  # noqa: SIM905 -- a page of names is none to read
-
-#: Their methods under names that Tensors do not have: `wengert.names` has what to write.
+#: Methods of NumPy and PyTorch that Tensors do not have: `wengert.names` has what to write.
 FOREIGN = frozenset(
     """
 H abs_ absolute addmm allclose amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh

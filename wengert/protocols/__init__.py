@@ -8,7 +8,7 @@ that importing Wengert costs nothing more.
 
 import sys
 from collections.abc import Callable
-from functools import cache, partial, wraps
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -16,9 +16,7 @@ import numpy as np
 
 from wengert.ops.data_type import astype
 from wengert.tape.calling import is_foreign
-from wengert.tape.observers import observing, tell
 from wengert.tape.promotion import check_storable
-from wengert.tape.record import tensors_in
 from wengert.tape.tensor import Tensor
 
 __all__ = ["UnsupportedError", "array_function", "array_ufunc"]
@@ -55,22 +53,6 @@ def _of_ufunc(ufunc: np.ufunc, method: str) -> tuple[str, Callable[..., Any]]:
     return label, function
 
 
-def _told(protocol: Callable[..., Any]) -> Callable[..., Any]:
-    """Tell observers of the calls that a protocol refuses."""
-
-    @wraps(protocol)
-    def call(self: Tensor, function: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return protocol(self, function, *args, **kwargs)
-        except TypeError as error:
-            if observing:
-                tell("refused", function.__name__, tensors_in(args), error)
-            raise
-
-    return call
-
-
-@_told
 def array_ufunc(
     self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, out: Any = None, **keywords: Any
 ) -> Any:
@@ -109,7 +91,6 @@ def array_ufunc(
         raise
 
 
-@_told
 def array_function(
     self: Tensor,
     func: Callable[..., Any],

@@ -9,18 +9,17 @@ import dis
 import sys
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
-from types import CodeType, FrameType, FunctionType, ModuleType
+from itertools import chain, islice
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import numpy as np
 
 from wengert.backends.keys import as_view
 from wengert.tape.leaving import is_own
-from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor
-from wengert.tape.views import Memory, Shown
+from wengert.tape.views import work_out
 
 
 class ViewWarning(UserWarning):
@@ -57,7 +56,7 @@ OF_THE_WHOLE: Final = (
 WORK: Any = 10_000
 
 
-def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
+def check(x: Any, result: Any, operand: Any, key: Any) -> None:
     """Warn if another live Tensor has elements that are about to change in ``x`` alone.
 
     Parameters
@@ -67,7 +66,7 @@ def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
     result : Tensor
         The new value of ``x``, which nothing else holds.
     operand : object
-        The right-hand side. In ``x += x.T`` it is a temporary, which nobody sees afterwards.
+        The right-hand side, which is left out: in ``x += x.T`` nobody sees it afterwards.
     key : index
         What part of ``x`` changes.
     """
@@ -79,48 +78,19 @@ def check(x: Tensor, result: Tensor, operand: Any, key: Any) -> None:
         return
     frame, depth = _user_frame()
     beside = getattr(operand, "_shown", None)
-    if frame is not None:
-        if _is_stored_back(frame.f_code, frame.f_lasti) and not _is_held(x, frame):
+    others = [one for one in others if one is not beside]
+    if frame is not None and (name := _stored_back(frame.f_code, frame.f_lasti)) is not None:
+        root = frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
+        if not _holds(root, x):
             return  # the first half of x[1:] += 1: the second half warns
-        if any(one is beside for one in others) and not _is_held(operand, frame):
-            others = [one for one in others if one is not beside]
-    changed = as_view(_view(own), key=_basic(key))
-    seen = [one for one in others if overlap(changed, _view(one))]
+    changed = as_view(work_out(own), key=_basic(key))
+    seen = [one for one in others if overlap(changed, work_out(one))]
     if seen:
         of_a_view = any(one.depth < own.depth for one in seen)
         warnings.warn(OF_A_VIEW if of_a_view else OF_THE_WHOLE, ViewWarning, stacklevel=depth)
 
 
 # -- memory ----------------------------------------------------------------------------------------
-
-
-def work_out(shown: Shown) -> None:
-    """Replace a long chain of view operations by its result."""
-    shown.steps = (_view(shown), None, None)
-    shown.depth = 1
-
-
-def _view(shown: Shown) -> Any:
-    """The view of the uninitialised array that stands for the storage."""
-    steps, chain = shown.steps, []
-    while steps is not None:
-        operation, parameters, steps = steps
-        chain.append((operation, parameters))
-    array = _standing_for(shown.memory)
-    for operation, parameters in reversed(chain):
-        if parameters is None:
-            array = operation
-        elif isinstance(operation, Primitive):
-            array = operation.kernels[np.ndarray](array, **parameters)
-        else:
-            array = operation(array, **parameters)
-    return array
-
-
-def _standing_for(memory: Memory) -> Any:
-    if memory.array is None:
-        memory.array = np.empty(memory.shape, np.complex64 if memory.complex else np.bool_)
-    return memory.array
 
 
 def _basic(key: Any) -> tuple[Any, ...]:
@@ -157,8 +127,8 @@ def _user_frame() -> tuple[FrameType | None, int]:
 
 
 @lru_cache(maxsize=1024)
-def _is_stored_back(code: CodeType, at: int) -> bool:
-    """Whether a line stores what it has changed, as ``x[...] += y`` does.
+def _stored_back(code: CodeType, at: int) -> str | None:
+    """The line's first variable, if it stores what it has changed, as ``x[...] += y`` does.
 
     So does ``x[...] = iadd(x[...], y)``. ``at`` is the offset of the instruction that changes it.
     """
@@ -170,54 +140,32 @@ def _is_stored_back(code: CodeType, at: int) -> bool:
     between = ("SWAP", "ROT_", "CACHE") if operator else ("LOAD_", "BUILD_", "PUSH_", "CACHE")
     after = (i.opname for i in instructions[here + 1 :])
     following = next((name for name in after if not name.startswith(between)), "")
-    return following in ("STORE_SUBSCR", "STORE_SLICE")
+    if following not in ("STORE_SUBSCR", "STORE_SLICE"):
+        return None
+    line = [i.positions and i.positions.lineno for i in instructions]
+    loaded = (i.argval for i, n in zip(instructions, line, strict=True) if n == line[here])
+    # From Python 3.13 on one instruction may read two variables.
+    names = (value[0] if isinstance(value, tuple) else value for value in loaded if value)
+    return next((name for name in names if isinstance(name, str)), "")
 
 
-@lru_cache(maxsize=1024)
-def _names(code: CodeType, at: int) -> frozenset[str]:
-    """The variables that the running line reads."""
-    places = list(code.co_positions())
-    first, last = places[at // 2][:2] if at // 2 < len(places) else (None, None)
-    lines = range(first or 0, (last or first or 0) + 1)
-    return frozenset(
-        name
-        for i in dis.get_instructions(code)
-        if "LOAD_" in i.opname and i.positions is not None and i.positions.lineno in lines
-        # From Python 3.13 on one instruction may read two variables.
-        for name in (i.argval if isinstance(i.argval, tuple) else (i.argval,))
-        if isinstance(name, str)
-    )
-
-
-def _is_held(tensor: Tensor, frame: FrameType) -> bool:
-    """Whether a variable of the running line holds a Tensor, directly or in a container.
-
-    Otherwise it is a temporary of the line.
-    """
-    names = _names(frame.f_code, frame.f_lasti)
-    variables = frame.f_locals
-    found = [variables[n] if n in variables else frame.f_globals.get(n) for n in names]
-    return any(one is tensor for one in _within(found))
-
-
-#: How deep containers in a line's variables are searched, and how many objects.
+#: How deep a container is searched, and how many objects.
 NESTING: Final = 4
 OBJECTS: Final = 10_000
 
 
-def _within(found: list[Any]) -> Iterator[Any]:
-    seen: set[int] = set()
+def _holds(root: Any, tensor: Any) -> bool:
+    """Whether a container holds a Tensor: ``views[0] += 1`` stores it there, and in no Tensor."""
+    found = [root]
     for _ in range(NESTING):
-        inner: list[Any] = []
-        for one in found:
-            yield one
-            if id(one) in seen or len(seen) > OBJECTS:
-                continue
-            seen.add(id(one))
-            if isinstance(one, dict):
-                inner.extend(one.values())
-            elif isinstance(one, list | tuple | set | frozenset):
-                inner.extend(one)
-            elif not isinstance(one, type | ModuleType | FunctionType) and hasattr(one, "__dict__"):
-                inner.extend(vars(one).values())
-        found = inner
+        if any(one is tensor for one in found):
+            return True
+        found = list(islice(chain.from_iterable(map(_contents, found)), OBJECTS))
+    return False
+
+
+def _contents(one: Any) -> Iterable[Any]:
+    if isinstance(one, list | tuple):
+        return one
+    inner = one if isinstance(one, dict) else getattr(one, "__dict__", ())
+    return inner.values() if isinstance(inner, dict) else ()

@@ -26,7 +26,7 @@ _led: WeakKeyDictionary[Node, Calls] = WeakKeyDictionary()
 class Detection(Observer):
     """The observer that records the line of each operation."""
 
-    follows_values = False
+    looks_inside = True
 
     def __init__(self, check_nan: bool) -> None:
         self.check_nan = check_nan

@@ -6,7 +6,8 @@ from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
-from wengert.tape.grad_mode import called, is_grad_enabled, modes, recording, set_modes, unrecorded
+from wengert.tape.callbacks import call_back
+from wengert.tape.grad_mode import is_grad_enabled, modes, recording, set_modes, unrecorded
 from wengert.tape.hooks import hold, mode_of, release
 from wengert.tape.node import (
     FREED,
@@ -21,7 +22,7 @@ from wengert.tape.node import (
     tick,
     zeros_beside,
 )
-from wengert.tape.observers import observing, unfollowed
+from wengert.tape.observers import inside_function, observing
 from wengert.tape.record import Marks, observe, off_tape
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untracked
 
@@ -198,7 +199,7 @@ class Function:
         """
         if not observing:
             return _Call(cls, args, kwargs).results()
-        with unfollowed():
+        with inside_function():
             results = _Call(cls, args, kwargs).results()
         observe(cls.__name__, None, (*args, *kwargs.values()), results)
         return results
@@ -213,8 +214,7 @@ class _Call:
         self.nodes = tuple(arg._node if isinstance(arg, Tensor) else None for arg in args)
         self.given = self.nodes  # which the arguments have again when the forward has run
         self.marks: Marks | None = None
-        #: The Tensors that the user's functions get in the places of arguments with tangents.
-        self.stand_ins: list[tuple[int, Tensor]] = []
+        self.stand_ins: list[tuple[int, Tensor]] = []  # for arguments with tangents
 
     def results(self) -> Any:
         """What `Function.apply` returns."""
@@ -299,7 +299,7 @@ class _Call:
             set_modes(False, before[1])  # in a quarter of the time of `set_grad_enabled`
             with self.marks or nullcontext():
                 given = (ctx, *args) if function.setup_context is None else args
-                result = called(function.forward, *given, **self.kwargs)
+                result = call_back(function.forward, *given, **self.kwargs)
                 if function.setup_context is not None:
                     function.setup_context(ctx, args, result)
             self.single = not isinstance(result, tuple | list)
@@ -431,7 +431,7 @@ class _Call:
         ctx._given = tuple(_saved_tensor(kept, inside.args, results) for kept in self.forward)
         try:
             with unrecorded():
-                answer = called(self.function.jvp, ctx, *tangents)
+                answer = call_back(self.function.jvp, ctx, *tangents)
         finally:
             ctx._given = None
         name = f"{self.function.__name__}.jvp"
@@ -539,7 +539,7 @@ class FunctionNode(Node):
         try:
             with mode_of(recorded):
                 what = self._cotangents(ctx, given, like)
-                cotangents = called(self.function.backward, ctx, *what)
+                cotangents = call_back(self.function.backward, ctx, *what)
         finally:
             ctx._node = ctx._given = None
         flows: list[tuple[int, Any]] = []

@@ -4,7 +4,6 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
-from importlib import import_module
 from typing import Any, Self, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,20 +30,6 @@ def set_modes(recorded: bool | int, inference: bool) -> None:
     """Set the state of this thread or task."""
     _recording.set(recorded)
     _inference.set(inference)
-
-
-def called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a user's function; an error of ours that a library in C has replaced is raised itself.
-
-    NumPy does so where an element is assigned, and Python where a callback has failed.
-    """
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
-        refusal = import_module("wengert.tape.leaving").refusal_behind(error)
-        if refusal is None:
-            raise
-        raise refusal from None
 
 
 def is_grad_enabled() -> bool:

@@ -465,7 +465,7 @@ Node.register_prehook = _register_prehook  # type: ignore[method-assign]
 class Packing(Observer):
     """The observer that packs what operations save: a pair of hooks."""
 
-    follows_values = False
+    looks_inside = True
 
     def __init__(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
         self.pack, self.unpack = pack, unpack

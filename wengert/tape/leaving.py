@@ -9,14 +9,12 @@ import linecache
 import sys
 import sysconfig
 import warnings
-from dis import opmap
 from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from wengert.tape.grad_mode import following, recording
-from wengert.tape.tensor import number_of
 
 
 def is_own(frame: FrameType) -> bool:
@@ -129,51 +127,15 @@ def _line() -> str:
     return f"{where} ({text}): " if text else f"{where}: "
 
 
-_RAISE = opmap["RAISE_VARARGS"]
+def is_flag() -> bool:
+    """Whether the package's own code asks the caller for a truth value: a flag among options.
 
-
-def refusal_behind(error: BaseException) -> BaseException | None:
-    """The error of Wengert's that a library in C has replaced by one of its own, if it has.
-
-    What Python code raises from another error, it means to say.
+    What the program asks itself decides a branch, as in PyTorch.
     """
-    while (cause := error.__cause__) is not None:
-        frame, instruction = _innermost(error)
-        if frame is None or frame.f_code.co_code[instruction] == _RAISE:
-            return None
-        frame, _ = _innermost(cause)
-        if frame is not None and str(frame.f_globals.get("__name__")).startswith("wengert."):
-            return cause
-        error = cause
-    return None
-
-
-def _innermost(error: BaseException) -> tuple[FrameType | None, int]:
-    """The frame in which an error was raised, and where in its code."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return (None, 0) if at is None else (at.tb_frame, at.tb_lasti)
-
-
-def check_flag(tensor: Any) -> None:
-    """Warn, or raise within a transform, if the package's own code asks for a truth value.
-
-    Of a tracked number that is a flag among a function's options. What the program asks itself
-    decides a branch, as in PyTorch.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (
-        str(frame.f_globals.get("__name__")) in _METHODS
-        or (not is_own(frame) and in_library(frame.f_code.co_filename))
-    ):
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not is_own(frame) and in_library(frame.f_code.co_filename):
         frame = frame.f_back
-    if frame is not None and is_own(frame):
-        number_of(tensor, "__bool__")
-
-
-#: Where the methods of Tensors are.
-_METHODS = ("wengert.tape.tensor", "wengert.tape.observers")
+    return frame is not None and is_own(frame)
 
 
 #: PyTorch's warnings, by what the program does.

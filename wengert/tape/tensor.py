@@ -1,6 +1,5 @@
 """The Tensor: an array, a flag, a gradient and a node."""
 
-import sys
 import weakref
 from collections.abc import Callable
 from importlib import import_module
@@ -11,7 +10,7 @@ import numpy as np
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.tape.grad_mode import following, recording
 from wengert.tape.node import AccumulateGrad, Inside, Node, Output, forwards, mark
-from wengert.tape.observers import followers, observing, tell, way_out
+from wengert.tape.observers import observing, tell
 from wengert.tape.printing import format_tensor
 from wengert.tape.views import Shown, same, show
 
@@ -77,10 +76,7 @@ class Tensor(Methods):
     def array(self) -> Any:
         """The raw array of the backend's library, not a copy of it; see `numpy` for errors."""
         check_leaving(self, "array")
-        array = backend_of(self._array).array(self._array)
-        if observing and not import_module(_LEAVING).is_own(sys._getframe(1)):
-            tell("left", "array", self, array, None)
-        return array
+        return backend_of(self._array).array(self._array)
 
     @property
     def backend(self) -> Backend:
@@ -115,7 +111,6 @@ class Tensor(Methods):
             size *= length
         return _known(self, size)
 
-    @way_out
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a NumPy array, which may share this Tensor's memory.
 
@@ -135,7 +130,6 @@ class Tensor(Methods):
             )
         return host_values(self)
 
-    @way_out
     def item(self) -> Any:
         """Return the only element as a Python number.
 
@@ -149,33 +143,30 @@ class Tensor(Methods):
         check_leaving(self, "item")
         return only_element(self)
 
-    @way_out
     def tolist(self) -> Any:
         """Return the values as nested lists of Python numbers."""
         check_leaving(self, "tolist")
         return host_values(self).tolist()
 
-    @way_out
     def __bool__(self) -> bool:
-        if (self._node is not None or hasattr(self._array, "bottom")) and self.dtype.inexact:
-            import_module(_LEAVING).check_flag(self)
+        if observing:
+            tell("left", self, "__bool__")
+        followed = self._node is not None or hasattr(self._array, "bottom")
+        if followed and self.dtype.inexact and import_module(_LEAVING).is_flag():
+            return bool(number_of(self, "__bool__"))
         return bool(only_element(self))
 
-    @way_out
     def __int__(self) -> int:
         if self.dtype.inexact:
             check_leaving(self, "__int__")
         return int(only_element(self))
 
-    @way_out
     def __float__(self) -> float:
         return float(number_of(self, "__float__"))
 
-    @way_out
     def __complex__(self) -> complex:
         return complex(number_of(self, "__complex__"))
 
-    @way_out
     def __index__(self) -> int:
         if self.ndim or not self.dtype.kind.endswith("integer"):
             raise TypeError(
@@ -191,11 +182,9 @@ class Tensor(Methods):
 
     __hash__ = object.__hash__
 
-    @way_out
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.asarray(self._host("__array__"), dtype=dtype, copy=copy)
 
-    @way_out
     def __dlpack__(
         self,
         /,
@@ -234,8 +223,6 @@ class Tensor(Methods):
         if bool(value) == self.requires_grad:
             return
         if not value:
-            if observing:
-                tell("left", "requires_grad", self, None, None)
             if not self.is_leaf:
                 raise RuntimeError(
                     "you can only change requires_grad flags of leaf variables. If you want to "
@@ -275,11 +262,11 @@ class Tensor(Methods):
 
     def detach(self) -> "Tensor":
         """Return a Tensor of the same values that is not tracked, and has no tangent."""
+        if observing:
+            tell("left", self, "detach")
         array = self._array
         detached = untracked(array.detached() if hasattr(array, "bottom") else array)
         show(detached, self, same, {})
-        if observing:
-            tell("left", "detach", self, detached, None)
         return detached
 
     # -- the gradient ------------------------------------------------------------------------
@@ -335,7 +322,6 @@ class Tensor(Methods):
 
     # -- copies ------------------------------------------------------------------------------
 
-    @way_out
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
         followed = self._node is not None or hasattr(self._array, "bottom")
         if followed and (
@@ -357,7 +343,6 @@ class Tensor(Methods):
         memo[id(self)] = copied
         return copied
 
-    @way_out
     def __reduce__(self) -> tuple[Any, ...]:
         check_leaving(self, "__reduce__")
         if not self.is_leaf:
@@ -379,15 +364,16 @@ def _known(tensor: Tensor, size: int) -> int:
 
 
 def check_leaving(tensor: Tensor, way: str) -> None:
-    """Raise if a transform or a trace follows values that are to leave by a method."""
+    """Tell observers that values leave by a method, and raise if a transform follows them."""
+    if observing:
+        tell("left", tensor, way)
     if hasattr(tensor._array, "bottom") or (following and tensor._node is not None):
         import_module(_LEAVING).refuse(tensor, way)
 
 
 def warn_of_leaving(what: str) -> None:
-    """Warn of values that leave the tape, unless an observer is told instead."""
-    if not (observing and followers()):
-        import_module(_LEAVING).warn_of(what)
+    """Warn of values that leave the tape."""
+    import_module(_LEAVING).warn_of(what)
 
 
 def differentiates(value: Any) -> bool:

@@ -1,8 +1,9 @@
 """Which Tensors would be views of one storage in NumPy or PyTorch."""
 
 import weakref
-from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 
 class Memory:
@@ -65,7 +66,7 @@ def show(view: Any, x: Any, operation: Any, parameters: dict[str, Any]) -> None:
     shown.steps = (operation, parameters, whole.steps)
     shown.depth = whole.depth + 1
     if shown.depth > DEPTH:
-        import_module("wengert.tape.aliases").work_out(shown)
+        shown.steps, shown.depth = (work_out(shown), None, None), 1
 
 
 def _whole(x: Any) -> Shown:
@@ -75,6 +76,24 @@ def _whole(x: Any) -> Shown:
     shown.steps = None
     shown.depth = 0
     return shown
+
+
+def work_out(shown: Shown) -> Any:
+    """The view of the uninitialised array that stands for the storage."""
+    memory, steps, chain = shown.memory, shown.steps, []
+    while steps is not None:
+        operation, parameters, steps = steps
+        chain.append((operation, parameters))
+    if memory.array is None:
+        memory.array = np.empty(memory.shape, np.complex64 if memory.complex else np.bool_)
+    array = memory.array
+    for operation, parameters in reversed(chain):
+        if parameters is None:
+            array = operation
+        else:
+            kernels = getattr(operation, "kernels", None)
+            array = (operation if kernels is None else kernels[np.ndarray])(array, **parameters)
+    return array
 
 
 def same(array: Any) -> Any:

@@ -8,8 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wengert.backends.backend import importing
-from wengert.inspection.breaks import GraphBreak, GraphBreakError, GraphBreaks
-from wengert.inspection.graph_breaks import assert_differentiable, graph_breaks
+from wengert.inspection.breaks import (
+    GraphBreak,
+    GraphBreakError,
+    GraphBreaks,
+    graph_breaks,
+)
+from wengert.inspection.differentiable import assert_differentiable
 from wengert.testing.gradcheck import gradcheck, gradgradcheck
 from wengert.testing.problem import strided
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError, WrongGradientError

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.func.trees import tree_map
 from wengert.inspection.breaks import GraphBreakError
-from wengert.inspection.graph_breaks import assert_differentiable
+from wengert.inspection.differentiable import assert_differentiable
 from wengert.testing.check import GradientTest, as_input
 from wengert.testing.gradcheck import gradcheck
 from wengert.testing.oracles import ORACLES, differences_from
