@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
+from inspect import CO_VARARGS
 from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast
 
 from wengert.tape.calling import binary, single, unary
@@ -44,7 +45,8 @@ def operation(
     name : str, optional
         The primitive's name, where it is not the function's.
     inputs : sequence of str, optional
-        The primitive's inputs, where they are not the function's positional-only parameters.
+        The primitive's inputs, where they are not the function's positional-only parameters, and
+        the ``*arrays`` after them.
     **facts
         Argument name to rule, and the other facts that `Primitive` takes.
 
@@ -61,14 +63,17 @@ def operation(
 
     def decorate(function: Callable[P, R]) -> Operation[P, R]:
         code = cast(Any, function).__code__
-        names = code.co_varnames[: code.co_posonlyargcount]
+        names = [*code.co_varnames[: code.co_posonlyargcount]]
+        plain = code.co_posonlyargcount == code.co_argcount
+        if plain and code.co_flags & CO_VARARGS:
+            names.append("*" + code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
         primitive = _row(name or cast(Any, function).__name__, inputs or names, facts)
         made = cast(Operation[P, R], function)
         if primitive.several or primitive.variadic:
             made.run = primitive.bind
         elif len(primitive.inputs) == 1:
             made.run = single(primitive)
-        elif len(names) == 2 == code.co_argcount + code.co_kwonlyargcount:
+        elif plain and len(names) == 2 and not code.co_kwonlyargcount:
             made.run = cast(Callable[..., R], binary(primitive))
         else:
             made.run = primitive.bind
