@@ -23,8 +23,8 @@ def __dir__() -> list[str]:
 def master_weights(optimizer: Any) -> Any:
     r"""Give an optimiser's parameters of half precision float32 masters, and return it.
 
-    A step of float16 or bfloat16 numbers that is smaller than half their spacing is lost. With
-    masters, the update is computed in float32, and so is the optimiser's state:
+    A step of float16 or bfloat16 numbers that is smaller than half their spacing is lost. The
+    update is computed in float32; with masters, what its rounding takes is kept:
 
     .. math::
         m_t = \mathrm{update}(p_{t-1} + r_{t-1}), \qquad
@@ -67,8 +67,8 @@ def master_weights(optimizer: Any) -> Any:
         )
     if any("residual" not in state for state in optimizer.state.values()):
         raise RuntimeError(
-            "the optimiser has a state of its parameters' precision already; call master_weights "
-            "before the first step"
+            "the optimiser has a state without masters already; call master_weights before the "
+            "first step"
         )
     optimizer.defaults["master_weights"] = True
     for group in optimizer.param_groups:

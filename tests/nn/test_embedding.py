@@ -22,6 +22,13 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_rows_of_half_precision_are_scaled_by_norms_outside_its_range() -> None:
+    table = wg.asarray([[60000.0, 60000.0], [3.0, 4.0]], dtype="float16")
+    F.embedding(wg.asarray([0, 1]), table, max_norm=10.0)
+    np.testing.assert_allclose(table.numpy(), [[50**0.5] * 2, [3, 4]], rtol=1e-3)
+
+
 @pytest.mark.parametrize("options", OPTIONS)
 def test_rows_and_their_derivatives(backend: Any, options: dict[str, Any]) -> None:
     layer = nn.Embedding(5, 3, **options, dtype="float64")

@@ -13,7 +13,7 @@ import wengert as wg
 from wengert import nn
 from wengert.backends import namespaces
 from wengert.backends.backend import composed
-from wengert.backends.numpy_normalisations import OF_ROWS
+from wengert.compiler.kernels import KERNELS
 from wengert.nn import functional as F
 from wengert.testing import gradcheck, gradgradcheck
 
@@ -227,6 +227,37 @@ def test_half_precision_takes_its_statistics_in_single(dtype: str) -> None:
         layer = nn.BatchNorm2d(6, dtype=dtype)
         layer(x)
         assert layer.running_mean.dtype.name == dtype
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("momentum", "variance"), [(0.1, 24500.9), (None, math.nan)])
+def test_variances_of_half_precision_are_averaged_in_single(
+    backend: Any, momentum: Any, variance: float, compiled: bool
+) -> None:
+    """The variance of a batch, 245000, is outside its range, and so is the mean of all batches."""
+    if not hasattr(backend.xp, "float16"):
+        pytest.skip("has no float16")
+    x = wg.asarray([[300.0], [-400.0]], dtype="float16")
+    rows = wg.asarray([[[300.0, -400.0]]], dtype="float16")
+    layers = [(nn.BatchNorm1d(1, momentum=momentum), x)]
+    if momentum is not None:
+        layers.append((nn.InstanceNorm1d(1, track_running_stats=True), rows))
+    for layer, batch in layers:
+        layer.half()
+        (wg.compile(layer) if compiled else layer)(batch)
+        found = layer.running_var.detach().to(wg.float64).numpy()
+        np.testing.assert_allclose(found, [variance], rtol=1e-3)
+        out = layer.eval()(batch).detach().to(wg.float64).numpy().ravel()
+        mean = -50 * (momentum or 1)
+        np.testing.assert_allclose(out, (np.array([300, -400]) - mean) / variance**0.5, rtol=2e-3)
+
+
+def test_half_precision_counts_more_batches_than_its_range() -> None:
+    layer = nn.BatchNorm1d(1, momentum=None).half()
+    layer.num_batches_tracked.fill_(70_000)
+    layer(wg.asarray([[-6e4], [-6e4]], dtype="float16"))
+    np.testing.assert_allclose(layer.running_mean.numpy(), -6e4 / 70_001, rtol=2e-3)
 
 
 @pytest.mark.oracle
@@ -516,7 +547,7 @@ def test_compiled_derivatives_are_the_eager_ones_to_the_bit(shape: tuple[int, ..
                 np.testing.assert_array_equal(value.numpy(), averages[name])
 
 
-@pytest.mark.parametrize("function", OF_ROWS)
+@pytest.mark.parametrize("function", [x for x, facts in KERNELS.items() if facts.of_rows])
 def test_numpys_buffer_is_left_as_it_was(function: Any) -> None:
     before, number = np.setbufsize(4096), function.__code__.co_argcount - 1
     try:

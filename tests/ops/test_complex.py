@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.backends import Backend
 from wengert.testing import gradcheck, gradgradcheck
 from wengert.testing.calls import FUNCTIONS, arguments, placed, results
 
@@ -61,3 +62,26 @@ def test_complex_numbers(name: str, options: dict[str, Any]) -> None:
         if any(x.requires_grad for x in made):
             gradcheck(f, tensors, check_forward_ad=True)
             gradgradcheck(f, tensors)
+
+
+def test_second_derivatives_of_a_modulus_are_those_of_hypot(backend: Backend) -> None:
+    """Also where the parts have different scales: 1e-320 is a square, and no difference of ones."""
+    for point in ([1e-160, 1.0], [1.0, 1e-9], [3.0, -4.0], [1e150, -1e160]):
+        t = wg.asarray(point, dtype="float64")
+        right = wg.hessian(lambda t: wg.hypot(t[0], t[1]))(t)
+        for found in (
+            wg.hessian(lambda t: wg.abs(t[0] + 1j * t[1]))(t),
+            wg.func.jacfwd(wg.func.jacfwd(lambda t: wg.abs(t[0] + 1j * t[1])))(t),
+        ):
+            np.testing.assert_allclose(found.numpy(), right.numpy(), rtol=1e-12)
+
+
+def test_a_sign_turns_only_at_right_angles(backend: Backend) -> None:
+    """By cos and sin of the angle a: d Re = sin(a)^2 / r dx - sin(a) cos(a) / r dy."""
+    for x, y in ((1.0, 1e-9), (1e-9, 1.0), (3.0, -4.0)):
+        t = wg.asarray([x, y], dtype="float64")
+        r = np.hypot(x, y)
+        right = [(y / r) ** 2 / r, -(x / r) * (y / r) / r]
+        for by in (wg.jacobian, wg.func.jacfwd):
+            found = by(lambda t: wg.real(wg.sign(t[0] + 1j * t[1])))(t)
+            np.testing.assert_allclose(found.numpy(), right, rtol=1e-12)

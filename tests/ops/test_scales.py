@@ -32,6 +32,7 @@ FUNCTIONS = {
     "batch_norm": (0, lambda x: F.batch_norm(x.T, None, None, training=True, eps=0.0)),
     "normalize": (0, lambda x: F.normalize(x, eps=0.0)),
     "cosine_similarity": (0, lambda x: F.cosine_similarity(x, moved(x), eps=0.0)),
+    "normalize of order 3": (0, lambda x: F.normalize(x, 3.0, eps=0.0)),
     "pairwise_distance": (1, lambda x: F.pairwise_distance(x, x[::-1], eps=0.0)),
     "weight_norm": (0, lambda x: x / wg.nn.utils.parametrizations._WeightNorm(0)._norm(x)),
     "corrcoef": (0, lambda x: np.corrcoef(x)),
@@ -85,6 +86,53 @@ def test_numbers_of_any_size_have_deviations_and_norms(backend: Backend) -> None
     if backend.name in ("numpy", "torch"):  # which have half precision
         found, slope = at(wg.std, [300, -400], "float16")
         assert (found, slope.tolist()) == (350, [0.5, -0.5])
+
+
+#: Functions of vectors whose norms are outside the range.
+UNITS = {
+    "normalize": lambda x: F.normalize(x),
+    "normalize, by sums": lambda x: F.normalize(x, 1.0),
+    "normalize, by cubes": lambda x: F.normalize(x, 3.0),
+    "cosine_similarity": lambda x: F.cosine_similarity(x, wg.asarray([[1.0, 2.0]], dtype=x.dtype)),
+    "weight_norm": lambda x: wg.nn.utils.parametrizations._WeightNorm(0)(wg.ones_like(x[:, :1]), x),
+    "cosine_embedding_loss": lambda x: F.cosine_embedding_loss(
+        x, wg.asarray([[1.0, 2.0]], dtype=x.dtype), -wg.ones(1, dtype="int64")
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|underflow|invalid|divide):RuntimeWarning")
+@pytest.mark.parametrize("compiled", [False, True])
+def test_norms_outside_the_range_divide(backend: Backend, compiled: bool) -> None:
+    """Against numbers of scale 1 in double precision: slopes are theirs over the scale."""
+    scales = {"float64": 2.0**1023, "float32": 2.0**127, "float16": 2.0**15}
+    point = np.asarray([[1.9375, 1.5]])  # of norm 2.45, and numbers end below 2
+    for dtype, scale in scales.items():
+        if dtype == "float16" and not hasattr(backend.xp, dtype):
+            continue
+        for name, function in UNITS.items():
+            double = dtype == "float64"
+            if name == "weight_norm" and dtype != "float16":
+                continue
+            if (name, backend.name) == ("cosine_embedding_loss", "jax") and dtype != "float16":
+                continue  # XLA flushes the reciprocal of the root
+            run = wg.compile(function) if compiled else function
+            right, slope = value_and_slope(function, point, "float64")
+            x = wg.asarray(point * scale, dtype=dtype).requires_grad_()
+            y = run(x)
+            fine = 1e-12 if double else 1e-6 if dtype == "float32" else 1e-3
+            np.testing.assert_allclose(y.detach().tolist(), right, rtol=fine, err_msg=name)
+            if name == "cosine_embedding_loss" and dtype != "float16":
+                continue
+            # Slopes of single precision are subnormal, and those of half precision nearly so.
+            gain = 2.0**-3 if dtype != "float16" else 2.0**10
+            weights = SHARES.reshape(-1)[: y.size].reshape(y.shape) * gain
+            y.backward(wg.asarray(weights, dtype=dtype))
+            steep = np.asarray(x.grad.tolist()) * scale / gain
+            step = float(wg.finfo(dtype).smallest_normal * wg.finfo(dtype).eps) * scale / gain
+            if backend.name == "jax" and dtype != "float16":
+                continue  # XLA flushes subnormal numbers to 0
+            np.testing.assert_allclose(steep, slope, rtol=4 * fine, atol=2 * step, err_msg=name)
 
 
 def test_what_overflows_has_no_slope_of_0(backend: Backend) -> None:

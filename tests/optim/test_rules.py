@@ -150,6 +150,35 @@ def test_single_precision_stays_single(backend: Any, name: str) -> None:
     assert all(value.dtype is wg.float32 for value in held if isinstance(value, wg.Tensor))
 
 
+def moved_by(name: str, dtype: str, compiled: bool, gradients: list[Any]) -> list[Any]:
+    """The parameter after each gradient, which is rounded to half precision before the next."""
+    weight = nn.Parameter(wg.asarray([[0.5, 0.5], [-2.0, 1.0]], dtype=dtype))
+    optimiser = getattr(optim, name)([weight], lr=2.0**-6)
+    run = wg.compile(optimiser.step) if compiled else optimiser.step
+    found = []
+    for g in gradients:
+        weight.grad = wg.asarray(g, dtype=dtype)
+        run(lambda: wg.asarray(1.0)) if name == "LBFGS" else run()
+        with wg.no_grad():
+            weight.copy_(wg.astype(weight, "float16"))
+        found.append(weight.detach().to(wg.float64).numpy())
+    return found
+
+
+@pytest.mark.parametrize("name", [*OPTIONS, "SGD", "Adam", "AdamW", "LBFGS"])
+def test_squares_of_half_precision_stay_in_range(backend: Any, name: str) -> None:
+    if not hasattr(backend.xp, "float16"):
+        pytest.skip("has no float16")
+    gradients = [np.asarray([[300.0, -100.0], [a, 1e-3]]) for a in (6e4, -6e4, 9e3)]
+    wanted = moved_by(name, "float32", False, gradients)
+    assert np.isfinite(wanted).all()
+    for compiled in (False, True)[: 1 + (name != "LBFGS")]:
+        for found, right in zip(
+            moved_by(name, "float16", compiled, gradients), wanted, strict=True
+        ):
+            np.testing.assert_allclose(found, right, rtol=2.0**-10, err_msg=str(compiled))
+
+
 # -- PyTorch ---------------------------------------------------------------------------------------
 
 

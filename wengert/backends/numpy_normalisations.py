@@ -17,6 +17,7 @@ from wengert.backends.numpy_reductions import (
     LONGEST,
     are_moderate,
     roots,
+    square_sum,
     sum_over,
     unwarned,
     within,
@@ -186,6 +187,18 @@ def inverse_roots(total: Any, x: Any, axis: Shape, number: int, eps: float) -> A
     return (1 / np.hypot(root, math.sqrt(eps))).reshape(total.shape)
 
 
+def units(x: Any, *, axis: Shape, eps: float) -> tuple[Any, Any]:
+    """Vectors over their norms, which are at least ``eps``; and one over that."""
+    total = square_sum(x, axis, True)
+    if not x.size or within(total):
+        root = np.maximum(np.sqrt(total), total.dtype.type(eps))
+        return x / root, 1 / root
+    number = x.size // total.size
+    share = number**-0.5
+    root = np.maximum(roots(total, x, axis, number), total.dtype.type(eps * share))
+    return x / root * share, share / root
+
+
 def standardised(
     x: Any, weight: Any, bias: Any, *, axis: Shape, eps: float, centred: bool
 ) -> tuple[Any, ...]:
@@ -290,4 +303,5 @@ KERNELS: Mapping[str, Kernel] = {
     "standardised": standardised,
     "standardised_by_weight": standardised_by_weight,
     "standardised_cotangent": standardised_cotangent,
+    "units": units,
 }

@@ -75,6 +75,7 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     numpy_networks.counted_losses: _LOOKS,
     numpy_networks.number_counted: _LOOKS,
     numpy_normalisations.inverse_roots: _LOOKS,
+    numpy_normalisations.units: _LOOKS,
     numpy_normalisations.scaled_rows: _OF_ROWS,
     numpy_normalisations.shifted_rows: _OF_ROWS,
     numpy_normalisations.steep_rows: _OF_ROWS,

@@ -9,6 +9,7 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
+from wengert.ops.shares import wide
 from wengert.tape.tensor import Tensor
 
 
@@ -228,7 +229,7 @@ class _Running(_Norm):
         average = self.running_var if self.running_mean is None else self.running_mean
         if self.momentum is not None or self.num_batches_tracked is None or average is None:
             return self.momentum or 0.0
-        count = ops.astype(self.num_batches_tracked, average.dtype)
+        count = ops.astype(self.num_batches_tracked, wide(ops, average).dtype)
         return ops.divide(1, ops.add(count, 1))
 
 

@@ -29,13 +29,14 @@ def _factor(xp: Any, size: Any, axis: Axes) -> Any:
     return xp.where(xp.greater(largest, 2.0**high), 2.0**-step, factor)
 
 
-def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False) -> Any:
-    """Root of the sum of squared absolute values over axes."""
+def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False, share: float = 1) -> Any:
+    """Root of the sum of squared absolute values over axes, times a share of at most 1."""
     size = xp.abs(x)
     usual = 0 in x.shape or dtype_of(size.dtype).itemsize not in _SCALES
     factor = None if usual else _factor(xp, size, axis)
     size = size if factor is None else xp.multiply(size, factor)
     root = xp.sqrt(xp.sum(xp.square(size), axis=axis, keepdims=True))
+    root = root if share == 1 else xp.multiply(root, share)
     root = root if factor is None else xp.divide(root, factor)
     return root if keepdims else xp.squeeze(root, axis=axis)
 
@@ -80,6 +81,41 @@ Primitive(
     {"x": lambda xp, g: xp.where(xp.equal(g, 0), g, math.nan)},
     elementwise=True,
     forward=lambda xp, x: xp.zeros_like(x),
+)
+
+
+def turned(xp: Any, t: Any, x: Any) -> Any:
+    """The tangent, and the cotangent, of ``x / |x|``: the part of ``t / |x|`` at right angles to x.
+
+    A difference of t and its part along x would lose it where it is small.
+    """
+    modulus = xp.abs(x)
+    unit = xp.along(xp.ones_like(modulus), x)
+    turn = xp.imag(xp.multiply(t, xp.conj(unit)))
+    turn = xp.divide(turn, xp.where(xp.equal(modulus, 0), 1, modulus))
+    return xp.multiply(xp.multiply(unit, 1j), turn)
+
+
+def _turned_or_none(xp: Any, t: Any, x: Any) -> Any:
+    undefined = xp.logical_and(xp.equal(x, 0), xp.not_equal(t, 0))
+    return xp.where(undefined, math.nan, turned(xp, t, x))
+
+
+# scale x / |x| of complex numbers, and 0 where x is 0.
+Primitive(
+    "along",
+    ("scale", "x"),
+    {
+        "scale": lambda xp, g, x: xp.along(g, xp.conj(x)),
+        "x": lambda xp, g, scale, x: _turned_or_none(xp, xp.multiply(xp.conj(scale), g), x),
+    },
+    elementwise=True,
+    forward=lambda xp, scale, x: xp.direction(scale, x, xp.abs(x)),
+    jvps={
+        "scale": lambda xp, t, x: xp.along(t, x),
+        "x": lambda xp, t, scale, x: xp.multiply(scale, _turned_or_none(xp, t, x)),
+    },
+    domain={"x": NOT_ZERO},
 )
 
 

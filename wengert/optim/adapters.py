@@ -1,4 +1,4 @@
-"""What rules are given in place of a parameter: its parts, or its float32 master."""
+"""What rules are given in place of a parameter: its parts, or its float32 numbers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,31 +50,37 @@ def update_in_parts(xp: Any, update: Rule) -> Rule:
     return whole
 
 
-def init_of_masters(init: Callable[[Any, Any], State]) -> Callable[[Any, Any], State]:
-    """As a rule's `init` that is given the masters of half-precision parameters."""
+def init_in_float32(
+    init: Callable[[Any, Any], State], masters: bool
+) -> Callable[[Any, Any], State]:
+    """As a rule's `init` that is given half-precision parameters, or their masters, as float32."""
 
     def whole(xp: Any, p: Any) -> State:
-        master = xp.astype(p, xp.float32)
-        return {**init(xp, master), "residual": xp.zeros_like(master)}
+        p = xp.astype(p, xp.float32)
+        state = init(xp, p)
+        return {**state, "residual": xp.zeros_like(p)} if masters else state
 
     return whole
 
 
-def update_of_masters(xp: Any, update: Rule) -> Rule:
-    """A rule of float32 parameters as one of half-precision ones.
+def update_in_float32(xp: Any, update: Rule, masters: bool) -> Rule:
+    """A rule of float32 parameters as one of half-precision ones, whose squares leave their range.
 
-    Their state keeps what rounding took from the master, and not the master itself: so a parameter
-    that is changed between steps, as by `load_state_dict`, is never overwritten by a stale one.
+    The state of parameters with masters keeps what rounding took from the master, and not the
+    master itself: so a parameter that is changed between steps, as by `load_state_dict`, is never
+    overwritten by a stale one.
     """
 
     def whole(p: Any, g: Any, state: State) -> Any:
-        held = xp.astype(p, xp.float32)
-        master = xp.add(held, state["residual"])
-        # A parameter that this is not rounded to was changed since: rounding took nothing from it.
-        master = xp.where(xp.equal(xp.astype(master, p.dtype), p), master, held)
-        master = update(master, xp.astype(g, xp.float32), state)
-        p = xp.astype(master, p.dtype)
-        state["residual"] = xp.subtract(master, xp.astype(p, xp.float32))
+        held, dtype = xp.astype(p, xp.float32), p.dtype
+        if masters:
+            master = xp.add(held, state["residual"])
+            # A parameter that this is not rounded to was changed since, and rounding took nothing.
+            held = xp.where(xp.equal(xp.astype(master, dtype), p), master, held)
+        held = update(held, xp.astype(g, xp.float32), state)
+        p = xp.astype(held, dtype)
+        if masters:
+            state["residual"] = xp.subtract(held, xp.astype(p, xp.float32))
         return p
 
     return whole

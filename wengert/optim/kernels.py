@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wengert.backends import add_composite, dtype_of
+from wengert.backends import add_composite
 
 __all__: list[str] = []
 
@@ -24,8 +24,6 @@ def add_normalised(xp: Any, p: Any, a: float, m: Any, v: Any, eps: float) -> Any
 
 def add_corrected(xp: Any, p: Any, a: float, m: Any, v: Any, part: float, eps: float) -> Any:
     """Return ``p + a * m / (sqrt(v / part) + eps)``, for a mean of squares that began at zero."""
-    if dtype_of(p.dtype).narrow:  # in which a smaller ``eps`` may be zero
-        return xp.add_normalised(p, a, m, xp.divide(v, part), eps)
     scale = part**0.5  # of the root, and so of ``eps`` and the step instead
     return xp.add_normalised(p, a * scale, m, v, eps * scale)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from wengert.backends import BackendError, backend_of, dtype_of, namespaces
+from wengert.ops.shares import wide
 from wengert.optim import kernels as kernels
 from wengert.optim.adapters import State
 from wengert.optim.groups import RANGES, Group, Range, given
@@ -180,7 +181,7 @@ class LBFGS(Optimizer):
             )
         return first
 
-    def _load(self, name: str, value: Any, param: Tensor, master: bool = False) -> Any:
+    def _load(self, name: str, value: Any, param: Tensor) -> Any:
         """Vectors of all parameters together, which have no parameter's shape."""
         if isinstance(value, list | tuple):
             return [self._load(name, x, param) for x in value]
@@ -223,7 +224,7 @@ def _flat_gradient(xp: Any, params: list[Tensor]) -> Any:
         grad = xp.zeros_like(param._array) if param._grad is None else param._grad._array
         if dtype_of(grad.dtype).complex:
             grad = xp.stack([xp.real(grad), xp.imag(grad)], axis=-1)
-        parts.append(xp.reshape(grad, (-1,)))
+        parts.append(xp.reshape(wide(xp, grad), (-1,)))
     return xp.concat(parts)
 
 
@@ -238,7 +239,9 @@ def _move(xp: Any, params: list[Tensor], start: list[Any], t: float, d: Any) -> 
         if whole:
             part = xp.reshape(part, (*p.shape, 2))
             part = xp.add(part[..., 0], xp.multiply(part[..., 1], 1j))
-        arrays.append(xp.axpby(1, p, t, xp.astype(xp.reshape(part, p.shape), p.dtype)))
+        held = wide(xp, p)
+        moved = xp.axpby(1, held, t, xp.astype(xp.reshape(part, p.shape), held.dtype))
+        arrays.append(xp.astype(moved, p.dtype, copy=False))
     _put(params, arrays)
 
 

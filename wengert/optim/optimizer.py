@@ -14,10 +14,10 @@ from wengert.ops.hints import Refusing
 from wengert.optim.adapters import (
     Rule,
     State,
+    init_in_float32,
     init_in_parts,
-    init_of_masters,
+    update_in_float32,
     update_in_parts,
-    update_of_masters,
 )
 from wengert.optim.groups import Group, Range
 from wengert.tape.grad_mode import enable_grad
@@ -39,7 +39,7 @@ class Optimizer(Refusing):
 
     A subclass defines two methods: `init` makes the state of a parameter, and `rule` reads the
     hyper-parameters of a group and returns the function that computes a parameter's next value.
-    Both work on raw arrays and their namespace.
+    Both work on raw arrays and their namespace, and in float32 for parameters of half precision.
 
     Parameters
     ----------
@@ -231,8 +231,10 @@ class Optimizer(Refusing):
                     traced = hasattr(array, "bottom")  # whose class does not tell the library
                     if self.componentwise and numbers.complex:
                         update, init = update_in_parts(xp, update), init_in_parts(init)
-                    elif group.get("master_weights") and numbers.narrow:
-                        update, init = update_of_masters(xp, update), init_of_masters(init)
+                    elif numbers.narrow:
+                        masters = bool(group.get("master_weights"))
+                        update = update_in_float32(xp, update, masters)
+                        init = init_in_float32(init, masters)
                 state = states.get(param)
                 if state is None:
                     state = states[param] = init(xp, array)
@@ -294,7 +296,7 @@ class Optimizer(Refusing):
         """Load state and hyper-parameters from a `state_dict`.
 
         The state's arrays are copied to the backend and device, and cast to the dtype, of the
-        parameter at their position.
+        parameter at their position: to float32 where that is of half precision.
 
         Raises
         ------
@@ -352,8 +354,7 @@ class Optimizer(Refusing):
                 )
         state = {
             owners[key]: {
-                name: self._load(name, value, owners[key], id(owners[key]) in masters)
-                for name, value in items.items()
+                name: self._load(name, value, owners[key]) for name, value in items.items()
             }
             for key, items in state_dict["state"].items()
         }
@@ -361,7 +362,7 @@ class Optimizer(Refusing):
             held.update(group)
         self.state = state
 
-    def _load(self, name: str, value: Any, param: Tensor, master: bool = False) -> Any:
+    def _load(self, name: str, value: Any, param: Tensor) -> Any:
         """A value of a loaded state in the form that rules keep: counters are Python numbers."""
         array = value._array if isinstance(value, Tensor) else value
         if not hasattr(array, "dtype"):
@@ -376,8 +377,7 @@ class Optimizer(Refusing):
                 f"{tuple(param.shape)}"
             )
         where = param.device if shape == tuple(param.shape) else differentiable.device(param)
-        dtype = DTYPES["float32"] if master else self._precision(array, param)
-        return convert(array, param.backend, dtype, where)
+        return convert(array, param.backend, self._precision(array, param), where)
 
     def _check_moved(self, param: Tensor, state: State) -> None:
         """Raise if a parameter's state is elsewhere, or of another precision, than it is."""
@@ -393,8 +393,7 @@ class Optimizer(Refusing):
                 ("on", param.device, held.device if alike else param.device),
                 ("of", param.dtype.name, held.dtype.name),
             ):
-                # The state of a master is of its precision.
-                fits = "residual" in state or self._precision(value, param) is held.dtype
+                fits = self._precision(value, param) is held.dtype
                 if now != before and not (what == "of" and fits):
                     raise BackendError(
                         f"{shown}, is {what} {now}, and the optimizer's {name} for it {what} "
@@ -405,11 +404,13 @@ class Optimizer(Refusing):
     def _precision(self, array: Any, param: Tensor) -> DType:
         """A parameter's dtype; for real state of a complex one, the real dtype of its precision.
 
-        Where it is updated in parts, its state is complex.
+        Where it is updated in parts, its state is complex. State of half precision is float32.
         """
         held = dtype_of(array.dtype)
         if not held.inexact:
             return held
+        if param.dtype.narrow:
+            return DTYPES["float32"]
         if param.dtype.complex and not held.complex and not self.componentwise:
             return DTYPES["float32" if param.dtype.itemsize == 8 else "float64"]
         return param.dtype

@@ -41,6 +41,13 @@ def directions(draw):
 
 
 @st.composite
+def turns(draw):
+    shape = draw(ws.shapes())
+    domains = ws.complexes(BOX), ws.complexes(NONZERO)
+    return Case(*(draw(ws.arrays("complex128", shape, elements=each)) for each in domains))
+
+
+@st.composite
 def pairs(draw, dtype, elements=None, second=None):
     """Two arrays of a dtype that is not differentiated, of shapes that broadcast."""
     shapes = draw(ws.broadcastable(2))
@@ -185,6 +192,11 @@ ELEMENTWISE = {
         real=directions(),
         call=PRIMITIVES["direction"].bind,
         reference=lambda scale, x, norm: scale * x / norm,
+    ),
+    "along": Entry(
+        complex=turns(),
+        call=PRIMITIVES["along"].bind,
+        reference=lambda scale, x: scale * x / abs(x),
     ),
     # It has a derivative nowhere: only of no elements.
     "sharp": Entry(

@@ -13,8 +13,10 @@ from wengert.nn.functional.define import (
     reduced,
     refused,
 )
-from wengert.ops.axes import number, operand
+from wengert.nn.functional.standardised import standardised, units
+from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.linalg import vector_norm
+from wengert.ops.shares import by_float32, wide
 from wengert.tape.tensor import Tensor, wrapped
 
 _EPSILON = 1e-12
@@ -39,14 +41,19 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
     tensor([0.7071])
     """
     small = number(eps, "cosine_similarity", "eps")
-    vectors = tuple(real_floating("cosine_similarity", x) for x in (x1, x2))
-    if vectors[0].shape != vectors[1].shape:
-        vectors = ops.broadcast_arrays(*vectors)
-    units = []
-    for x in vectors:
-        norm = vector_norm(x, axis=dim, keepdims=True)
-        units.append(ops.divide(x, ops.maximum(norm, small)))
-    return ops.sum(ops.multiply(*units), axis=dim)
+    x, y = (real_floating("cosine_similarity", v) for v in (x1, x2))
+    if x.shape != y.shape:
+        x, y = ops.broadcast_arrays(x, y)
+    return _cosine(x, y, dim, small)
+
+
+def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
+    """Cosines of vectors of one shape; of half precision by way of single, as squares overflow."""
+    if x1.dtype.narrow and x1.dtype is x2.dtype:
+        return by_float32(_cosine, x1, x2, dim, eps)  # type: ignore[no-any-return]
+    axes = as_axes(dim, x1.ndim)
+    unit1, unit2 = (units(wide(ops, x), axis=axes, eps=eps)[0] for x in (x1, x2))
+    return ops.sum(ops.multiply(unit1, unit2), axis=axes)
 
 
 def pairwise_distance(
@@ -107,17 +114,23 @@ def cosine_embedding_loss(
             f"{tuple(x.shape)}, {tuple(y.shape)} and {tuple(t.shape)}"
         )
     limit = operand(margin, x, "cosine_embedding_loss", "margin")
-    units = []
-    for v in (x, y):
-        norm = vector_norm(v, axis=-1, keepdims=True)
-        units.append(ops.divide(v, ops.hypot(norm, _EPSILON**0.5)))
-    cosine = ops.sum(ops.multiply(*units), axis=-1)
+    cosine = _smooth_cosine(x, y)
     apart = _beyond(ops.subtract(cosine, limit))
     losses = ops.add(
         ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0),
         ops.where(ops.equal(t, -1), apart, 0),
     )
     return reduced(losses, reduction)
+
+
+def _smooth_cosine(x: Tensor, y: Tensor) -> Tensor:
+    """Cosines along the last axis, with squared norms of at least an epsilon that is added."""
+    if x.dtype.narrow and x.dtype is y.dtype:
+        return by_float32(_smooth_cosine, x, y)  # type: ignore[no-any-return]
+    if n := x.shape[-1]:
+        options = {"axis": (x.ndim - 1,), "eps": _EPSILON / n, "centred": False}
+        x, y = (standardised(wide(ops, v), None, None, **options)[0] for v in (x, y))
+    return ops.divide(ops.sum(ops.multiply(x, y), axis=-1), max(n, 1))
 
 
 def _beyond(x: Tensor) -> Tensor:

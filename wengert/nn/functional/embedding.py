@@ -131,10 +131,11 @@ def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:
             "give the parameter itself"
         )
     with no_grad():
-        norms = vector_norm(table, axis=1, ord=order)
+        rows = wide(ops, table)  # half precision ends below the norms of its rows
+        norms = vector_norm(rows, axis=1, ord=order)
         large = ops.logical_and(ops.greater(norms, limit), ops.greater(_counts(table, flat), 0))
         scale = ops.where(large, ops.divide(limit, ops.add(norms, 1e-7)), 1)
-        table.copy_(ops.multiply(table, ops.expand_dims(scale, axis=1)))
+        table.copy_(ops.multiply(rows, ops.expand_dims(scale, axis=1)))
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:

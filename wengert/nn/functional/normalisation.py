@@ -8,9 +8,10 @@ from typing import Any
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
 from wengert.nn.functional.define import detached, real_floating
-from wengert.nn.functional.standardised import moments, standardised
-from wengert.ops.axes import number, operand
+from wengert.nn.functional.standardised import moments, standardised, units
+from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.linalg import vector_norm
+from wengert.ops.linalg.common import inexact
 from wengert.ops.shares import by_float32, wide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor, wrapped
@@ -209,7 +210,8 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
     """Move averages, which may be None, towards the statistics of the input's channels.
 
     These are over ``axes``, the variance without bias, and then averaged over the batch. A batch
-    without elements has none.
+    without elements has none. An average outside the range of half precision is nan: by an infinite
+    one all numbers would be 0.
     """
     if 0 in x.shape:
         return
@@ -220,9 +222,13 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
             if average is None:
                 continue
             found = ops.mean(found, axis=0) if 0 not in axes else found
-            found = ops.astype(found, average.dtype, copy=False)
-            step = ops.multiply(ops.subtract(found, average), momentum)
-            average.copy_(ops.add(average, step))
+            held = wide(ops, average)
+            found = ops.astype(found, held.dtype, copy=False)
+            moved = ops.add(held, ops.multiply(ops.subtract(found, held), momentum))
+            if average.dtype.narrow:
+                moved = ops.astype(moved, average.dtype)
+                moved = ops.where(ops.isinf(moved), math.nan, moved)
+            average.copy_(moved)
 
 
 def _with_averages(
@@ -380,5 +386,17 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
     """
     x = wrapped(input)
     order, smallest = number(p, "normalize", "p"), number(eps, "normalize", "eps")
-    norm = vector_norm(x, axis=dim, keepdims=True, ord=order)
+    shape = inexact("normalize", x)
+    if x.dtype.narrow:
+        return by_float32(normalize, x, order, dim, smallest)  # type: ignore[no-any-return]
+    axes = as_axes(dim, len(shape))
+    if order == 2 and axes:
+        return units(x, axis=axes, eps=smallest)[0]  # type: ignore[no-any-return]
+    # A norm may overflow where a share of it does not, which powers of two take exactly. XLA's
+    # quotients by the largest numbers are 0.
+    count = math.prod([shape[i] for i in axes])
+    share = 2.0 ** -math.ceil(math.log2(count) / order + 2) if order >= 1 and count > 1 else 1.0
+    if share < 1:
+        x, smallest = ops.multiply(x, share), smallest * share
+    norm = vector_norm(x, axis=axes, keepdims=True, ord=order)
     return ops.divide(x, ops.clip(norm, smallest))

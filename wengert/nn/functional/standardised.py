@@ -10,7 +10,7 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops.euclidean import length
 from wengert.tape.primitive import Primitive
 
-__all__ = ["moments", "standardised"]
+__all__ = ["moments", "standardised", "units"]
 
 Axes = tuple[int, ...]
 
@@ -30,7 +30,7 @@ def _forward(
     if centred:
         x = _away(xp, x, axis)
     number = math.prod([x.shape[i] for i in axis])
-    root = xp.multiply(length(xp, x, axis=axis, keepdims=True), number**-0.5)
+    root = length(xp, x, axis=axis, keepdims=True, share=number**-0.5)
     inverse = xp.divide(1, xp.hypot(root, xp.full_like(root, eps**0.5)))
     out = xp.multiply(x, inverse)
     out = out if weight is None else xp.multiply(out, weight)
@@ -138,6 +138,49 @@ standardised = Primitive(
     forward=_forward,
     several=True,
     dtypes="real floating",
+    batch=composed,
+).bind
+
+
+def _units(xp: Any, x: Any, *, axis: Axes, eps: float) -> tuple[Any, Any]:
+    number = math.prod([x.shape[i] for i in axis])
+    # A norm may overflow where its share does not; XLA's quotients by the largest numbers are 0.
+    share = number**-0.5 / 4 if number >= 1 else 1.0
+    root = length(xp, x, axis=axis, keepdims=True, share=share)
+    root = xp.maximum(root, xp.full_like(root, eps * share))
+    return xp.multiply(xp.divide(x, root), share), xp.divide(share, root)
+
+
+def _turned(xp: Any, t: Any, out: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
+    """The tangents of unit vectors and of the inverse; the first is its own cotangent."""
+    x, inverse = out
+    along = xp.sum(xp.real(xp.multiply(t, xp.conj(x))), axis=axis, keepdims=True)
+    along = xp.where(xp.less(xp.multiply(inverse, eps), 1), along, 0)
+    found = xp.multiply(xp.subtract(t, xp.multiply(x, along)), inverse)
+    return found, xp.negative(xp.multiply(xp.multiply(along, inverse), inverse))
+
+
+def _unit_by_x(xp: Any, g: Any, out: Any, axis: Axes, eps: float) -> Any:
+    x, inverse = out
+    found = []
+    if g[0] is not None:
+        found.append(_turned(xp, g[0], out, axis, eps)[0])
+    if g[1] is not None:
+        slope = xp.multiply(xp.multiply(xp.negative(g[1]), inverse), inverse)
+        slope = xp.where(xp.less(xp.multiply(inverse, eps), 1), slope, 0)
+        found.append(xp.multiply(x, slope))
+    return reduce(xp.add, found)
+
+
+# Vectors over their norms, which are at least an epsilon; and one over that, for the rules' sake.
+units = Primitive(
+    "units",
+    ("x",),
+    {"x": _unit_by_x},
+    jvps={"x": _turned},
+    forward=_units,
+    several=True,
+    dtypes="floating",
     batch=composed,
 ).bind
 

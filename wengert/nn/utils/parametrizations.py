@@ -9,6 +9,7 @@ from wengert.nn.module import Module
 from wengert.nn.utils.parametrize import register_parametrization
 from wengert.ops.axes import as_axis
 from wengert.ops.linalg import vector_norm
+from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -35,6 +36,8 @@ class _WeightNorm(Module):
         return vector_norm(weight, axis=axes, keepdims=True)
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
+        if weight_v.dtype.narrow:  # whose norms may overflow
+            return by_float32(self.forward, weight_g, weight_v)  # type: ignore[no-any-return]
         return weight_v * (weight_g / self._norm(weight_v))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
+from wengert.ops.euclidean import turned
 from wengert.tape.calling import unary
 from wengert.tape.domain import NOT_ZERO
 from wengert.tape.primitive import Primitive
@@ -88,7 +89,7 @@ def imag(x: Any, /) -> Tensor:
 
 
 def _abs_rule(xp: Any, g: Any, x: Any) -> Any:
-    return xp.direction(g, x, xp.abs(x)) if is_complex(x) else xp.multiply(g, xp.sign(x))
+    return xp.along(g, x) if is_complex(x) else xp.multiply(g, xp.sign(x))
 
 
 @elementwise(
@@ -115,14 +116,8 @@ def abs(x: Any, /) -> Tensor:
 def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     if not is_complex(x):
         return xp.zeros_like(g)
-    modulus = xp.abs(x)
-    zero = xp.equal(modulus, 0)
-    safe = xp.where(zero, 1, modulus)
-    direction = xp.divide(x, safe)
-    at_zero = xp.direction(g, x, modulus)  # which is 0, and has no derivative
-    # A direction changes only at right angles to itself: the part of g along it is taken out.
-    along = xp.multiply(xp.real(xp.multiply(g, xp.conj(direction))), direction)
-    return xp.where(zero, at_zero, xp.divide(xp.subtract(g, along), safe))
+    # At 0 that is 0, and has no derivative.
+    return xp.where(xp.equal(x, 0), xp.along(g, x), turned(xp, g, x))
 
 
 @elementwise(dtypes="numeric", x=_sign_rule, domain=NOT_ZERO, flat=True)
