@@ -35,6 +35,15 @@ def _row(name: str, inputs: Sequence[str], facts: dict[str, Any]) -> Primitive:
     return Primitive(name, inputs, rules, **facts)
 
 
+def _call(row: Primitive, plain: bool) -> Callable[..., Any]:
+    """The fastest call of a primitive; ``plain`` says that it has no parameters."""
+    if row.several or row.variadic or len(row.inputs) > 2:
+        return row.bind
+    if len(row.inputs) == 1:
+        return unary(row) if plain and row.elementwise and not row.view else single(row)
+    return binary(row) if plain else row.bind
+
+
 def operation(
     name: str | None = None, inputs: Sequence[str] | None = None, **facts: Any
 ) -> Callable[[Callable[P, R]], Operation[P, R]]:
@@ -67,16 +76,9 @@ def operation(
         plain = code.co_posonlyargcount == code.co_argcount
         if plain and code.co_flags & CO_VARARGS:
             names.append("*" + code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
-        primitive = _row(name or cast(Any, function).__name__, inputs or names, facts)
+        row = _row(name or cast(Any, function).__name__, inputs or names, facts)
         made = cast(Operation[P, R], function)
-        if primitive.several or primitive.variadic:
-            made.run = primitive.bind
-        elif len(primitive.inputs) == 1:
-            made.run = single(primitive)
-        elif plain and len(names) == 2 and not code.co_kwonlyargcount:
-            made.run = cast(Callable[..., R], binary(primitive))
-        else:
-            made.run = primitive.bind
+        made.run = _call(row, plain and not (inputs or code.co_kwonlyargcount))
         return made
 
     return decorate
@@ -116,9 +118,6 @@ def elementwise(result: str | None = None, **facts: Any) -> Callable[[F], F]:
                     f"elementwise function has {names} and out"
                 )
         row = _row(stub.__name__, names, {**facts, "elementwise": True, "dtypes": dtypes})
-        make = single if row.view else unary if len(names) == 1 else binary
-        function = make(row)
-        update_wrapper(function, stub)
-        return function  # type: ignore[return-value]
+        return cast(F, update_wrapper(_call(row, plain=True), stub))
 
     return decorate
