@@ -261,14 +261,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "it is found by its name otherwise",
     (
         "wengert/ops/utility.py",
-        (
-            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, linear="together", '
-            "view=None, batch=along(n=1))"
-        ),
-        (
-            '_diff = Primitive("diff", ["x"], {"x": _diff_rule}, linear="together", '
-            "view=None, batch=along(n=2))"
-        ),
+        '@operation(x=_diff_rule, linear="together", view=None, batch=along(n=1))',
+        '@operation(x=_diff_rule, linear="together", view=None, batch=along(n=2))',
     ): "every call says it",
     (
         "wengert/testing/libraries.py",

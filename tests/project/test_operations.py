@@ -1,5 +1,7 @@
 """An operation is one row: what is added here, while the tests run, all interpreters know."""
 
+import functools
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -14,11 +16,19 @@ import wengert as wg
 from wengert.backends import Backend
 from wengert.compiler.facts import FACTS, Facts, involution
 from wengert.interpreters.batching import as_it_is
-from wengert.ops.define import elementwise
+from wengert.ops.define import elementwise, operation
 from wengert.tape.primitive import PRIMITIVES, Primitive
 
 ROOT = Path(__file__).parents[2]
-ADDED = {"backwards", "gudermannian", "linalg.eigvals", "selected"}
+ADDED = {
+    "backwards",
+    "deviations_from_mean",
+    "gudermannian",
+    "linalg.eigvals",
+    "pairs",
+    "selected",
+    "sums",
+}
 POINTS = np.array([-1.5, 0.25, 2.0])
 
 
@@ -32,13 +42,18 @@ def known() -> Iterator[None]:
 
 
 @pytest.fixture
-def example(known: None) -> Callable[..., Any]:
-    """The function that CONTRIBUTING adds."""
+def examples(known: None) -> dict[str, Any]:
+    """The functions that CONTRIBUTING adds."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     names: dict[str, Any] = {"__name__": "wengert.ops.special.example"}
-    exec(code, names)
-    function: Callable[..., Any] = names["gudermannian"]
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), names)
+    return names
+
+
+@pytest.fixture
+def example(examples: dict[str, Any]) -> Callable[..., Any]:
+    """The elementwise function of these."""
+    function: Callable[..., Any] = examples["gudermannian"]
     return function
 
 
@@ -92,6 +107,65 @@ def test_the_example_is_documented(example: Callable[..., Any]) -> None:
     cells = text.partition("``gudermannian``\n")[2].splitlines()[:4]
     assert [cell.strip(" -") for cell in cells] == ["elementwise", "yes", "any order", "derived"]
     assert "Weisstein" in (example.__doc__ or "")
+
+
+def test_the_example_with_a_parameter(backend: Backend, examples: dict[str, Any]) -> None:
+    function = examples["deviations_from_mean"]
+    assert list(inspect.signature(function).parameters) == ["x", "axis"]
+    points = np.array([POINTS, 2 * POINTS])
+    x = wg.asarray(backend.from_numpy(points), requires_grad=True)
+    expected = points - points.mean(axis=1, keepdims=True)
+    cube = wg.func.grad(lambda x: wg.sum(function(x) ** 3))
+    slopes = 3 * (expected**2 - (expected**2).mean(axis=1, keepdims=True))
+    assert close(backend, function(x), expected)
+    assert close(backend, wg.compile(function)(x.detach()), expected)
+    assert close(backend, cube(x), slopes)
+    assert close(backend, wg.func.jvp(function, (x,), (x.detach(),))[1], expected)
+    columns = wg.func.jacfwd(lambda x: function(x, axis=0))(x)
+    assert close(backend, wg.sum(columns, axis=(2, 3)), 0 * points)
+    hessian = numbers(backend, wg.func.hessian(lambda x: wg.sum(function(x) ** 3))(x))
+    step = 1e-6 * np.ones_like(points) * points
+    moved = numbers(backend, cube(wg.asarray(backend.from_numpy(points + step)))) - slopes
+    assert np.allclose((hessian * step).sum(axis=(2, 3)), moved, rtol=1e-4)
+
+
+def test_how_an_operation_calls_its_primitive(known: None) -> None:
+    """Inputs and call follow from the signature, and the function stays the one that is written."""
+
+    def sums(*arrays: Any) -> Any:
+        return sums.run(*arrays)  # type: ignore[attr-defined]
+
+    def pairs(x1: Any, x2: Any, /) -> Any:
+        return pairs.run(x1, x2)  # type: ignore[attr-defined]
+
+    total = operation(
+        arrays=lambda xp, g: g,
+        linear="together",
+        forward=lambda xp, *arrays: functools.reduce(xp.add, arrays),
+    )(sums)
+    assert total is sums
+    assert PRIMITIVES["sums"].inputs == ("*arrays",)
+    x = wg.asarray(POINTS)
+    assert wg.grad(lambda x: wg.sum(total(x, 2 * x, 1.0 * x)))(x).tolist() == [4.0, 4.0, 4.0]
+    product = operation(
+        x1=lambda xp, g, x2: xp.multiply(g, x2),
+        x2=lambda xp, g, x1: xp.multiply(g, x1),
+        linear="each",
+        forward=lambda xp, x1, x2: xp.multiply(x1, x2),
+    )(pairs)
+    assert PRIMITIVES["pairs"].inputs == ("x1", "x2")
+    assert wg.grad(lambda x: wg.sum(product(x, x)))(x).tolist() == (2 * POINTS).tolist()
+    with pytest.raises(TypeError, match=r"pairs takes .* not None"):
+        product(x, None)
+
+
+def test_a_fact_that_is_misspelt() -> None:
+    def unheard_of(x: Any, /) -> Any:
+        raise AssertionError
+
+    with pytest.raises(ValueError, match=r"rules for \['lineer'\], not in its inputs"):
+        operation(x=nothing, lineer=nothing)(unheard_of)
+    assert "unheard_of" not in PRIMITIVES
 
 
 def backwards(view: bool | None) -> Callable[..., Any]:

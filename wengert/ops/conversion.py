@@ -10,7 +10,7 @@ from wengert.backends.registry import lost_with
 from wengert.interpreters.namespaces import differentiable as xp
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
-from wengert.tape.primitive import Primitive
+from wengert.ops.define import operation
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type
 from wengert.tape.tensor import (
     Tensor,
@@ -30,16 +30,13 @@ __all__ = [
     "tensor",
 ]
 
-_clone = Primitive(
-    "clone",
-    ["x"],
-    {"x": lambda xp, g: g},
+
+@operation(
+    x=lambda xp, g: g,
     elementwise=True,
     linear="together",
     forward=lambda xp, x: xp.asarray(x, copy=True),
 )
-
-
 def clone(x: Any, /) -> Tensor:
     """Return a copy of an array, which stays tracked.
 
@@ -66,7 +63,7 @@ def clone(x: Any, /) -> Tensor:
     >>> x.grad
     tensor([3., 3.])
     """
-    return _clone.bind(x)  # type: ignore[no-any-return]
+    return clone.run(x)
 
 
 def asarray(

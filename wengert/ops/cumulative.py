@@ -5,8 +5,8 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of
+from wengert.ops.define import operation
 from wengert.ops.shares import by_float32
-from wengert.tape.calling import single
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
@@ -39,18 +39,6 @@ def _running_batch(call: Any, x: Any, *, axis: int | None = None, **parameters: 
     return call.run(x, axis=shifted(axis or 0, call.rank(0)), **options)
 
 
-_cumulative_sum = single(
-    Primitive(
-        "cumulative_sum",
-        ["x"],
-        {"x": _cumulative_sum_rule},
-        linear="together",
-        batch=_running_batch,
-        dtypes="numeric",
-    )
-)
-
-
 def _cumulative_prod_rule(xp: Any, g: Any, x: Any, axis: int, include_initial: bool) -> Any:
     # s[i], the sum over k >= i of g[k] x[i+1] ... x[k], is g[i] + x[i+1] s[i+1].
     g = xp.flip(_drop_initial(xp, g, axis, include_initial), axis=(axis,))
@@ -67,18 +55,6 @@ def _cumulative_prod_tangent(
     x = xp.astype(x, out.dtype)
     moved = xp.linear_recurrence(x, xp.multiply(t, preceding_products(xp, x, axis)), axis=axis)
     return _after_zero(xp, moved, axis) if include_initial else moved
-
-
-_cumulative_prod = single(
-    Primitive(
-        "cumulative_prod",
-        ["x"],
-        {"x": _cumulative_prod_rule},
-        jvps={"x": _cumulative_prod_tangent},
-        batch=_running_batch,
-        dtypes="numeric",
-    )
-)
 
 
 def _linear_recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
@@ -138,6 +114,7 @@ Primitive(
 )
 
 
+@operation(x=_cumulative_sum_rule, linear="together", batch=_running_batch, dtypes="numeric")
 def cumulative_sum(
     x: Any,
     /,
@@ -172,11 +149,15 @@ def cumulative_sum(
     elif dtype_of(raw_array(x).dtype).narrow:
         options = {"axis": at, "include_initial": include_initial}
         return by_float32(cumulative_sum, x, **options)  # type: ignore[no-any-return]
-    return _cumulative_sum(  # type: ignore[no-any-return]
-        x, axis=at, dtype=dtype, include_initial=include_initial
-    )
+    return cumulative_sum.run(x, axis=at, dtype=dtype, include_initial=include_initial)
 
 
+@operation(
+    x=_cumulative_prod_rule,
+    jvps={"x": _cumulative_prod_tangent},
+    batch=_running_batch,
+    dtypes="numeric",
+)
 def cumulative_prod(
     x: Any,
     /,
@@ -209,9 +190,7 @@ def cumulative_prod(
     at = _running_axis(x, axis, "cumulative_prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
-    return _cumulative_prod(  # type: ignore[no-any-return]
-        x, axis=at, dtype=dtype, include_initial=include_initial
-    )
+    return cumulative_prod.run(x, axis=at, dtype=dtype, include_initial=include_initial)
 
 
 def _running_axis(x: Any, axis: int | None, function: str) -> int:

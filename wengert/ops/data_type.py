@@ -14,7 +14,7 @@ from wengert.backends import (
     target_device,
 )
 from wengert.interpreters.batching import as_it_is
-from wengert.tape.primitive import Primitive
+from wengert.ops.define import operation
 from wengert.tape.promotion import (
     SCALARS,
     common_dtype,
@@ -46,39 +46,6 @@ def _cast(xp: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
     return xp.library.astype(x, dtype, copy=copy)
 
 
-_astype = Primitive(
-    "astype",
-    ["x"],
-    {"x": lambda xp, g: g},
-    linear="together",
-    view=None,
-    forward=_cast,
-    batch=as_it_is,
-)
-_to_device = Primitive(
-    "to_device",
-    ["x"],
-    {"x": lambda xp, g, source: xp.to_device(g, source)},
-    elementwise=True,
-    linear="together",
-    view=None,
-    forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
-    effect="moves",
-)
-_to_backend = Primitive(
-    "to_backend",
-    ["x"],
-    {"x": lambda xp, g, source, origin: xp.to_backend(g, source, device=origin)},
-    elementwise=True,
-    linear="together",
-    view=None,
-    forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(
-        xp.backend, x, name, device
-    ),
-    effect="moves",
-)
-
-
 def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
     target = get_backend(name)
     if target is source:
@@ -89,6 +56,9 @@ def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
     return made if dtype.host == dtype.name else target.xp.astype(made, raw)
 
 
+@operation(
+    inputs=["x"], x=lambda xp, g: g, linear="together", view=None, forward=_cast, batch=as_it_is
+)
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """Copy an array to another data type.
 
@@ -118,10 +88,19 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
         )
     if copy or tensor.dtype is not wanted:
         raw = backend_of(tensor._array).raw_dtype(wanted)
-        tensor = _astype.bind(tensor, dtype=raw, copy=copy)
+        tensor = astype.run(tensor, dtype=raw, copy=copy)
     return tensor if device is None else to_device(tensor, device)
 
 
+@operation(
+    inputs=["x"],
+    x=lambda xp, g, source: xp.to_device(g, source),
+    elementwise=True,
+    linear="together",
+    view=None,
+    forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
+    effect="moves",
+)
 def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     """Move an array to another device of its own library.
 
@@ -158,9 +137,20 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     source, target = backend.device(tensor._array), target_device(tensor._array, device)
     if source == target:
         return tensor
-    return _to_device.bind(tensor, device=target, source=source)  # type: ignore[no-any-return]
+    return to_device.run(tensor, device=target, source=source)
 
 
+@operation(
+    inputs=["x"],
+    x=lambda xp, g, source, origin: xp.to_backend(g, source, device=origin),
+    elementwise=True,
+    linear="together",
+    view=None,
+    forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(
+        xp.backend, x, name, device
+    ),
+    effect="moves",
+)
 def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     """Move an array to another array library.
 
@@ -208,9 +198,7 @@ def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     if where is not None:
         where = target.parse_device(where)
     origin = source.device(tensor._array)
-    return _to_backend.bind(  # type: ignore[no-any-return]
-        tensor, name=plain, device=where, source=source.name, origin=origin
-    )
+    return to_backend.run(tensor, name=plain, device=where, source=source.name, origin=origin)
 
 
 # -- inspection ----------------------------------------------------------------------------------

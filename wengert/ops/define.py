@@ -1,44 +1,100 @@
-"""How an elementwise function is written down: a docstring and its rules."""
+"""How an operation is written down: its function, under a decorator with its rules."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any, Final, Literal, TypeVar
+from inspect import CO_VARARGS
+from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast
 
 from wengert.tape.calling import binary, single, unary
-from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.primitive import Declared, Primitive
-from wengert.tape.record import Rule, argument_names
+from wengert.tape.record import argument_names
 
 #: Dtypes whose results are not differentiated.
 _UNTRACKED: Final = ("boolean", "integer", "integer or boolean")
 
+#: Facts of a row that have names, as `Primitive` takes them; other names are those of inputs.
+_FACTS: Final = frozenset(Primitive.__init__.__kwdefaults__ or ())
+
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def elementwise(
-    *,
-    linear: Literal["together", "each"] | None = None,
-    view: bool | None = False,
-    weak: bool | None = None,
-    compares: bool = False,
-    forward: Callable[..., Any] | None = None,
-    domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
-    dtypes: str = "floating",
-    result: str | None = None,
-    flat: bool = False,
-    **rules: Rule | Declared,
-) -> Callable[[F], F]:
-    """Make a primitive of a stub, which has the function's name, arguments and docstring.
+class Operation(Protocol[P, R]):
+    """A public function with its primitive's call: ``run(*inputs, **parameters)``."""
+
+    __name__: str
+    run: Callable[..., R]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+def _row(name: str, inputs: Sequence[str], facts: dict[str, Any]) -> Primitive:
+    """The row of facts and rules that are given together."""
+    rules = {key: facts.pop(key) for key in [*facts] if key not in _FACTS}
+    return Primitive(name, inputs, rules, **facts)
+
+
+def _call(row: Primitive, plain: bool) -> Callable[..., Any]:
+    """The fastest call of a primitive; ``plain`` says that it has no parameters."""
+    if row.several or row.variadic or len(row.inputs) > 2:
+        return row.bind
+    if len(row.inputs) == 1:
+        return unary(row) if plain and row.elementwise and not row.view else single(row)
+    return binary(row) if plain else row.bind
+
+
+def operation(
+    name: str | None = None, inputs: Sequence[str] | None = None, **facts: Any
+) -> Callable[[Callable[P, R]], Operation[P, R]]:
+    """Make the primitive of a function, which calls it by ``function.run``.
 
     Parameters
     ----------
-    linear, view, weak, compares, forward, dtypes, domain, flat
-        As for `Primitive`. Without a ``forward`` it is a function of the standard.
+    name : str, optional
+        The primitive's name, where it is not the function's.
+    inputs : sequence of str, optional
+        The primitive's inputs, where they are not the function's positional-only parameters, and
+        the ``*arrays`` after them.
+    **facts
+        Argument name to rule, and the other facts that `Primitive` takes.
+
+    Examples
+    --------
+    >>> from wengert.ops.define import operation
+    >>> @operation(x=lambda xp, g, by: xp.multiply(g, by), linear="together",
+    ...            forward=lambda xp, x, by: xp.multiply(x, by))
+    ... def scaled(x, /, by=2):
+    ...     return scaled.run(x, by=float(by))
+    >>> wg.grad(scaled)(3.0)
+    2.0
+    """
+
+    def decorate(function: Callable[P, R]) -> Operation[P, R]:
+        code = cast(Any, function).__code__
+        names = [*code.co_varnames[: code.co_posonlyargcount]]
+        plain = code.co_posonlyargcount == code.co_argcount
+        if plain and code.co_flags & CO_VARARGS:
+            names.append("*" + code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+        row = _row(name or cast(Any, function).__name__, inputs or names, facts)
+        made = cast(Operation[P, R], function)
+        made.run = _call(row, plain and not (inputs or code.co_kwonlyargcount))
+        return made
+
+    return decorate
+
+
+def elementwise(result: str | None = None, **facts: Any) -> Callable[[F], F]:
+    """Make an elementwise operation of a stub: the call of the primitive is the function.
+
+    Parameters
+    ----------
     result : {"dtype bool"}, optional
         The dtype of the result, where it is not the promoted one.
-    **rules
-        Argument name to rule. Without any, the result is not tracked, which is right for booleans
-        and integers alone: a derivative that is zero everywhere is `ZERO`.
+    **facts
+        As for `operation`; ``dtypes`` is ``"floating"`` by default. Without any rule the result is
+        not tracked, which is right for booleans and integers alone: a derivative that is zero
+        everywhere is `ZERO`.
 
     Raises
     ------
@@ -48,34 +104,20 @@ def elementwise(
 
     def decorate(stub: F) -> F:
         names = argument_names(stub)
+        rules = [rule for key, rule in facts.items() if key not in _FACTS]
+        dtypes = facts.get("dtypes", "floating")
         if not rules and result != "dtype bool" and dtypes not in _UNTRACKED:
             raise TypeError(
                 f"{stub.__name__} has no derivative rule: give one for each argument, "
                 "ZERO where it is zero, or UNDEFINED where there is none"
             )
-        for rule in rules.values():
+        for rule in rules:
             if not isinstance(rule, Declared) and {*argument_names(rule)[2:]} - {*names, "out"}:
                 raise TypeError(
                     f"a rule of {stub.__name__} asks for {argument_names(rule)[2:]}, and an "
                     f"elementwise function has {names} and out"
                 )
-        primitive = Primitive(
-            stub.__name__,
-            names,
-            rules,
-            elementwise=True,
-            linear=linear,
-            view=view,
-            weak=weak,
-            compares=compares,
-            forward=forward,
-            dtypes=dtypes,
-            domain=domain,
-            flat=flat,
-        )
-        make = single if view else unary if len(names) == 1 else binary
-        function = make(primitive)
-        update_wrapper(function, stub)
-        return function  # type: ignore[return-value]
+        row = _row(stub.__name__, names, {**facts, "elementwise": True, "dtypes": dtypes})
+        return cast(F, update_wrapper(_call(row, plain=True), stub))
 
     return decorate

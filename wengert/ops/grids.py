@@ -1,29 +1,14 @@
 """Creation functions of the standard that take arrays: triangles of matrices, and grids."""
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import filled, shape_of
 from wengert.ops.creation import whole
-from wengert.tape.primitive import Primitive
+from wengert.ops.define import operation
 from wengert.tape.tensor import Tensor
 
 __all__ = ["meshgrid", "tril", "triu"]
-
-
-def _triangle(name: str) -> Callable[..., Tensor]:
-    primitive = Primitive(
-        name,
-        ["x"],
-        {"x": lambda xp, g, k: getattr(xp, name)(g, k=k)},
-        linear="together",
-        batch=as_it_is,
-    )
-    return primitive.bind
-
-
-_tril, _triu = _triangle("tril"), _triangle("triu")
 
 
 def _diagonal(x: Any, k: Any, function: str) -> int:
@@ -33,6 +18,7 @@ def _diagonal(x: Any, k: Any, function: str) -> int:
     return whole(k, function, "k")
 
 
+@operation(x=lambda xp, g, k: xp.tril(g, k=k), linear="together", batch=as_it_is)
 def tril(x: Any, /, k: int = 0) -> Tensor:
     """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
 
@@ -50,9 +36,10 @@ def tril(x: Any, /, k: int = 0) -> Tensor:
             [1., 1., 0.],
             [1., 1., 1.]])
     """
-    return _tril(x, k=_diagonal(x, k, "tril"))
+    return tril.run(x, k=_diagonal(x, k, "tril"))
 
 
+@operation(x=lambda xp, g, k: xp.triu(g, k=k), linear="together", batch=as_it_is)
 def triu(x: Any, /, k: int = 0) -> Tensor:
     """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
 
@@ -70,7 +57,7 @@ def triu(x: Any, /, k: int = 0) -> Tensor:
             [0., 0., 1.],
             [0., 0., 0.]])
     """
-    return _triu(x, k=_diagonal(x, k, "triu"))
+    return triu.run(x, k=_diagonal(x, k, "triu"))
 
 
 def _meshgrid_rule(xp: Any, g: Any, index: int, indexing: str) -> Any:
@@ -92,17 +79,13 @@ def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
     return tuple(grids)
 
 
-_meshgrid = Primitive(
-    "meshgrid",
-    ["*arrays"],
-    {"arrays": _meshgrid_rule},
+@operation(
+    arrays=_meshgrid_rule,
     linear="together",
     several=True,
     view=None,
     batch=_meshgrid_batch,
 )
-
-
 def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
 
@@ -135,4 +118,4 @@ def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor
             raise ValueError(
                 f"meshgrid takes vectors, and was given an array of shape {tuple(x.shape)}"
             )
-    return _meshgrid.bind(*arrays, indexing=indexing)  # type: ignore[no-any-return]
+    return meshgrid.run(*arrays, indexing=indexing)

@@ -13,10 +13,11 @@ from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of
 from wengert.ops.conversion import as_storable, asarray, holds_tensors
+from wengert.ops.define import operation
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
 from wengert.tape.node import Indexed
-from wengert.tape.primitive import Primitive
+from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor, assign, untracked
 
@@ -46,19 +47,6 @@ def _getitem_batch(call: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> An
     return call.moved(out, _block(indices), 0) if _first(key) else out
 
 
-# The derivatives of each are made of the others, so that any order needs no others.
-_getitem_primitive = Primitive(
-    "getitem",
-    ["x", "*indices"],
-    {"x": lambda xp, g, indices, key, x_shape: xp.scatter_add(g, *indices, key=key, shape=x_shape)},
-    linear="together",
-    forward=gather,
-    view=as_view,
-    batch=_getitem_batch,
-)
-_getitem = _getitem_primitive.bind
-
-
 def _scatter_add_batch(
     call: Any, x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
 ) -> Any:
@@ -70,8 +58,7 @@ def _scatter_add_batch(
     return call.run(x, *indices, key=(slice(None), *key), shape=(count, *shape))
 
 
-_getitem_static = single(_getitem_primitive, Indexed)
-
+# The derivatives of each are made of the others, so that any order needs no others.
 Primitive(
     "scatter_add",
     ["x", "*indices"],
@@ -120,25 +107,6 @@ def _setitem_batch(call: Any, x: Any, value: Any, *indices: Any, key: tuple[Any,
         if _first(key):
             value = call.moved(value, 0, _block(indices))
     return call.run(call.spread(0), value, *indices, key=(slice(None), *key))
-
-
-_setitem = Primitive(
-    "setitem",
-    ["x", "value", "*indices"],
-    {
-        "x": lambda xp, g, indices, key: xp.setitem(g, 0, *indices, key=key),
-        "value": _value_rule,
-    },
-    linear="together",
-    # No rule by kind: the kernel takes arrays alone as x, and not the number 0.
-    jvps={
-        "x": lambda xp, t, indices, key: xp.setitem(t, 0, *indices, key=key),
-        "value": lambda xp, t, indices, key, x: xp.setitem(xp.zeros_like(x), t, *indices, key=key),
-    },
-    forward=put,
-    weak=True,
-    batch=_setitem_batch,
-).bind
 
 
 # -- keys ----------------------------------------------------------------------------------------
@@ -215,6 +183,14 @@ def _index_array(x: Tensor, part: Any) -> Tensor:
     return untracked(array)
 
 
+@operation(
+    inputs=["x", "*indices"],
+    x=lambda xp, g, indices, key, x_shape: xp.scatter_add(g, *indices, key=key, shape=x_shape),
+    linear="together",
+    forward=gather,
+    view=as_view,
+    batch=_getitem_batch,
+)
 def getitem(x: Tensor, key: Any) -> Tensor:
     """Return the part of a Tensor that ``x[key]`` names, as NumPy's indexing does.
 
@@ -251,7 +227,10 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     parts, indices = parse_key(x, key)
     if not indices:
         return _getitem_static(x, key=parts)  # type: ignore[no-any-return]
-    return _getitem(x, *indices, key=parts)  # type: ignore[no-any-return]
+    return getitem.run(x, *indices, key=parts)
+
+
+_getitem_static = single(PRIMITIVES["getitem"], Indexed)
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
@@ -284,6 +263,21 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     assign(x, replaced(x, key, value), value, key)
 
 
+@operation(
+    "setitem",
+    inputs=["x", "value", "*indices"],
+    x=lambda xp, g, indices, key: xp.setitem(g, 0, *indices, key=key),
+    value=_value_rule,
+    linear="together",
+    # No rule by kind: the kernel takes arrays alone as x, and not the number 0.
+    jvps={
+        "x": lambda xp, t, indices, key: xp.setitem(t, 0, *indices, key=key),
+        "value": lambda xp, t, indices, key, x: xp.setitem(xp.zeros_like(x), t, *indices, key=key),
+    },
+    forward=put,
+    weak=True,
+    batch=_setitem_batch,
+)
 def replaced(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> Tensor:
     """What ``x`` is after ``x[key] = value``; `setitem` says what these are.
 
@@ -301,8 +295,8 @@ def replaced(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> T
     if hasattr(value, "shape") and value.shape[:1] == (1,):
         # Only some libraries let a value have more axes than its place, if they are of length 1.
         first = next((i for i, n in enumerate(value.shape) if n != 1), len(value.shape))
-        value = _getitem(value, key=(0,) * first)
-    return _setitem(x, value, *indices, key=parts)  # type: ignore[no-any-return]
+        value = getitem.run(value, key=(0,) * first)
+    return replaced.run(x, value, *indices, key=parts)
 
 
 # -- take ----------------------------------------------------------------------------------------
@@ -322,19 +316,13 @@ def _take_batch(call: Any, x: Any, indices: Any, *, axis: int | None = None) -> 
     return call.moved(taken, at - 1, 0)
 
 
-_take = Primitive(
-    "take",
-    ["x", "indices"],
-    {
-        "x": lambda xp, g, indices, x_shape, axis: xp.scatter_add(
-            g, indices, key=_along(axis), shape=x_shape
-        )
-    },
+@operation(
+    x=lambda xp, g, indices, x_shape, axis: xp.scatter_add(
+        g, indices, key=_along(axis), shape=x_shape
+    ),
     linear="together",
     batch=_take_batch,
-).bind
-
-
+)
 def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Choose slices along an axis by their indices.
 
@@ -367,8 +355,8 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     at = as_axis(0 if axis is None else axis, ndim, "take")
     _check_indices(indices, "take")
     if len(indices.shape) != 1:
-        return _getitem(x, indices, key=_along(at))  # type: ignore[no-any-return]
-    return _take(x, indices, axis=at)  # type: ignore[no-any-return]
+        return getitem.run(x, indices, key=_along(at))
+    return take.run(x, indices, axis=at)
 
 
 def _check_indices(indices: Any, function: str) -> None:
@@ -410,15 +398,7 @@ def _take_along_axis_batch(call: Any, x: Any, indices: Any, *, axis: int = -1) -
     return call.run(call.fronted(0), call.fronted(1), axis=at)
 
 
-_take_along_axis = Primitive(
-    "take_along_axis",
-    ["x", "indices"],
-    {"x": _take_along_axis_rule},
-    linear="together",
-    batch=_take_along_axis_batch,
-).bind
-
-
+@operation(x=_take_along_axis_rule, linear="together", batch=_take_along_axis_batch)
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Choose elements along an axis, at indices of their own for each place along the others.
 
@@ -448,7 +428,7 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
             f"is {tuple(indices.shape)}"
         )
     try:
-        return _take_along_axis(x, indices, axis=at)  # type: ignore[no-any-return]
+        return take_along_axis.run(x, indices, axis=at)
     except (IndexError, TypeError, ValueError):
         others = zip(_without(shape, at), _without(indices.shape, at), strict=True)
         if any(n != m and 1 not in (n, m) for n, m in others):

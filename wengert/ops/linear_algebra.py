@@ -7,9 +7,8 @@ from typing import Any
 
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
 from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of
+from wengert.ops.define import operation
 from wengert.ops.manipulation import broadcast_shapes, reshape
-from wengert.tape.calling import binary, single
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
@@ -85,18 +84,7 @@ def _matmul_batch(call: Any, x1: Any, x2: Any) -> Any:
     return xp.squeeze(out, axis=gone) if gone else out
 
 
-_matmul = binary(
-    Primitive(
-        "matmul",
-        ["x1", "x2"],
-        {"x1": _matmul_x1, "x2": _matmul_x2},
-        linear="each",
-        batch=_matmul_batch,
-        dtypes="numeric",
-    )
-)
-
-
+@operation(x1=_matmul_x1, x2=_matmul_x2, linear="each", batch=_matmul_batch, dtypes="numeric")
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     r"""Matrix product, :math:`(X_1 X_2)_{ik} = \sum_j (X_1)_{ij} (X_2)_{jk}`.
 
@@ -125,7 +113,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     shape1, shape2 = shape_of(x1), shape_of(x2)
     ndim1, ndim2 = len(shape1), len(shape2)
     if ndim1 == 2 == ndim2 and shape1[1] == shape2[0]:
-        return _matmul(x1, x2)
+        return matmul.run(x1, x2)
     if not ndim1 or not ndim2 or shape1[-1] != shape2[-2 if ndim2 > 1 else 0]:
         raise ValueError(
             f"matmul of shapes {tuple(shape1)} and {tuple(shape2)}: the last axis of the first "
@@ -137,10 +125,10 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
         rows = 1
         for n in shape1[:-1]:
             rows *= n
-        flat = _matmul(reshape(x1, (rows, shape1[-1])), x2)
+        flat = matmul.run(reshape(x1, (rows, shape1[-1])), x2)
         return reshape(flat, (*shape1[:-1], shape2[1]))
     try:
-        return _matmul(x1, x2)
+        return matmul.run(x1, x2)
     except (TypeError, ValueError):
         _check_stacks("matmul", shape1[:-2], shape2[:-2])
         raise
@@ -155,18 +143,7 @@ def _check_stacks(function: str, shape1: tuple[int, ...], shape2: tuple[int, ...
         ) from None
 
 
-_matrix_transpose = single(
-    Primitive(
-        "matrix_transpose",
-        ["x"],
-        {"x": lambda xp, g: xp.matrix_transpose(g)},
-        linear="together",
-        view=True,
-        batch=as_it_is,
-    )
-)
-
-
+@operation(x=lambda xp, g: xp.matrix_transpose(g), linear="together", view=True, batch=as_it_is)
 def matrix_transpose(x: Any, /) -> Tensor:
     """Transpose a matrix, or each matrix of a stack.
 
@@ -188,7 +165,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
         raise ValueError(
             f"matrix_transpose needs two axes at least, and the shape is {tuple(x.shape)}"
         )
-    return _matrix_transpose(x)  # type: ignore[no-any-return]
+    return matrix_transpose.run(x)
 
 
 # -- other products ------------------------------------------------------------------------------
@@ -247,16 +224,9 @@ def _tensordot_batch(call: Any, x1: Any, x2: Any, *, axes: Any = 2) -> Any:
     return call.moved(out, rank1 - len(over1), 0)
 
 
-_tensordot = Primitive(
-    "tensordot",
-    ["x1", "x2"],
-    {"x1": _tensordot_x1, "x2": _tensordot_x2},
-    linear="each",
-    batch=_tensordot_batch,
-    dtypes="numeric",
-).bind
-
-
+@operation(
+    x1=_tensordot_x1, x2=_tensordot_x2, linear="each", batch=_tensordot_batch, dtypes="numeric"
+)
 def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sum of products over pairs of axes.
 
@@ -291,26 +261,18 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int
             f"tensordot pairs axes {pairs[0]} of shape {tuple(shape1)} with axes {pairs[1]} of "
             f"shape {tuple(shape2)}: their lengths differ"
         )
-    return _tensordot(x1, x2, axes=pairs)  # type: ignore[no-any-return]
+    return tensordot.run(x1, x2, axes=pairs)
 
 
-_vecdot = Primitive(
-    "vecdot",
-    ["x1", "x2"],
-    {
-        "x1": lambda xp, g, x2, axis: xp.multiply(
-            xp.conj(xp.expand_dims(g, axis=len(g.shape) + 1 + axis)), x2
-        ),
-        "x2": lambda xp, g, x1, axis: xp.multiply(
-            xp.expand_dims(g, axis=len(g.shape) + 1 + axis), x1
-        ),
-    },
+@operation(
+    x1=lambda xp, g, x2, axis: xp.multiply(
+        xp.conj(xp.expand_dims(g, axis=len(g.shape) + 1 + axis)), x2
+    ),
+    x2=lambda xp, g, x1, axis: xp.multiply(xp.expand_dims(g, axis=len(g.shape) + 1 + axis), x1),
     linear="each",
     batch=paired,
     dtypes="numeric",
-).bind
-
-
+)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 
@@ -341,7 +303,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
             "differ"
         )
     try:
-        return _vecdot(x1, x2, axis=from_end)  # type: ignore[no-any-return]
+        return vecdot.run(x1, x2, axis=from_end)
     except (TypeError, ValueError):
         _check_stacks("vecdot", _without(shape1, from_end), _without(shape2, from_end))
         raise

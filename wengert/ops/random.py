@@ -19,7 +19,7 @@ from wengert.ops.axes import operand
 from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, new_device, whole
 from wengert.ops.data_type import astype, get_default_dtype, result_type
-from wengert.tape.primitive import Primitive
+from wengert.ops.define import operation
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [
@@ -306,15 +306,7 @@ def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
     return made if made.dtype == dtype else xp.astype(made, dtype)
 
 
-_rand_like = Primitive(
-    "rand_like",
-    ["x"],
-    elementwise=True,
-    forward=_draw_like,
-    effect="draws",
-)
-
-
+@operation(elementwise=True, forward=_draw_like, effect="draws")
 def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
 
@@ -339,7 +331,7 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
         wanted = as_dtype(dtype)
         if wanted.kind != "real floating":
             raise TypeError(f"rand_like needs a real floating dtype, and not {wanted.name}")
-    return _rand_like.bind(x, dtype=backend_of(array).raw_dtype(wanted))  # type: ignore[no-any-return]
+    return rand_like.run(x, dtype=backend_of(array).raw_dtype(wanted))
 
 
 def bernoulli(p: Any, /) -> Tensor:

@@ -7,9 +7,8 @@ from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.interpreters.batching import alone, over_axes, shifted
 from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
 from wengert.ops.creation import default_dtype
+from wengert.ops.define import operation
 from wengert.ops.indexing import take
-from wengert.tape.calling import single
-from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.tensor import Tensor, untracked
 
@@ -26,21 +25,7 @@ def _extreme_place_batch(
     return call.xp.reshape(found, (x.shape[0], *(1,) * call.rank(0))) if keepdims else found
 
 
-_argmax = single(Primitive("argmax", ["x"], batch=_extreme_place_batch, dtypes="real numeric"))
-_argmin = single(Primitive("argmin", ["x"], batch=_extreme_place_batch, dtypes="real numeric"))
-_count_nonzero = single(Primitive("count_nonzero", ["x"], batch=over_axes(keepdims=False)))
-_nonzero = Primitive("nonzero", ["x"], several=True).bind
-
-
-_searchsorted = Primitive(
-    "searchsorted",
-    ["x1", "x2"],
-    dtypes={"x1 x2": "real numeric"},
-    compares=True,
-    batch=alone(1, side="left"),
-).bind
-
-
+@operation(batch=_extreme_place_batch, dtypes="real numeric")
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
 
@@ -57,9 +42,10 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Ten
     tensor([1, 0])
     """
     at = _extreme_axis(x, axis, "argmax")
-    return _argmax(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
+    return argmax.run(x, axis=at, keepdims=keepdims)
 
 
+@operation(batch=_extreme_place_batch, dtypes="real numeric")
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
 
@@ -76,7 +62,7 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Ten
     tensor([0, 1])
     """
     at = _extreme_axis(x, axis, "argmin")
-    return _argmin(x, axis=at, keepdims=keepdims)  # type: ignore[no-any-return]
+    return argmin.run(x, axis=at, keepdims=keepdims)
 
 
 def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
@@ -87,6 +73,7 @@ def _extreme_axis(x: Any, axis: int | None, function: str) -> int | None:
     return at
 
 
+@operation(batch=over_axes(keepdims=False))
 def count_nonzero(
     x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> Tensor:
@@ -100,9 +87,10 @@ def count_nonzero(
     tensor([2, 1])
     """
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "count_nonzero")
-    return _count_nonzero(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+    return count_nonzero.run(x, axis=axes, keepdims=keepdims)
 
 
+@operation(several=True)
 def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero (not False).
 
@@ -116,9 +104,10 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     """
     if not shape_of(x):
         raise ValueError("nonzero needs an array of one axis at least")
-    return _nonzero(x)  # type: ignore[no-any-return]
+    return nonzero.run(x)
 
 
+@operation(dtypes={"x1 x2": "real numeric"}, compares=True, batch=alone(1, side="left"))
 def searchsorted(
     x1: Any, x2: Any, /, side: Literal["left", "right"] = "left", *, sorter: Any = None
 ) -> Tensor:
@@ -154,22 +143,16 @@ def searchsorted(
                 f"{tuple(sorter.shape)}"
             )
         x1 = take(x1, sorter, axis=0)
-    return _searchsorted(x1, x2, side=side)  # type: ignore[no-any-return]
+    return searchsorted.run(x1, x2, side=side)
 
 
-_where = Primitive(
-    "where",
-    ["condition", "x1", "x2"],
-    {
-        "x1": lambda xp, g, condition: xp.where(condition, g, 0),
-        "x2": lambda xp, g, condition: xp.where(condition, 0, g),
-    },
+@operation(
+    x1=lambda xp, g, condition: xp.where(condition, g, 0),
+    x2=lambda xp, g, condition: xp.where(condition, 0, g),
     elementwise=True,
     linear="together",
     dtypes={"x1 x2": "any"},
-).bind
-
-
+)
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     r"""Choose elements from one array where a condition holds, and from another elsewhere.
 
@@ -199,4 +182,4 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
         xp = namespaces[type(raw)] if live else backend_of(raw).namespace
         dtype = raw_dtype(raw, default_dtype(x1, x2))
         x1 = untracked(xp.asarray(x1, dtype=dtype, device=xp.device(raw)))
-    return _where(condition, x1, x2)  # type: ignore[no-any-return]
+    return where.run(condition, x1, x2)

@@ -3,8 +3,9 @@
 from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import alone
+from wengert.ops.define import operation
 from wengert.ops.elementwise import logical_not
-from wengert.tape.primitive import UNDEFINED, Primitive
+from wengert.tape.primitive import UNDEFINED
 from wengert.tape.tensor import Tensor
 
 __all__ = [
@@ -60,25 +61,7 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Tensor
 
 
-def _unique(name: str, several: bool = True) -> Any:
-    return Primitive(name, ["x"], {"x": UNDEFINED}, several=several).bind
-
-
-_unique_all = _unique("unique_all")
-_unique_counts = _unique("unique_counts")
-_unique_inverse = _unique("unique_inverse")
-_unique_values = _unique("unique_values", several=False)
-
-
-_isin = Primitive(
-    "isin",
-    ["x1", "x2"],
-    dtypes={"x1 x2": "any"},
-    compares=True,
-    batch=alone(0),
-).bind
-
-
+@operation(x=UNDEFINED, several=True)
 def unique_all(x: Any, /) -> UniqueAllResult:
     """Return the distinct elements, where each is first, which each element is, and how often.
 
@@ -97,9 +80,10 @@ def unique_all(x: Any, /) -> UniqueAllResult:
     >>> values, counts
     (tensor([1, 3]), tensor([1, 2]))
     """
-    return UniqueAllResult(*_unique_all(x))
+    return UniqueAllResult(*unique_all.run(x))
 
 
+@operation(x=UNDEFINED, several=True)
 def unique_counts(x: Any, /) -> UniqueCountsResult:
     """Return the distinct elements and how often each occurs.
 
@@ -112,9 +96,10 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
     >>> values, counts
     (tensor([1, 3]), tensor([1, 2]))
     """
-    return UniqueCountsResult(*_unique_counts(x))
+    return UniqueCountsResult(*unique_counts.run(x))
 
 
+@operation(x=UNDEFINED, several=True)
 def unique_inverse(x: Any, /) -> UniqueInverseResult:
     """Return the distinct elements and which of them each element is.
 
@@ -128,9 +113,10 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
     >>> values[inverse]  # x again
     tensor([3., 1., 3.])
     """
-    return UniqueInverseResult(*_unique_inverse(x))
+    return UniqueInverseResult(*unique_inverse.run(x))
 
 
+@operation(x=UNDEFINED)
 def unique_values(x: Any, /) -> Tensor:
     """Return the distinct elements.
 
@@ -142,9 +128,10 @@ def unique_values(x: Any, /) -> Tensor:
     >>> wg.unique_values(wg.asarray([3, 1, 3]))
     tensor([1, 3])
     """
-    return _unique_values(x)  # type: ignore[no-any-return]
+    return unique_values.run(x)
 
 
+@operation(dtypes={"x1 x2": "any"}, compares=True, batch=alone(0))
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     """Tell for each element whether it is among given values.
 
@@ -163,5 +150,5 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     tensor([False,  True, False])
     """
     # Not every library that has `isin` heeds its own ``invert``.
-    found: Tensor = _isin(x1, x2)
+    found: Tensor = isin.run(x1, x2)
     return logical_not(found) if invert else found

@@ -4,8 +4,7 @@ from typing import Any
 
 from wengert.interpreters.batching import along
 from wengert.ops.axes import as_axis, shape_of
-from wengert.tape.calling import single
-from wengert.tape.primitive import Primitive
+from wengert.ops.define import operation
 from wengert.tape.tensor import Tensor
 
 __all__ = ["argsort", "sort"]
@@ -23,26 +22,7 @@ def _sort_tangent(xp: Any, t: Any, x: Any, axis: int, descending: bool) -> Any:
     return xp.take_along_axis(t, order, axis=axis)
 
 
-_argsort = single(
-    Primitive(
-        "argsort",
-        ["x"],
-        batch=along(descending=False, stable=True),
-        dtypes="real numeric",
-    )
-)
-_sort = single(
-    Primitive(
-        "sort",
-        ["x"],
-        {"x": _sort_rule},
-        jvps={"x": _sort_tangent},
-        batch=along(descending=False, stable=True),
-        dtypes="real numeric",
-    )
-)
-
-
+@operation(batch=along(descending=False, stable=True), dtypes="real numeric")
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort an array along an axis.
 
@@ -54,9 +34,15 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
     tensor([1, 2, 0])
     """
     at = as_axis(axis, len(shape_of(x)), "argsort")
-    return _argsort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
+    return argsort.run(x, axis=at, descending=descending, stable=stable)
 
 
+@operation(
+    x=_sort_rule,
+    jvps={"x": _sort_tangent},
+    batch=along(descending=False, stable=True),
+    dtypes="real numeric",
+)
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sort an array along an axis.
 
@@ -72,4 +58,4 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     tensor([100.,   1.,  10.])
     """
     at = as_axis(axis, len(shape_of(x)), "sort")
-    return _sort(x, axis=at, descending=descending, stable=stable)  # type: ignore[no-any-return]
+    return sort.run(x, axis=at, descending=descending, stable=stable)

@@ -10,10 +10,9 @@ from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum, preceding_products
+from wengert.ops.define import operation
 from wengert.ops.euclidean import length
 from wengert.ops.shares import by_float32, divide, total, wide
-from wengert.tape.calling import single
-from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
@@ -55,17 +54,6 @@ def _count(x_shape: Shape, axis: Axes) -> int:
 
 # -- sums and means ------------------------------------------------------------------------------
 
-_sum = single(
-    Primitive(
-        "sum",
-        ["x"],
-        {"x": _spread},
-        linear="together",
-        batch=over_axes(dtype=None, keepdims=False),
-        dtypes="numeric",
-    )
-)
-
 
 def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
     n = _count(x_shape, axis) or 1
@@ -73,18 +61,9 @@ def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> A
     return _spread(xp, divide(xp, g, n), x_shape, axis, keepdims)
 
 
-_mean = single(
-    Primitive(
-        "mean",
-        ["x"],
-        {"x": _mean_rule},
-        linear="together",
-        batch=over_axes(keepdims=False),
-        dtypes="floating",
-    )
+@operation(
+    x=_spread, linear="together", batch=over_axes(dtype=None, keepdims=False), dtypes="numeric"
 )
-
-
 def sum(
     x: Any,
     /,
@@ -108,9 +87,10 @@ def sum(
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "sum")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
-    return _sum(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
+    return sum.run(x, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
+@operation(x=_mean_rule, linear="together", batch=over_axes(keepdims=False), dtypes="floating")
 def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     r"""Arithmetic mean, :math:`\frac 1 n \sum_i x_i`; NaN for no elements.
 
@@ -126,7 +106,7 @@ def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool
     """
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "mean")
     _check_inexact(x, "mean")
-    return _mean(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+    return mean.run(x, axis=axes, keepdims=keepdims)
 
 
 def _check_inexact(x: Any, function: str) -> None:
@@ -253,29 +233,12 @@ def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tens
     return xp.astype(product, plain.dtype, copy=False)  # type: ignore[no-any-return]
 
 
-_var = single(
-    Primitive(
-        "var",
-        ["x"],
-        {"x": _var_rule},
-        jvps={"x": _var_tangent},
-        batch=over_axes(correction=0.0, keepdims=False),
-        dtypes="floating",
-    )
+@operation(
+    x=_var_rule,
+    jvps={"x": _var_tangent},
+    batch=over_axes(correction=0.0, keepdims=False),
+    dtypes="floating",
 )
-_std = single(
-    Primitive(
-        "std",
-        ["x"],
-        {"x": _std_rule},
-        jvps={"x": _std_tangent},
-        forward=_std_forward,
-        batch=over_axes(correction=0.0, keepdims=False),
-        dtypes="floating",
-    )
-)
-
-
 def var(
     x: Any,
     /,
@@ -308,13 +271,20 @@ def var(
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
         return by_float32(var, x, axis, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
     if type(correction) not in SCALARS:
-        plain = _var(x, axis=axes, correction=0.0, keepdims=keepdims)
+        plain = var.run(x, axis=axes, correction=0.0, keepdims=keepdims)
         correction = operand(correction, plain, "var", "correction")
         if isinstance(correction, Tensor):
             return _corrected("var", plain, _count(x.shape, axes), correction)
-    return _var(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
+    return var.run(x, axis=axes, correction=correction, keepdims=keepdims)
 
 
+@operation(
+    x=_std_rule,
+    jvps={"x": _std_tangent},
+    forward=_std_forward,
+    batch=over_axes(correction=0.0, keepdims=False),
+    dtypes="floating",
+)
 def std(
     x: Any,
     /,
@@ -347,18 +317,18 @@ def std(
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
         return by_float32(std, x, axis, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
     if type(correction) not in SCALARS:
-        plain = _std(x, axis=axes, correction=0.0, keepdims=keepdims)
+        plain = std.run(x, axis=axes, correction=0.0, keepdims=keepdims)
         correction = operand(correction, plain, "std", "correction")
         if isinstance(correction, Tensor):
             return _corrected("std", plain, _count(x.shape, axes), correction)
-    return _std(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
+    return std.run(x, axis=axes, correction=correction, keepdims=keepdims)
 
 
 # -- extremes ------------------------------------------------------------------------------------
 
 
-def _extreme(name: str, beaten: str) -> Primitive:
-    """Share the cotangent evenly among the elements that no other one beats."""
+def _extreme(beaten: str) -> dict[str, Any]:
+    """Share the cotangent evenly among the elements that no other one beats: the row's facts."""
 
     def chosen(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
         # NaN beats all without being equal to them: all get its derivative, which is NaN.
@@ -379,20 +349,15 @@ def _extreme(name: str, beaten: str) -> Primitive:
         whole = total(xp, xp.where(which, t, 0), axis, keepdims)
         return share(xp, whole, out, which, axis, keepdims)
 
-    return Primitive(
-        name,
-        ["x"],
-        {"x": rule},
-        dtypes="real numeric",
-        jvps={"x": tangent},
-        batch=over_axes(keepdims=False),
-    )
+    return {
+        "x": rule,
+        "dtypes": "real numeric",
+        "jvps": {"x": tangent},
+        "batch": over_axes(keepdims=False),
+    }
 
 
-_max = single(_extreme("max", "less"))
-_min = single(_extreme("min", "greater"))
-
-
+@operation(**_extreme("less"))
 def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Largest element; NaN if one is NaN.
 
@@ -408,9 +373,10 @@ def max(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     tensor([0.0000, 0.5000, 0.5000])
     """
     axes = _extreme_axes(x, axis, "max")
-    return _max(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+    return max.run(x, axis=axes, keepdims=keepdims)
 
 
+@operation(**_extreme("greater"))
 def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Smallest element; NaN if one is NaN.
 
@@ -424,7 +390,7 @@ def min(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     tensor([1., 2.])
     """
     axes = _extreme_axes(x, axis, "min")
-    return _min(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+    return min.run(x, axis=axes, keepdims=keepdims)
 
 
 def _extreme_axes(x: Any, axis: Any, function: str) -> Axes:
@@ -465,18 +431,12 @@ def _prod_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool)
     return xp.sum(moved, axis=axis, keepdims=keepdims)
 
 
-_prod = single(
-    Primitive(
-        "prod",
-        ["x"],
-        {"x": _prod_rule},
-        jvps={"x": _prod_tangent},
-        batch=over_axes(dtype=None, keepdims=False),
-        dtypes="numeric",
-    )
+@operation(
+    x=_prod_rule,
+    jvps={"x": _prod_tangent},
+    batch=over_axes(dtype=None, keepdims=False),
+    dtypes="numeric",
 )
-
-
 def prod(
     x: Any,
     /,
@@ -501,4 +461,4 @@ def prod(
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "prod")
     if dtype is not None:
         dtype = raw_dtype(x, dtype)
-    return _prod(x, axis=axes, dtype=dtype, keepdims=keepdims)  # type: ignore[no-any-return]
+    return prod.run(x, axis=axes, dtype=dtype, keepdims=keepdims)

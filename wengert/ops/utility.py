@@ -5,21 +5,14 @@ from typing import Any
 
 from wengert.interpreters.batching import along, over_axes
 from wengert.ops.axes import as_axes, as_axis, bent, kept, shape_of
+from wengert.ops.define import operation
 from wengert.ops.manipulation import concat, reshape
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]
 
-_all = Primitive("all", ["x"], view=None, batch=over_axes(keepdims=False))
-_any = Primitive("any", ["x"], view=None, batch=over_axes(keepdims=False))
 
-
-def _reduce(primitive: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)), primitive.name)
-    return primitive.bind(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
-
-
+@operation(view=None, batch=over_axes(keepdims=False))
 def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether all elements along some axes are true, that is, not zero.
 
@@ -31,9 +24,11 @@ def all(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     >>> wg.all(wg.asarray([[True, False], [True, True]]), axis=1)
     tensor([False,  True])
     """
-    return _reduce(_all, x, axis, keepdims)
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "all")
+    return all.run(x, axis=axes, keepdims=keepdims)
 
 
+@operation(view=None, batch=over_axes(keepdims=False))
 def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Tensor:
     """Whether some element along some axes is true, that is, not zero.
 
@@ -45,7 +40,8 @@ def any(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     >>> wg.any(wg.asarray([[True, False], [False, False]]), axis=1)
     tensor([ True, False])
     """
-    return _reduce(_any, x, axis, keepdims)
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "any")
+    return any.run(x, axis=axes, keepdims=keepdims)
 
 
 def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
@@ -57,9 +53,7 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
     return g
 
 
-_diff = Primitive("diff", ["x"], {"x": _diff_rule}, linear="together", view=None, batch=along(n=1))
-
-
+@operation(x=_diff_rule, linear="together", view=None, batch=along(n=1))
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Difference of neighbours along an axis, :math:`x_{i+1} - x_i`, taken ``n`` times.
 
@@ -89,4 +83,4 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
         return reshape(x, tuple(shape_of(x)))
     if prepend is not None or append is not None:
         x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
-    return _diff.bind(x, axis=along, n=n)  # type: ignore[no-any-return]
+    return diff.run(x, axis=along, n=n)

@@ -173,21 +173,22 @@ def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[...
     ``kind`` is the class of the recorded nodes.
     """
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
-    differentiable = bool(primitive.rules)
-    bind = primitive.bind
+    differentiable, bind = bool(primitive.rules), primitive.bind
+    floating = primitive.floating and bool(primitive.joined)
     plan = primitive.plans[(True,)]
     view = primitive if primitive.view is True else primitive.view
 
     def call(x: Any, **parameters: Any) -> Any:
         if not isinstance(x, Tensor):
             return bind(x, **parameters)
-        array = x._array
+        array, node = x._array, x._node
+        if floating and node is None and type(array.dtype) not in FLOATING and not inexact(array):
+            (array,) = primitive.promote([array])
         try:
             out = kernel_for(type(array))(array, **parameters)
         except FAILURES as error:
             kernel = kernel_for(type(array))
-            out = primitive.again(kernel, [array], parameters, [array], error)
-        node = x._node
+            out = primitive.again(kernel, [array], parameters, [x._array], error)
         if (
             node is None
             or not (differentiable and recording())

@@ -6,9 +6,9 @@ from wengert import ops
 from wengert.backends.special import SHRINK
 from wengert.nn.functional.define import is_not_negative, real_floating, refused, same_dtype
 from wengert.ops.axes import number, operand
+from wengert.ops.define import operation
 from wengert.ops.special import everyday
 from wengert.ops.special.series import of_reals, rational
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 # These are functions of arrays as well, and some have another name there.
@@ -34,16 +34,9 @@ def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
     return xp.where(xp.greater(x, 0), g, below)
 
 
-_elu = Primitive(
-    "elu",
-    ("x",),
-    {"x": _elu_rule},
-    elementwise=True,
-    dtypes="real floating",
-    forward=_elu_forward,
-).bind
-
-
+@operation(
+    inputs=("x",), x=_elu_rule, elementwise=True, dtypes="real floating", forward=_elu_forward
+)
 def elu(input: Any, alpha: float = 1.0) -> Tensor:
     r"""Exponential linear unit: :math:`x` above 0, :math:`\alpha (e^x - 1)` below.
 
@@ -69,9 +62,9 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
         alpha = operand(alpha, x, "elu", "alpha")
         if isinstance(alpha, Tensor):
             right = ops.greater(x, 0)
-            below = ops.multiply(_elu(ops.where(right, 0, x), alpha=1.0), alpha)
+            below = ops.multiply(elu.run(ops.where(right, 0, x), alpha=1.0), alpha)
             return ops.where(right, x, below)
-    return _elu(x, alpha=alpha)  # type: ignore[no-any-return]
+    return elu.run(x, alpha=alpha)
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -239,7 +232,7 @@ def selu(input: Any) -> Tensor:
     >>> wg.nn.functional.selu(wg.asarray([-1.0, 0.0, 1.0]))
     tensor([-1.1113,  0.0000,  1.0507])
     """
-    return ops.multiply(_elu(real_floating("selu", input), alpha=_SELU_ALPHA), _SELU_SCALE)
+    return ops.multiply(elu.run(real_floating("selu", input), alpha=_SELU_ALPHA), _SELU_SCALE)
 
 
 def threshold(input: Any, threshold: float, value: float) -> Tensor:
@@ -271,15 +264,12 @@ def _softsign_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.multiply(xp.multiply(g, share), share)
 
 
-_softsign = Primitive(
-    "softsign",
-    ("x",),
-    {"x": _softsign_rule},
+@operation(
+    inputs=("x",),
+    x=_softsign_rule,
     elementwise=True,
     forward=lambda xp, x: xp.divide(x, xp.add(xp.abs(x), 1)),
-).bind
-
-
+)
 def softsign(input: Any) -> Tensor:
     """Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
 
@@ -291,7 +281,7 @@ def softsign(input: Any) -> Tensor:
     >>> wg.nn.functional.softsign(wg.asarray([-1.0, 0.0, 3.0]))
     tensor([-0.5000,  0.0000,  0.7500])
     """
-    return _softsign(real_floating("softsign", input))  # type: ignore[no-any-return]
+    return softsign.run(real_floating("softsign", input))
 
 
 @of_reals("tanhshrink")
@@ -303,15 +293,12 @@ def _tanhshrink_forward(xp: Any, x: Any) -> Any:
     return xp.where(near, cubic, xp.subtract(x, xp.tanh(x)))
 
 
-_tanhshrink = Primitive(
-    "tanhshrink",
-    ("x",),
-    {"x": lambda xp, g, x: xp.multiply(g, xp.square(xp.tanh(x)))},
+@operation(
+    inputs=("x",),
+    x=lambda xp, g, x: xp.multiply(g, xp.square(xp.tanh(x))),
     elementwise=True,
     forward=_tanhshrink_forward,
-).bind
-
-
+)
 def tanhshrink(input: Any) -> Tensor:
     r"""What the hyperbolic tangent takes away, :math:`x - \tanh x`.
 
@@ -322,7 +309,7 @@ def tanhshrink(input: Any) -> Tensor:
     >>> wg.nn.functional.tanhshrink(wg.asarray([-1.0, 0.0, 1.0]))
     tensor([-0.2384,  0.0000,  0.2384])
     """
-    return _tanhshrink(real_floating("tanhshrink", input))  # type: ignore[no-any-return]
+    return tanhshrink.run(real_floating("tanhshrink", input))
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:

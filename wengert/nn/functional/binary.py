@@ -5,6 +5,7 @@ from typing import Any
 from wengert import ops
 from wengert.backends import dtype_of
 from wengert.nn.functional.define import Reduction, look, pair, real_floating, reduced, weighted
+from wengert.ops.define import operation
 from wengert.ops.special.everyday import log_expit
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -124,21 +125,16 @@ def _bce_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
     return xp.multiply(g, xp.where(end, xp.subtract(no, yes), slope))
 
 
-_bce = Primitive(
-    "binary_cross_entropy",
-    ("x", "y"),
-    {
-        "x": _bce_rule,
-        "y": lambda xp, g, x: xp.multiply(
-            g, xp.subtract(_clipped_log_of_other(xp, x), _clipped_log(xp, x))
-        ),
-    },
+@operation(
+    inputs=("x", "y"),
+    x=_bce_rule,
+    y=lambda xp, g, x: xp.multiply(
+        g, xp.subtract(_clipped_log_of_other(xp, x), _clipped_log(xp, x))
+    ),
     elementwise=True,
     dtypes="real floating",
     forward=_bce_forward,
-).bind
-
-
+)
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:
@@ -166,4 +162,6 @@ def binary_cross_entropy(
     tensor(0.1643)
     """
     x, y = _pair("binary_cross_entropy", input, target, reduction)
-    return reduced(weighted("binary_cross_entropy", _bce(x, y), weight), reduction)
+    return reduced(
+        weighted("binary_cross_entropy", binary_cross_entropy.run(x, y), weight), reduction
+    )

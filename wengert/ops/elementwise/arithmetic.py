@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import dtype_of
-from wengert.ops.define import elementwise
+from wengert.ops.define import elementwise, operation
 from wengert.ops.elementwise.rules import is_complex, matched
 from wengert.ops.euclidean import without_slope
-from wengert.tape.calling import binary
 from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_range, common_dtype
@@ -374,19 +373,15 @@ Primitive(
     domain={"x1": POSITIVE},
 )
 
-_pow = binary(
-    Primitive(
-        "pow",
-        ("x1", "x2"),
-        {"x1": _pow_base, "x2": _pow_exponent},
-        elementwise=True,
-        domain={"x1": POSITIVE},
-        dtypes="numeric",
-        weak=False,
-    )
+
+@operation(
+    x1=_pow_base,
+    x2=_pow_exponent,
+    elementwise=True,
+    domain={"x1": POSITIVE},
+    dtypes="numeric",
+    weak=False,
 )
-
-
 def pow(x1: Any, x2: Any, /) -> Tensor:
     r"""Power, :math:`x_1^{x_2}`.
 
@@ -414,4 +409,4 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
         number = x2.item()
         if not isinstance(number, np.generic):  # as it does of a long double
             return pow(x1, number)
-    return _pow(x1, x2)
+    return pow.run(x1, x2)

@@ -2,29 +2,17 @@
 
 from typing import Any
 
-from wengert.ops.define import elementwise
+from wengert.ops.define import elementwise, operation
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import turned
-from wengert.tape.calling import unary
 from wengert.tape.domain import NOT_ZERO
-from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
 __all__ = ["abs", "conj", "imag", "real", "sign"]
 
-_conj = unary(
-    Primitive(
-        "conj",
-        ("x",),
-        {"x": lambda xp, g: xp.conj(g)},
-        elementwise=True,
-        linear="together",
-        view=None,
-    )
-)
 
-
+@operation(x=lambda xp, g: xp.conj(g), elementwise=True, linear="together", view=None)
 def conj(x: Any, /) -> Tensor:
     r"""Complex conjugate, :math:`x^*`; equal values for a real ``x``.
 
@@ -42,7 +30,7 @@ def conj(x: Any, /) -> Tensor:
     """
     if type(x) in SCALARS or hasattr(x, "regularise"):  # a number that a trace follows
         return x.conjugate()  # type: ignore[no-any-return]
-    return _conj(x)
+    return conj.run(x)
 
 
 @elementwise(

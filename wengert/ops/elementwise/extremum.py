@@ -6,9 +6,8 @@ import numpy as np
 
 from wengert.backends import DTYPES, DType, dtype_of
 from wengert.ops.data_type import astype
-from wengert.ops.define import elementwise
+from wengert.ops.define import elementwise, operation
 from wengert.tape.domain import Joint
-from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import join
 from wengert.tape.tensor import Tensor
 
@@ -90,15 +89,6 @@ def _clip_max(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
     return xp.where(above, g, 0)
 
 
-_clip = Primitive(
-    "clip",
-    ("x", "min", "max"),
-    {"x": _clip_x, "min": _clip_min, "max": _clip_max},
-    elementwise=True,
-    dtypes="real numeric",
-).bind
-
-
 def _check_bound(bound: DType, dtype: DType) -> None:
     """Raise if bounds are complex, or integers, and may be no numbers of the result's dtype."""
     integers = bound.kind.endswith("integer") and dtype.kind.endswith("integer")
@@ -109,6 +99,14 @@ def _check_bound(bound: DType, dtype: DType) -> None:
         )
 
 
+@operation(
+    inputs=("x", "min", "max"),
+    x=_clip_x,
+    min=_clip_min,
+    max=_clip_max,
+    elementwise=True,
+    dtypes="real numeric",
+)
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to the range from ``min`` to ``max``.
 
@@ -142,7 +140,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
             _check_bound(dtype_of(bound.dtype), dtype_of(array.dtype))
         elif type(bound) is complex:
             _check_bound(DTYPES["complex64"], dtype_of(array.dtype))
-    found: Tensor = _clip(x, min, max)
+    found: Tensor = clip.run(x, min, max)
     if found._array.dtype is not array.dtype:
         own = dtype_of(array.dtype)
         if own.kind != "bool" and found.dtype.inexact == own.inexact:

@@ -3,20 +3,63 @@
 from collections.abc import Sequence
 from typing import Any
 
+from wengert.ops.define import operation
 from wengert.ops.elementwise import conj
 from wengert.ops.fft.transform import (
     ADJOINT,
+    Axes,
     Norm,
+    check_length,
     check_norm,
-    from_real,
+    fit,
+    geometry,
     operand,
     over_one,
-    to_real,
     transform,
+    transform_batch,
 )
 from wengert.tape.tensor import Tensor
 
 __all__ = ["hfft", "ihfft", "irfft", "irfftn", "rfft", "rfftn"]
+
+# Each number of half a spectrum stands for two of the whole, itself and its conjugate, but for the
+# first, and the last one of an even length, which stand for themselves alone.
+
+
+def _scale_pairs(xp: Any, spectrum: Any, axis: int, n: int, factor: float) -> Any:
+    """Multiply those numbers of half a spectrum that stand for two."""
+    length = spectrum.shape[axis]
+    doubled = xp.arange(0, 2 * length, 2, dtype=xp.int64, device=xp.device(spectrum))
+    pairs = xp.not_equal(xp.remainder(doubled, n), 0)
+    pairs = xp.reshape(pairs, (length,) + (1,) * (len(spectrum.shape) - axis - 1))
+    return xp.where(pairs, xp.multiply(spectrum, factor), spectrum)
+
+
+def _rfftn_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axes: Axes, norm: str) -> Any:
+    lengths = tuple([x_shape[i] for i in axes])
+    g = _scale_pairs(xp, g, axes[-1], lengths[-1], 0.5)
+    return xp.fft.irfftn(g, s=lengths, axes=axes, norm=ADJOINT[norm])
+
+
+def _irfftn_rule(xp: Any, g: Any, s: tuple[int, ...], axes: Axes, norm: str) -> Any:
+    spectrum = xp.fft.rfftn(g, axes=axes, norm=ADJOINT[norm])
+    return _scale_pairs(xp, spectrum, axes[-1], s[-1], 2.0)
+
+
+def _to_real(name: str, x: Any, s: Sequence[int] | None, axes: Any, norm: Any) -> Tensor:
+    """A transform of half a spectrum to real numbers."""
+    check_norm(norm, name)
+    x = operand(x, name, real=False)
+    lengths, over = geometry(x, s, axes, name)
+    if not over:
+        raise ValueError(f"fft.{name} needs one axis at least")
+    last = lengths[-1]
+    lengths = [x.shape[i] if n == -1 else n for n, i in zip(lengths, over, strict=True)]
+    lengths[-1] = 2 * (lengths[-1] - 1) if last == -1 else last
+    for n in lengths:
+        check_length(n, name)
+    x = fit(x, (*lengths[:-1], lengths[-1] // 2 + 1), over)
+    return irfftn.run(x, s=tuple(lengths), axes=over, norm=norm)
 
 
 def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
@@ -44,7 +87,7 @@ def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     tensor([4., 0.])
     """
     s, axes = over_one(x, n, axis, "rfft")
-    return transform(from_real, "rfft", x, s, axes, norm, real=True)
+    return transform(rfftn.run, "rfft", x, s, axes, norm, real=True)
 
 
 def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
@@ -71,9 +114,10 @@ def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     tensor([1., 2., 3.])
     """
     s, axes = over_one(x, n, axis, "irfft")
-    return to_real("irfft", x, s, axes, norm)
+    return _to_real("irfft", x, s, axes, norm)
 
 
+@operation("fft.rfftn", x=_rfftn_rule, linear="together", batch=transform_batch)
 def rfftn(
     x: Any,
     /,
@@ -103,9 +147,10 @@ def rfftn(
     >>> wg.fft.rfftn(wg.ones((4, 6))).shape
     (4, 4)
     """
-    return transform(from_real, "rfftn", x, s, axes, norm, real=True)
+    return transform(rfftn.run, "rfftn", x, s, axes, norm, real=True)
 
 
+@operation("fft.irfftn", x=_irfftn_rule, linear="together", batch=transform_batch)
 def irfftn(
     x: Any,
     /,
@@ -135,7 +180,7 @@ def irfftn(
     tensor([[1., 2.],
             [3., 4.]])
     """
-    return to_real("irfftn", x, s, axes, norm)
+    return _to_real("irfftn", x, s, axes, norm)
 
 
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
@@ -159,7 +204,7 @@ def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     """
     check_norm(norm, "hfft")
     s, axes = over_one(x, n, axis, "hfft")
-    return to_real("hfft", conj(operand(x, "hfft", real=False)), s, axes, ADJOINT[norm])
+    return _to_real("hfft", conj(operand(x, "hfft", real=False)), s, axes, ADJOINT[norm])
 
 
 def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
@@ -182,4 +227,4 @@ def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     """
     check_norm(norm, "ihfft")
     s, axes = over_one(x, n, axis, "ihfft")
-    return conj(transform(from_real, "ihfft", x, s, axes, ADJOINT[norm], real=True))
+    return conj(transform(rfftn.run, "ihfft", x, s, axes, ADJOINT[norm], real=True))

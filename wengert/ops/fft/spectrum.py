@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.ops.fft.transform import Norm, forward, inverse, over_one, transform
+from wengert.ops.define import operation
+from wengert.ops.fft.transform import ADJOINT, Norm, over_one, transform, transform_batch
 from wengert.tape.tensor import Tensor
 
 __all__ = ["fft", "fftn", "ifft", "ifftn"]
@@ -35,7 +36,7 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward"
     tensor([4., 8.])
     """
     s, axes = over_one(x, n, axis, "fft")
-    return transform(forward, "fft", x, s, axes, norm, real=False)
+    return transform(fftn.run, "fft", x, s, axes, norm, real=False)
 
 
 def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
@@ -57,9 +58,16 @@ def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     tensor([1., 2., 3., 4.])
     """
     s, axes = over_one(x, n, axis, "ifft")
-    return transform(inverse, "ifft", x, s, axes, norm, real=False)
+    return transform(ifftn.run, "ifft", x, s, axes, norm, real=False)
 
 
+@operation(
+    "fft.fftn",
+    x=lambda xp, g, axes, norm: xp.fft.ifftn(g, axes=axes, norm=ADJOINT[norm]),
+    linear="together",
+    view=None,
+    batch=transform_batch,
+)
 def fftn(
     x: Any,
     /,
@@ -92,9 +100,16 @@ def fftn(
     tensor([[4.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]])
     """
-    return transform(forward, "fftn", x, s, axes, norm, real=False)
+    return transform(fftn.run, "fftn", x, s, axes, norm, real=False)
 
 
+@operation(
+    "fft.ifftn",
+    x=lambda xp, g, axes, norm: xp.fft.fftn(g, axes=axes, norm=ADJOINT[norm]),
+    linear="together",
+    view=None,
+    batch=transform_batch,
+)
 def ifftn(
     x: Any,
     /,
@@ -120,4 +135,4 @@ def ifftn(
     tensor([[1., 2.],
             [3., 4.]])
     """
-    return transform(inverse, "ifftn", x, s, axes, norm, real=False)
+    return transform(ifftn.run, "ifftn", x, s, axes, norm, real=False)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from wengert.backends import add_composite, namespaces
 from wengert.interpreters.batching import as_it_is
 from wengert.interpreters.namespaces import differentiable
+from wengert.ops.define import operation
 from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
@@ -108,16 +108,7 @@ def _det_forward(xp: Any, t: Any, x: Any) -> Any:
     return xp.sum(xp.multiply(t, xp.matrix_transpose(_cofactors(xp, x))), axis=(-2, -1))
 
 
-_det = Primitive(
-    "linalg.det",
-    ["x"],
-    {"x": _det_rule},
-    dtypes="floating",
-    jvps={"x": _det_forward},
-    batch=as_it_is,
-).bind
-
-
+@operation("linalg.det", x=_det_rule, dtypes="floating", jvps={"x": _det_forward}, batch=as_it_is)
 def det(x: Any, /) -> Tensor:
     r"""Determinant of a matrix, or of each matrix of a stack.
 
@@ -136,7 +127,7 @@ def det(x: Any, /) -> Tensor:
             [-2.,  4.]])
     """
     matrices("det", x, square=True)
-    return _det(x)  # type: ignore[no-any-return]
+    return det.run(x)
 
 
 # -- sign and logarithm --------------------------------------------------------------------------
@@ -192,18 +183,15 @@ def _slogdet_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
     return xp.multiply(imaginary(xp, moved), out[0]), xp.real(moved)
 
 
-_slogdet = Primitive(
+@operation(
     "linalg.slogdet",
-    ["x"],
-    {"x": _slogdet_rule},
+    x=_slogdet_rule,
     dtypes="floating",
     jvps={"x": _slogdet_forward},
     several=True,
     batch=as_it_is,
     flat=True,
-).bind
-
-
+)
 def slogdet(x: Any, /) -> SlogdetResult:
     r"""Sign and logarithm of the absolute value of determinants.
 
@@ -226,4 +214,4 @@ def slogdet(x: Any, /) -> SlogdetResult:
     (tensor(-1.), tensor(0.6931))
     """
     matrices("slogdet", x, square=True)
-    return SlogdetResult(*_slogdet(x))
+    return SlogdetResult(*slogdet.run(x))

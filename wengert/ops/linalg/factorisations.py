@@ -3,6 +3,7 @@
 from typing import Any, Literal, NamedTuple
 
 from wengert.interpreters.batching import as_it_is
+from wengert.ops.define import operation
 from wengert.ops.elementwise import conj
 from wengert.ops.linalg.common import (
     adjoint,
@@ -14,7 +15,6 @@ from wengert.ops.linalg.common import (
 )
 from wengert.ops.linear_algebra import matmul, matrix_transpose
 from wengert.ops.manipulation import concat
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["QRResult", "cholesky", "qr"]
@@ -57,16 +57,13 @@ def _cholesky_forward(xp: Any, t: Any, out: Any) -> Any:
     return found if unit is None else xp.divide(found, unit)
 
 
-_cholesky = Primitive(
+@operation(
     "linalg.cholesky",
-    ["x"],
-    {"x": _cholesky_rule},
+    x=_cholesky_rule,
     dtypes="floating",
     jvps={"x": _cholesky_forward},
     batch=as_it_is,
-).bind
-
-
+)
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     r"""Triangular factor of a positive definite matrix, :math:`X = L L^H = U^H U`.
 
@@ -101,8 +98,8 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     """
     matrices("cholesky", x, square=True)
     if not upper:
-        return _cholesky(x)  # type: ignore[no-any-return]
-    return conj(matrix_transpose(_cholesky(conj(matrix_transpose(x)))))
+        return cholesky.run(x)
+    return conj(matrix_transpose(cholesky.run(conj(matrix_transpose(x)))))
 
 
 # -- QR ------------------------------------------------------------------------------------------
@@ -163,17 +160,14 @@ def _qr_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) 
     return t_q, xp.matmul(xp.subtract(inner, turn), r)
 
 
-_qr = Primitive(
+@operation(
     "linalg.qr",
-    ["x"],
-    {"x": _qr_rule},
+    x=_qr_rule,
     dtypes="floating",
     jvps={"x": _qr_forward},
     several=True,
     batch=as_it_is,
-).bind
-
-
+)
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     r"""Factors of a matrix, :math:`X = Q R`, the one unitary and the other upper triangular.
 
@@ -215,8 +209,8 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
     if mode not in ("reduced", "complete"):
         raise ValueError(f"qr has the modes 'reduced' and 'complete', not {mode!r}")
     if m >= n:
-        return QRResult(*_qr(x, mode=mode))
+        return QRResult(*qr.run(x, mode=mode))
     tensor = wrapped(x)
-    q, first = _qr(tensor[..., :m], mode="reduced")
+    q, first = qr.run(tensor[..., :m], mode="reduced")
     rest = matmul(conj(matrix_transpose(q)), tensor[..., m:])
     return QRResult(q, concat([first, rest], axis=-1))

@@ -10,6 +10,7 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise, statistical
 from wengert.ops.axes import as_axes, kept, number, operand, raw_array
 from wengert.ops.data_type import astype
+from wengert.ops.define import operation
 from wengert.ops.elementwise import (
     equal,
     greater,
@@ -46,18 +47,6 @@ def _norm_rule(xp: Any, g: Any, x: Any, out: Any, axis: tuple[int, ...]) -> Any:
 def _norm_tangent(xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     along = xp.direction(xp.conj(t), x, xp.reshape(out, kept(x.shape, axis)))
     return xp.sum(xp.real(along), axis=axis, keepdims=keepdims)
-
-
-#: The Euclidean norm: the others are composed.
-_norm = Primitive(
-    "linalg.vector_norm",
-    ["x"],
-    {"x": _norm_rule},
-    dtypes="floating",
-    jvps={"x": _norm_tangent},
-    forward=lambda xp, x, /, *, axis, keepdims=False: length(xp, x, axis=axis, keepdims=keepdims),
-    batch=over_axes(keepdims=False),
-).bind
 
 
 def _raised(xp: Any, x: Any, exponent: Any) -> Any:
@@ -161,6 +150,15 @@ _of_finite_order = Primitive(
 ).bind
 
 
+#: The Euclidean norm: the others are composed.
+@operation(
+    "linalg.vector_norm",
+    x=_norm_rule,
+    dtypes="floating",
+    jvps={"x": _norm_tangent},
+    forward=lambda xp, x, /, *, axis, keepdims=False: length(xp, x, axis=axis, keepdims=keepdims),
+    batch=over_axes(keepdims=False),
+)
 def vector_norm(
     x: Any,
     /,
@@ -205,7 +203,7 @@ def vector_norm(
         if isinstance(ord, complex):
             raise TypeError(f"vector_norm takes a real number as ord, not {ord!r}")
     if ord == 2 and axes:
-        return _norm(x, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+        return vector_norm.run(x, axis=axes, keepdims=keepdims)
     size = elementwise.abs(x)
     if ord == math.inf:
         return statistical.max(size, axis=axes, keepdims=keepdims)

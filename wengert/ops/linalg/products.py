@@ -9,6 +9,7 @@ from wengert.ops import statistical
 from wengert.ops.axes import axis_from_end, bent, shape_of
 from wengert.ops.conversion import clone
 from wengert.ops.creation import eye, ones
+from wengert.ops.define import operation
 from wengert.ops.elementwise import multiply
 from wengert.ops.indexing import getitem
 from wengert.ops.linalg.common import matrices, promoted
@@ -16,25 +17,19 @@ from wengert.ops.linalg.solving import inv
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import broadcast_to, reshape
 from wengert.ops.searching import where
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["cross", "diagonal", "matrix_power", "outer", "trace"]
 
 
 # g . (t x b) = t . (b x g)
-_cross = Primitive(
+@operation(
     "linalg.cross",
-    ["x1", "x2"],
-    {
-        "x1": lambda xp, g, x2, axis: xp.linalg.cross(xp.conj(x2), g, axis=axis),
-        "x2": lambda xp, g, x1, axis: xp.linalg.cross(g, xp.conj(x1), axis=axis),
-    },
+    x1=lambda xp, g, x2, axis: xp.linalg.cross(xp.conj(x2), g, axis=axis),
+    x2=lambda xp, g, x1, axis: xp.linalg.cross(g, xp.conj(x1), axis=axis),
     linear="each",
     batch=paired,
-).bind
-
-
+)
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
@@ -62,7 +57,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
             "has to be 3 in both"
         )
     x1, x2 = promoted(x1, x2)
-    return _cross(x1, x2, axis=from_end)  # type: ignore[no-any-return]
+    return cross.run(x1, x2, axis=from_end)
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import as_it_is
+from wengert.ops.define import operation
 from wengert.ops.linalg.common import (
     adjoint,
     columns,
@@ -16,7 +17,6 @@ from wengert.ops.linalg.common import (
     skew,
     turns,
 )
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["SVDResult", "svd", "svdvals"]
@@ -133,17 +133,14 @@ def _svd_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     return t_u, xp.real(along), adjoint(xp, t_v)
 
 
-_svd = Primitive(
+@operation(
     "linalg.svd",
-    ["x"],
-    {"x": _svd_rule},
+    x=_svd_rule,
     dtypes="floating",
     jvps={"x": _svd_forward},
     several=True,
     batch=as_it_is,
-).bind
-
-
+)
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     r"""Singular value decomposition, :math:`X = U \operatorname{diag}(S) V^H`.
 
@@ -184,7 +181,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
             [0., 1.]])
     """
     matrices("svd", x)
-    return SVDResult(*_svd(x, full_matrices=bool(full_matrices)))
+    return SVDResult(*svd.run(x, full_matrices=bool(full_matrices)))
 
 
 # -- values alone --------------------------------------------------------------------------------
@@ -201,16 +198,13 @@ def _svdvals_forward(xp: Any, t: Any, x: Any) -> Any:
     return xp.real(xp.linalg.diagonal(inner))
 
 
-_svdvals = Primitive(
+@operation(
     "linalg.svdvals",
-    ["x"],
-    {"x": _svdvals_rule},
+    x=_svdvals_rule,
     dtypes="floating",
     jvps={"x": _svdvals_forward},
     batch=as_it_is,
-).bind
-
-
+)
 def svdvals(x: Any, /) -> Tensor:
     r"""Singular values of a matrix, or of each matrix of a stack.
 
@@ -223,4 +217,4 @@ def svdvals(x: Any, /) -> Tensor:
     tensor([3., 2.])
     """
     matrices("svdvals", x)
-    return _svdvals(x)  # type: ignore[no-any-return]
+    return svdvals.run(x)

@@ -6,12 +6,12 @@ from typing import Any
 from wengert.backends.triangular import blocked
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import raw_array
+from wengert.ops.define import operation
 from wengert.ops.elementwise import conj
 from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import adjoint, inexact, matrices, product, promoted
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import expand_dims, squeeze
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = ["cholesky_solve", "inv", "pinv", "solve", "solve_triangular"]
@@ -36,23 +36,18 @@ def _solve_batch(call: Any, x1: Any, x2: Any, **way: bool) -> Any:
     return xp.squeeze(out, axis=(len(out.shape) - 1,)) if vectors else out
 
 
-_solve = Primitive(
+@operation(
     "linalg.solve",
-    ["x1", "x2"],
-    {
-        "x1": lambda xp, g, x1, out: xp.negative(
-            xp.matmul(xp.linalg.solve(adjoint(xp, x1), g), adjoint(xp, out))
-        ),
-        "x2": lambda xp, g, x1: xp.linalg.solve(adjoint(xp, x1), g),
-    },
+    x1=lambda xp, g, x1, out: xp.negative(
+        xp.matmul(xp.linalg.solve(adjoint(xp, x1), g), adjoint(xp, out))
+    ),
+    x2=lambda xp, g, x1: xp.linalg.solve(adjoint(xp, x1), g),
     jvps={
         "x1": lambda xp, t, x1, out: xp.negative(xp.linalg.solve(x1, xp.matmul(t, out))),
         "x2": lambda xp, t, x1: xp.linalg.solve(x1, t),
     },
     batch=_solve_batch,
-).bind
-
-
+)
 def solve(x1: Any, x2: Any, /) -> Tensor:
     r"""Solution of linear systems, :math:`X_1^{-1} X_2`.
 
@@ -87,22 +82,17 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     x1, x2 = promoted(x1, x2)
     if vector:
         x2 = expand_dims(x2, axis=1)
-    out: Tensor = _solve(x1, x2)
+    out: Tensor = solve.run(x1, x2)
     return squeeze(out, axis=-1) if vector else out
 
 
-_inv = Primitive(
+@operation(
     "linalg.inv",
-    ["x"],
-    {
-        "x": lambda xp, g, out: xp.negative(product(xp, adjoint(xp, out), g, adjoint(xp, out))),
-    },
+    x=lambda xp, g, out: xp.negative(product(xp, adjoint(xp, out), g, adjoint(xp, out))),
     dtypes="floating",
     jvps={"x": lambda xp, t, out: xp.negative(product(xp, out, t, out))},
     batch=as_it_is,
-).bind
-
-
+)
 def inv(x: Any, /) -> Tensor:
     r"""Inverse of a matrix, or of each matrix of a stack, :math:`X^{-1}`.
 
@@ -126,7 +116,7 @@ def inv(x: Any, /) -> Tensor:
             [-0.1250, -0.0625]])
     """
     matrices("inv", x, square=True)
-    return _inv(x)  # type: ignore[no-any-return]
+    return inv.run(x)
 
 
 # -- triangular systems --------------------------------------------------------------------------
@@ -165,15 +155,12 @@ def _triangular_forward(
     )
 
 
-_solve_triangular = Primitive(
+@operation(
     "linalg.solve_triangular",
-    ["x1", "x2"],
-    {
-        "x1": _triangular_rule,
-        "x2": lambda xp, g, x1, upper, unitriangular: xp.linalg.solve_triangular(
-            adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
-        ),
-    },
+    x1=_triangular_rule,
+    x2=lambda xp, g, x1, upper, unitriangular: xp.linalg.solve_triangular(
+        adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
+    ),
     jvps={
         "x1": _triangular_forward,
         "x2": lambda xp, t, x1, upper, unitriangular: xp.linalg.solve_triangular(
@@ -182,9 +169,7 @@ _solve_triangular = Primitive(
     },
     forward=blocked,
     batch=_solve_batch,
-).bind
-
-
+)
 def solve_triangular(
     x1: Any, x2: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
@@ -221,7 +206,7 @@ def solve_triangular(
         x1, x2, upper = matrix_transpose(x1), matrix_transpose(x2), not upper
     x1, x2 = promoted(x1, x2)
     way = {"upper": bool(upper), "unitriangular": bool(unitriangular)}
-    out: Tensor = _solve_triangular(x1, x2, **way)
+    out: Tensor = solve_triangular.run(x1, x2, **way)
     return out if left else matrix_transpose(out)
 
 
@@ -280,16 +265,9 @@ def _pinv_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
     return xp.subtract(xp.add(left, right), product(xp, out, t, out))
 
 
-_pinv = Primitive(
-    "linalg.pinv",
-    ["x"],
-    {"x": _pinv_rule},
-    dtypes="floating",
-    jvps={"x": _pinv_forward},
-    batch=as_it_is,
-).bind
-
-
+@operation(
+    "linalg.pinv", x=_pinv_rule, dtypes="floating", jvps={"x": _pinv_forward}, batch=as_it_is
+)
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
 
@@ -320,4 +298,4 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
         rtol = max(shape[-2:]) * finfo(x.dtype).eps
     if isinstance(rtol, Tensor):
         rtol = rtol.detach()
-    return _pinv(x, rtol=raw_array(rtol))  # type: ignore[no-any-return]
+    return pinv.run(x, rtol=raw_array(rtol))

@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import as_it_is
+from wengert.ops.define import operation
 from wengert.ops.linalg.common import adjoint, columns, joined, matrices, product, skew, turns
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 __all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
@@ -56,17 +56,14 @@ def _eigh_forward(xp: Any, t: Any, out: Any) -> Any:
     return xp.real(xp.linalg.diagonal(inner)), xp.matmul(vectors, turn)
 
 
-_eigh = Primitive(
+@operation(
     "linalg.eigh",
-    ["x"],
-    {"x": _eigh_rule},
+    x=_eigh_rule,
     dtypes="floating",
     jvps={"x": _eigh_forward},
     several=True,
     batch=as_it_is,
-).bind
-
-
+)
 def eigh(x: Any, /) -> EighResult:
     r"""Eigenvalues and eigenvectors of Hermitian matrices, :math:`X = V \Lambda V^H`.
 
@@ -96,7 +93,7 @@ def eigh(x: Any, /) -> EighResult:
             [0.5000, 0.5000]])
     """
     matrices("eigh", x, square=True)
-    return EighResult(*_eigh(x))
+    return EighResult(*eigh.run(x))
 
 
 def _eigvalsh_rule(xp: Any, g: Any, x: Any) -> Any:
@@ -110,16 +107,13 @@ def _eigvalsh_forward(xp: Any, t: Any, x: Any) -> Any:
     return xp.real(xp.linalg.diagonal(product(xp, adjoint(xp, vectors), t, vectors)))
 
 
-_eigvalsh = Primitive(
+@operation(
     "linalg.eigvalsh",
-    ["x"],
-    {"x": _eigvalsh_rule},
+    x=_eigvalsh_rule,
     dtypes="floating",
     jvps={"x": _eigvalsh_forward},
     batch=as_it_is,
-).bind
-
-
+)
 def eigvalsh(x: Any, /) -> Tensor:
     r"""Eigenvalues of Hermitian matrices.
 
@@ -133,7 +127,7 @@ def eigvalsh(x: Any, /) -> Tensor:
     tensor([2., 3.])
     """
     matrices("eigvalsh", x, square=True)
-    return _eigvalsh(x)  # type: ignore[no-any-return]
+    return eigvalsh.run(x)
 
 
 # -- any matrices --------------------------------------------------------------------------------
@@ -161,17 +155,14 @@ def _eig_forward(xp: Any, t: Any, out: Any) -> Any:
     return xp.linalg.diagonal(inner), t_vectors
 
 
-_eig = Primitive(
+@operation(
     "linalg.eig",
-    ["x"],
-    {"x": _eig_rule},
+    x=_eig_rule,
     dtypes="floating",
     jvps={"x": _eig_forward},
     several=True,
     batch=as_it_is,
-).bind
-
-
+)
 def eig(x: Any, /) -> EigResult:
     r"""Eigenvalues and eigenvectors of square matrices, :math:`X V = V \Lambda`.
 
@@ -202,7 +193,7 @@ def eig(x: Any, /) -> EigResult:
     tensor([-1.,  1.])
     """
     matrices("eig", x, square=True)
-    return EigResult(*_eig(x))
+    return EigResult(*eig.run(x))
 
 
 def eigvals(x: Any, /) -> Tensor:

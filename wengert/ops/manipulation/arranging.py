@@ -6,8 +6,7 @@ from typing import Any
 
 from wengert.interpreters.batching import over_axes, shifted
 from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of
-from wengert.tape.calling import single
-from wengert.tape.primitive import Primitive
+from wengert.ops.define import operation
 from wengert.tape.tensor import Tensor
 
 __all__ = ["expand_dims", "flip", "moveaxis", "permute_dims", "reshape", "roll", "squeeze"]
@@ -19,56 +18,8 @@ def _expand_batch(call: Any, x: Any, axis: int = 0) -> Any:
     return call.run(x, axis=shifted(axis, call.rank(0) + 1))
 
 
-_expand_dims = single(
-    Primitive(
-        "expand_dims",
-        ["x"],
-        {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
-        linear="together",
-        view=True,
-        batch=_expand_batch,
-    )
-)
-
-
-_squeeze = single(
-    Primitive(
-        "squeeze",
-        ["x"],
-        {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
-        linear="together",
-        view=True,
-        batch=over_axes(),
-    )
-)
-
-
 def _permute_batch(call: Any, x: Any, axes: Sequence[int]) -> Any:
     return call.run(x, axes=(0, *shifted(axes, call.rank(0))))
-
-
-_permute_dims = single(
-    Primitive(
-        "permute_dims",
-        ["x"],
-        {"x": lambda xp, g, axes: xp.permute_dims(g, inverse_permutation(axes))},
-        linear="together",
-        view=True,
-        batch=_permute_batch,
-    )
-)
-
-
-_flip = single(
-    Primitive(
-        "flip",
-        ["x"],
-        {"x": lambda xp, g, axis: xp.flip(g, axis=axis)},
-        linear="together",
-        view=True,
-        batch=over_axes(),
-    )
-)
 
 
 def _roll_back(xp: Any, g: Any, shift: Any, axis: Any) -> Any:
@@ -83,9 +34,12 @@ def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
     return call.xp.reshape(call.run(flat, shift=shift, axis=1), x.shape)
 
 
-_roll = single(Primitive("roll", ["x"], {"x": _roll_back}, linear="together", batch=_roll_batch))
-
-
+@operation(
+    x=lambda xp, g, x_shape: xp.reshape(g, x_shape),
+    linear="together",
+    view=True,
+    batch=_expand_batch,
+)
 def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Insert axes of length 1.
 
@@ -104,14 +58,20 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """
     given = shape_of(x)
     if type(axis) is int:
-        return _expand_dims(x, axis=as_axis(axis, len(given) + 1, "expand_dims"))  # type: ignore[no-any-return]
+        return expand_dims.run(x, axis=as_axis(axis, len(given) + 1, "expand_dims"))
     count = len(axis) if isinstance(axis, tuple | list) else 1
     axes = as_axes(axis, len(given) + count, "expand_dims")
     lengths = iter(given)
     shape = tuple([1 if i in axes else next(lengths) for i in range(len(given) + count)])
-    return _reshape(x, shape=shape, copy=None)  # type: ignore[no-any-return]
+    return reshape.run(x, shape=shape, copy=None)
 
 
+@operation(
+    x=lambda xp, g, x_shape: xp.reshape(g, x_shape),
+    linear="together",
+    view=True,
+    batch=over_axes(),
+)
 def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
 
@@ -132,9 +92,15 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
             raise ValueError(
                 f"axis {one} of shape {tuple(given)} has length {given[one]} and cannot be squeezed"
             )
-    return _squeeze(x, axis=axes)  # type: ignore[no-any-return]
+    return squeeze.run(x, axis=axes)
 
 
+@operation(
+    x=lambda xp, g, axes: xp.permute_dims(g, inverse_permutation(axes)),
+    linear="together",
+    view=True,
+    batch=_permute_batch,
+)
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     """Reorder the axes.
 
@@ -155,7 +121,7 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     axes = as_axes(axes, ndim, "permute_dims")
     if len(axes) != ndim:
         raise ValueError(f"axes {axes} is no permutation of the {ndim} axes of the array")
-    return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
+    return permute_dims.run(x, axes=axes)
 
 
 def moveaxis(
@@ -186,9 +152,15 @@ def moveaxis(
     rest = iter([i for i in range(ndim) if i not in sources])
     places = dict(zip(destinations, sources, strict=True))
     axes = tuple([places[i] if i in places else next(rest) for i in range(ndim)])
-    return _permute_dims(x, axes=axes)  # type: ignore[no-any-return]
+    return permute_dims.run(x, axes=axes)
 
 
+@operation(
+    x=lambda xp, g, axis: xp.flip(g, axis=axis),
+    linear="together",
+    view=True,
+    batch=over_axes(),
+)
 def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
 
@@ -202,9 +174,10 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """
     ndim = len(shape_of(x))
     axes = tuple(range(ndim)) if axis is None else as_axes(axis, ndim, "flip")
-    return _flip(x, axis=axes)  # type: ignore[no-any-return]
+    return flip.run(x, axis=axes)
 
 
+@operation(x=_roll_back, linear="together", batch=_roll_batch)
 def roll(
     x: Any,
     /,
@@ -234,7 +207,7 @@ def roll(
     if axis is None:
         if len(shifts) != 1:
             raise ValueError(f"roll: {len(shifts)} shifts need as many axes")
-        return _roll(x, shift=shifts[0], axis=None)  # type: ignore[no-any-return]
+        return roll.run(x, shift=shifts[0], axis=None)
     axes = as_shape(axis)
     if len(shifts) == 1:
         shifts = shifts * len(axes)
@@ -247,8 +220,8 @@ def roll(
         at = as_axis(one, ndim, "roll")
         total[at] = total.get(at, 0) + by
     if not total:
-        return _roll(x, shift=0, axis=None)  # type: ignore[no-any-return]
-    return _roll(x, shift=tuple(total.values()), axis=tuple(total))  # type: ignore[no-any-return]
+        return roll.run(x, shift=0, axis=None)
+    return roll.run(x, shift=tuple(total.values()), axis=tuple(total))
 
 
 # -- shape ----------------------------------------------------------------------------------------
@@ -261,18 +234,12 @@ def _reshape_batch(call: Any, x: Any, shape: Sequence[int], *, copy: bool | None
     return call.run(x, shape=(x.shape[0], *shape), copy=copy)
 
 
-_reshape = single(
-    Primitive(
-        "reshape",
-        ["x"],
-        {"x": lambda xp, g, x_shape: xp.reshape(g, x_shape)},
-        linear="together",
-        view=True,
-        batch=_reshape_batch,
-    )
+@operation(
+    x=lambda xp, g, x_shape: xp.reshape(g, x_shape),
+    linear="together",
+    view=True,
+    batch=_reshape_batch,
 )
-
-
 def reshape(
     x: Any, /, shape: int | Sequence[int], *lengths: int, copy: bool | None = None
 ) -> Tensor:
@@ -302,7 +269,7 @@ def reshape(
     if wanted and min(wanted) < -1:
         raise ValueError(f"reshape: lengths can't be negative but for one -1, as in {wanted}")
     try:
-        return _reshape(x, shape=wanted, copy=copy)  # type: ignore[no-any-return]
+        return reshape.run(x, shape=wanted, copy=copy)
     except (IndexError, TypeError, ValueError):
         _check_reshape(tuple(shape_of(x)), wanted)
         raise

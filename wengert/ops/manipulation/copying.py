@@ -10,10 +10,9 @@ import numpy as np
 from wengert.backends import backend_of
 from wengert.interpreters.batching import shifted
 from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
+from wengert.ops.define import operation
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
-from wengert.tape.calling import single
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, host_values, untracked, wrapped
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "repeat", "tile"]
@@ -26,18 +25,7 @@ def _broadcast_to_batch(call: Any, x: Any, shape: Sequence[int]) -> Any:
 
 
 # The engine gives a cotangent its input's shape by summing: the adjoint of broadcasting.
-_broadcast_to = single(
-    Primitive(
-        "broadcast_to",
-        ["x"],
-        {"x": lambda xp, g: g},
-        linear="together",
-        view=np.broadcast_to,
-        batch=_broadcast_to_batch,
-    )
-)
-
-
+@operation(x=lambda xp, g: g, linear="together", view=np.broadcast_to, batch=_broadcast_to_batch)
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     """Repeat an array along axes of length 1, and along new axes in front, to a given shape.
 
@@ -59,7 +47,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
     fits = skipped >= 0 and (not target or min(target) >= 0)
     if not fits or any(n not in (1, m) for n, m in zip(given, target[skipped:], strict=True)):
         raise ValueError(f"shape {tuple(given)} does not broadcast to {target}")
-    return _broadcast_to(x, shape=target)  # type: ignore[no-any-return]
+    return broadcast_to.run(x, shape=target)
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -103,7 +91,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     ((3, 2), (3, 2))
     """
     shape = _common_shape(*[shape_of(x) for x in arrays])
-    return tuple([_broadcast_to(x, shape=shape) for x in arrays])
+    return tuple([broadcast_to.run(x, shape=shape) for x in arrays])
 
 
 # -- repetition -----------------------------------------------------------------------------------
@@ -129,19 +117,14 @@ def _repeat_batch(call: Any, x: Any, repeats: int, *, axis: int | None = None) -
     return call.run(x, repeats=repeats, axis=shifted(axis, len(x.shape) - 1))
 
 
-_repeat = single(
-    Primitive(
-        "repeat",
-        ["x"],
-        {"x": _repeat_rule},
-        linear="together",
-        view=None,
-        forward=_repeat_forward,
-        batch=_repeat_batch,
-    )
+@operation(
+    inputs=["x"],
+    x=_repeat_rule,
+    linear="together",
+    view=None,
+    forward=_repeat_forward,
+    batch=_repeat_batch,
 )
-
-
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Repeat each element a number of times.
 
@@ -171,7 +154,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
         times = as_index(repeats)
         if times < 0:
             raise ValueError(f"repeats cannot be negative, and is {times}")
-        return _repeat(x, repeats=times, axis=axis)  # type: ignore[no-any-return]
+        return repeat.run(x, repeats=times, axis=axis)
     owner = backend_of(raw_array(x))
     counts = np.asarray(host_values(wrapped(repeats)))
     if counts.dtype.kind not in "iu":
@@ -217,19 +200,14 @@ def _tile_batch(call: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
     return call.run(call.ranked(0, rank), repetitions=(1, *times))
 
 
-_tile = single(
-    Primitive(
-        "tile",
-        ["x"],
-        {"x": _tile_rule},
-        linear="together",
-        view=None,
-        forward=_tile_forward,
-        batch=_tile_batch,
-    )
+@operation(
+    inputs=["x"],
+    x=_tile_rule,
+    linear="together",
+    view=None,
+    forward=_tile_forward,
+    batch=_tile_batch,
 )
-
-
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     """Repeat a whole array along its axes, like tiles on a floor.
 
@@ -250,4 +228,4 @@ def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     times = as_shape(repetitions)
     if min(times, default=0) < 0:
         raise ValueError(f"repetitions cannot be negative: {times}")
-    return _tile(x, repetitions=times)  # type: ignore[no-any-return]
+    return tile.run(x, repetitions=times)

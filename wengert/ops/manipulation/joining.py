@@ -5,8 +5,8 @@ from typing import Any
 from wengert.backends.keys import as_view
 from wengert.interpreters.batching import along, shifted
 from wengert.ops.axes import as_axis, at_axis, filled, shape_of
+from wengert.ops.define import operation
 from wengert.ops.manipulation.arranging import reshape
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 from wengert.tape.views import show
 
@@ -32,43 +32,20 @@ def _concat_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
     return call.run(*spread, axis=shifted(axis, call.rank(0)))
 
 
-_concat = Primitive(
-    "concat_arrays",
-    ["*arrays"],
-    {"arrays": _concat_rule},
-    linear="together",
-    forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
-    dtypes={"arrays": "any"},
-    batch=_concat_batch,
-).bind
-
-
 def _stack_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
     spread = [call.spread(i) for i in range(len(arrays))]
     return call.run(*spread, axis=shifted(axis, call.rank(0) + 1))
 
 
-_stack = Primitive(
-    "stack_arrays",
-    ["*arrays"],
-    {"arrays": lambda xp, g, index, axis: xp.getitem(g, key=at_axis(axis, index, ...))},
+@operation(
+    "concat_arrays",
+    inputs=["*arrays"],
+    arrays=_concat_rule,
     linear="together",
-    forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
+    forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
     dtypes={"arrays": "any"},
-    batch=_stack_batch,
-).bind
-
-_unstack = Primitive(
-    "unstack",
-    ["x"],
-    {"x": lambda xp, g, axis: xp.stack(filled(xp, g), axis=axis)},
-    linear="together",
-    several=True,
-    view=True,
-    batch=along(),
-).bind
-
-
+    batch=_concat_batch,
+)
 def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
 
@@ -93,12 +70,21 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
         axis = 0
     at = as_axis(axis, len(shape_of(given[0])), "concat")
     try:
-        return _concat(*given, axis=at)  # type: ignore[no-any-return]
+        return concat.run(*given, axis=at)
     except (ValueError, TypeError, RuntimeError) as error:
         _explain("concat", given, at, error)
         raise
 
 
+@operation(
+    "stack_arrays",
+    inputs=["*arrays"],
+    arrays=lambda xp, g, index, axis: xp.getitem(g, key=at_axis(axis, index, ...)),
+    linear="together",
+    forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
+    dtypes={"arrays": "any"},
+    batch=_stack_batch,
+)
 def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.
 
@@ -121,7 +107,7 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     given = _sequence(arrays, "stack")
     at = as_axis(axis, len(shape_of(given[0])) + 1, "stack")
     try:
-        return _stack(*given, axis=at)  # type: ignore[no-any-return]
+        return stack.run(*given, axis=at)
     except (ValueError, TypeError, RuntimeError) as error:
         _explain("stack", given, None, error)
         raise
@@ -149,6 +135,13 @@ def _sequence(arrays: Any, function: str) -> list[Any]:
     return given
 
 
+@operation(
+    x=lambda xp, g, axis: xp.stack(filled(xp, g), axis=axis),
+    linear="together",
+    several=True,
+    view=True,
+    batch=along(),
+)
 def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """Split an array into its slices along an axis, which they no longer have.
 
@@ -162,7 +155,7 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     tensor([3, 4])
     """
     at = as_axis(axis, len(shape_of(x)), "unstack")
-    parts: tuple[Tensor, ...] = _unstack(x, axis=at)
+    parts: tuple[Tensor, ...] = unstack.run(x, axis=at)
     if isinstance(x, Tensor):
         for i, part in enumerate(parts):
             show(part, x, as_view, {"key": at_axis(at, i)})

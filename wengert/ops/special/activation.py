@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import operand
-from wengert.ops.define import elementwise
+from wengert.ops.define import elementwise, operation
 from wengert.tape.domain import NOT_ZERO
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor, wrapped
@@ -53,17 +53,13 @@ def _leaky_relu_rule(xp: Any, g: Any, x: Any, negative_slope: float) -> Any:
     return xp.where(xp.greater(x, 0), g, xp.multiply(g, negative_slope))
 
 
-_leaky_relu = Primitive(
-    "leaky_relu",
-    ("x",),
-    {"x": _leaky_relu_rule},
+@operation(
+    x=_leaky_relu_rule,
     elementwise=True,
     dtypes="real floating",
     forward=_leaky_relu_forward,
     domain=NOT_ZERO,
-).bind
-
-
+)
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     """Rectifier with a slope for negative values: ``x``, or ``negative_slope * x``.
 
@@ -92,7 +88,7 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
             right = xp.greater(x, 0)
             below = xp.multiply(xp.where(right, 0, x), negative_slope)
             return xp.where(right, x, below)
-    return _leaky_relu(x, negative_slope=float(negative_slope))  # type: ignore[no-any-return]
+    return leaky_relu.run(x, negative_slope=float(negative_slope))
 
 
 def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
@@ -160,16 +156,7 @@ def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
     return xp.multiply(g, xp.conj(xp.add(xp.expit(gate), slope)))
 
 
-_gelu = Primitive(
-    "gelu",
-    ("x",),
-    {"x": _gelu_rule},
-    elementwise=True,
-    dtypes="real floating",
-    forward=_gelu_forward,
-).bind
-
-
+@operation(x=_gelu_rule, elementwise=True, dtypes="real floating", forward=_gelu_forward)
 def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
 
@@ -191,4 +178,4 @@ def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     """
     if approximate not in ("none", "tanh"):
         raise ValueError(f"gelu's approximate is 'none' or 'tanh', and not {approximate!r}")
-    return _gelu(x, approximate=approximate)  # type: ignore[no-any-return]
+    return gelu.run(x, approximate=approximate)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.interpreters.namespaces import differentiable
+from wengert.ops.define import operation
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, number_of
 
 __all__ = ["polygamma", "zeta"]
@@ -60,16 +60,13 @@ def _polygamma_forward(xp: Any, x: Any, *, n: int) -> Any:
     return xp.where(pole, sign * math.inf, xp.where(left, mirrored, value))
 
 
-_polygamma = Primitive(
-    "polygamma",
-    ("x",),
-    {"x": lambda xp, g, x, n: xp.multiply(g, xp.polygamma(x, n=n + 1))},
+@operation(
+    inputs=("x",),
+    x=lambda xp, g, x, n: xp.multiply(g, xp.polygamma(x, n=n + 1)),
     elementwise=True,
     dtypes="real floating",
     forward=_polygamma_forward,
-).bind
-
-
+)
 def polygamma(n: Any, x: Any) -> Tensor:
     r"""Polygamma function, the n-th derivative of `digamma`.
 
@@ -90,18 +87,18 @@ def polygamma(n: Any, x: Any) -> Tensor:
     tensor([1.6449, 0.6449])
     """
     if isinstance(n, int | float):
-        return _polygamma(x, n=_order(n))  # type: ignore[no-any-return]
+        return polygamma.run(x, n=_order(n))
     xp = differentiable
     orders = xp.asarray(n)
     if orders.ndim == 0:
-        return _polygamma(x, n=_order(number_of(orders, "item")))  # type: ignore[no-any-return]
+        return polygamma.run(x, n=_order(number_of(orders, "item")))
     # One call for each order that occurs.
     value = None
     for order in sorted({_order(found) for found in _flat(orders.tolist())}):
-        this = _polygamma(x, n=order)
+        this = polygamma.run(x, n=order)
         value = this if value is None else xp.where(xp.equal(orders, order), this, value)
     if value is None:
-        return _polygamma(xp.broadcast_arrays(xp.asarray(x), orders)[0], n=0)  # type: ignore[no-any-return]
+        return polygamma.run(xp.broadcast_arrays(xp.asarray(x), orders)[0], n=0)
     shape = xp.broadcast_shapes(value.shape, orders.shape)
     return xp.broadcast_to(value, shape)  # type: ignore[no-any-return]
 
@@ -151,16 +148,13 @@ def _zeta_rule(xp: Any, g: Any, x: Any, q: Any) -> Any:
     return xp.multiply(g, xp.negative(xp.multiply(x, xp.zeta(xp.add(x, 1), q))))
 
 
-_zeta = Primitive(
-    "zeta",
-    ("x", "q"),
-    {"q": _zeta_rule},  # that by x is no elementary function: it is not implemented
+@operation(
+    inputs=("x", "q"),
+    q=_zeta_rule,  # that by x is no elementary function: it is not implemented
     elementwise=True,
     dtypes="real floating",
     forward=_zeta_forward,
-).bind
-
-
+)
 def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
 
@@ -184,4 +178,4 @@ def zeta(x: Any, q: Any = None) -> Tensor:
     >>> round(wg.grad(wg.special.zeta, argnums=1)(2.0, 1.0), 4)
     -2.4041
     """
-    return _zeta(x, 1.0 if q is None else q)  # type: ignore[no-any-return]
+    return zeta.run(x, 1.0 if q is None else q)

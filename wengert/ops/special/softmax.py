@@ -8,6 +8,7 @@ from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of
+from wengert.ops.define import operation
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import without_slope
 from wengert.ops.shares import in_float32, wide
@@ -200,17 +201,14 @@ def _softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
     return xp.subtract(parts, xp.multiply(out, xp.sum(parts, axis=axis, keepdims=True)))
 
 
-_softmax = Primitive(
-    "softmax",
-    ("x",),
-    {"x": _softmax_rule},
+@operation(
+    inputs=("x",),
+    x=_softmax_rule,
     dtypes="floating",
     forward=_softmax_forward,
     jvps={"x": _softmax_tangent},
     batch=over_axes(),
-).bind
-
-
+)
 def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
@@ -230,7 +228,7 @@ def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     tensor([[ 0.2500, -0.2500],
             [-0.2500,  0.2500]])
     """
-    return _softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
+    return softmax.run(x, axis=_axes(x, axis))
 
 
 @in_float32
@@ -265,17 +263,14 @@ def _log_softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
     return _push(xp, t, _summing_to_one(xp, out, axis), axis)
 
 
-_log_softmax = Primitive(
-    "log_softmax",
-    ("x",),
-    {"x": _log_softmax_rule},
+@operation(
+    inputs=("x",),
+    x=_log_softmax_rule,
     dtypes="floating",
     forward=_log_softmax_forward,
     jvps={"x": _log_softmax_tangent},
     batch=over_axes(),
-).bind
-
-
+)
 def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 
@@ -292,4 +287,4 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     >>> wg.log_softmax(wg.asarray([0.0, 1000.0]))
     tensor([-1000.,     0.])
     """
-    return _log_softmax(x, axis=_axes(x, axis))  # type: ignore[no-any-return]
+    return log_softmax.run(x, axis=_axes(x, axis))
