@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import as_dtype, backend_of
+from wengert.backends.lengths import known, unsized
 from wengert.backends.registry import lost_with
 from wengert.ops.data_type import astype
 from wengert.tape.tensor import Tensor, differentiates, number_of, wrapped
@@ -32,12 +33,13 @@ def bent(function: Callable[..., Any], *numbers: Any, small: bool = False) -> An
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of a Tensor or an array; an error that names what else was given."""
     try:
-        return x.shape  # type: ignore[no-any-return]
+        shape: tuple[int, ...] = x.shape
     except AttributeError:
         advice = lost_with(type(x)) or "convert it with wg.asarray"
         raise TypeError(
             f"a Tensor or an array is needed, not {type(x).__name__}; {advice}"
         ) from None
+    return known(shape) if unsized else shape
 
 
 def raw_array(x: Any) -> Any:
