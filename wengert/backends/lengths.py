@@ -37,6 +37,7 @@ class Unknown(float):
     __add__ = __sub__ = __mul__ = __floordiv__ = __truediv__ = __mod__ = __pow__ = _raise
     __radd__ = __rsub__ = __rmul__ = __rfloordiv__ = __rtruediv__ = __rmod__ = __rpow__ = _raise
     __divmod__ = __rdivmod__ = __neg__ = __bool__ = __int__ = __index__ = _raise
+    regularise = _raise  # as an operand of a function
 
 
 def known(shape: tuple[Any, ...]) -> tuple[int, ...]:

@@ -33,13 +33,12 @@ def bent(function: Callable[..., Any], *numbers: Any, small: bool = False) -> An
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of a Tensor or an array; an error that names what else was given."""
     try:
-        shape: tuple[int, ...] = x.shape
+        return known(x.shape) if unsized else x.shape
     except AttributeError:
         advice = lost_with(type(x)) or "convert it with wg.asarray"
         raise TypeError(
             f"a Tensor or an array is needed, not {type(x).__name__}; {advice}"
         ) from None
-    return known(shape) if unsized else shape
 
 
 def raw_array(x: Any) -> Any:

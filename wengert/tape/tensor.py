@@ -101,8 +101,7 @@ class Tensor(Methods):
     @property
     def shape(self) -> tuple[int, ...]:
         """The length along each axis."""
-        shape: tuple[int, ...] = self._array.shape
-        return known(shape) if unsized else shape
+        return known(self._array.shape) if unsized else self._array.shape
 
     @property
     def ndim(self) -> int:
