@@ -122,3 +122,20 @@ def test_the_remedy_is_named_and_works(name: str, of: str) -> None:
             COMPARED[name](u, x[:3])
         known = wg.asarray(u.array.compute_chunk_sizes())
         assert known.shape == (3,)
+
+
+def test_a_length_that_is_not_known_is_computed_with_by_no_program() -> None:
+    """A mean that divides by it would be nan without a word."""
+    u = unknown(np.arange(3.0))
+    assert np.isnan(u.shape[0])
+    for use in (
+        lambda n: wg.sum(u) / n,
+        lambda n: 2 * n,
+        lambda n: n > 3,
+        lambda n: n == 3,
+        range,
+        lambda n: len(u),
+        lambda n: u.size,
+    ):
+        with pytest.raises(ValueError, match=r"compute_chunk_sizes\(\)"):
+            use(u.shape[0])

@@ -14,6 +14,7 @@ from wengert.backends.dask_linalg import KERNELS as LINALG
 from wengert.backends.dask_linalg import Named
 from wengert.backends.dtypes import DType
 from wengert.backends.generators import HostStream, stream
+from wengert.backends.lengths import size_error, unsized
 from wengert.backends.special import SCIPY
 
 __all__ = ["BACKEND"]
@@ -292,11 +293,7 @@ class DaskBackend(Backend):
     def adopt(self, array: Any) -> Any:
         # Rules, views and batches need lengths, and a nan among them would spread in silence.
         if math.isnan(math.prod(array.shape)):
-            raise ValueError(
-                f"dask does not know the size of an array before it is computed (its shape is "
-                f"{array.shape}): call its method compute_chunk_sizes() first, which computes it; "
-                "a Tensor x is made anew as wg.asarray(x.array.compute_chunk_sizes())"
-            )
+            raise size_error(array.shape)
         return array
 
     def is_ready(self, array: Any) -> bool:
@@ -321,3 +318,4 @@ class DaskBackend(Backend):
 
 
 BACKEND = DaskBackend()
+unsized.add(BACKEND.name)

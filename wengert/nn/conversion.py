@@ -1,5 +1,6 @@
 """Moves of arrays between backends, devices and dtypes; the Tensors stay the same objects."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,24 @@ def castable(tensor: Tensor, dtype: DType | None) -> DType:
     return held if dtype is None or not held.inexact else dtype
 
 
+def check_constant(value: Any, name: str) -> None:
+    """Raise `TypeError` if a derivative flows through a hyper-parameter, or through one of several.
+
+    Parameters
+    ----------
+    value : object
+        Items of lists, tuples and counters are looked at.
+    name : str
+        Its name in errors.
+    """
+    for item in value if isinstance(value, list | tuple | Counter) else (value,):
+        if differentiates(item):
+            raise TypeError(
+                f"{name} should be a number without a derivative, because steps are not recorded; "
+                "pass tensor.detach().item()"
+            )
+
+
 def as_number(value: Any, name: str) -> Any:
     """Return a hyper-parameter with NumPy scalars and 0-d arrays as Python's numbers.
 
@@ -111,11 +130,7 @@ def as_number(value: Any, name: str) -> Any:
     if not hasattr(value, "dtype"):
         return value
     tensor = wrapped(value)
-    if differentiates(tensor):
-        raise TypeError(
-            f"{name} should be a number without a derivative, because steps are not recorded; pass "
-            "tensor.detach().item()"
-        )
+    check_constant(tensor, name)
     if tensor.shape:
         raise TypeError(
             f"{name} should be a number (or a tuple of numbers), and is an array of shape "

@@ -2,7 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from functools import update_wrapper
 from operator import attrgetter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 from wengert.backends import DType, as_dtype, namespaces
@@ -25,6 +27,15 @@ if TYPE_CHECKING:
 
 #: What does not count its elements among a module's parameters.
 _HOLDING = frozenset({list, tuple, dict, OrderedDict})
+
+
+def _copy(method: Any, owner: str) -> Any:
+    """A method as one of another class by its name."""
+    parts = (method.__code__, method.__globals__, method.__name__, method.__defaults__)
+    made: Any = update_wrapper(FunctionType(*parts, method.__closure__), method)
+    made.__kwdefaults__, made.__qualname__ = method.__kwdefaults__, f"{owner}.{method.__name__}"
+    del made.__wrapped__
+    return made
 
 
 class Module(Hookable, State):
@@ -53,6 +64,14 @@ class Module(Hookable, State):
     training: bool = True
     #: Names of the buffers, and whether each is part of the state_dict.
     _buffers: Mapping[str, bool] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let errors for wrong arguments of a layer name it, and not its private base."""
+        super().__init_subclass__(**options)
+        init: Any = cls.__init__
+        public = cls.__module__.startswith("wengert.") and cls.__name__[0] != "_"
+        if public and init.__qualname__[0] == "_":
+            cls.__init__ = _copy(init, cls.__qualname__)  # type: ignore[method-assign]
 
     if TYPE_CHECKING:  # a call has the signature of the subclass's `forward`
 

@@ -147,10 +147,7 @@ def parse_key(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
 
 
 def _bound(n: Any) -> int | None:
-    try:
-        return None if n is None else as_index(n)
-    except TypeError:
-        raise
+    return None if n is None else as_index(n)
 
 
 def _is_index(part: Any) -> bool:

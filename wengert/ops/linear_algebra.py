@@ -6,7 +6,7 @@ from operator import index
 from typing import Any
 
 from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
-from wengert.ops.axes import as_axes, axis_from_end, inverse_permutation, shape_of
+from wengert.ops.axes import as_axes, as_shape, axis_from_end, inverse_permutation, shape_of
 from wengert.ops.define import operation
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.tensor import Tensor
@@ -135,8 +135,9 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 
 
 def _check_stacks(function: str, shape1: tuple[int, ...], shape2: tuple[int, ...]) -> None:
+    shapes = as_shape(shape1), as_shape(shape2)  # which may be unknown
     try:
-        broadcast_shapes(shape1, shape2)
+        broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(
             f"{function}: stacks of the shapes {tuple(shape1)} and {tuple(shape2)} do not broadcast"

@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 from wengert.backends.states import check_names
+from wengert.nn.conversion import check_constant
 from wengert.optim.optimizer import IDLE, Optimizer
 from wengert.tape.leaving import warn
 
@@ -67,6 +68,10 @@ class LRScheduler:
         self.base_lrs = each(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         self._initial_step()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        check_constant(value, name)
+        super().__setattr__(name, value)
 
     def _initial_step(self) -> None:
         self._step_count = 0

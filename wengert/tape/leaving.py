@@ -68,7 +68,7 @@ _WAYS = {
     "__complex__": ("becomes a Python number (complex)", _STAY),
     "__deepcopy__": ("is copied off the tape (deepcopy)", _COPY),
     "__dlpack__": ("is exported to another library (dlpack)", _STAY),
-    "__float__": ("becomes a Python number (float)", _STAY),
+    "__float__": ("becomes a Python number (float) or an element of a NumPy array", _STAY),
     "__int__": (
         "becomes a Python number (int)",
         "wg.trunc(x) leaves a Tensor; its derivative is zero, so int(x.detach()) loses nothing",

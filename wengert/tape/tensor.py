@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
+from wengert.backends.lengths import known, unsized
 from wengert.tape.grad_mode import following, recording
 from wengert.tape.node import AccumulateGrad, Inside, Node, Output, forwards, mark
 from wengert.tape.observers import observing, tell
@@ -96,7 +97,7 @@ class Tensor(Methods):
     @property
     def shape(self) -> tuple[int, ...]:
         """The length along each axis."""
-        return self._array.shape  # type: ignore[no-any-return]
+        return known(self._array.shape) if unsized else self._array.shape
 
     @property
     def ndim(self) -> int:
@@ -107,9 +108,9 @@ class Tensor(Methods):
     def size(self) -> int:
         """The number of elements."""
         size = 1
-        for length in self._array.shape:
+        for length in self.shape:
             size *= length
-        return _known(self, size)
+        return size
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a NumPy array, which may share this Tensor's memory.
@@ -178,7 +179,7 @@ class Tensor(Methods):
     def __len__(self) -> int:
         if not self.ndim:
             raise TypeError("len() of a 0-d tensor")
-        return _known(self, self.shape[0])
+        return self.shape[0]
 
     __hash__ = object.__hash__
 
@@ -354,13 +355,6 @@ class Tensor(Methods):
 
 
 # -- values that leave, and values that change ----------------------------------------------------
-
-
-def _known(tensor: Tensor, size: int) -> int:
-    """A size, if it is known; otherwise the error of the library that does not know it."""
-    if size != size:
-        backend_of(tensor._array).adopt(tensor._array)
-    return size
 
 
 def check_leaving(tensor: Tensor, way: str) -> None:
