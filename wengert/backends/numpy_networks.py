@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.backend import Kernel
-from wengert.backends.special import SHRINK
 
 __all__ = [
     "BITS",
@@ -70,12 +69,7 @@ def _add_into(out: Any, x: Any) -> Any:
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias`` of a matrix or vector ``x``."""
     out = x.dot(weight.mT)  # `np.matmul` of small matrices takes a third of a microsecond longer
-    if bias is None:
-        return out
-    try:
-        return _add(out, bias, out)
-    except TypeError:  # a scalar, or of a lesser dtype than the bias
-        return _add(out, bias)
+    return out if bias is None else _add_into(out, bias)
 
 
 def _sum_last(x: Any) -> Any:
@@ -92,10 +86,7 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
             return _add(x, y)
         # One zero stands for both where numbers are looked up.
         out = _multiply(y, scalar(b, y.dtype) if b else np.asarray(b, y.dtype))
-        try:
-            return _add(out, x, out)
-        except TypeError:
-            return _add(out, x)
+        return _add_into(out, x)
     y = y if b == 1 else _multiply(y, b)  # first, so that ``x`` may be scaled in place
     return _add_into(_multiply(x, a), y)
 
@@ -138,35 +129,6 @@ def expit(x: Any) -> Any:
     np.exp(small, small)
     below = _add(small, scalar(1, dtype))
     return _divide(small, below, below)
-
-
-def _horner(x: Any, coefficients: tuple[float, ...]) -> Any:
-    """A polynomial in ``x``, in one temporary."""
-    first, *others, last = [scalar(c, x.dtype) for c in coefficients]
-    out = _multiply(x, first)
-    for coefficient in others:
-        _add(out, coefficient, out)
-        _multiply(out, x, out)
-    return _add(out, last, out)
-
-
-def tanhshrink(x: Any) -> Any:
-    """``x - tanh(x)`` of real numbers; up to 1, where the difference cancels, by `SHRINK`."""
-    if x.dtype.char == "e" or not x.shape:
-        wide = np.atleast_1d(x if x.dtype.char != "e" else x.astype(np.float32))
-        return tanhshrink(wide).astype(x.dtype, copy=False).reshape(x.shape)
-    one = scalar(1.0, x.dtype)
-    small = np.clip(x, -1, 1) if x.size > WIDE else np.minimum(np.maximum(x, -one), one)
-    near = np.equal(small, x)
-    square = _multiply(small, small)
-    below = _horner(square, SHRINK[1])
-    above = _horner(square, SHRINK[0])
-    _divide(above, below, above)
-    _multiply(square, small, square)
-    _multiply(square, above, square)
-    np.tanh(x, small)
-    np.subtract(x, small, small)
-    return np.where(near, square, small)
 
 
 def softplus_tail(x: Any) -> Any:
@@ -326,5 +288,4 @@ KERNELS: Mapping[str, Kernel] = {
     "relu": relu,
     "softplus_tail": softplus_tail,
     "softmax_cross_entropy_parts": softmax_cross_entropy_parts,
-    "tanhshrink": tanhshrink,
 }

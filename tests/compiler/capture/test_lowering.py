@@ -65,7 +65,6 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "prod": [((X,), {"axis": (0, 1)})],
     "relu": [((X,), {}), ((RNG.normal(size=(1 << 8, 1 << 7)),), {})],
     "reshape": [((X,), {"shape": (7, 5)})],
-    "tanhshrink": [((x,), {}) for x in (X, X[0, 0].copy(), X.astype(np.float32))],
     "softmax": [((x,), {"axis": axis}) for x in (X, X + 1j) for axis in ((0,), (1,), (0, 1))],
     "softmax_cross_entropy_parts": [
         ((x, TARGET), {"ignore_index": i, "reduction": reduction, "label_smoothing": smoothing})
