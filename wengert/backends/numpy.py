@@ -269,23 +269,21 @@ def flat_places(key: Sequence[Any], shape: tuple[int, ...]) -> Any:
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-    """``np.take_along_axis`` by indices into the flat array, in a third of the time.
+    """``np.take_along_axis`` by one index into the flat array, in half of the time and less.
 
-    Of other orders, and with indices that broadcast or are out of bounds, it is NumPy's.
+    Of other orders, and with indices that broadcast, are negative or out of bounds, it is NumPy's.
     """
     axis = axis % x.ndim
-    length, alike = x.shape[axis], indices.shape[:axis] + indices.shape[axis + 1 :]
-    if alike != x.shape[:axis] + x.shape[axis + 1 :] or not indices.size:
+    before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    alike = indices.shape[:axis] == before and indices.shape[axis + 1 :] == after
+    plain = alike and indices.dtype == np.intp and indices.size and x.flags.c_contiguous
+    if not plain or indices.view(np.uintp).max() >= length:
         return np.take_along_axis(x, indices, axis)
-    if indices.dtype.kind != "i" or not x.flags.c_contiguous:
-        return np.take_along_axis(x, indices, axis)
-    if indices.min() < -length or indices.max() >= length:
-        return np.take_along_axis(x, indices, axis)
-    key = [
-        indices if i == axis else np.arange(n).reshape([-1 if i == j else 1 for j in range(x.ndim)])
-        for i, n in enumerate(x.shape)
-    ]
-    return x.reshape(-1).take(flat_places(key, x.shape))
+    width = math.prod(after)
+    starts = np.arange(0, x.size, length * width).reshape(before + (1,) * (1 + len(after)))
+    if after:
+        starts, indices = starts + np.arange(width).reshape(after), indices * width
+    return x.reshape(-1).take(indices + starts)
 
 
 def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
