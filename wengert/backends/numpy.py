@@ -21,7 +21,7 @@ from wengert.backends.numpy_normalisations import KERNELS as NORMALISATIONS
 from wengert.backends.numpy_pooling import KERNELS as POOLING
 from wengert.backends.numpy_recurrent import KERNELS as RECURRENT
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
-from wengert.backends.numpy_reductions import max_over, min_over, roots, square_sum, sum_over
+from wengert.backends.numpy_reductions import roots, square_sum, sum_over
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
 from wengert.backends.triangular import numpy_triangular, scipy_triangular
@@ -120,14 +120,6 @@ def deviations(x: Any, norm: Any, *, axis: Any) -> tuple[Any, Any]:
         if norm.item(norm.argmin()) > 1e3 * x.size * np.finfo(x.dtype).eps * abs(largest):
             return away, norm
     return away, np.where(np.any(away != 0, axis=axis, keepdims=True), norm, 0)
-
-
-def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    return max_over(x, axis, keepdims)
-
-
-def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    return min_over(x, axis, keepdims)
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -399,9 +391,7 @@ class NumpyBackend(Backend):
         "linalg.solve_triangular": scipy_triangular if _HAS_SCIPY else numpy_triangular,
         "matmul": matmul,
         "matrix_transpose": attrgetter("mT"),
-        "max": max,
         "mean": mean,
-        "min": min,
         "ones_like": ones_like,
         "permute_dims": permute_dims,
         "prod": prod,

@@ -157,12 +157,12 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     return found if shape is None else found.reshape(shape)
 
 
-def max_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
+def max_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = None) -> Any:
     """The largest numbers over axes."""
     return _extreme(_max, x, axis, keepdims, out)
 
 
-def min_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
+def min_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = None) -> Any:
     """The smallest numbers over axes."""
     return _extreme(_min, x, axis, keepdims, out)
 
@@ -396,5 +396,7 @@ KERNELS: Mapping[str, Kernel] = {
     "linalg.vector_norm": vector_norm,
     "log_softmax": log_softmax,
     "logsumexp": logsumexp,
+    "max": max_over,
+    "min": min_over,
     "softmax": softmax,
 }
