@@ -21,7 +21,7 @@ from wengert.backends.numpy_normalisations import KERNELS as NORMALISATIONS
 from wengert.backends.numpy_pooling import KERNELS as POOLING
 from wengert.backends.numpy_recurrent import KERNELS as RECURRENT
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
-from wengert.backends.numpy_reductions import max_over, min_over, roots, square_sum, sum_over
+from wengert.backends.numpy_reductions import roots, square_sum, sum_over
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
 from wengert.backends.triangular import numpy_triangular, scipy_triangular
@@ -120,14 +120,6 @@ def deviations(x: Any, norm: Any, *, axis: Any) -> tuple[Any, Any]:
         if norm.item(norm.argmin()) > 1e3 * x.size * np.finfo(x.dtype).eps * abs(largest):
             return away, norm
     return away, np.where(np.any(away != 0, axis=axis, keepdims=True), norm, 0)
-
-
-def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    return max_over(x, axis, keepdims)
-
-
-def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    return min_over(x, axis, keepdims)
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -269,23 +261,21 @@ def flat_places(key: Sequence[Any], shape: tuple[int, ...]) -> Any:
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-    """``np.take_along_axis`` by indices into the flat array, in a third of the time.
+    """``np.take_along_axis`` by one index into the flat array, in half of the time and less.
 
-    Of other orders, and with indices that broadcast or are out of bounds, it is NumPy's.
+    Of other orders, and with indices that broadcast, are negative or out of bounds, it is NumPy's.
     """
     axis = axis % x.ndim
-    length, alike = x.shape[axis], indices.shape[:axis] + indices.shape[axis + 1 :]
-    if alike != x.shape[:axis] + x.shape[axis + 1 :] or not indices.size:
+    before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    alike = indices.shape[:axis] == before and indices.shape[axis + 1 :] == after
+    plain = alike and indices.dtype == np.intp and indices.size and x.flags.c_contiguous
+    if not plain or indices.view(np.uintp).max() >= length:
         return np.take_along_axis(x, indices, axis)
-    if indices.dtype.kind != "i" or not x.flags.c_contiguous:
-        return np.take_along_axis(x, indices, axis)
-    if indices.min() < -length or indices.max() >= length:
-        return np.take_along_axis(x, indices, axis)
-    key = [
-        indices if i == axis else np.arange(n).reshape([-1 if i == j else 1 for j in range(x.ndim)])
-        for i, n in enumerate(x.shape)
-    ]
-    return x.reshape(-1).take(flat_places(key, x.shape))
+    width = math.prod(after)
+    starts = np.arange(0, x.size, length * width).reshape(before + (1,) * (1 + len(after)))
+    if after:
+        starts, indices = starts + np.arange(width).reshape(after), indices * width
+    return x.reshape(-1).take(indices + starts)
 
 
 def add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
@@ -401,9 +391,7 @@ class NumpyBackend(Backend):
         "linalg.solve_triangular": scipy_triangular if _HAS_SCIPY else numpy_triangular,
         "matmul": matmul,
         "matrix_transpose": attrgetter("mT"),
-        "max": max,
         "mean": mean,
-        "min": min,
         "ones_like": ones_like,
         "permute_dims": permute_dims,
         "prod": prod,

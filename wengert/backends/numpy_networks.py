@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.backend import Kernel
-from wengert.backends.special import SHRINK
 
 __all__ = [
     "BITS",
@@ -16,7 +15,7 @@ __all__ = [
     "KERNELS",
     "masked",
     "ones",
-    "row_layout",
+    "row_starts",
     "scalar",
 ]
 
@@ -25,20 +24,9 @@ _sum: Any = np.add.reduce
 
 
 @lru_cache(maxsize=16)
-def row_layout(rows: int, columns: int) -> tuple[Any, Any]:
-    """Where each row of a matrix starts in its elements, and the row of each of these.
-
-    One index is faster than two. The second is None where NumPy may as well broadcast.
-    """
-    starts = np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
-    if columns > SHORT:
-        return starts, None
-    return starts, np.repeat(np.arange(rows), columns).reshape(rows, columns)
-
-
-def _along_rows(values: Any, row_of: Any) -> Any:
-    """One value for each row: as a column, or repeated for each element where that is faster."""
-    return values.reshape((-1, 1)) if row_of is None else values.take(row_of)
+def row_starts(rows: int, columns: int) -> Any:
+    """Where each row of a matrix starts in its elements: one index is faster than two."""
+    return np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
 
 
 @lru_cache(maxsize=16)
@@ -70,12 +58,7 @@ def _add_into(out: Any, x: Any) -> Any:
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias`` of a matrix or vector ``x``."""
     out = x.dot(weight.mT)  # `np.matmul` of small matrices takes a third of a microsecond longer
-    if bias is None:
-        return out
-    try:
-        return _add(out, bias, out)
-    except TypeError:  # a scalar, or of a lesser dtype than the bias
-        return _add(out, bias)
+    return out if bias is None else _add_into(out, bias)
 
 
 def _sum_last(x: Any) -> Any:
@@ -92,10 +75,7 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
             return _add(x, y)
         # One zero stands for both where numbers are looked up.
         out = _multiply(y, scalar(b, y.dtype) if b else np.asarray(b, y.dtype))
-        try:
-            return _add(out, x, out)
-        except TypeError:
-            return _add(out, x)
+        return _add_into(out, x)
     y = y if b == 1 else _multiply(y, b)  # first, so that ``x`` may be scaled in place
     return _add_into(_multiply(x, a), y)
 
@@ -140,35 +120,6 @@ def expit(x: Any) -> Any:
     return _divide(small, below, below)
 
 
-def _horner(x: Any, coefficients: tuple[float, ...]) -> Any:
-    """A polynomial in ``x``, in one temporary."""
-    first, *others, last = [scalar(c, x.dtype) for c in coefficients]
-    out = _multiply(x, first)
-    for coefficient in others:
-        _add(out, coefficient, out)
-        _multiply(out, x, out)
-    return _add(out, last, out)
-
-
-def tanhshrink(x: Any) -> Any:
-    """``x - tanh(x)`` of real numbers; up to 1, where the difference cancels, by `SHRINK`."""
-    if x.dtype.char == "e" or not x.shape:
-        wide = np.atleast_1d(x if x.dtype.char != "e" else x.astype(np.float32))
-        return tanhshrink(wide).astype(x.dtype, copy=False).reshape(x.shape)
-    one = scalar(1.0, x.dtype)
-    small = np.clip(x, -1, 1) if x.size > WIDE else np.minimum(np.maximum(x, -one), one)
-    near = np.equal(small, x)
-    square = _multiply(small, small)
-    below = _horner(square, SHRINK[1])
-    above = _horner(square, SHRINK[0])
-    _divide(above, below, above)
-    _multiply(square, small, square)
-    _multiply(square, above, square)
-    np.tanh(x, small)
-    np.subtract(x, small, small)
-    return np.where(near, square, small)
-
-
 def softplus_tail(x: Any) -> Any:
     """``log(1 + exp(-abs(x)))``, of real numbers."""
     tail = np.abs(x)
@@ -197,11 +148,11 @@ def softmax_cross_entropy_parts(
 ) -> tuple[Any, Any]:
     """The loss, and its derivative by each logit."""
     rows, classes = x.shape
-    starts, row_of = row_layout(rows, classes)
+    starts = row_starts(rows, classes)
     mean = reduction == "mean"
     places, part, counted = targets(target, starts, classes, ignore_index, mean, x.dtype)
     # For short rows, finding the largest and taking it costs half of `np.max` along an axis.
-    z = np.subtract(x, _along_rows(x.take(x.argmax(1) + starts), row_of))
+    z = np.subtract(x, x.take(x.argmax(1) + starts).reshape((-1, 1)))
     chosen = z.take(places)
     if label_smoothing:
         _multiply(chosen, 1 - label_smoothing, chosen)
@@ -210,10 +161,10 @@ def softmax_cross_entropy_parts(
     total = _sum_last(z)
     losses = np.log(total)
     losses = counted_losses(np.subtract(losses, chosen, losses), counted)
-    _multiply(z, _along_rows(_divide(part, total), row_of), z)
+    _multiply(z, _divide(part, total).reshape((-1, 1)), z)
     if label_smoothing:
         even = _multiply(part, label_smoothing / classes)
-        np.subtract(z, _along_rows(even, row_of), z)
+        np.subtract(z, even.reshape((-1, 1)), z)
         part = _multiply(part, 1 - label_smoothing)
     z.put(places, np.subtract(z.take(places), part))
     if reduction == "none":
@@ -282,9 +233,6 @@ WIDE = 1 << 12
 #: Elements up to which zeros of the whole shape are kept: more push other things out of the caches.
 FILLED = 1 << 14
 
-#: Columns up to which broadcasting a column costs more than an index for each element.
-SHORT = 16
-
 #: Integers as wide as the floats of each size.
 BITS: Any = {"e": np.dtype(np.int16), "f": np.dtype(np.int32), "d": np.dtype(np.int64)}
 
@@ -326,5 +274,4 @@ KERNELS: Mapping[str, Kernel] = {
     "relu": relu,
     "softplus_tail": softplus_tail,
     "softmax_cross_entropy_parts": softmax_cross_entropy_parts,
-    "tanhshrink": tanhshrink,
 }

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends.backend import Kernel
-from wengert.backends.numpy_networks import FILLED, ones, row_layout
+from wengert.backends.numpy_networks import FILLED, ones, row_starts
 
 __all__ = [
     "KERNELS",
@@ -157,12 +157,12 @@ def sum_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
     return found if shape is None else found.reshape(shape)
 
 
-def max_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
+def max_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = None) -> Any:
     """The largest numbers over axes."""
     return _extreme(_max, x, axis, keepdims, out)
 
 
-def min_over(x: Any, axis: Any, keepdims: bool, *, out: Any = None) -> Any:
+def min_over(x: Any, axis: Any = None, keepdims: bool = False, *, out: Any = None) -> Any:
     """The smallest numbers over axes."""
     return _extreme(_min, x, axis, keepdims, out)
 
@@ -326,7 +326,7 @@ def _top(x: Any, axis: tuple[int, ...]) -> Any:
         row = x.reshape(-1)
         return row[row.argmax()]
     if _is_small(x, axis):
-        return x.take(x.argmax(1) + row_layout(*x.shape)[0]).reshape((-1, 1))
+        return x.take(x.argmax(1) + row_starts(*x.shape)).reshape((-1, 1))
     return max_over(np.real(x) if x.dtype.kind == "c" else x, axis, True)
 
 
@@ -396,5 +396,7 @@ KERNELS: Mapping[str, Kernel] = {
     "linalg.vector_norm": vector_norm,
     "log_softmax": log_softmax,
     "logsumexp": logsumexp,
+    "max": max_over,
+    "min": min_over,
     "softmax": softmax,
 }

@@ -22,12 +22,6 @@ SCIPY = (
 #: Which of all these libraries' functions take complex numbers; and which of SciPy's do.
 COMPLEX = frozenset({"sinc"})
 SCIPY_COMPLEX = COMPLEX | {"erf", "erfc"}
-#: ``(x - tanh(x)) / x**3`` up to 1, a quotient of polynomials in ``x**2``: Lambert's continued
-#: fraction to its term 17, in which nothing cancels.
-SHRINK = (
-    (44 / 34459425, 12870 / 34459425, 810810 / 34459425, 1 / 3),
-    (45 / 34459425, 13860 / 34459425, 945945 / 34459425, 16216200 / 34459425, 1.0),
-)
 
 
 def scipy(name: str) -> Any:

@@ -232,7 +232,7 @@ def _chosen(
     """A reduction that may depend on the memory layout: one call if so, else the ufunc's."""
     whole = _as_one(function, raises=False)
 
-    def call(x: Any, axis: Any, keepdims: bool) -> Any:
+    def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         looked = looks(x, axis, keepdims) is not None
         return whole(x, axis, keepdims) if looked else reduce(x, axis=axis, keepdims=keepdims)
 

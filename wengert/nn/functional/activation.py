@@ -3,7 +3,6 @@
 from typing import Any
 
 from wengert import ops
-from wengert.backends.special import SHRINK
 from wengert.nn.functional.define import is_not_negative, real_floating, refused, same_dtype
 from wengert.ops.axes import number, operand
 from wengert.ops.define import operation
@@ -284,12 +283,20 @@ def softsign(input: Any) -> Tensor:
     return softsign.run(real_floating("softsign", input))
 
 
+#: ``(x - tanh(x)) / x**3`` up to 1, a quotient of polynomials in ``x**2``: Lambert's continued
+#: fraction to its term 17, in which nothing cancels.
+_SHRINK = (
+    (44 / 34459425, 12870 / 34459425, 810810 / 34459425, 1 / 3),
+    (45 / 34459425, 13860 / 34459425, 945945 / 34459425, 16216200 / 34459425, 1.0),
+)
+
+
 @of_reals("tanhshrink")
 def _tanhshrink_forward(xp: Any, x: Any) -> Any:
     near = xp.less(xp.abs(x), 1)  # where the difference cancels
     small = xp.where(near, x, 0)
     square = xp.square(small)
-    cubic = xp.multiply(xp.multiply(small, square), rational(xp, square, SHRINK))
+    cubic = xp.multiply(xp.multiply(small, square), rational(xp, square, _SHRINK))
     return xp.where(near, cubic, xp.subtract(x, xp.tanh(x)))
 
 
