@@ -15,7 +15,7 @@ __all__ = [
     "KERNELS",
     "masked",
     "ones",
-    "row_starts",
+    "row_layout",
     "scalar",
 ]
 
@@ -24,9 +24,20 @@ _sum: Any = np.add.reduce
 
 
 @lru_cache(maxsize=16)
-def row_starts(rows: int, columns: int) -> Any:
-    """Where each row of a matrix starts in its elements: one index is faster than two."""
-    return np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
+def row_layout(rows: int, columns: int) -> tuple[Any, Any]:
+    """Where each row of a matrix starts in its elements, and the row of each of these.
+
+    One index is faster than two. The second is None where NumPy may as well broadcast.
+    """
+    starts = np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
+    if columns > SHORT:
+        return starts, None
+    return starts, np.repeat(np.arange(rows), columns).reshape(rows, columns)
+
+
+def _along_rows(values: Any, row_of: Any) -> Any:
+    """One value for each row: as a column, or repeated for each element where that is faster."""
+    return values.reshape((-1, 1)) if row_of is None else values.take(row_of)
 
 
 @lru_cache(maxsize=16)
@@ -148,11 +159,11 @@ def softmax_cross_entropy_parts(
 ) -> tuple[Any, Any]:
     """The loss, and its derivative by each logit."""
     rows, classes = x.shape
-    starts = row_starts(rows, classes)
+    starts, row_of = row_layout(rows, classes)
     mean = reduction == "mean"
     places, part, counted = targets(target, starts, classes, ignore_index, mean, x.dtype)
     # For short rows, finding the largest and taking it costs half of `np.max` along an axis.
-    z = np.subtract(x, x.take(x.argmax(1) + starts).reshape((-1, 1)))
+    z = np.subtract(x, _along_rows(x.take(x.argmax(1) + starts), row_of))
     chosen = z.take(places)
     if label_smoothing:
         _multiply(chosen, 1 - label_smoothing, chosen)
@@ -161,10 +172,10 @@ def softmax_cross_entropy_parts(
     total = _sum_last(z)
     losses = np.log(total)
     losses = counted_losses(np.subtract(losses, chosen, losses), counted)
-    _multiply(z, _divide(part, total).reshape((-1, 1)), z)
+    _multiply(z, _along_rows(_divide(part, total), row_of), z)
     if label_smoothing:
         even = _multiply(part, label_smoothing / classes)
-        np.subtract(z, even.reshape((-1, 1)), z)
+        np.subtract(z, _along_rows(even, row_of), z)
         part = _multiply(part, 1 - label_smoothing)
     z.put(places, np.subtract(z.take(places), part))
     if reduction == "none":
@@ -232,6 +243,9 @@ WIDE = 1 << 12
 
 #: Elements up to which zeros of the whole shape are kept: more push other things out of the caches.
 FILLED = 1 << 14
+
+#: Columns up to which broadcasting a column costs more than an index for each element.
+SHORT = 16
 
 #: Integers as wide as the floats of each size.
 BITS: Any = {"e": np.dtype(np.int16), "f": np.dtype(np.int32), "d": np.dtype(np.int64)}

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.backends.backend import Kernel
-from wengert.backends.numpy_networks import FILLED, ones, row_starts
+from wengert.backends.numpy_networks import FILLED, ones, row_layout
 
 __all__ = [
     "KERNELS",
@@ -326,7 +326,7 @@ def _top(x: Any, axis: tuple[int, ...]) -> Any:
         row = x.reshape(-1)
         return row[row.argmax()]
     if _is_small(x, axis):
-        return x.take(x.argmax(1) + row_starts(*x.shape)).reshape((-1, 1))
+        return x.take(x.argmax(1) + row_layout(*x.shape)[0]).reshape((-1, 1))
     return max_over(np.real(x) if x.dtype.kind == "c" else x, axis, True)
 
 
