@@ -232,3 +232,13 @@ def filled(xp: Any, g: tuple[Any, ...]) -> tuple[Any, ...]:
         return g
     zeros = xp.zeros_like(next(one for one in g if one is not None))
     return tuple([zeros if one is None else one for one in g])
+
+
+def diagonal_ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
+    """Where a diagonal starts, and how long it is."""
+    return bent(_ends, rows, columns, offset)  # type: ignore[no-any-return]
+
+
+def _ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
+    row, column = max(0, -offset), max(0, offset)
+    return row, column, max(0, min(rows - row, columns - column))

@@ -10,7 +10,7 @@ from typing import Any
 
 from wengert.backends import backend_of
 from wengert.ops import linear_algebra, manipulation, searching, statistical
-from wengert.ops.axes import as_axes, as_axis, as_shape, bent
+from wengert.ops.axes import as_axes, as_axis, as_shape, diagonal_ends
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, to_backend, to_device
@@ -242,16 +242,6 @@ def unsqueeze(x: Tensor, dim: int, /) -> Tensor:
 # -- diagonals, sums and products ------------------------------------------------------------------
 
 
-def ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
-    """Where a diagonal starts, and how long it is."""
-    return bent(_ends, rows, columns, offset)  # type: ignore[no-any-return]
-
-
-def _ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
-    row, column = max(0, -offset), max(0, offset)
-    return row, column, max(0, min(rows - row, columns - column))
-
-
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Return diagonals as the last axis.
 
@@ -274,7 +264,7 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     rest = [i for i in range(x.ndim) if i not in (first, second)]
     matrices = manipulation.permute_dims(x, (*rest, first, second))
     rows, columns = matrices.shape[-2:]
-    row, column, n = ends(rows, columns, index(offset))
+    row, column, n = diagonal_ends(rows, columns, index(offset))
     # In a flattened matrix the diagonal is every (columns + 1)-th element.
     flat = manipulation.reshape(matrices, (*matrices.shape[:-2], rows * columns))
     start = row * columns + column

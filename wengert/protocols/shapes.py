@@ -10,7 +10,7 @@ import numpy as np
 from wengert.backends import as_dtype
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
-from wengert.ops.axes import as_axis, at_axis, bent
+from wengert.ops.axes import as_axis, at_axis, bent, diagonal_ends
 from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.grids import meshgrid
@@ -302,7 +302,7 @@ def of_diagonal(v: Any, k: int = 0) -> Tensor:
     n = x.shape[0] + abs(k)
     flat = zeros_like(ma.broadcast_to(ma.reshape(x.detach(), (-1,))[:1], (n * n,))) if n else x
     if x.shape[0]:
-        row, column, length = methods.ends(n, n, k)
+        row, column, length = diagonal_ends(n, n, k)
         start = row * n + column
         setitem(flat, slice(start, start + length * (n + 1) - n, n + 1), x)
     return ma.reshape(flat, (n, n))
