@@ -21,8 +21,8 @@ for each in wg.special.__all__:  # whose modules are imported when they are aske
 NAMES = sorted(
     name
     for name, row in PRIMITIVES.items()
-    if row.kind == "elementwise" and row.rules and len(row.inputs) <= 2 and not row.numbers
-    if not row.variadic and name not in ("sharp", "slope_of_pow")
+    if row.elementwise and row.rules and len(row.inputs) <= 2 and not row.variadic
+    if name not in ("sharp", "slope_of_pow")
 )
 #: The mean of the sides' second derivatives, which differ: the slope is continuous, with a kink.
 KINKS = {"i1e"}
