@@ -41,6 +41,13 @@ def directions(draw):
 
 
 @st.composite
+def quotients(draw):
+    shape, positive = draw(ws.shapes()), ws.reals(0.5, 2)
+    drawn = [draw(ws.arrays("float64", shape, elements=positive)) for _ in range(2)]
+    return Case(*drawn, draw(ws.arrays("float64", (), elements=ws.reals(-2, 3))))
+
+
+@st.composite
 def pairs(draw, dtype, elements=None, second=None):
     """Two arrays of a dtype that is not differentiated, of shapes that broadcast."""
     shapes = draw(ws.broadcastable(2))
@@ -185,6 +192,11 @@ ELEMENTWISE = {
         real=directions(),
         call=PRIMITIVES["direction"].bind,
         reference=lambda scale, x, norm: scale * x / norm,
+    ),
+    "quotient_power": Entry(
+        real=quotients(),
+        call=PRIMITIVES["quotient_power"].bind,
+        reference=lambda x, unit, order: (x / unit) ** order,
     ),
     # It has a derivative nowhere: only of no elements.
     "sharp": Entry(
