@@ -218,35 +218,45 @@ NAMES = [
     and {"differentiable", "constant"} & {*kinds(name).values()}
     and name not in DRAWN
 ]
-#: Sums that cancel on the way. For small numbers psi(b) - psi(a + b) is a difference of equals.
-CANCEL = {"special.beta", "special.betaln"}
-
-
-#: Not compared, and why. (Those that say "open" have not been looked at.)
+#: Whose terms cancel, or what their slopes multiply, so that digits are lost without a change.
 APART = {
+    "special.beta": "the mixed second derivative is B (L_a L_b - psi'(a + b))",
+    "special.kl_div": "tangents are t log(x / y) + u (1 - x / y)",
+    "special.erfcinv": "slopes are exponentials of a rounded result's square",
+    "special.ndtri": "likewise",
+    "special.sinc": "of large numbers all are integers",
     "F.rms_norm": "eps is the dtype's own",
+    "F.layer_norm": "sums of elements less their mean",
+    "F.group_norm": "likewise",
+    "F.normalize": "directions less their projections, of mixed size",
+    "F.cosine_similarity": "likewise",
+    "F.interpolate": "cubic weights of both signs",
     "F.triplet_margin_loss": "small differences of large distances are absorbed",
     "F.triplet_margin_with_distance_loss": "likewise",
-    "F.normalize": "open: elements of mixed size",
-    "F.scaled_dot_product_attention": "open",
-    "F.multi_head_attention_forward": "open",
-    "F.binary_cross_entropy_with_logits": "open: nan for 0 in the second order at 2^60",
+    "F.scaled_dot_product_attention": "shares of sums of products",
+    "F.multi_head_attention_forward": "likewise",
 }
+#: Sums take longer, and are judged in single precision alone.
+CASES = [
+    pytest.param(name, dtype, marks=pytest.mark.slow if "F." in name else ())
+    for name in NAMES
+    if name not in APART
+    for dtype in EXPONENTS
+]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", [*EXPONENTS])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_coarse_dtypes_keep_their_digits(name, dtype) -> None:
     if dtype == "bfloat16":
         pytest.importorskip("torch")
     seen, wrong = set(), []
     for function, leaves in calls(name):
-        more, found = faults(name, function, leaves, dtype)
-        seen |= more
-        wrong += found
+        if dtype == "float32" or is_local(function, leaves):
+            more, found = faults(name, function, leaves, dtype)
+            seen |= more
+            wrong += found
     assert not wrong, "\n".join(wrong[:20])
-    if "differentiable" in kinds(name).values():
+    if dtype == "float32" and "differentiable" in kinds(name).values():
         assert seen, f"no call of {name} is judged"
 
 

@@ -29,8 +29,6 @@ KINKS = {"i1e"}
 
 #: At x = 0 these are 0 by convention also outside the logarithm's domain, which is left of this.
 OUTSIDE = {"xlogy": 0.0, "xlog1py": -1.0}
-#: Its second tangents at the origin, third ones of `hypot`, are still 0.
-UNDONE = {("cosine_of", True)}
 
 
 def second(function, xs, forward):
@@ -92,6 +90,6 @@ def test_finite_second_derivatives_are_those_of_a_neighbourhood(name, forward) -
     wrong = np.isfinite(found) & known & ~right
     if name in OUTSIDE:
         wrong &= xs[1] >= OUTSIDE[name]
-    if name in KINKS or (name, forward) in UNDONE:
+    if name in KINKS:
         wrong &= found != 0
     assert not wrong.any(), [(points[:, k], found[i, k]) for i, k in np.argwhere(wrong)]
