@@ -61,7 +61,9 @@ def variants(leaves, exponents):
             if e < 0:
                 yield [1 + x * 2.0**e if i in which else x for i, x in enumerate(leaves)]
         powers = (2.0 ** np.resize(exponents, x.shape) for x in signs)
-        yield [x * p if i in which else x for i, (x, p) in enumerate(zip(signs, powers))]
+        yield [
+            x * p if i in which else x for i, (x, p) in enumerate(zip(signs, powers, strict=True))
+        ]
 
 
 def drawn(shape, seed):
@@ -225,6 +227,7 @@ APART = {
     "special.erfcinv": "slopes are exponentials of a rounded result's square",
     "special.ndtri": "likewise",
     "special.sinc": "of large numbers all are integers",
+    "special.zeta": "there is no derivative by the order",
     "F.rms_norm": "eps is the dtype's own",
     "F.layer_norm": "sums of elements less their mean",
     "F.group_norm": "likewise",

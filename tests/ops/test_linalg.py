@@ -287,12 +287,14 @@ def test_shares_of_norms_that_cancel_or_leave_the_range(backend: Backend, order)
             powers = [abs(mpmath.mpf(v)) ** order for v in elements]
             norm = mpmath.fsum(powers) ** (1 / mpmath.mpf(order))
             shares = [p / norm**order for p in powers]
-            weights = [s * r * norm / abs(v) for s, r, v in zip(signs, shares, elements)]
+            weights = [
+                s * r * norm / abs(v) for s, r, v in zip(signs, shares, elements, strict=True)
+            ]
             rest = [mpmath.fsum(shares) - r for r in shares]
             slope = np.array([float(w) for w in weights])
             # Times the norm, so that it has no dimension.
             curved = np.array([[float((1 - order) * a * b) for a in weights] for b in weights])
-            for i, (w, r, v) in enumerate(zip(weights, rest, elements)):
+            for i, (w, r, v) in enumerate(zip(weights, rest, elements, strict=True)):
                 curved[i, i] = float((order - 1) * w * r * norm / v)
         x = wg.asarray(elements, dtype="float64")
 
