@@ -139,7 +139,7 @@ def _weights(xp: Any, size: Any, norm: Any, ord: Any, axis: tuple[int, ...], sha
     first = xp.equal(size, unit)
     fixed = xp.equal(xp.count_nonzero(first, axis=axis, keepdims=True), 1)
     fixed = xp.logical_or(sharp, xp.logical_and(first, fixed))
-    size = xp.where(fixed, 1, size)
+    size = xp.where(fixed, unit, size)
     terms = xp.quotient_power(size, unit, ord)
     terms = xp.where(sharp, 0, xp.where(fixed, 1, terms))
     total = xp.sum(terms, axis=axis, keepdims=True)
