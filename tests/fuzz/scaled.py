@@ -46,7 +46,7 @@ def quotients(w: Writer) -> object:
     if x is None:
         return None
     y = w.partner(x, "real")
-    form = w.choice(["divide({x}, {y})", "divide({y}, {x})", "divide({x}, xp.abs({y}) + {c})",
+    form = w.choice(["divide({x}, {y})", "divide({y}, {x})", "divide({x}, abs({y}) + {c})",
                      "atan2({x}, {y})", "hypot({x}, {y})", "multiply({x}, {y})",
                      "subtract({x}, {y})", "logaddexp({x}, {y})"])  # fmt: skip
     return w.add(f"{w.fresh()} = xp.{form.format(x=x, y=y, c=w.scale())}")

@@ -1,5 +1,6 @@
 """Margins, quantiles and unit vectors: values, derivatives, special values and errors."""
 
+import math
 from typing import get_args
 
 import numpy as np
@@ -368,3 +369,14 @@ def test_one_hot_errors():
         wg.one_hot(tensor(np.arange(2)), -1)
     with pytest.raises(IndexError, match="axis 2"):
         wg.one_hot(tensor(np.arange(2)), 3, axis=2)
+
+
+def test_quantiles_between_equal_infinities_have_the_slopes_of_others(backend) -> None:
+    for infinite in (-math.inf, math.inf):
+        x = wg.asarray([infinite] * 3 if infinite < 0 else [1.0, infinite, infinite, infinite])
+        q, right = (0.375, [0.25, 0.75, 0]) if infinite < 0 else (0.75, [0, 0, 0.75, 0.25])
+        found, moved = wg.jvp(lambda x, q=q: wg.quantile(x, q), (x,), (wg.asarray(right),))
+        assert found.item() == infinite
+        assert moved.item() == 0.625
+        np.testing.assert_array_equal(wg.grad(lambda x, q=q: wg.quantile(x, q))(x).numpy(), right)
+        assert not wg.grad(lambda q, x=x: wg.quantile(x, q))(wg.asarray(q)).item()

@@ -274,6 +274,43 @@ def test_norms_of_infinities_and_of_no_order(backend: Backend) -> None:
     assert not wrong
 
 
+@pytest.mark.parametrize("order", [-3, -1, -0.5, 0.5, 0.9, 1.01, 1.5, 2.5, 7])
+def test_shares_of_norms_that_cancel_or_leave_the_range(backend: Backend, order) -> None:
+    """The leading element's own curvature is the others' share, and powers outlive quotients."""
+    mpmath = pytest.importorskip("mpmath")
+    for elements in (
+        *([1.0, 1e-17], [1.0, -1e-5, 1e-9], [2.0, 2.0, 1e-12], [1.0, 1e10, -1e-10], [3.0, -4.0]),
+        *([1e300, 1e-300], [1e200, -1e-150], [3.0, -4.0, 1e-200]),
+    ):
+        with mpmath.workdps(600):
+            signs = [mpmath.sign(v) for v in elements]
+            powers = [abs(mpmath.mpf(v)) ** order for v in elements]
+            norm = mpmath.fsum(powers) ** (1 / mpmath.mpf(order))
+            shares = [p / norm**order for p in powers]
+            weights = [
+                s * r * norm / abs(v) for s, r, v in zip(signs, shares, elements, strict=True)
+            ]
+            rest = [mpmath.fsum(shares) - r for r in shares]
+            slope = np.array([float(w) for w in weights])
+            # Times the norm, so that it has no dimension.
+            curved = np.array([[float((1 - order) * a * b) for a in weights] for b in weights])
+            for i, (w, r, v) in enumerate(zip(weights, rest, elements, strict=True)):
+                curved[i, i] = float((order - 1) * w * r * norm / v)
+        x = wg.asarray(elements, dtype="float64")
+
+        def length(x):
+            return linalg.vector_norm(x, ord=order)
+
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(wg.grad(length)(x).numpy(), slope, rtol=1e-12)
+            for found in (wg.hessian(length)(x), wg.func.jacfwd(wg.grad(length))(x)):
+                found = found.numpy() * float(norm)
+                known = np.isfinite(found)  # between elements that are too far apart
+                assert known.all() or (order < 2 and np.ptp(np.log10(np.abs(elements))) > 300)
+                lost = 1e-299 + 1e-307 * float(norm)
+                np.testing.assert_allclose(found[known], curved[known], rtol=1e-11, atol=lost)
+
+
 def test_there_is_no_second_derivative_of_a_norm_at_zero(backend: Backend) -> None:
     """A smooth function of the norm has one, for which 0 would be wrong."""
     for order in (1.5, 2, 3, wg.asarray(2.0, dtype="float64")):

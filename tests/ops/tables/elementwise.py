@@ -48,6 +48,13 @@ def turns(draw):
 
 
 @st.composite
+def quotients(draw):
+    shape, positive = draw(ws.shapes()), ws.reals(0.5, 2)
+    drawn = [draw(ws.arrays("float64", shape, elements=positive)) for _ in range(2)]
+    return Case(*drawn, draw(ws.arrays("float64", (), elements=ws.reals(-2, 3))))
+
+
+@st.composite
 def pairs(draw, dtype, elements=None, second=None):
     """Two arrays of a dtype that is not differentiated, of shapes that broadcast."""
     shapes = draw(ws.broadcastable(2))
@@ -197,6 +204,11 @@ ELEMENTWISE = {
         complex=turns(),
         call=PRIMITIVES["along"].bind,
         reference=lambda scale, x: scale * x / abs(x),
+    ),
+    "quotient_power": Entry(
+        real=quotients(),
+        call=PRIMITIVES["quotient_power"].bind,
+        reference=lambda x, unit, order: (x / unit) ** order,
     ),
     # It has a derivative nowhere: only of no elements.
     "sharp": Entry(
