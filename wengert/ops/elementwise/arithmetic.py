@@ -300,10 +300,11 @@ def _pow_base(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
 
 
 def _pow_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any) -> Any:
-    if is_complex(x2):
-        growing = xp.logical_and(xp.greater_equal(xp.real(x2), 0), xp.equal(xp.imag(x2), 0))
-    else:
-        growing = xp.greater_equal(x2, 0)
+    growing = (
+        xp.logical_and(xp.greater_equal(xp.real(x2), 0), xp.equal(xp.imag(x2), 0))
+        if is_complex(x2)
+        else xp.greater_equal(x2, 0)
+    )
     # Where the power of 0 is 0 or 1 it does not depend on the exponent: log(1) says so.
     special = xp.logical_and(xp.equal(x1, 0), growing)
     logarithm = xp.log(matched(xp, xp.where(special, 1, x1), out))
