@@ -70,7 +70,7 @@ def real(x: Any, /) -> Tensor:
     dtypes="complex",
     linear="together",
     view=True,
-    x=lambda xp, g: xp.multiply(g, 1j),
+    x=lambda xp, g: g * 1j,
 )
 def imag(x: Any, /) -> Tensor:
     r"""Imaginary part, :math:`\operatorname{Im} x`.
@@ -88,7 +88,7 @@ def imag(x: Any, /) -> Tensor:
 
 
 def _abs_rule(xp: Any, g: Any, x: Any) -> Any:
-    return xp.direction(g, x, xp.abs(x)) if is_complex(x) else xp.multiply(g, xp.sign(x))
+    return xp.direction(g, x, xp.abs(x)) if is_complex(x) else g * xp.sign(x)
 
 
 @elementwise(
@@ -116,13 +116,13 @@ def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     if not is_complex(x):
         return xp.zeros_like(g)
     modulus = xp.abs(x)
-    zero = xp.equal(modulus, 0)
+    zero = modulus == 0
     safe = xp.where(zero, 1, modulus)
-    direction = xp.divide(x, safe)
+    direction = x / safe
     at_zero = xp.direction(g, x, modulus)  # which is 0, and has no derivative
     # A direction changes only at right angles to itself: the part of g along it is taken out.
-    along = xp.multiply(xp.real(xp.multiply(g, xp.conj(direction))), direction)
-    return xp.where(zero, at_zero, xp.divide(xp.subtract(g, along), safe))
+    along = xp.real(g * xp.conj(direction)) * direction
+    return xp.where(zero, at_zero, (g - along) / safe)
 
 
 @elementwise(dtypes="numeric", x=_sign_rule, domain=NOT_ZERO, flat=True)
