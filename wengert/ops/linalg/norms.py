@@ -156,7 +156,7 @@ _of_finite_order = Primitive(
     x=_norm_rule,
     dtypes="floating",
     jvps={"x": _norm_tangent},
-    forward=length,
+    forward=lambda xp, x, /, *, axis, keepdims=False: length(xp, x, axis=axis, keepdims=keepdims),
     batch=over_axes(keepdims=False),
 )
 def vector_norm(
