@@ -13,7 +13,7 @@ from wengert.backends import Backend, namespaces
 from wengert.backends.keys import SLOT
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.duals import Dual
-from wengert.interpreters.lifted import lifted, namespace_of, new_level
+from wengert.interpreters.lifted import Lifted, lifted, namespace_of, new_level
 from wengert.tape.tensor import untracked
 
 XP = namespaces[np.ndarray]
@@ -42,7 +42,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
     "an element": (lambda xp, x, y: x[1] + y[1:], X, Y),
     **{
         name: (lambda xp, x, y, name=name: getattr(operator, name)(x, y), X, Y)
-        for name in ("add", "sub", "mul", "truediv", "gt", "lt")
+        for name in ("add", "sub", "mul", "truediv", "gt", "lt", "ge", "le", "eq", "ne")
     },
     "neg": (lambda xp, x, y: -x, X, Y),
 }
@@ -96,6 +96,30 @@ def test_duals(call: str, plain: str) -> None:
     tangent = getattr(found, "tangent", None)
     tangent = 0 if tangent is None else tangent
     np.testing.assert_allclose(tangent, (after - before) / (2 * step), 1e-7, 1e-8)
+
+
+def test_operators_take_the_library_s_arrays_on_either_side(backend: Backend) -> None:
+    x, y = map(backend.from_numpy, (X[0], Y[0]))
+    stack = backend.namespace.stack
+    for name in ("add", "sub", "mul", "truediv", "lt", "le", "gt", "ge", "eq", "ne"):
+        run = getattr(operator, name)
+        for make in (lambda x: Dual(x, x, 1), lambda x: Batched(stack([x, x]), 1)):
+            for found in (run(make(x), y), run(x, make(y)), run(make(x), make(y))):
+                inner = backend.to_numpy(found.inner if isinstance(found, Lifted) else found)
+                expected = np.broadcast_to(run(X[0], Y[0]), inner.shape)
+                np.testing.assert_allclose(inner, expected, 1e-6)
+
+
+def test_operators_of_conditions(backend: Backend) -> None:
+    x = backend.from_numpy(X[0])
+    members, mean = backend.namespace.stack([x, -x]), float(X[0].mean())
+    batch = Batched(members, 1)
+    for found, expected in (
+        ((batch > mean) & (x > 1), (members > mean) & (x > 1)),
+        ((x > 1) | (batch > mean), (x > 1) | (members > mean)),
+        (~(batch > mean), ~(members > mean)),
+    ):
+        np.testing.assert_array_equal(*map(backend.to_numpy, (found.inner, expected)))
 
 
 def test_a_namespace_is_that_of_an_array() -> None:

@@ -68,8 +68,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "NumPy has one device",
     (
         "wengert/nn/functional/binary.py",
-        "end = xp.less(product, lowest)",
-        "end = xp.less_equal(product, lowest)",
+        "end = product < lowest",
+        "end = (product <= lowest)",
     ): "at the limit itself both formulas are the same number",
     (
         "wengert/ops/creation.py",
@@ -83,8 +83,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "there is no such order as 0",
     (
         "wengert/ops/special/entropy.py",
-        "logs = xp.subtract(xp.log(xp.where(near, 1, above)), xp.log(xp.where(near, 1, below)))",
-        "logs = xp.subtract(xp.log(xp.where(near, 1, above)), xp.log(xp.where(near, 2, below)))",
+        "logs = xp.log(xp.where(near, 1, above)) - xp.log(xp.where(near, 1, below))",
+        "logs = xp.log(xp.where(near, 1, above)) - xp.log(xp.where(near, 2, below))",
     ): "where it is near, another formula is taken",
     (
         "wengert/ops/special/error.py",
@@ -184,8 +184,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "two arrays share memory, whichever is named first",
     (
         "wengert/ops/beyond/quantiles.py",
-        "return xp.where(xp.equal(xp.floor(at), at), at + 0.5, xp.ceil(at))",
-        "return xp.where(xp.equal(xp.ceil(at), at), at + 0.5, xp.ceil(at))",
+        "return xp.where(xp.floor(at) == at, at + 0.5, xp.ceil(at))",
+        "return xp.where(xp.ceil(at) == at, at + 0.5, xp.ceil(at))",
     ): "what is its own floor is its own ceiling",
     (
         "wengert/tape/aliases.py",
@@ -252,11 +252,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "wengert/interpreters/batched.py",
         (
             'namespaces[RecordedBatched] = namespace( f"{__name__}.recorded", _function, '
-            "plain=False, restore=differentiable.restore, backend=None, device=_device, )"
+            "plain=False, elsewhere=False, restore=differentiable.restore, backend=None, "
+            "device=_device, )"
         ),
         (
             "namespaces[RecordedBatched] = namespace(f'{__name__}.recorded', _function, "
-            "plain=False, backend=None, device=_device)"
+            "plain=False, elsewhere=False, backend=None, device=_device)"
         ),
     ): "it is found by its name otherwise",
     (
@@ -367,8 +368,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "names in the source end without underscores",
     (
         "wengert/ops/special/gammas.py",
-        "share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 1))",
-        "share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 2))",
+        "share = xp.reciprocal(xp.where(there, near - j, 1))",
+        "share = xp.reciprocal(xp.where(there, near - j, 2))",
     ): "where it is not there, zero is added",
     (
         "wengert/tape/domain.py",

@@ -316,6 +316,11 @@ def placed(backend: Backend | None, function: Any, apart: Kernel | None = None) 
     return Placed(backend, function, apart) if is_function else function
 
 
+def placed_rule(xp: Any, rule: Kernel) -> Kernel:
+    """A rule or composite that runs on its operands' device, where operators would not."""
+    return Placed(xp.backend, rule, rule) if xp.elsewhere else rule
+
+
 def bare(function: Any) -> Any:
     """The function itself, of one that `placed` has given."""
     return function.function if type(function) is Placed else function
@@ -333,8 +338,8 @@ def make_namespace(backend: Backend) -> ModuleType:
     Python finds attributes in nothing else as fast.
 
     Beside functions it has ``backend``; ``library``, the library's own namespace; ``device``, which
-    tells where arrays are made beside one; and ``plain``, whether rules take what a node saved as
-    it is.
+    tells where arrays are made beside one; ``plain``, whether rules take what a node saved as
+    it is; and ``elsewhere``, whether results are on a current device instead of their operands'.
     """
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
@@ -358,6 +363,7 @@ def make_namespace(backend: Backend) -> ModuleType:
         library=backend.xp,
         device=backend.beside,
         plain=True,
+        elsewhere=backend.elsewhere is not None,
         is_view=backend.is_view,
     )
     for name, dtype in DTYPES.items():

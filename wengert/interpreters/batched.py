@@ -10,8 +10,17 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
+from wengert.backends.backend import placed_rule
 from wengert.interpreters.batching import composed, elementwise
-from wengert.interpreters.lifted import Lifted, apply, bottom, changed, lifted, namespace_of
+from wengert.interpreters.lifted import (
+    Lifted,
+    add_operators,
+    apply,
+    bottom,
+    changed,
+    lifted,
+    namespace_of,
+)
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.tensor import Tensor
@@ -143,7 +152,7 @@ class Batched(Lifted):
         call = Application(namespace_of(*arrays), primitive, own, arrays)
         if rule is None:
             rule = elementwise if primitive.elementwise else Application.each
-        out = rule(call, *arrays, **parameters)
+        out = placed_rule(call.xp, rule)(call, *arrays, **parameters)
         if primitive.several:
             return tuple([cls(y, level) for y in out])
         return cls(out, level)
@@ -303,7 +312,9 @@ namespaces[RecordedBatched] = namespace(
     f"{__name__}.recorded",
     _function,
     plain=False,
+    elsewhere=False,
     restore=differentiable.restore,
     backend=None,
     device=_device,
 )
+add_operators(RecordedBatched, namespaces[RecordedBatched])

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
+from wengert.backends.backend import placed_rule
 from wengert.interpreters.lifted import Lifted, apply, bottom, changed, constant, namespace_of, raw
 from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import recording, transforming
@@ -375,7 +376,8 @@ def push(
         return (None,) * len(out) if primitive.several else None
     derive = _own if primitive.jvps else _derived(primitive)
     assert derive is not None  # `_moves` has refused others
-    tangent = derive(_Call(xp, primitive, inputs, parameters, out), moving)
+    call = _Call(xp, primitive, inputs, parameters, out)
+    tangent = placed_rule(xp, derive)(call, moving)
     if primitive.several:
         return tuple(_conform(t, y) for t, y in zip(tangent, out, strict=True))
     return _conform(tangent, out)

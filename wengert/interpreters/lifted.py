@@ -149,41 +149,10 @@ class Lifted:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r}, level={self.level})"
 
-    # Rules use operators between arrays of one dtype.
-
     def __getitem__(self, key: Any) -> Any:
         return raw(untracked(self)[key])
 
-    def __add__(self, other: Any) -> Any:
-        return lifted.add(self, other)
-
-    __radd__ = __add__
-
-    def __mul__(self, other: Any) -> Any:
-        return lifted.multiply(self, other)
-
-    __rmul__ = __mul__
-
-    def __sub__(self, other: Any) -> Any:
-        return lifted.subtract(self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return lifted.subtract(other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return lifted.divide(self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return lifted.divide(other, self)
-
-    def __gt__(self, other: Any) -> Any:
-        return lifted.greater(self, other)
-
-    def __neg__(self) -> Any:
-        return lifted.negative(self)
-
-    def __lt__(self, other: Any) -> Any:
-        return lifted.less(self, other)
+    __hash__ = object.__hash__  # arrays compare element by element
 
 
 def constant(value: Any, like: Any) -> Any:
@@ -390,16 +359,55 @@ def namespace_of_raw(
     is_view: Callable[[Any], bool],
 ) -> ModuleType:
     """A namespace of lifted arrays, which rules treat as raw arrays."""
-    xp = namespace(name, find, plain=True, backend=None, device=device, is_view=is_view)
+    known = {"plain": True, "backend": None, "elsewhere": False}
+    xp = namespace(name, find, **known, device=device, is_view=is_view)
     xp.conj = conjugate  # type: ignore[attr-defined]
     for part in ("real", "imag"):
         setattr(xp, part, _real_part(part, find(part), xp))
     return xp
 
 
+def _binary(xp: ModuleType, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator by a function of the namespace, and its reflection."""
+
+    def operator(self: Any, other: Any) -> Any:
+        return getattr(xp, name)(self, other)
+
+    def reflected(self: Any, other: Any) -> Any:
+        return getattr(xp, name)(other, self)
+
+    return operator, reflected
+
+
+def _unary(xp: ModuleType, name: str) -> Callable[[Any], Any]:
+    def operator(self: Any) -> Any:
+        return getattr(xp, name)(self)
+
+    return operator
+
+
+def add_operators(kind: type, xp: ModuleType) -> None:
+    """Give a class of raw arrays the operators of rules, by the functions of a namespace."""
+    for word, name in _ARITHMETIC.items():
+        operator, reflected = _binary(xp, name)
+        setattr(kind, f"__{word}__", operator)
+        setattr(kind, f"__r{word}__", reflected)
+    for word, name in _COMPARISONS.items():
+        setattr(kind, f"__{word}__", _binary(xp, name)[0])
+    for word, name in _SIGNS.items():
+        setattr(kind, f"__{word}__", _unary(xp, name))
+
+
+_ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide"}
+_ARITHMETIC |= {"and": "bitwise_and", "or": "bitwise_or"}
+_COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+_COMPARISONS |= {"eq": "equal", "ne": "not_equal"}
+_SIGNS = {"neg": "negative", "invert": "bitwise_invert"}
+
 #: The namespace of all lifted arrays.
 lifted = namespace_of_raw(f"{__name__}.namespace", _function, _device, lambda array: True)
 namespaces[Lifted] = lifted
+add_operators(Lifted, lifted)
 
 
 def _add_part(total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:

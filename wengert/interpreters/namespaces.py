@@ -89,6 +89,6 @@ def _find(name: str) -> Any:
 #: The functions of `wengert.ops` on Tensors: the ``xp`` of rules with ``create_graph=True``, and
 #: of a ``grad_fn`` that is called by hand. `wengert.ops` fills it.
 differentiable = namespace(
-    f"{__name__}.namespace", _find, (), device=device, restore=restore, plain=False
+    f"{__name__}.namespace", _find, (), device=device, restore=restore, plain=False, elsewhere=False
 )
 namespaces[Tensor] = differentiable

@@ -45,7 +45,7 @@ def _cumulative_prod_rule(xp: Any, g: Any, x: Any, axis: int, include_initial: b
     x = xp.conj(xp.astype(x, g.dtype))
     following = xp.roll(xp.flip(x, axis=(axis,)), 1, axis=axis)
     s = xp.flip(xp.linear_recurrence(following, g, axis=axis), axis=(axis,))
-    return xp.multiply(preceding_products(xp, x, axis), s)
+    return preceding_products(xp, x, axis) * s
 
 
 def _cumulative_prod_tangent(
@@ -53,7 +53,7 @@ def _cumulative_prod_tangent(
 ) -> Any:
     # t_y[k] = x[k] t_y[k-1] + t[k] x[0] ... x[k-1]
     x = xp.astype(x, out.dtype)
-    moved = xp.linear_recurrence(x, xp.multiply(t, preceding_products(xp, x, axis)), axis=axis)
+    moved = xp.linear_recurrence(x, t * preceding_products(xp, x, axis), axis=axis)
     return _after_zero(xp, moved, axis) if include_initial else moved
 
 
@@ -70,8 +70,8 @@ def _linear_recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
         head = (*before, slice(0, width), ...)
         tail = (*before, slice(width, length), ...)
         early = (*before, slice(0, length - width), ...)
-        b = xp.concat([b[head], xp.add(b[tail], xp.multiply(a[tail], b[early]))], axis=axis)
-        a = xp.concat([a[head], xp.multiply(a[tail], a[early])], axis=axis)
+        b = xp.concat([b[head], b[tail] + a[tail] * b[early]], axis=axis)
+        a = xp.concat([a[head], a[tail] * a[early]], axis=axis)
         width *= 2
     return b
 
@@ -84,7 +84,7 @@ def _recurrence_cotangent(xp: Any, g: Any, a: Any, axis: int) -> Any:
 
 
 def _recurrence_factor_rule(xp: Any, g: Any, a: Any, out: Any, axis: int) -> Any:
-    return xp.multiply(_recurrence_cotangent(xp, g, a, axis), xp.conj(_delayed(xp, out, axis)))
+    return _recurrence_cotangent(xp, g, a, axis) * xp.conj(_delayed(xp, out, axis))
 
 
 def _recurrence_batch(call: Any, a: Any, b: Any, *, axis: int) -> Any:
@@ -105,7 +105,7 @@ Primitive(
     view=None,
     jvps={
         "a": lambda xp, t, a, out, axis: xp.linear_recurrence(
-            a, xp.multiply(t, _delayed(xp, out, axis)), axis=axis
+            a, t * _delayed(xp, out, axis), axis=axis
         ),
         "b": lambda xp, t, a, axis: xp.linear_recurrence(a, t, axis=axis),
     },

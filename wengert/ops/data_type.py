@@ -42,7 +42,7 @@ __all__ = [
 def _cast(xp: Any, x: Any, dtype: Any, *, copy: bool = True) -> Any:
     # The standard's function takes ``dtype`` by position alone, and casts no complex array.
     if dtype_of(dtype).kind == "bool" and dtype_of(x.dtype).complex:
-        return xp.not_equal(x, 0)
+        return x != 0
     return xp.library.astype(x, dtype, copy=copy)
 
 

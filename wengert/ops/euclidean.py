@@ -25,8 +25,8 @@ def _factor(xp: Any, size: Any, axis: Axes) -> Any:
     """A power of two for each row by which the largest number's square is well within the range."""
     largest = xp.max(size, axis=axis, keepdims=True)
     high, low, step = _SCALES[dtype_of(size.dtype).itemsize]
-    factor = xp.where(xp.less(largest, 2.0**low), 2.0**step, xp.ones_like(largest))
-    return xp.where(xp.greater(largest, 2.0**high), 2.0**-step, factor)
+    factor = xp.where(largest < 2.0**low, 2.0**step, xp.ones_like(largest))
+    return xp.where(largest > 2.0**high, 2.0**-step, factor)
 
 
 def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False, share: float = 1) -> Any:
@@ -34,22 +34,22 @@ def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False, share: flo
     size = xp.abs(x)
     usual = 0 in x.shape or dtype_of(size.dtype).itemsize not in _SCALES
     factor = None if usual else _factor(xp, size, axis)
-    size = size if factor is None else xp.multiply(size, factor)
+    size = size if factor is None else size * factor
     root = xp.sqrt(xp.sum(xp.square(size), axis=axis, keepdims=True))
-    root = root if share == 1 else xp.multiply(root, share)
-    root = root if factor is None else xp.divide(root, factor)
+    root = root if share == 1 else root * share
+    root = root if factor is None else root / factor
     return root if keepdims else xp.squeeze(root, axis=axis)
 
 
 def _direction(xp: Any, scale: Any, x: Any, norm: Any) -> Any:
     # Of an infinite norm the direction is unknown, and nothing is known where it overflows.
     infinite = xp.isinf(norm)
-    safe = xp.where(infinite, math.nan, xp.where(xp.equal(norm, 0), 1, norm))
-    return xp.multiply(xp.divide(x, safe), scale)
+    safe = xp.where(infinite, math.nan, xp.where(norm == 0, 1, norm))
+    return x / safe * scale
 
 
 def _by_x(xp: Any, g: Any, scale: Any, norm: Any) -> Any:
-    undefined = xp.logical_and(xp.equal(norm, 0), xp.not_equal(g, 0))
+    undefined = (norm == 0) & (g != 0)
     return xp.where(undefined, math.nan, xp.direction(xp.conj(scale), g, norm))
 
 
@@ -60,7 +60,7 @@ Primitive(
     {
         "scale": lambda xp, g, x, norm: xp.direction(g, xp.conj(x), norm),
         "x": _by_x,
-        "norm": lambda xp, g, out, norm: xp.negative(xp.direction(g, xp.conj(out), norm)),
+        "norm": lambda xp, g, out, norm: -xp.direction(g, xp.conj(out), norm),
     },
     elementwise=True,
     forward=_direction,
@@ -68,7 +68,7 @@ Primitive(
     jvps={
         "scale": lambda xp, t, x, norm: xp.direction(t, x, norm),
         "x": lambda xp, t, scale, norm: _by_x(xp, t, xp.conj(scale), norm),
-        "norm": lambda xp, t, out, norm: xp.negative(xp.direction(t, out, norm)),
+        "norm": lambda xp, t, out, norm: -xp.direction(t, out, norm),
     },
     domain={"norm": NOT_ZERO},
 )
@@ -78,7 +78,7 @@ Primitive(
 Primitive(
     "sharp",
     ("x",),
-    {"x": lambda xp, g: xp.where(xp.equal(g, 0), g, math.nan)},
+    {"x": lambda xp, g: xp.where(g == 0, g, math.nan)},
     elementwise=True,
     forward=lambda xp, x: xp.zeros_like(x),
 )
@@ -127,4 +127,4 @@ def without_slope(xp: Any, found: Any, where: Callable[[], tuple[Any, Any]]) -> 
     if xp.plain and xp.backend:  # nothing differentiates this
         return found
     at, x = where()
-    return xp.where(at, xp.add(found, xp.sharp(x)), found)
+    return xp.where(at, found + xp.sharp(x), found)

@@ -25,7 +25,7 @@ def add_part(xp: Any, total: Any, value: Any, *, key: tuple[Any, ...], own: bool
 
     With ``own`` nobody else has ``total``, and a kernel may write into it.
     """
-    return xp.add(total, xp.scatter_add(value, key=key, shape=total.shape))
+    return total + xp.scatter_add(value, key=key, shape=total.shape)
 
 
 add_composite("add_part", add_part)
@@ -125,10 +125,10 @@ class Layout:
         wrong: Any = None
         for axis, positions in zip(self.indexed, arrays, strict=True):
             n = shape[axis]
-            place = xp.where(xp.less(positions, 0), xp.add(positions, n), positions)
-            outside = xp.logical_or(xp.less(positions, -n), xp.greater_equal(positions, n))
-            flat = place if flat is None else xp.add(xp.multiply(flat, n), place)
-            wrong = outside if wrong is None else xp.logical_or(wrong, outside)
+            place = xp.where(positions < 0, positions + n, positions)
+            outside = (positions < -n) | (positions >= n)
+            flat = place if flat is None else flat * n + place
+            wrong = outside if wrong is None else wrong | outside
         flat = xp.where(wrong, total, flat)  # which `take` refuses
         return xp.reshape(xp.broadcast_to(flat, self.block), (math.prod(self.block),))
 
@@ -297,8 +297,8 @@ def _uncut(xp: Any, x: Any, axis: int, start: int, step: int, length: int, n: in
     x = xp.concat([x, blank], axis=axis)
     away = xp.arange(-start, n - start, dtype=xp.int64, device=device)
     slices = xp.floor_divide(away, step)
-    inside = xp.logical_and(xp.greater_equal(slices, 0), xp.less(slices, length))
-    there = xp.logical_and(inside, xp.equal(xp.remainder(away, step), 0))
+    inside = (slices >= 0) & (slices < length)
+    there = inside & (xp.remainder(away, step) == 0)
     return xp.take(x, xp.where(there, slices, length), axis=axis)
 
 
@@ -315,16 +315,16 @@ def _scatter_rows(xp: Any, x: Any, rows: Any, *, n: int, add: bool) -> Any:
     while add and span < count:
         # Each row becomes the sum of the last 2, 4, 8, ... rows with the same target.
         before, behind = slice(0, count - span), slice(span, count)
-        same = xp.equal(xp.cut(rows, key=(behind,)), xp.cut(rows, key=(before,)))
+        same = xp.cut(rows, key=(behind,)) == xp.cut(rows, key=(before,))
         early = xp.cut(x, key=(before, ...))
         early = xp.where(xp.expand_dims(same, axis=1), early, xp.zeros_like(early))
         first = xp.cut(x, key=(slice(0, span), ...))
-        x = xp.concat([first, xp.add(xp.cut(x, key=(behind, ...)), early)], axis=0)
+        x = xp.concat([first, xp.cut(x, key=(behind, ...)) + early], axis=0)
         span *= 2
     places = xp.arange(n, dtype=rows.dtype, device=device)
-    last = xp.subtract(xp.astype(xp.searchsorted(rows, places, side="right"), rows.dtype), 1)
-    last = xp.where(xp.less(last, 0), xp.zeros_like(last), last)
-    held = xp.expand_dims(xp.equal(xp.take(rows, last, axis=0), places), axis=1)
+    last = xp.astype(xp.searchsorted(rows, places, side="right"), rows.dtype) - 1
+    last = xp.where(last < 0, xp.zeros_like(last), last)
+    held = xp.expand_dims(xp.take(rows, last, axis=0) == places, axis=1)
     x = xp.take(x, last, axis=0)
     return xp.where(held, x, xp.zeros_like(x))
 

@@ -85,7 +85,7 @@ def _value_rule(
     number = math.prod(chosen.shape)
     order = xp.reshape(xp.arange(1, number + 1, dtype=xp.int64, device=device), chosen.shape)
     stored = xp.setitem(xp.zeros(g.shape, dtype=xp.int64, device=device), order, *indices, key=key)
-    return xp.where(xp.equal(xp.getitem(stored, *indices, key=key), order), chosen, 0)
+    return xp.where(xp.getitem(stored, *indices, key=key) == order, chosen, 0)
 
 
 def _setitem_batch(call: Any, x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:

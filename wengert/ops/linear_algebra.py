@@ -38,7 +38,7 @@ def _matmul_x1(xp: Any, g: Any, x2: Any) -> Any:
     if ndim == 1:
         if g_ndim:
             g = _column(xp, g)
-        return xp.multiply(g, xp.conj(x2))
+        return g * xp.conj(x2)
     if g_ndim < ndim:
         return xp.squeeze(xp.matmul(xp.conj(x2), _column(xp, g)), axis=(g_ndim,))
     return xp.matmul(g, adjoint(xp, x2))
@@ -48,8 +48,8 @@ def _matmul_x2(xp: Any, g: Any, x1: Any) -> Any:
     g_ndim, ndim = len(g.shape), len(x1.shape)
     if ndim == 1:
         if not g_ndim:
-            return xp.multiply(xp.conj(x1), g)
-        return xp.multiply(_column(xp, xp.conj(x1)), _row(xp, g))
+            return xp.conj(x1) * g
+        return _column(xp, xp.conj(x1)) * _row(xp, g)
     if g_ndim < ndim:
         return xp.squeeze(xp.matmul(adjoint(xp, x1), _column(xp, g)), axis=(g_ndim,))
     return xp.matmul(adjoint(xp, x1), g)
@@ -266,10 +266,8 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int
 
 
 @operation(
-    x1=lambda xp, g, x2, axis: xp.multiply(
-        xp.conj(xp.expand_dims(g, axis=len(g.shape) + 1 + axis)), x2
-    ),
-    x2=lambda xp, g, x1, axis: xp.multiply(xp.expand_dims(g, axis=len(g.shape) + 1 + axis), x1),
+    x1=lambda xp, g, x2, axis: xp.conj(xp.expand_dims(g, axis=len(g.shape) + 1 + axis)) * x2,
+    x2=lambda xp, g, x1, axis: xp.expand_dims(g, axis=len(g.shape) + 1 + axis) * x1,
     linear="each",
     batch=paired,
     dtypes="numeric",

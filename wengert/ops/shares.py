@@ -28,13 +28,13 @@ def total(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def divide(xp: Any, x: Any, n: Any, dtype: Any = None) -> Any:
     """An array over counts: one of Python's, or an array of them; of ``dtype`` or the array's."""
     if type(n) is int and n <= 256 and dtype is None:  # which all dtypes hold
-        return xp.divide(x, n)
+        return x / n
     held = dtype_of(x.dtype)
     if held.narrow:
         return xp.astype(divide(xp, wide(xp, x), n), x.dtype if dtype is None else dtype)
     if hasattr(n, "shape"):
         n = xp.astype(n, (xp.real(x) if held.complex else x).dtype)
-    found = xp.divide(x, n)
+    found = x / n
     return found if dtype is None or found.dtype == dtype else xp.astype(found, dtype)
 
 

@@ -122,7 +122,7 @@ def _check_inexact(x: Any, function: str) -> None:
 
 
 def _deviation(xp: Any, x: Any, axis: Axes) -> Any:
-    return xp.subtract(x, xp.mean(x, axis=axis, keepdims=True))
+    return x - xp.mean(x, axis=axis, keepdims=True)
 
 
 def _scale(x_shape: Shape, axis: Axes, correction: float) -> float:
@@ -139,15 +139,15 @@ def _freedom(n: int, correction: float) -> float:
 def _var_rule(
     xp: Any, g: Any, x: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> Any:
-    scaled = xp.multiply(_deviation(xp, x, axis), 2 * _scale(x_shape, axis, correction))
-    return xp.multiply(_kept(xp, g, x_shape, axis, keepdims), scaled)
+    scaled = _deviation(xp, x, axis) * (2 * _scale(x_shape, axis, correction))
+    return _kept(xp, g, x_shape, axis, keepdims) * scaled
 
 
 def _deviations(xp: Any, x: Any, norm: Any, *, axis: Axes) -> tuple[Any, Any]:
     """Deviations from the mean, and their norm, which is 0 where all of them are."""
     # Subtracted twice: equal elements then deviate by exactly 0, though their mean is rounded.
     centred = _deviation(xp, _deviation(xp, x, axis), axis)
-    some = xp.any(xp.not_equal(centred, 0), axis=axis, keepdims=True)
+    some = xp.any(centred != 0, axis=axis, keepdims=True)
     return centred, xp.where(some, norm, 0)
 
 
@@ -159,7 +159,7 @@ def _spread_out(
     xp: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> tuple[Any, Any]:
     """Deviations from the mean, and what the slope is their quotient by."""
-    norm = xp.divide(_kept(xp, out, x_shape, axis, keepdims), _scale(x_shape, axis, correction))
+    norm = _kept(xp, out, x_shape, axis, keepdims) / _scale(x_shape, axis, correction)
     return xp.deviations(x, norm, axis=axis)  # type: ignore[no-any-return]
 
 
@@ -179,15 +179,15 @@ def _std_rule(
         return found
     # Only what moves equal elements apart meets the missing derivative.
     flat = _deviation(xp, _deviation(xp, found, axis), axis)
-    return xp.where(xp.equal(norm, 0), flat, found)
+    return xp.where(norm == 0, flat, found)
 
 
 def _var_tangent(
     xp: Any, t: Any, x: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> Any:
-    products = xp.multiply(t, xp.conj(_deviation(xp, x, axis)))
+    products = t * xp.conj(_deviation(xp, x, axis))
     scale = 2 * _scale(x_shape, axis, correction)
-    return xp.multiply(xp.sum(products, axis=axis, keepdims=keepdims), scale)
+    return xp.sum(products, axis=axis, keepdims=keepdims) * scale
 
 
 def _std_tangent(
@@ -211,9 +211,9 @@ def _std_forward(
     norm = length(xp, _deviation(xp, x, axis), axis=axes, keepdims=keepdims)
     if math.isnan(_count(x.shape, axis)):  # dask counts when it computes
         n = xp.sum(xp.ones_like(xp.abs(x)), axis=axes, keepdims=keepdims)
-        freedom = xp.subtract(n, correction)
-        return xp.divide(norm, xp.sqrt(xp.where(xp.less(freedom, 0), 0, freedom)))
-    return xp.multiply(norm, _scale(x.shape, axis, correction) ** 0.5)
+        freedom = n - correction
+        return norm / xp.sqrt(xp.where(freedom < 0, 0, freedom))
+    return norm * _scale(x.shape, axis, correction) ** 0.5
 
 
 def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tensor:
@@ -224,12 +224,12 @@ def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tens
             f"{tuple(correction.shape)}"
         )
     xp = differentiable
-    freedom = xp.subtract(n, wide(xp, correction))
-    some = xp.greater(freedom, 0)
+    freedom = n - wide(xp, correction)
+    some = freedom > 0
     ratio = xp.divide(n, xp.where(some, freedom, 1))
     if function == "std":
         ratio = xp.sqrt(ratio)
-    product = xp.multiply(plain, xp.where(some, ratio, math.inf))
+    product = plain * xp.where(some, ratio, math.inf)
     return xp.astype(product, plain.dtype, copy=False)  # type: ignore[no-any-return]
 
 
@@ -332,7 +332,7 @@ def _extreme(beaten: str) -> dict[str, Any]:
 
     def chosen(xp: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
         # NaN beats all without being equal to them: all get its derivative, which is NaN.
-        return xp.logical_not(getattr(xp, beaten)(x, _kept(xp, out, x.shape, axis, keepdims)))
+        return ~getattr(xp, beaten)(x, _kept(xp, out, x.shape, axis, keepdims))
 
     def share(xp: Any, whole: Any, out: Any, which: Any, axis: Axes, keepdims: bool) -> Any:
         number = xp.count_nonzero(which, axis=axis, keepdims=keepdims)
@@ -417,17 +417,17 @@ def _others(xp: Any, x: Any, axis: Axes) -> Any:
     rest = ndim - len(reduced)
     factors = xp.reshape(xp.permute_dims(x, order), (*shape[:rest], math.prod(shape[rest:])))
     after = xp.flip(preceding_products(xp, xp.flip(factors, axis=(rest,)), rest), axis=(rest,))
-    others = xp.reshape(xp.multiply(preceding_products(xp, factors, rest), after), shape)
+    others = xp.reshape(preceding_products(xp, factors, rest) * after, shape)
     return xp.permute_dims(others, tuple([order.index(i) for i in range(ndim)]))
 
 
 def _prod_rule(xp: Any, g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     others = _others(xp, xp.conj(xp.astype(x, g.dtype)), axis)
-    return xp.multiply(_kept(xp, g, x.shape, axis, keepdims), others)
+    return _kept(xp, g, x.shape, axis, keepdims) * others
 
 
 def _prod_tangent(xp: Any, t: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
-    moved = xp.multiply(t, _others(xp, xp.astype(x, out.dtype), axis))
+    moved = t * _others(xp, xp.astype(x, out.dtype), axis)
     return xp.sum(moved, axis=axis, keepdims=keepdims)
 
 

@@ -49,7 +49,7 @@ def _diff_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
         return xp.zeros(x_shape, dtype=g.dtype, device=xp.device(g))
     end = xp.zeros(kept(g.shape, (axis,)), dtype=g.dtype, device=xp.device(g))
     for _ in range(n):
-        g = xp.negative(xp.diff(xp.concat((end, g, end), axis=axis), axis=axis))
+        g = -xp.diff(xp.concat((end, g, end), axis=axis), axis=axis)
     return g
 
 

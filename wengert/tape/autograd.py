@@ -380,6 +380,11 @@ def sweep(
         xp = namespaces[type(g)]
         if not xp.plain:
             saved = xp.restore(saved, node)
+        elif xp.elsewhere:  # operators compute on the library's current device
+            flows = node.pull(g, wanted)
+            if not keep:
+                node.saved = None
+            continue
         parents: tuple[Any, ...] = node.parents
         for position, rule, at, piece in node.plan.steps:
             parent = parents[position]

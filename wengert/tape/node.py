@@ -5,6 +5,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from wengert.backends import dtype_of, namespaces
+from wengert.backends.backend import placed_rule
 
 #: PyTorch's name in ``grad_fn``, if it is not the standard's in camel case.
 _PYTORCH: Final = {
@@ -158,7 +159,7 @@ class Node:
         parents, plan = self.parents, self.plan
         g = plan.common(xp, g, saved)
         return [
-            (position, rule(xp, g, *saved[piece]))
+            (position, placed_rule(xp, rule)(xp, g, *saved[piece]))
             for position, rule, _, piece in plan.steps
             if wanted is None or parents[position].number in wanted  # type: ignore[union-attr]
         ]

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from wengert.backends import FLOATING, dtype_of
+from wengert.backends.backend import placed_rule
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Inside, Node, Output, Several, forwards, mark, tick
 from wengert.tape.observers import tell
@@ -88,7 +89,7 @@ class Plan:
         if self.shared is None:
             return g
         shared, piece = self.shared
-        return shared(xp, g, *saved[piece])
+        return placed_rule(xp, shared)(xp, g, *saved[piece])
 
     def _source(self, name: str, position: int) -> tuple[Origin, str]:
         """The origin of what a rule names, and an expression for it.

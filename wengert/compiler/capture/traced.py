@@ -17,7 +17,7 @@ from wengert.backends.backend import Kernel, placed
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import reader, user_line
 from wengert.compiler.program import Value
-from wengert.interpreters.lifted import Lifted, bottom, lifted, namespace_of_raw
+from wengert.interpreters.lifted import Lifted, add_operators, bottom, lifted, namespace_of_raw
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import Primitive
 
@@ -197,6 +197,7 @@ traced = namespace_of_raw(
     f"{__name__}.namespace", partial(_traced, None), device_of, lambda array: False
 )
 namespaces[Traced] = traced
+add_operators(Traced, traced)
 
 
 def _of_library(name: str) -> Any:

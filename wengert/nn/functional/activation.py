@@ -21,16 +21,16 @@ tanh = ops.tanh
 
 
 def _elu_forward(xp: Any, x: Any, alpha: float) -> Any:
-    below = xp.multiply(xp.expm1(xp.minimum(x, 0)), alpha)
-    return xp.where(xp.greater(x, 0), x, below)
+    below = xp.expm1(xp.minimum(x, 0)) * alpha
+    return xp.where(x > 0, x, below)
 
 
 def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
     # Not the minimum, which shares its slope at a tie: the second derivative at 0 is 0.
-    negative = xp.where(xp.less(x, 0), x, xp.zeros_like(x))
-    slope = xp.multiply(xp.exp(negative), alpha)
-    below = xp.multiply(g, xp.conj(slope))
-    return xp.where(xp.greater(x, 0), g, below)
+    negative = xp.where(x < 0, x, xp.zeros_like(x))
+    slope = xp.exp(negative) * alpha
+    below = g * xp.conj(slope)
+    return xp.where(x > 0, g, below)
 
 
 @operation(
@@ -259,15 +259,15 @@ def threshold(input: Any, threshold: float, value: float) -> Tensor:
 
 
 def _softsign_rule(xp: Any, g: Any, x: Any) -> Any:
-    share = xp.reciprocal(xp.add(xp.abs(x), 1))
-    return xp.multiply(xp.multiply(g, share), share)
+    share = xp.reciprocal(xp.abs(x) + 1)
+    return g * share * share
 
 
 @operation(
     inputs=("x",),
     x=_softsign_rule,
     elementwise=True,
-    forward=lambda xp, x: xp.divide(x, xp.add(xp.abs(x), 1)),
+    forward=lambda xp, x: x / (xp.abs(x) + 1),
 )
 def softsign(input: Any) -> Tensor:
     """Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
@@ -293,16 +293,21 @@ _SHRINK = (
 
 @of_reals("tanhshrink")
 def _tanhshrink_forward(xp: Any, x: Any) -> Any:
-    near = xp.less(xp.abs(x), 1)  # where the difference cancels
+    near = xp.abs(x) < 1  # where the difference cancels
     small = xp.where(near, x, 0)
     square = xp.square(small)
+<<<<<<< HEAD
     cubic = xp.multiply(xp.multiply(small, square), rational(xp, square, _SHRINK))
     return xp.where(near, cubic, xp.subtract(x, xp.tanh(x)))
+=======
+    cubic = small * square * rational(xp, square, SHRINK)
+    return xp.where(near, cubic, x - xp.tanh(x))
+>>>>>>> rows-infix
 
 
 @operation(
     inputs=("x",),
-    x=lambda xp, g, x: xp.multiply(g, xp.square(xp.tanh(x))),
+    x=lambda xp, g, x: g * xp.square(xp.tanh(x)),
     elementwise=True,
     forward=_tanhshrink_forward,
 )

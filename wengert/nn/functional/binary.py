@@ -14,17 +14,17 @@ from wengert.tape.tensor import Tensor
 # (1 - y) x + softplus(-x), written so that neither term is large where the loss is small: below 0
 # that is -y x + softplus(x).
 def _logistic_forward(xp: Any, x: Any, y: Any) -> Any:
-    above = xp.astype(xp.greater(x, 0), x.dtype)
-    tail = xp.log1p(xp.exp(xp.negative(xp.abs(x))))
-    return xp.add(xp.multiply(x, xp.subtract(above, y)), tail)
+    above = xp.astype(x > 0, x.dtype)
+    tail = xp.log1p(xp.exp(-xp.abs(x)))
+    return x * (above - y) + tail
 
 
 _logistic_loss = Primitive(
     "logistic_loss",
     ("x", "y"),
     {
-        "x": lambda xp, g, x, y: xp.multiply(g, xp.subtract(xp.expit(x), y)),
-        "y": lambda xp, g, x: xp.negative(xp.multiply(g, x)),
+        "x": lambda xp, g, x, y: g * (xp.expit(x) - y),
+        "y": lambda xp, g, x: -(g * x),
     },
     elementwise=True,
     dtypes="real floating",
@@ -87,13 +87,13 @@ _LOWEST = -100.0
 
 
 def _clipped_log(xp: Any, x: Any) -> Any:
-    zero = xp.equal(x, 0)
+    zero = x == 0
     return xp.maximum(xp.where(zero, _LOWEST, xp.log(xp.where(zero, 1, x))), _LOWEST)
 
 
 def _clipped_log_of_other(xp: Any, x: Any) -> Any:
-    one = xp.equal(x, 1)  # 1 - x would round a small x
-    return xp.maximum(xp.where(one, _LOWEST, xp.log1p(xp.negative(xp.where(one, 0, x)))), _LOWEST)
+    one = x == 1  # 1 - x would round a small x
+    return xp.maximum(xp.where(one, _LOWEST, xp.log1p(-xp.where(one, 0, x))), _LOWEST)
 
 
 def check_probabilities(values: Any, what: str) -> None:
@@ -109,28 +109,26 @@ def check_probabilities(values: Any, what: str) -> None:
 def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
     look(x, check_probabilities, "input")
     look(y, check_probabilities, "target")
-    no = xp.multiply(xp.subtract(1, y), _clipped_log_of_other(xp, x))
-    return xp.negative(xp.add(xp.multiply(y, _clipped_log(xp, x)), no))
+    no = (1 - y) * _clipped_log_of_other(xp, x)
+    return -(y * _clipped_log(xp, x) + no)
 
 
 def _bce_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    other = xp.subtract(1, x)
-    product = xp.multiply(other, x)
+    other = 1 - x
+    product = other * x
     lowest = 1e-12 if dtype_of(x.dtype).itemsize > 2 else 2.0**-14  # not 0 in half precision
-    end = xp.less(product, lowest)
-    slope = xp.divide(xp.subtract(x, y), xp.where(end, 1, product))
+    end = product < lowest
+    slope = (x - y) / xp.where(end, 1, product)
     # At the ends, where the product is limited: each logarithm's own.
-    no = xp.divide(xp.subtract(1, y), xp.maximum(xp.where(end, other, 1), lowest))
-    yes = xp.divide(y, xp.maximum(xp.where(end, x, 1), lowest))
-    return xp.multiply(g, xp.where(end, xp.subtract(no, yes), slope))
+    no = (1 - y) / xp.maximum(xp.where(end, other, 1), lowest)
+    yes = y / xp.maximum(xp.where(end, x, 1), lowest)
+    return g * xp.where(end, no - yes, slope)
 
 
 @operation(
     inputs=("x", "y"),
     x=_bce_rule,
-    y=lambda xp, g, x: xp.multiply(
-        g, xp.subtract(_clipped_log_of_other(xp, x), _clipped_log(xp, x))
-    ),
+    y=lambda xp, g, x: g * (_clipped_log_of_other(xp, x) - _clipped_log(xp, x)),
     elementwise=True,
     dtypes="real floating",
     forward=_bce_forward,

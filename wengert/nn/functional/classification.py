@@ -46,10 +46,10 @@ def check_indices(values: Any, classes: int, ignore_index: int | None) -> None:
 
 def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any, Any, Any]:
     """Indices that can be looked up; which of them count; which of those are out of range."""
-    valid = xp.not_equal(target, ignore_index)
-    inside = xp.logical_and(xp.greater_equal(target, 0), xp.less(target, classes))
-    safe = xp.where(xp.logical_and(valid, inside), target, xp.zeros_like(target))
-    return safe, valid, xp.logical_and(valid, xp.logical_not(inside))
+    valid = target != ignore_index
+    inside = (target >= 0) & (target < classes)
+    safe = xp.where(valid & inside, target, xp.zeros_like(target))
+    return safe, valid, valid & ~inside
 
 
 # -- the common case, fused ------------------------------------------------------------------------
@@ -61,23 +61,23 @@ def _parts(
     """Return the loss, and its slope: its derivative by each logit."""
     classes = x.shape[1]
     check_classes(target, classes, ignore_index)
-    z = xp.subtract(x, xp.max(x, axis=1, keepdims=True))
+    z = x - xp.max(x, axis=1, keepdims=True)
     e = xp.exp(z)
     total = xp.sum(e, axis=1, keepdims=True)
     safe, valid, wrong = _places(xp, target, classes, ignore_index)
     chosen = xp.take_along_axis(z, xp.expand_dims(safe, axis=1), axis=1)
     if label_smoothing:
-        even = xp.multiply(xp.mean(z, axis=1, keepdims=True), label_smoothing)
-        chosen = xp.add(xp.multiply(chosen, 1 - label_smoothing), even)
-    losses = xp.squeeze(xp.subtract(xp.log(total), chosen), axis=1)
+        even = xp.mean(z, axis=1, keepdims=True) * label_smoothing
+        chosen = chosen * (1 - label_smoothing) + even
+    losses = xp.squeeze(xp.log(total) - chosen, axis=1)
     losses = xp.where(valid, xp.where(wrong, math.nan, losses), 0.0)
-    probs = xp.divide(e, total)
+    probs = e / total
     slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
     if reduction == "none":
         return losses, slope
     loss = xp.sum(losses)
     if reduction == "mean":
-        loss = xp.divide(loss, xp.sum(xp.astype(valid, x.dtype)))
+        loss = loss / xp.sum(xp.astype(valid, x.dtype))
     return loss, slope
 
 
@@ -88,15 +88,15 @@ def _slope(
     classes = probs.shape[1]
     right = xp.astype(xp.class_mask(target, classes=classes), probs.dtype)
     if label_smoothing:
-        right = xp.add(xp.multiply(right, 1 - label_smoothing), label_smoothing / classes)
-    counted = xp.astype(xp.not_equal(target, ignore_index), probs.dtype)
+        right = right * (1 - label_smoothing) + label_smoothing / classes
+    counted = xp.astype(target != ignore_index, probs.dtype)
     # If no target counts, the mean is nan, and its derivative is 0 all the same.
     weights = counted
     if reduction == "mean":
-        weights = xp.divide(counted, xp.maximum(xp.sum(counted), 1))
+        weights = counted / xp.maximum(xp.sum(counted), 1)
     _, _, wrong = _places(xp, target, classes, ignore_index)
     weights = xp.where(wrong, math.nan, weights)  # as the loss is
-    return xp.multiply(xp.subtract(probs, right), xp.expand_dims(weights, axis=1))
+    return (probs - right) * xp.expand_dims(weights, axis=1)
 
 
 add_composite("softmax_cross_entropy_parts", _parts)
@@ -128,11 +128,11 @@ def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., 
 
 
 def _by_logits(xp: Any, slope: Any, g: Any, reduction: str) -> Any:
-    return xp.multiply(slope, xp.expand_dims(g, axis=1) if len(g.shape) else g)
+    return slope * (xp.expand_dims(g, axis=1) if len(g.shape) else g)
 
 
 def _tangent_by_logits(xp: Any, slope: Any, t: Any, reduction: str) -> Any:
-    return xp.sum(xp.multiply(slope, t), axis=1 if reduction == "none" else None)
+    return xp.sum(slope * t, axis=1 if reduction == "none" else None)
 
 
 _fused = Primitive(

@@ -16,12 +16,12 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 
 def _forward(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
     out = xp.matmul(x, xp.matrix_transpose(weight))
-    return out if bias is None else xp.add(out, bias)
+    return out if bias is None else out + bias
 
 
 def _by_weight(xp: Any, g: Any, x: Any) -> Any:
     if len(x.shape) == 1:
-        return xp.multiply(xp.expand_dims(g, axis=1), xp.conj(x))
+        return xp.expand_dims(g, axis=1) * xp.conj(x)
     return xp.matmul(xp.matrix_transpose(g), xp.conj(x))
 
 

@@ -29,12 +29,12 @@ def _parts(x: Any, count: int) -> list[Any]:
 
 def _bell(xp: Any, gate: Any) -> Any:
     """The slope of a sigmoid of a value."""
-    return xp.subtract(gate, xp.square(gate))
+    return gate - xp.square(gate)
 
 
 def _cap(xp: Any, value: Any) -> Any:
     """The slope of a hyperbolic tangent of a value."""
-    return xp.subtract(1, xp.square(value))
+    return 1 - xp.square(value)
 
 
 def _plus(xp: Any, *terms: Any) -> Any:
@@ -83,10 +83,10 @@ def _lstm_forward(
 ) -> tuple[Any, Any, Any]:
     found = []
     for t in range(z.shape[0]):
-        i, f, g, o = _parts(xp.add(z[t, ...], _times(xp, h, weight)), 4)
+        i, f, g, o = _parts(z[t, ...] + _times(xp, h, weight), 4)
         i, f, g, o = xp.expit(i), xp.expit(f), xp.tanh(g), xp.expit(o)
-        c = xp.add(xp.multiply(f, c), xp.multiply(i, g))
-        h = xp.multiply(o, xp.tanh(c))
+        c = f * c + i * g
+        h = o * xp.tanh(c)
         h = h if projection is None else _times(xp, h, projection)
         found.append((h, c, xp.concat((i, f, g, o), axis=-1)))
     out, cells, gates = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
@@ -102,8 +102,8 @@ def _lstm_slopes(xp: Any, c: Any, cells: Any, gates: Any) -> tuple[Any, ...]:
     tanh = xp.tanh(cells)
     slopes = xp.concat((_bell(xp, i), _bell(xp, f), _cap(xp, g), _bell(xp, o)), axis=-1)
     by_gates = xp.concat((g, _before(xp, c, cells), i, tanh), axis=-1)
-    by_cell = xp.multiply(o, _cap(xp, tanh))
-    return slopes, xp.multiply(slopes, by_gates), by_cell, f, xp.multiply(o, tanh)
+    by_cell = o * _cap(xp, tanh)
+    return slopes, slopes * by_gates, by_cell, f, o * tanh
 
 
 def _lstm_cotangents(
@@ -120,17 +120,17 @@ def _lstm_cotangents(
 ) -> tuple[Any, ...]:
     """The cotangents of z, h and c, and for a projection the results' with what later steps add."""
     slopes, by_gates, by_cell, f, _ = _lstm_slopes(xp, c, cells, gates)
-    more = None if g_gates is None else xp.multiply(g_gates, slopes)
+    more = None if g_gates is None else g_gates * slopes
     dh, dc, found, totals = xp.zeros_like(out[0, ...]), xp.zeros_like(c), [], []
     for t in reversed(range(out.shape[0])):
         dh = _plus(xp, dh, _at(g_out, t))
         totals.append(dh)
         hidden = dh if projection is None else xp.matmul(dh, projection)
-        dc = _plus(xp, dc, xp.multiply(hidden, by_cell[t, ...]), _at(g_cells, t))
-        dz = xp.multiply(xp.concat((dc, dc, dc, hidden), axis=-1), by_gates[t, ...])
+        dc = _plus(xp, dc, hidden * by_cell[t, ...], _at(g_cells, t))
+        dz = xp.concat((dc, dc, dc, hidden), axis=-1) * by_gates[t, ...]
         dz = _plus(xp, dz, _at(more, t))
         found.append(dz)
-        dh, dc = xp.matmul(dz, weight), xp.multiply(dc, f[t, ...])
+        dh, dc = xp.matmul(dz, weight), dc * f[t, ...]
     first = xp.stack(found[::-1], axis=0), dh, dc
     return first if projection is None else (*first, xp.stack(totals[::-1], axis=0))
 
@@ -159,13 +159,13 @@ def _lstm_tangents(
         entering = _plus(xp, _at(z, t), None if h is None else _times(xp, h, weight))
         parts: list[Any] = [None] * 4
         if entering is not None:
-            parts = _parts(xp.multiply(entering, by_gates[t, ...]), 4)
-        of_c = _plus(xp, xp.multiply(of_c, f[t, ...]), *parts[:3])
-        h = _plus(xp, xp.multiply(of_c, by_cell[t, ...]), parts[3])
+            parts = _parts(entering * by_gates[t, ...], 4)
+        of_c = _plus(xp, of_c * f[t, ...], *parts[:3])
+        h = _plus(xp, of_c * by_cell[t, ...], parts[3])
         h = h if projection is None else _times(xp, h, projection)
         h = _plus(xp, h, _at(of_out, t))
         entering = xp.zeros_like(gates[t, ...]) if entering is None else entering
-        found.append((h, of_c, xp.multiply(entering, slopes[t, ...])))
+        found.append((h, of_c, entering * slopes[t, ...]))
     first, second, third = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
     return first, second, third
 
@@ -229,12 +229,12 @@ def _gru_forward(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, 
     found = []
     for t in range(z.shape[0]):
         own = _times(xp, h, weight)
-        own = own if bias is None else xp.add(own, bias)
+        own = own if bias is None else own + bias
         r, update, new = zip(_parts(z[t, ...], 3), _parts(own, 3), strict=True)
         r, update = xp.expit(xp.add(*r)), xp.expit(xp.add(*update))
         own = new[1]
-        new = xp.tanh(xp.add(new[0], xp.multiply(r, own)))
-        h = xp.add(new, xp.multiply(update, xp.subtract(h, new)))
+        new = xp.tanh(new[0] + r * own)
+        h = new + update * (h - new)
         found.append((h, xp.concat((r, update, new), axis=-1), own))
     out, gates, owns = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
     return out, gates, owns
@@ -247,10 +247,10 @@ def _gru_slopes(xp: Any, h: Any, out: Any, gates: Any, own: Any) -> tuple[Any, .
     """
     r, update, new = _parts(gates, 3)
     slopes = _bell(xp, r), _bell(xp, update), _cap(xp, new)
-    of_r = xp.multiply(own, slopes[0])
-    by_new = xp.multiply(xp.subtract(1, update), slopes[2])
-    by_update = xp.multiply(xp.subtract(_before(xp, h, out), new), slopes[1])
-    by_own = xp.concat((xp.multiply(by_new, of_r), by_update, xp.multiply(by_new, r)), axis=-1)
+    of_r = own * slopes[0]
+    by_new = (1 - update) * slopes[2]
+    by_update = (_before(xp, h, out) - new) * slopes[1]
+    by_own = xp.concat((by_new * of_r, by_update, by_new * r), axis=-1)
     return slopes, of_r, by_new, by_own
 
 
@@ -271,7 +271,7 @@ def _gru_cotangents(
     more, of_new = None, None
     if g_gates is not None:
         of_r_gate, of_update, of_new = map(xp.multiply, _parts(g_gates, 3), slopes)
-        more = [_plus(xp, of_r_gate, xp.multiply(of_new, of_r)), of_update, xp.multiply(of_new, r)]
+        more = [_plus(xp, of_r_gate, of_new * of_r), of_update, of_new * r]
     if g_own is not None:
         more = [xp.zeros_like(r), xp.zeros_like(r), None] if more is None else more
         more[2] = _plus(xp, more[2], g_own)
@@ -280,12 +280,12 @@ def _gru_cotangents(
     for t in reversed(range(out.shape[0])):
         dh = _plus(xp, dh, _at(g_out, t))
         totals.append(dh)
-        of_own = xp.multiply(xp.concat((dh, dh, dh), axis=-1), by_own[t, ...])
+        of_own = xp.concat((dh, dh, dh), axis=-1) * by_own[t, ...]
         of_own = _plus(xp, of_own, _at(more, t))
         found.append(of_own)
-        dh = xp.add(xp.multiply(dh, update[t, ...]), xp.matmul(of_own, weight))
+        dh = dh * update[t, ...] + xp.matmul(of_own, weight)
     of_owns = xp.stack(found[::-1], axis=0)
-    of_new = _plus(xp, xp.multiply(xp.stack(totals[::-1], axis=0), by_new), of_new)
+    of_new = _plus(xp, xp.stack(totals[::-1], axis=0) * by_new, of_new)
     return xp.concat((*_parts(of_owns, 3)[:2], of_new), axis=-1), of_owns, dh
 
 
@@ -303,19 +303,19 @@ def _gru_tangents(
     entering = None
     if z is not None:
         by_z = xp.concat((*_parts(by_own, 3)[:2], by_new), axis=-1)
-        entering = functools.reduce(xp.add, _parts(xp.multiply(z, by_z), 3))
+        entering = functools.reduce(xp.add, _parts(z * by_z, 3))
     found = []
     for t in range(outs.shape[0]):
         added = _plus(xp, _times(xp, of_h, weight), _at(of_own, t))
-        parts = _parts(xp.multiply(added, by_own[t, ...]), 3)
-        of_h = _plus(xp, xp.multiply(of_h, update[t, ...]), *parts, _at(entering, t))
+        parts = _parts(added * by_own[t, ...], 3)
+        of_h = _plus(xp, of_h * update[t, ...], *parts, _at(entering, t))
         found.append((of_h, added))
     of_out, added = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
     to_r, to_update, to_new = _parts(added, 3)
     if z is not None:
         to_r, to_update, _ = map(xp.add, _parts(z, 3), (to_r, to_update, to_new))
-    entering = xp.add(xp.multiply(to_r, of_r), xp.multiply(to_new, r))
-    entering = entering if z is None else xp.add(entering, _parts(z, 3)[2])
+    entering = to_r * of_r + to_new * r
+    entering = entering if z is None else entering + _parts(z, 3)[2]
     of_gates = map(xp.multiply, (to_r, to_update, entering), slopes)
     return of_out, xp.concat(tuple(of_gates), axis=-1), to_new
 

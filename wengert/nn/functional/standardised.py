@@ -21,7 +21,7 @@ def _mean(xp: Any, x: Any, axis: Axes) -> Any:
 
 def _away(xp: Any, x: Any, axis: Axes) -> Any:
     """An array less its mean: a projection, which is its own tangent and cotangent."""
-    return xp.subtract(x, _mean(xp, x, axis))
+    return x - _mean(xp, x, axis)
 
 
 def _forward(
@@ -32,9 +32,9 @@ def _forward(
     number = math.prod([x.shape[i] for i in axis])
     root = length(xp, x, axis=axis, keepdims=True, share=number**-0.5)
     inverse = xp.divide(1, xp.hypot(root, xp.full_like(root, eps**0.5)))
-    out = xp.multiply(x, inverse)
-    out = out if weight is None else xp.multiply(out, weight)
-    out = out if bias is None else xp.add(out, bias)
+    out = x * inverse
+    out = out if weight is None else out * weight
+    out = out if bias is None else out + bias
     return (out, inverse, x) if centred else (out, inverse)
 
 
@@ -43,20 +43,20 @@ def _slope(xp: Any, mean: Any, inverse: Any) -> Any:
 
     The cube of the inverse would leave the range of single precision for numbers of 10^13.
     """
-    return xp.negative(reduce(xp.multiply, (mean, inverse, inverse, inverse)))
+    return -reduce(xp.multiply, (mean, inverse, inverse, inverse))
 
 
 def _projected(xp: Any, t: Any, x: Any, inverse: Any, axis: Axes) -> tuple[Any, Any]:
     """The tangent of standardised numbers, and that of the inverse."""
-    slope = xp.multiply(xp.multiply(_mean(xp, xp.multiply(t, x), axis), inverse), inverse)
-    found = xp.multiply(xp.subtract(t, xp.multiply(x, slope)), inverse)
-    return found, xp.negative(xp.multiply(slope, inverse))
+    slope = _mean(xp, t * x, axis) * inverse * inverse
+    found = (t - x * slope) * inverse
+    return found, -(slope * inverse)
 
 
 def _cotangent(
     xp: Any, g: Any, x: Any, weight: Any, inverse: Any, *, axis: Axes, centred: bool
 ) -> Any:
-    g = g if weight is None else xp.multiply(g, weight)
+    g = g if weight is None else g * weight
     found = _projected(xp, g, x, inverse, axis)[0]
     return _away(xp, found, axis) if centred else found
 
@@ -64,7 +64,7 @@ def _cotangent(
 def _weight_cotangent(
     xp: Any, g: Any, x: Any, inverse: Any, *, axis: Axes, shape: tuple[int, ...]
 ) -> Any:
-    return xp.multiply(xp.multiply(g, x), inverse)
+    return g * x * inverse
 
 
 for _name, _composite in (
@@ -87,7 +87,7 @@ def _by_x(xp: Any, g: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: b
         found.append(of_out)
     if g[1] is not None:
         number = math.prod([x.shape[i] for i in axis])
-        found.append(xp.multiply(x, _slope(xp, xp.divide(g[1], number), inverse)))
+        found.append(x * _slope(xp, g[1] / number, inverse))
     return reduce(xp.add, found)
 
 
@@ -115,13 +115,13 @@ def _of_x(
     if centred:
         x, t = out[2], _away(xp, t, axis)
     found, slope = _projected(xp, t, x, inverse, axis)
-    found = found if weight is None else xp.multiply(found, weight)
+    found = found if weight is None else found * weight
     return (found, slope, t) if centred else (found, slope)
 
 
 def _of_weight(xp: Any, t: Any, x: Any, out: Any, centred: bool) -> tuple[Any, ...]:
     x = out[2] if centred else x
-    return xp.multiply(xp.multiply(x, out[1]), t), *map(xp.zeros_like, out[1:])
+    return x * out[1] * t, *map(xp.zeros_like, out[1:])
 
 
 def _of_bias(xp: Any, t: Any, out: Any) -> tuple[Any, ...]:

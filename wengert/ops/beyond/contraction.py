@@ -41,7 +41,7 @@ def _product(xp: Any, x1: Any, x2: Any, *, subscripts: Subscripts) -> Any:
     else:
         # Nothing is summed: the operands are multiplied element by element.
         order = list(result)
-        out = xp.multiply(_spaced(xp, x1, first, order), _spaced(xp, x2, second, order))
+        out = _spaced(xp, x1, first, order) * _spaced(xp, x2, second, order)
     out = xp.reshape(out, tuple([length[c] for c in order]))
     return xp.permute_dims(out, tuple([order.index(c) for c in result]))
 

@@ -66,7 +66,7 @@ def _forward(xp: Any, x: Any, weight: Any, bias: Any, *, how: How) -> Any:
     weight = weight if groups == 1 else _split(xp, weight, 0, groups)
     out = xp.einsum_pair(weight, found, subscripts=_labels(len(size), groups))
     out = out if groups == 1 else _joined(xp, out, 1)
-    return out if bias is None else xp.add(out, _column(xp, bias, how))
+    return out if bias is None else out + _column(xp, bias, how)
 
 
 def _forward_input(xp: Any, y: Any, weight: Any, *, lengths: Sizes, how: How) -> Any:

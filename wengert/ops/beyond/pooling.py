@@ -75,11 +75,11 @@ def _argmax(xp: Any, x: Any, *, counts: Sizes, options: Options) -> Any:
         if best is None:
             best, at = value, xp.zeros_like(value, dtype=xp.int64)
             continue
-        better = xp.greater(value, best)
+        better = value > best
         if dtype_of(x.dtype).inexact:
-            better = xp.logical_or(better, xp.not_equal(value, value))
+            better = better | (value != value)
         best = xp.maximum(best, value)
-        at = xp.maximum(at, xp.multiply(xp.astype(better, xp.int64), number))
+        at = xp.maximum(at, xp.astype(better, xp.int64) * number)
     flat: Any = 0
     for i, p in enumerate(places):
         after = math.prod([q.length for q in places[i + 1 :]])
@@ -88,10 +88,10 @@ def _argmax(xp: Any, x: Any, *, counts: Sizes, options: Options) -> Any:
             own = xp.remainder(own, p.length)
         shape = [-1 if i == j else 1 for j in range(count)]
         first, low, high = [_constant(xp, x, n.reshape(shape)) for n in (p.first, p.low, p.high)]
-        own = xp.add(xp.multiply(own, p.step), first)
+        own = own * p.step + first
         if not p.inside:
             own = xp.minimum(xp.maximum(own, low), high)
-        flat = xp.add(xp.multiply(own, math.prod(lengths[i + 1 :])), flat)
+        flat = own * math.prod(lengths[i + 1 :]) + flat
     return flat
 
 

@@ -70,10 +70,10 @@ def _steps(xp: Any, at: Any, method: str) -> Any:
     """Where the steps of the empirical distribution are that have the quantiles."""
     if method == "closest_observation":  # half-way, the one that is even when counted from 1
         below = xp.floor(at - 0.5)
-        tie = xp.equal(below, at - 0.5) & xp.equal(xp.remainder(below, 2), 1)
+        tie = (below == at - 0.5) & (xp.remainder(below, 2) == 1)
         return xp.where(tie, below, below + 1)
     if method == "averaged_inverted_cdf":
-        return xp.where(xp.equal(xp.floor(at), at), at + 0.5, xp.ceil(at))
+        return xp.where(xp.floor(at) == at, at + 0.5, xp.ceil(at))
     return xp.ceil(at)
 
 
@@ -85,7 +85,7 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
         # Also a quantile on an element is between two of them, so that it has a slope by q.
         below = xp.minimum(xp.floor(at), max(n - 2, 0))
         above = xp.minimum(below + 1, n - 1)
-        way = xp.astype(xp.subtract(at, below), x.dtype, copy=False)
+        way = xp.astype(at - below, x.dtype, copy=False)
         return xp.astype(below, "int64"), xp.astype(above, "int64"), way
     owner = backend_of(x._array)
     device = owner.beside(x._array)
@@ -105,13 +105,13 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
 
 def _between(xp: Any, low: Any, high: Any, way: Any, distance: Any) -> Any:
     """A number part of the way from one element to the next, exact at both ends."""
-    first, second = xp.equal(way, 0), xp.equal(way, 1)
+    first, second = way == 0, way == 1
     # On one of the two the weight of the other is 0, also if that one is infinite.
-    there = xp.logical_and(xp.logical_or(first, second), xp.isinf(distance))
+    there = (first | second) & xp.isinf(distance)
     distance = xp.where(there, 0, distance)
     back = xp.where(second, distance, 0)
-    from_second = xp.subtract(high, xp.multiply(xp.subtract(1, way), back))
-    return xp.where(second, from_second, xp.add(low, xp.multiply(way, distance)))
+    from_second = high - (1 - way) * back
+    return xp.where(second, from_second, low + way * distance)
 
 
 def _probabilities(q: Any) -> Any:
@@ -195,8 +195,8 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     ordered = sort(x, axis=last)
     low, high = xp.take(ordered, below, axis=last), xp.take(ordered, above, axis=last)
     # Between two equal infinities the quantile is that infinity, and not NaN.
-    infinite = xp.logical_and(xp.equal(low, high), xp.isinf(low))
-    distance = xp.where(infinite, 0, xp.subtract(high, xp.where(infinite, 0, low)))
+    infinite = (low == high) & xp.isinf(low)
+    distance = xp.where(infinite, 0, high - xp.where(infinite, 0, low))
     out = _between(xp, low, high, way, distance)
     # Their slopes are those of other elements, and the quantile does not depend on the way.
     inside = xp.logical_and(infinite, xp.logical_and(xp.greater(way, 0), xp.less(way, 1)))
@@ -206,7 +206,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     out = xp.where(inside, both, out)
     out = xp.where(xp.any(xp.isnan(x), axis=last, keepdims=True), math.nan, out)
     if isinstance(flat, Tensor):
-        valid = xp.logical_and(xp.greater_equal(flat, 0), xp.less_equal(flat, 1))
+        valid = (flat >= 0) & (flat <= 1)
         out = xp.where(valid, out, math.nan)
     return reshape(moveaxis(out, last, 0), (*q.shape, *(kept(shape, axes) if keepdims else outer)))
 

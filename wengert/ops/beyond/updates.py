@@ -47,14 +47,14 @@ def _extreme_forward(better: str) -> Any:
         span = 1
         while span < count:
             # Each value becomes the best of the last 2, 4, 8, ... that have the same row.
-            same = xp.equal(rows[span:], rows[:-span])
+            same = rows[span:] == rows[:-span]
             best = xp.where(same, pick(value[span:], value[:-span]), value[span:])
             value = xp.concat([value[:span], best], axis=0)
             span *= 2
         places = xp.arange(x.shape[0], dtype=rows.dtype, device=xp.device(x))
         last = xp.astype(xp.searchsorted(rows, places, side="right"), rows.dtype) - 1
         last = xp.where(last < 0, xp.zeros_like(last), last)
-        held = xp.equal(xp.take(rows, last, axis=0), places)
+        held = xp.take(rows, last, axis=0) == places
         return xp.where(held, pick(x, xp.take(value, last, axis=0)), x)
 
     return forward
@@ -69,11 +69,11 @@ def _shares(xp: Any, x: Any, value: Any, rows: Any, out: Any, beaten: str) -> tu
     """Which elements and which values were beaten, and what share of its row each tie has."""
     lose = getattr(xp, beaten)
     lost_x, lost_value = lose(x, out), lose(value, xp.take(out, rows, axis=0))
-    tied = xp.astype(xp.logical_not(lost_value), out.dtype)
-    number = xp.add(xp.astype(xp.logical_not(lost_x), out.dtype), _sums(xp, tied, rows, x.shape[0]))
+    tied = xp.astype(~lost_value, out.dtype)
+    number = xp.astype(~lost_x, out.dtype) + _sums(xp, tied, rows, x.shape[0])
     # NaN beats all without being equal to them, as in `max`: the derivatives there are NaN.
-    unknown = xp.logical_and(xp.isnan(out), xp.greater(number, 1))
-    return lost_x, lost_value, xp.where(unknown, math.nan, xp.divide(xp.ones_like(number), number))
+    unknown = xp.isnan(out) & (number > 1)
+    return lost_x, lost_value, xp.where(unknown, math.nan, xp.ones_like(number) / number)
 
 
 def _extreme(name: str, better: str, beaten: str) -> Any:
@@ -81,18 +81,18 @@ def _extreme(name: str, better: str, beaten: str) -> Any:
     @in_float32
     def by_x(xp: Any, g: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
         lost, _, share = _shares(xp, x, value, rows, out, beaten)
-        return xp.where(lost, 0, xp.multiply(g, share))
+        return xp.where(lost, 0, g * share)
 
     @in_float32
     def value_rule(xp: Any, g: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
         _, lost, share = _shares(xp, x, value, rows, out, beaten)
-        return xp.where(lost, 0, xp.take(xp.multiply(g, share), rows, axis=0))
+        return xp.where(lost, 0, xp.take(g * share, rows, axis=0))
 
     @in_float32
     def value_tangent(xp: Any, t: Any, x: Any, value: Any, rows: Any, out: Any) -> Any:
         _, lost, share = _shares(xp, x, value, rows, out, beaten)
         moved = _sums(xp, xp.where(lost, 0, t), rows, x.shape[0])
-        return xp.multiply(moved, share)
+        return moved * share
 
     return Primitive(
         name,

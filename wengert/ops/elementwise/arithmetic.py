@@ -54,7 +54,7 @@ def add(x1: Any, x2: Any, /) -> Tensor:
     dtypes="numeric",
     linear="together",
     x1=lambda xp, g: g,
-    x2=lambda xp, g: xp.negative(g),
+    x2=lambda xp, g: -g,
 )
 def subtract(x1: Any, x2: Any, /) -> Tensor:
     """Difference, :math:`x_1 - x_2`.
@@ -73,8 +73,8 @@ def subtract(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(
     dtypes="numeric",
     linear="each",
-    x1=lambda xp, g, x2: xp.multiply(g, xp.conj(x2)),
-    x2=lambda xp, g, x1: xp.multiply(g, xp.conj(x1)),
+    x1=lambda xp, g, x2: g * xp.conj(x2),
+    x2=lambda xp, g, x1: g * xp.conj(x1),
 )
 def multiply(x1: Any, x2: Any, /) -> Tensor:
     r"""Product, :math:`x_1 x_2`.
@@ -92,9 +92,9 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
 
 
 @elementwise(
-    x1=lambda xp, g, x2: xp.divide(g, xp.conj(x2)),
+    x1=lambda xp, g, x2: g / xp.conj(x2),
     # The slope out / x2 is no result, and may underflow where g / x2 and out are in the range.
-    x2=lambda xp, g, x2, out: xp.multiply(xp.negative(xp.divide(g, xp.conj(x2))), xp.conj(out)),
+    x2=lambda xp, g, x2, out: -(g / xp.conj(x2)) * xp.conj(out),
     domain={"x2": NOT_ZERO},
 )
 def divide(x1: Any, x2: Any, /) -> Tensor:
@@ -140,7 +140,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Tensor:
 @elementwise(
     dtypes="real numeric",
     x1=lambda xp, g: g,
-    x2=lambda xp, g, x1, x2: xp.multiply(g, xp.negative(xp.floor_divide(x1, x2))),
+    x2=lambda xp, g, x1, x2: g * -xp.floor_divide(x1, x2),
     domain=_WITH_A_REMAINDER,
 )
 def remainder(x1: Any, x2: Any, /) -> Tensor:
@@ -181,7 +181,7 @@ def positive(x: Any, /) -> Tensor:
 @elementwise(
     dtypes="numeric",
     linear="together",
-    x=lambda xp, g: xp.negative(g),
+    x=lambda xp, g: -g,
     domain=ENTIRE,
 )
 def negative(x: Any, /) -> Tensor:
@@ -198,9 +198,7 @@ def negative(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    x=lambda xp, g, out: xp.multiply(g, xp.negative(xp.conj(xp.square(out)))), domain=NOT_ZERO
-)
+@elementwise(x=lambda xp, g, out: g * -xp.conj(xp.square(out)), domain=NOT_ZERO)
 def reciprocal(x: Any, /) -> Tensor:
     """Reciprocal, :math:`1 / x`.
 
@@ -217,7 +215,7 @@ def reciprocal(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="numeric",
-    x=lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), 2)),
+    x=lambda xp, g, x: g * (xp.conj(x) * 2),
     domain=ENTIRE,
 )
 def square(x: Any, /) -> Tensor:
@@ -234,7 +232,7 @@ def square(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, out: xp.divide(g, xp.multiply(xp.conj(out), 2)), domain=POSITIVE)
+@elementwise(x=lambda xp, g, out: g / (xp.conj(out) * 2), domain=POSITIVE)
 def sqrt(x: Any, /) -> Tensor:
     r"""Principal square root, :math:`\sqrt x`.
 
@@ -255,7 +253,7 @@ def sqrt(x: Any, /) -> Tensor:
 #: Exponents for which there is something faster than a power, and as accurate.
 _SHORT = {
     2: lambda xp, x: xp.square(x),
-    3: lambda xp, x: xp.multiply(xp.square(x), x),
+    3: lambda xp, x: xp.square(x) * x,
     0.5: lambda xp, x: xp.sqrt(x),
     -1: lambda xp, x: xp.reciprocal(x),
 }
@@ -280,7 +278,7 @@ def _pow_scalar_rule(xp: Any, g: Any, x: Any, exponent: Any) -> Any:
     if exponent == 1:
         return g
     lower = x if exponent == 2 else xp.pow_scalar(x, exponent=exponent - 1)
-    return xp.multiply(g, xp.multiply(xp.conj(lower), exponent.conjugate()))
+    return g * (xp.conj(lower) * exponent.conjugate())
 
 
 _pow_scalar = Primitive(
@@ -295,28 +293,25 @@ _pow_scalar = Primitive(
 
 
 def _pow_base(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
-    return xp.multiply(g, xp.conj(xp.slope_of_pow(x1, x2, order=1)))
+    return g * xp.conj(xp.slope_of_pow(x1, x2, order=1))
 
 
 def _pow_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any) -> Any:
-    if is_complex(x2):
-        growing = xp.logical_and(xp.greater_equal(xp.real(x2), 0), xp.equal(xp.imag(x2), 0))
-    else:
-        growing = xp.greater_equal(x2, 0)
+    growing = (xp.real(x2) >= 0) & (xp.imag(x2) == 0) if is_complex(x2) else x2 >= 0
     # Where the power of 0 is 0 or 1 it does not depend on the exponent: log(1) says so.
-    special = xp.logical_and(xp.equal(x1, 0), growing)
+    special = (x1 == 0) & growing
     logarithm = xp.log(matched(xp, xp.where(special, 1, x1), out))
-    found = xp.multiply(g, xp.conj(xp.multiply(out, logarithm)))
+    found = g * xp.conj(out * logarithm)
 
     def sharp() -> tuple[Any, Any]:
-        own = xp.where(xp.equal(x2, 0), x2, 0)
-        return xp.logical_and(special, _up_to(xp, x2, 1)), xp.add(x1, own)
+        own = xp.where(x2 == 0, x2, 0)
+        return special & _up_to(xp, x2, 1), x1 + own
 
     return without_slope(xp, found, sharp)
 
 
 def _up_to(xp: Any, x: Any, limit: int) -> Any:
-    return xp.less_equal(xp.real(x) if is_complex(x) else x, limit)
+    return (xp.real(x) if is_complex(x) else x) <= limit
 
 
 def _falling(order: int) -> list[float]:
@@ -330,7 +325,7 @@ def _falling(order: int) -> list[float]:
 def _evaluated(xp: Any, x: Any, coefficients: list[float]) -> Any:
     value = xp.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
-        value = xp.add(xp.multiply(value, x), coefficient)
+        value = value * x + coefficient
     return value
 
 
@@ -338,22 +333,22 @@ def _slope_of_pow(xp: Any, x1: Any, x2: Any, *, order: int) -> Any:
     # The product of factors is exactly 0 where it should be, and then an infinite power is no NaN.
     factor = x2
     for k in range(1, order):
-        factor = xp.multiply(factor, xp.subtract(x2, k))
-    nothing = xp.equal(factor, 0)
-    power = xp.pow(xp.where(nothing, 1, x1), xp.subtract(x2, order))
-    return xp.where(nothing, 0, xp.multiply(factor, power))
+        factor = factor * (x2 - k)
+    nothing = factor == 0
+    power = xp.pow(xp.where(nothing, 1, x1), x2 - order)
+    return xp.where(nothing, 0, factor * power)
 
 
 def _slope_by_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any, order: int) -> Any:
     falling = _falling(order)
     slope = [c * (order - k) for k, c in enumerate(falling[:-1])]
-    zero = xp.equal(x1, 0)
+    zero = x1 == 0
     base = matched(xp, xp.where(zero, 1, x1), out)
     factor = _evaluated(xp, matched(xp, x2, out), slope)
-    moved = xp.multiply(factor, xp.pow(base, xp.subtract(x2, order)))
-    total = xp.add(moved, xp.multiply(out, xp.log(base)))
-    found = xp.multiply(g, xp.conj(xp.where(zero, 0, total)))
-    steep = xp.logical_and(xp.logical_and(zero, _up_to(xp, x2, order)), xp.not_equal(g, 0))
+    moved = factor * xp.pow(base, x2 - order)
+    total = moved + out * xp.log(base)
+    found = g * xp.conj(xp.where(zero, 0, total))
+    steep = zero & _up_to(xp, x2, order) & (g != 0)
     return xp.where(steep, math.nan, found)
 
 
@@ -362,9 +357,7 @@ Primitive(
     "slope_of_pow",
     ("x1", "x2"),
     {
-        "x1": lambda xp, g, x1, x2, order: xp.multiply(
-            g, xp.conj(xp.slope_of_pow(x1, x2, order=order + 1))
-        ),
+        "x1": lambda xp, g, x1, x2, order: g * xp.conj(xp.slope_of_pow(x1, x2, order=order + 1)),
         "x2": _slope_by_exponent,
     },
     elementwise=True,

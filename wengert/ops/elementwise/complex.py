@@ -59,7 +59,7 @@ def real(x: Any, /) -> Tensor:
     dtypes="complex",
     linear="together",
     view=True,
-    x=lambda xp, g: xp.multiply(g, 1j),
+    x=lambda xp, g: g * 1j,
 )
 def imag(x: Any, /) -> Tensor:
     r"""Imaginary part, :math:`\operatorname{Im} x`.
@@ -77,7 +77,7 @@ def imag(x: Any, /) -> Tensor:
 
 
 def _abs_rule(xp: Any, g: Any, x: Any) -> Any:
-    return xp.along(g, x) if is_complex(x) else xp.multiply(g, xp.sign(x))
+    return xp.along(g, x) if is_complex(x) else g * xp.sign(x)
 
 
 @elementwise(
@@ -105,7 +105,7 @@ def _sign_rule(xp: Any, g: Any, x: Any) -> Any:
     if not is_complex(x):
         return xp.zeros_like(g)
     # At 0 that is 0, and has no derivative.
-    return xp.where(xp.equal(x, 0), xp.along(g, x), turned(xp, g, x))
+    return xp.where(x == 0, xp.along(g, x), turned(xp, g, x))
 
 
 @elementwise(dtypes="numeric", x=_sign_rule, domain=NOT_ZERO, flat=True)

@@ -14,7 +14,7 @@ LOG2 = math.log(2)
 LOG10 = math.log(10)
 
 
-@elementwise(x=lambda xp, g, out: xp.multiply(g, xp.conj(out)), domain=ENTIRE)
+@elementwise(x=lambda xp, g, out: g * xp.conj(out), domain=ENTIRE)
 def exp(x: Any, /) -> Tensor:
     """Exponential, :math:`e^x`.
 
@@ -30,7 +30,7 @@ def exp(x: Any, /) -> Tensor:
 
 
 # exp(x), and not out + 1, which has lost its digits where x is very negative.
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.exp(x))), domain=ENTIRE)
+@elementwise(x=lambda xp, g, x: g * xp.conj(xp.exp(x)), domain=ENTIRE)
 def expm1(x: Any, /) -> Tensor:
     """Exponential less one, :math:`e^x - 1`, accurate for small ``x``.
 
@@ -45,7 +45,7 @@ def expm1(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(x)), domain=POSITIVE)
+@elementwise(x=lambda xp, g, x: g / xp.conj(x), domain=POSITIVE)
 def log(x: Any, /) -> Tensor:
     r"""Natural logarithm, :math:`\log x`; the principal branch for complex ``x``.
 
@@ -60,7 +60,7 @@ def log(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.add(x, 1))), domain=Domain(-1))
+@elementwise(x=lambda xp, g, x: g / xp.conj(x + 1), domain=Domain(-1))
 def log1p(x: Any, /) -> Tensor:
     r"""Logarithm of one more, :math:`\log(1 + x)`, accurate for small ``x``.
 
@@ -76,7 +76,7 @@ def log1p(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.multiply(xp.conj(x), LOG2)), domain=POSITIVE)
+@elementwise(x=lambda xp, g, x: g / (xp.conj(x) * LOG2), domain=POSITIVE)
 def log2(x: Any, /) -> Tensor:
     r"""Logarithm to base 2, :math:`\log_2 x`.
 
@@ -92,7 +92,7 @@ def log2(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.multiply(xp.conj(x), LOG10)), domain=POSITIVE)
+@elementwise(x=lambda xp, g, x: g / (xp.conj(x) * LOG10), domain=POSITIVE)
 def log10(x: Any, /) -> Tensor:
     r"""Logarithm to base 10, :math:`\log_{10} x`.
 
@@ -110,12 +110,10 @@ def log10(x: Any, /) -> Tensor:
 
 def _share(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
     """What part of the sum of the exponentials is that of ``x1``, without overflow."""
-    same = xp.logical_and(xp.equal(x1, x2), xp.isinf(x1))
-    excess = xp.subtract(xp.where(same, 0, x1), xp.where(same, 0, x2))
-    found = xp.multiply(g, xp.expit(excess))
-    return without_slope(
-        xp, found, lambda: (xp.logical_and(same, xp.not_equal(g, 0)), xp.add(x1, x2))
-    )
+    same = (x1 == x2) & xp.isinf(x1)
+    excess = xp.where(same, 0, x1) - xp.where(same, 0, x2)
+    found = g * xp.expit(excess)
+    return without_slope(xp, found, lambda: (same & (g != 0), x1 + x2))
 
 
 @elementwise(

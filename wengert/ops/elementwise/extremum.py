@@ -18,13 +18,13 @@ _APART = Joint(lambda x1, x2: abs(x1 - x2), "all but x1 = x2")
 
 def _unless(xp: Any, g: Any, beaten: Any, tied: Any) -> Any:
     """The cotangent of an operand: ``g``, half of it in a tie, and 0 for a beaten one."""
-    return xp.where(beaten, 0, xp.where(tied, xp.multiply(g, 0.5), g))
+    return xp.where(beaten, 0, xp.where(tied, g * 0.5, g))
 
 
 @elementwise(
     dtypes="real numeric",
-    x1=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x1, x2), xp.equal(x1, x2)),
-    x2=lambda xp, g, x1, x2: _unless(xp, g, xp.less(x2, x1), xp.equal(x2, x1)),
+    x1=lambda xp, g, x1, x2: _unless(xp, g, x1 < x2, x1 == x2),
+    x2=lambda xp, g, x1, x2: _unless(xp, g, x2 < x1, x2 == x1),
     domain={"x1 x2": _APART},
 )
 def maximum(x1: Any, x2: Any, /) -> Tensor:
@@ -44,8 +44,8 @@ def maximum(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real numeric",
-    x1=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x1, x2), xp.equal(x1, x2)),
-    x2=lambda xp, g, x1, x2: _unless(xp, g, xp.greater(x2, x1), xp.equal(x2, x1)),
+    x1=lambda xp, g, x1, x2: _unless(xp, g, x1 > x2, x1 == x2),
+    x2=lambda xp, g, x1, x2: _unless(xp, g, x2 > x1, x2 == x1),
     domain={"x1 x2": _APART},
 )
 def minimum(x1: Any, x2: Any, /) -> Tensor:
@@ -67,25 +67,25 @@ def _clip_x(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
     if min is None and max is None:
         return g
     if min is None:
-        inside = xp.less_equal(x, max)
+        inside = x <= max
     elif max is None:
-        inside = xp.greater_equal(x, min)
+        inside = x >= min
     else:
-        inside = xp.logical_and(xp.greater_equal(x, min), xp.less_equal(x, max))
+        inside = (x >= min) & (x <= max)
     return xp.where(inside, g, 0)
 
 
 def _clip_min(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
-    below = xp.less(x, min)
+    below = x < min
     if max is not None:
-        below = xp.logical_and(below, xp.less(min, max))
+        below = below & (min < max)
     return xp.where(below, g, 0)
 
 
 def _clip_max(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
-    above = xp.greater(x, max)
+    above = x > max
     if min is not None:
-        above = xp.logical_or(above, xp.less(max, min))
+        above = above | (max < min)
     return xp.where(above, g, 0)
 
 

@@ -100,7 +100,7 @@ def signbit(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real floating",
-    x1=lambda xp, g, x1, out: xp.multiply(g, xp.multiply(xp.sign(x1), xp.sign(out))),
+    x1=lambda xp, g, x1, out: g * (xp.sign(x1) * xp.sign(out)),
     x2=ZERO,
     domain={"x1": NOT_ZERO, "x2": NOT_ZERO},
 )

@@ -22,16 +22,16 @@ def _cosine(xp: Any, x: Any, y: Any) -> Any:
     x, y = (v if hasattr(v, "shape") else xp.full_like(radius, v) for v in (x, y))
     far, farther = xp.isinf(x), xp.isinf(y)
     # Of finite numbers whose radius overflows nothing is known.
-    radius = xp.where(xp.isinf(radius), math.nan, xp.where(xp.equal(radius, 0), 1, radius))
-    near = xp.where(farther, 0, xp.divide(x, radius))
+    radius = xp.where(xp.isinf(radius), math.nan, xp.where(radius == 0, 1, radius))
+    near = xp.where(farther, 0, x / radius)
     return xp.where(far, xp.where(farther, math.nan, xp.sign(x)), near)
 
 
 def over_radius(xp: Any, g: Any, x: Any, y: Any) -> Any:
     """``g * x / hypot(x, y)**2`` of a point, and 0 at the origin, where there is no derivative."""
     radius = xp.hypot(x, y)
-    ratio = xp.divide(xp.cosine_of(x, y), xp.where(xp.equal(radius, 0), 1, radius))
-    return xp.multiply(g, ratio)
+    ratio = xp.cosine_of(x, y) / xp.where(radius == 0, 1, radius)
+    return g * ratio
 
 
 def _off_origin(xp: Any, x: Any, y: Any, slope: Any) -> Any:
@@ -41,6 +41,7 @@ def _off_origin(xp: Any, x: Any, y: Any, slope: Any) -> Any:
 
 
 def _cosine_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
+<<<<<<< HEAD
     slope = xp.multiply(over_radius(xp, g, y, x), xp.cosine_of(y, x))
     return _off_origin(xp, x, y, slope)
 
@@ -48,6 +49,15 @@ def _cosine_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
 def _cosine_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     slope = xp.negative(xp.multiply(over_radius(xp, g, x, y), xp.cosine_of(y, x)))
     return _off_origin(xp, x, y, slope)
+=======
+    slope = over_radius(xp, g, y, x) * xp.cosine_of(y, x)
+    return xp.where(xp.hypot(x, y) == 0, math.nan, slope)
+
+
+def _cosine_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    slope = -(over_radius(xp, g, x, y) * xp.cosine_of(y, x))
+    return xp.where(xp.hypot(x, y) == 0, math.nan, slope)
+>>>>>>> rows-infix
 
 
 # x / hypot(x, y), and 0 at the origin, where it has no derivative. Elsewhere its own derivative,

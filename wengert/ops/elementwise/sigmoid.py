@@ -11,27 +11,27 @@ from wengert.tape.tensor import Tensor
 
 def _expit_forward(xp: Any, x: Any) -> Any:
     if is_complex(x):
-        right = xp.greater_equal(xp.real(x), 0)
-        small = xp.exp(xp.where(right, xp.negative(x), x))
-        return xp.divide(xp.where(right, 1, small), xp.add(small, 1))
+        right = xp.real(x) >= 0
+        small = xp.exp(xp.where(right, -x, x))
+        return xp.where(right, 1, small) / (small + 1)
     # Where 1 is lost beside the exponential, the quotient is 1. That is long before the exponential
     # overflows: in half precision beyond 11.09, in others beyond 88.
     small = xp.exp(xp.minimum(x, 11 if dtype_of(x.dtype).itemsize == 2 else 50))
-    return xp.divide(small, xp.add(small, 1))
+    return small / (small + 1)
 
 
 def _bell_forward(xp: Any, x: Any, *, width: int) -> Any:
     size = xp.abs(x)
     if is_complex(x):
-        size = xp.where(xp.greater_equal(xp.real(x), 0), x, xp.negative(x))
-    small = xp.exp(xp.multiply(size, -width))
-    half = xp.multiply(xp.add(small, 1), 1 / width)
-    return xp.divide(small, xp.square(half))
+        size = xp.where(xp.real(x) >= 0, x, -x)
+    small = xp.exp(size * -width)
+    half = (small + 1) * (1 / width)
+    return small / xp.square(half)
 
 
 def _bell_rule(xp: Any, g: Any, x: Any, out: Any, width: int) -> Any:
-    slope = xp.multiply(out, xp.tanh(xp.multiply(x, width / 2)))
-    return xp.multiply(g, xp.conj(xp.multiply(slope, -width)))
+    slope = out * xp.tanh(x * (width / 2))
+    return g * xp.conj(slope * -width)
 
 
 # The derivative of tanh(x) is this with the width 2, that of the sigmoid with the width 1:
@@ -49,7 +49,7 @@ Primitive(
 
 @elementwise(
     forward=_expit_forward,
-    x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.logistic_bell(x, width=1))),
+    x=lambda xp, g, x: g * xp.conj(xp.logistic_bell(x, width=1)),
 )
 def expit(x: Any, /) -> Tensor:
     r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.

@@ -38,14 +38,14 @@ _OFF_THE_CUT = Joint(
 
 def _one_minus_square(xp: Any, x: Any) -> Any:
     """``1 - x**2`` in factors, which keeps its digits near 1."""
-    return xp.multiply(xp.subtract(1, x), xp.add(x, 1))
+    return (1 - x) * (x + 1)
 
 
 # A primitive, because the derivative of the factors would be a difference without digits near 0.
 Primitive(
     "one_minus_square",
     ("x",),
-    {"x": lambda xp, g, x: xp.multiply(g, xp.multiply(xp.conj(x), -2))},
+    {"x": lambda xp, g, x: g * (xp.conj(x) * -2)},
     elementwise=True,
     dtypes="floating",
     forward=_one_minus_square,
@@ -56,9 +56,9 @@ def _root_of_one_minus_square(xp: Any, x: Any) -> Any:
     if not is_complex(x):
         return xp.sqrt(xp.one_minus_square(x))
     # Far out, where the square may overflow, the root is -ix, or ix below.
-    far = xp.greater(xp.abs(x), _FAR)
+    far = xp.abs(x) > _FAR
     near = xp.sqrt(xp.one_minus_square(xp.where(far, 0, x)))
-    return xp.where(far, xp.multiply(xp.multiply(x, -1j), _side(xp, xp.imag(x))), near)
+    return xp.where(far, x * -1j * _side(xp, xp.imag(x)), near)
 
 
 def _side(xp: Any, x: Any) -> Any:
@@ -69,7 +69,7 @@ def _side(xp: Any, x: Any) -> Any:
 _FAR = 2.0**30
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cos(x))), domain=ENTIRE)
+@elementwise(x=lambda xp, g, x: g * xp.conj(xp.cos(x)), domain=ENTIRE)
 def sin(x: Any, /) -> Tensor:
     r"""Sine of an angle in radians, :math:`\sin x`.
 
@@ -84,7 +84,7 @@ def sin(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.negative(xp.conj(xp.sin(x)))), domain=ENTIRE)
+@elementwise(x=lambda xp, g, x: g * -xp.conj(xp.sin(x)), domain=ENTIRE)
 def cos(x: Any, /) -> Tensor:
     r"""Cosine of an angle in radians, :math:`\cos x`.
 
@@ -100,7 +100,7 @@ def cos(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    x=lambda xp, g, out: xp.multiply(g, xp.conj(xp.add(xp.square(out), 1))),
+    x=lambda xp, g, out: g * xp.conj(xp.square(out) + 1),
     domain=Domain(without=(math.pi / 2,), period=math.pi),
 )
 def tan(x: Any, /) -> Tensor:
@@ -117,9 +117,7 @@ def tan(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    x=lambda xp, g, x: xp.divide(g, xp.conj(_root_of_one_minus_square(xp, x))), domain=Domain(-1, 1)
-)
+@elementwise(x=lambda xp, g, x: g / xp.conj(_root_of_one_minus_square(xp, x)), domain=Domain(-1, 1))
 def asin(x: Any, /) -> Tensor:
     r"""Inverse sine, :math:`\arcsin x`, of real values in :math:`[-\pi/2, \pi/2]`.
 
@@ -136,7 +134,7 @@ def asin(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    x=lambda xp, g, x: xp.divide(xp.negative(g), xp.conj(_root_of_one_minus_square(xp, x))),
+    x=lambda xp, g, x: -g / xp.conj(_root_of_one_minus_square(xp, x)),
     domain=Domain(-1, 1),
 )
 def acos(x: Any, /) -> Tensor:
@@ -156,7 +154,7 @@ def acos(x: Any, /) -> Tensor:
 
 def _atan_rule(xp: Any, g: Any, x: Any) -> Any:
     if is_complex(x):
-        return xp.divide(g, xp.conj(xp.add(xp.square(x), 1)))
+        return g / xp.conj(xp.square(x) + 1)
     return over_radius(xp, g, xp.ones_like(x), x)
 
 
@@ -178,7 +176,7 @@ def atan(x: Any, /) -> Tensor:
 @elementwise(
     dtypes="real floating",
     x1=lambda xp, g, x1, x2: over_radius(xp, g, x2, x1),
-    x2=lambda xp, g, x1, x2: over_radius(xp, xp.negative(g), x1, x2),
+    x2=lambda xp, g, x1, x2: over_radius(xp, -g, x1, x2),
     domain={"x1 x2": _OFF_THE_CUT},
 )
 def atan2(x1: Any, x2: Any, /) -> Tensor:
@@ -198,8 +196,8 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real floating",
-    x1=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x1, x2)),
-    x2=lambda xp, g, x1, x2: xp.multiply(g, xp.cosine_of(x2, x1)),
+    x1=lambda xp, g, x1, x2: g * xp.cosine_of(x1, x2),
+    x2=lambda xp, g, x1, x2: g * xp.cosine_of(x2, x1),
     domain={"x1 x2": _OFF_THE_ORIGIN},
 )
 def hypot(x1: Any, x2: Any, /) -> Tensor:
@@ -217,7 +215,7 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.cosh(x))), domain=ENTIRE)
+@elementwise(x=lambda xp, g, x: g * xp.conj(xp.cosh(x)), domain=ENTIRE)
 def sinh(x: Any, /) -> Tensor:
     r"""Hyperbolic sine, :math:`\sinh x`.
 
@@ -232,7 +230,7 @@ def sinh(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.sinh(x))), domain=ENTIRE)
+@elementwise(x=lambda xp, g, x: g * xp.conj(xp.sinh(x)), domain=ENTIRE)
 def cosh(x: Any, /) -> Tensor:
     r"""Hyperbolic cosine, :math:`\cosh x`.
 
@@ -247,7 +245,7 @@ def cosh(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.logistic_bell(x, width=2))))
+@elementwise(x=lambda xp, g, x: g * xp.conj(xp.logistic_bell(x, width=2)))
 def tanh(x: Any, /) -> Tensor:
     r"""Hyperbolic tangent, :math:`\tanh x`.
 
@@ -265,11 +263,11 @@ def tanh(x: Any, /) -> Tensor:
 def _asinh_rule(xp: Any, g: Any, x: Any) -> Any:
     if is_complex(x):
         # Far out, where the square may overflow, the root is x itself, or -x to the left.
-        far = xp.greater(xp.abs(x), _FAR)
-        near = xp.sqrt(xp.add(xp.square(xp.where(far, 0, x)), 1))
-        root = xp.where(far, xp.multiply(x, _side(xp, xp.real(x))), near)
-        return xp.divide(g, xp.conj(root))
-    return xp.divide(g, xp.hypot(x, xp.ones_like(x)))  # where the square may overflow
+        far = xp.abs(x) > _FAR
+        near = xp.sqrt(xp.square(xp.where(far, 0, x)) + 1)
+        root = xp.where(far, x * _side(xp, xp.real(x)), near)
+        return g / xp.conj(root)
+    return g / xp.hypot(x, xp.ones_like(x))  # where the square may overflow
 
 
 @elementwise(x=_asinh_rule)
@@ -289,9 +287,7 @@ def asinh(x: Any, /) -> Tensor:
 
 # Two roots: the root of the product has the wrong sign in the left half of the complex plane.
 @elementwise(
-    x=lambda xp, g, x: xp.divide(
-        g, xp.conj(xp.multiply(xp.sqrt(xp.subtract(x, 1)), xp.sqrt(xp.add(x, 1))))
-    ),
+    x=lambda xp, g, x: g / xp.conj(xp.sqrt(x - 1) * xp.sqrt(x + 1)),
     domain=Domain(1),
 )
 def acosh(x: Any, /) -> Tensor:
@@ -309,7 +305,7 @@ def acosh(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(x=lambda xp, g, x: xp.divide(g, xp.conj(xp.one_minus_square(x))), domain=Domain(-1, 1))
+@elementwise(x=lambda xp, g, x: g / xp.conj(xp.one_minus_square(x)), domain=Domain(-1, 1))
 def atanh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic tangent, :math:`\operatorname{artanh} x`.
 

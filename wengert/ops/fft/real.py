@@ -30,9 +30,9 @@ def _scale_pairs(xp: Any, spectrum: Any, axis: int, n: int, factor: float) -> An
     """Multiply those numbers of half a spectrum that stand for two."""
     length = spectrum.shape[axis]
     doubled = xp.arange(0, 2 * length, 2, dtype=xp.int64, device=xp.device(spectrum))
-    pairs = xp.not_equal(xp.remainder(doubled, n), 0)
+    pairs = xp.remainder(doubled, n) != 0
     pairs = xp.reshape(pairs, (length,) + (1,) * (len(spectrum.shape) - axis - 1))
-    return xp.where(pairs, xp.multiply(spectrum, factor), spectrum)
+    return xp.where(pairs, spectrum * factor, spectrum)
 
 
 def _rfftn_rule(xp: Any, g: Any, x_shape: tuple[int, ...], axes: Axes, norm: str) -> Any:

@@ -50,7 +50,7 @@ def complex_dtype(xp: Any, x: Any) -> bool:
 
 def imaginary(xp: Any, z: Any) -> Any:
     """The imaginary part, times i."""
-    return xp.multiply(xp.subtract(z, xp.conj(z)), 0.5)
+    return (z - xp.conj(z)) * 0.5
 
 
 def product(xp: Any, *factors: Any) -> Any:
@@ -60,7 +60,7 @@ def product(xp: Any, *factors: Any) -> Any:
 
 def columns(xp: Any, x: Any, scale: Any) -> Any:
     """Each column times a number: a product with a diagonal matrix from the right."""
-    return xp.multiply(x, xp.expand_dims(scale, axis=len(scale.shape) - 1))
+    return x * xp.expand_dims(scale, axis=len(scale.shape) - 1)
 
 
 def eye_like(xp: Any, x: Any) -> Any:
@@ -80,7 +80,7 @@ def diagonal_matrix(xp: Any, d: Any) -> Any:
 
 def skew(xp: Any, x: Any) -> Any:
     """A matrix less its conjugate transpose."""
-    return xp.subtract(x, adjoint(xp, x))
+    return x - adjoint(xp, x)
 
 
 #: How many times eps of the largest value are rounding errors, whatever the size: LAPACK's are 13.
@@ -97,12 +97,12 @@ def turns(xp: Any, values: Any, *moved: Any, used: Any = None) -> Any:
     eye = xp.eye(values.shape[-1], dtype=values.dtype, device=xp.device(values))
     largest = xp.max(xp.abs(column), axis=-1, keepdims=True)
     error = EQUAL * float(xp.finfo(largest.dtype).eps)
-    gaps = xp.add(xp.subtract(column, row), xp.multiply(eye, largest))
-    near = xp.less(xp.abs(gaps), xp.multiply(largest, error))
-    beside = xp.subtract(1, eye)
+    gaps = column - row + eye * largest
+    near = xp.abs(gaps) < largest * error
+    beside = 1 - eye
     for x in moved:
-        equal = xp.logical_and(near, xp.not_equal(x if used is None else used, 0))
-        yield xp.multiply(beside, xp.divide(x, xp.where(equal, 0, gaps)))
+        equal = near & ((x if used is None else used) != 0)
+        yield beside * (x / xp.where(equal, 0, gaps))
 
 
 def joined(xp: Any, g_values: Any, turned: Any, values: Any, used: Any) -> Any:
@@ -110,4 +110,4 @@ def joined(xp: Any, g_values: Any, turned: Any, values: Any, used: Any) -> Any:
     if turned is None:
         return diagonal_matrix(xp, g_values)
     (inner,) = turns(xp, values, turned, used=used)
-    return inner if g_values is None else xp.add(inner, diagonal_matrix(xp, g_values))
+    return inner if g_values is None else inner + diagonal_matrix(xp, g_values)

@@ -37,7 +37,7 @@ def _bordering(xp: Any, x: Any) -> tuple[Any, ...]:
     u, s, vh = xp.linalg.svd(xp.where(xp.isfinite(x), x, 0), full_matrices=False)
     top = s[..., :1]
     top = xp.where(top > 0, top, xp.ones_like(top))
-    low = xp.multiply(top, n * float(xp.finfo(s.dtype).eps))
+    low = top * (n * float(xp.finfo(s.dtype).eps))
     # The border's entries have the scale that neither spoils the condition nor lets the
     # determinant of the whole overflow.
     scale = xp.maximum(s[..., inner - 1 : inner], low) if inner else top
@@ -49,8 +49,8 @@ def _bordering(xp: Any, x: Any) -> tuple[Any, ...]:
     kept = s[..., :inner]
     shift = xp.where(kept > low, xp.zeros_like(kept), xp.broadcast_to(low / unit, kept.shape))
     return (
-        xp.multiply(u[..., :, inner:], scale),
-        xp.multiply(vh[..., inner:, :], scale),
+        u[..., :, inner:] * scale,
+        vh[..., inner:, :] * scale,
         xp.zeros((*x.shape[:-2], BORDER, BORDER), dtype=x.dtype, device=xp.device(x)),
         xp.matmul(columns(xp, u[..., :, :inner], shift), vh[..., :inner, :]),
         xp.expand_dims(unit, axis=-1),
@@ -73,21 +73,20 @@ def _cofactors(xp: Any, x: Any) -> Any:
     """The transposed cofactors: by them a tangent is multiplied and summed."""
     n = x.shape[-1]
     right, below, corner, shift, unit = xp.bordering(x)
-    upper = xp.concat([xp.add(xp.divide(x, unit), shift), right], axis=-1)
+    upper = xp.concat([x / unit + shift, right], axis=-1)
     bordered = xp.concat([upper, xp.concat([below, corner], axis=-1)], axis=-2)
     inverse = xp.linalg.inv(bordered)
     h = inverse[..., n:, n:]
     h00, h11 = h[..., 0, 0], h[..., 1, 1]
-    minor = xp.subtract(xp.multiply(h00, h11), xp.multiply(h[..., 0, 1], h[..., 1, 0]))
+    minor = h00 * h11 - h[..., 0, 1] * h[..., 1, 0]
     # Of a 2 x 2 matrix the adjugate is its trace less itself.
     eye = xp.eye(BORDER, dtype=x.dtype, device=xp.device(x))
-    adjugate = xp.subtract(xp.multiply(_as_matrix(xp, xp.add(h00, h11)), eye), h)
-    both = xp.subtract(
-        xp.multiply(_as_matrix(xp, minor), inverse[..., :n, :n]),
-        product(xp, inverse[..., :n, n:], adjugate, inverse[..., n:, :n]),
+    adjugate = _as_matrix(xp, h00 + h11) * eye - h
+    both = _as_matrix(xp, minor) * inverse[..., :n, :n] - product(
+        xp, inverse[..., :n, n:], adjugate, inverse[..., n:, :n]
     )
-    found = xp.multiply(_as_matrix(xp, xp.linalg.det(bordered)), both)
-    return xp.multiply(found, xp.pow(unit, n - 1))
+    found = _as_matrix(xp, xp.linalg.det(bordered)) * both
+    return found * xp.pow(unit, n - 1)
 
 
 def _as_matrix(xp: Any, x: Any) -> Any:
@@ -98,14 +97,14 @@ def _as_matrix(xp: Any, x: Any) -> Any:
 def _det_rule(xp: Any, g: Any, x: Any) -> Any:
     g = _as_matrix(xp, g)
     if x.shape[-1] < 2:
-        return xp.multiply(g, xp.ones_like(x))
-    return xp.multiply(g, adjoint(xp, _cofactors(xp, x)))
+        return g * xp.ones_like(x)
+    return g * adjoint(xp, _cofactors(xp, x))
 
 
 def _det_forward(xp: Any, t: Any, x: Any) -> Any:
     if x.shape[-1] < 2:
         return xp.sum(t, axis=(-2, -1))
-    return xp.sum(xp.multiply(t, xp.matrix_transpose(_cofactors(xp, x))), axis=(-2, -1))
+    return xp.sum(t * xp.matrix_transpose(_cofactors(xp, x)), axis=(-2, -1))
 
 
 @operation("linalg.det", x=_det_rule, dtypes="floating", jvps={"x": _det_forward}, batch=as_it_is)
@@ -148,7 +147,7 @@ class SlogdetResult(NamedTuple):
 
 def _inverse(xp: Any, x: Any, sign: Any) -> Any:
     """Inverses, and infinities where there is none, which libraries refuse with the whole stack."""
-    singular = _as_matrix(xp, xp.equal(sign, 0))
+    singular = _as_matrix(xp, sign == 0)
     eye = xp.eye(x.shape[-1], dtype=x.dtype, device=xp.device(x))
     return xp.where(singular, math.inf, xp.linalg.inv(xp.where(singular, eye, x)))
 
@@ -168,19 +167,19 @@ def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     both = g_log
     if complex_dtype(xp, x) and g_sign is not None:
         # The sign turns by the imaginary part of tr(X^-1 dX); the logarithm takes the real one.
-        turn = imaginary(xp, xp.multiply(g_sign, xp.conj(out[0])))
-        both = turn if g_log is None else xp.add(g_log, turn)
+        turn = imaginary(xp, g_sign * xp.conj(out[0]))
+        both = turn if g_log is None else g_log + turn
     if both is None:
         return xp.zeros_like(x)
-    return xp.multiply(_as_matrix(xp, both), inverse)
+    return _as_matrix(xp, both) * inverse
 
 
 def _slogdet_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
     inverse = xp.inverse_or_infinite(x, out[0])
-    moved = xp.sum(xp.multiply(xp.matrix_transpose(inverse), t), axis=(-2, -1))
+    moved = xp.sum(xp.matrix_transpose(inverse) * t, axis=(-2, -1))
     if not complex_dtype(xp, x):
         return xp.zeros_like(moved), moved
-    return xp.multiply(imaginary(xp, moved), out[0]), xp.real(moved)
+    return imaginary(xp, moved) * out[0], xp.real(moved)
 
 
 @operation(

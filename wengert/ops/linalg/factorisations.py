@@ -21,12 +21,12 @@ __all__ = ["QRResult", "cholesky", "qr"]
 
 
 def _hermitian(xp: Any, x: Any) -> Any:
-    return xp.multiply(xp.add(x, adjoint(xp, x)), 0.5)
+    return (x + adjoint(xp, x)) * 0.5
 
 
 def _half_lower(xp: Any, x: Any) -> Any:
     """The lower triangle with half the diagonal: the triangular L of x = L + L^H."""
-    return xp.multiply(xp.add(xp.tril(x), xp.tril(x, k=-1)), 0.5)
+    return (xp.tril(x) + xp.tril(x, k=-1)) * 0.5
 
 
 def _reduced(xp: Any, triangle: Any) -> tuple[Any, Any]:
@@ -34,8 +34,8 @@ def _reduced(xp: Any, triangle: Any) -> tuple[Any, Any]:
     if (xp.plain and xp.backend) or 0 in triangle.shape:  # nothing differentiates this
         return triangle, None
     largest = xp.max(xp.abs(triangle), axis=(-2, -1), keepdims=True)
-    unit = xp.pow(2.0, xp.round(xp.log2(xp.where(xp.greater(largest, 0), largest, 1))))
-    return xp.divide(triangle, unit), unit
+    unit = xp.pow(2.0, xp.round(xp.log2(xp.where(largest > 0, largest, 1))))
+    return triangle / unit, unit
 
 
 # -- Cholesky ------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def _cholesky_forward(xp: Any, t: Any, out: Any) -> Any:
     left = xp.linalg.solve_triangular(out, _hermitian(xp, t), upper=False)
     inner = adjoint(xp, xp.linalg.solve_triangular(out, adjoint(xp, left), upper=False))
     found = xp.matmul(out, _half_lower(xp, inner))
-    return found if unit is None else xp.divide(found, unit)
+    return found if unit is None else found / unit
 
 
 @operation(
@@ -132,12 +132,12 @@ def _qr_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any, mode: str) -> 
     inner = None if g_r is None else xp.matmul(g_r, adjoint(xp, r))
     if g_q is not None:
         turned = xp.matmul(adjoint(xp, q), g_q)
-        inner = xp.negative(turned) if inner is None else xp.subtract(inner, turned)
+        inner = -turned if inner is None else inner - turned
     # The Hermitian matrix that has this upper triangle, with a real diagonal.
     half = adjoint(xp, _half_lower(xp, adjoint(xp, xp.triu(inner))))
-    both = xp.matmul(q, xp.add(half, adjoint(xp, half)))
+    both = xp.matmul(q, half + adjoint(xp, half))
     if g_q is not None:
-        both = xp.add(g_q, both)
+        both = g_q + both
     return adjoint(xp, xp.linalg.solve_triangular(r, adjoint(xp, both), upper=True))
 
 
@@ -154,10 +154,10 @@ def _qr_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) 
     # Q turns by the skew matrix that leaves R triangular and its diagonal real.
     turn = skew(xp, xp.tril(inner, k=-1))
     if complex_dtype(xp, q):
-        turn = xp.add(turn, imaginary(xp, xp.subtract(inner, off_diagonal(xp, inner))))
-    t_q = xp.add(scaled, xp.matmul(q, xp.subtract(turn, inner)))
-    t_q = t_q if unit is None else xp.divide(t_q, unit)
-    return t_q, xp.matmul(xp.subtract(inner, turn), r)
+        turn = turn + imaginary(xp, inner - off_diagonal(xp, inner))
+    t_q = scaled + xp.matmul(q, turn - inner)
+    t_q = t_q if unit is None else t_q / unit
+    return t_q, xp.matmul(inner - turn, r)
 
 
 @operation(

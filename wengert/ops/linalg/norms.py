@@ -104,21 +104,35 @@ def _leading(xp: Any, size: Any, ord: Any, axis: tuple[int, ...]) -> Any:
 
 def _power_norm(xp: Any, x: Any, ord: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     size = xp.abs(x)
+<<<<<<< HEAD
     unit = None if 0 in x.shape else _leading(xp, size, ord, axis)
     if unit is not None:
         unit = xp.where(xp.logical_and(xp.greater(unit, 0), xp.isfinite(unit)), unit, 1)
     by = xp.ones_like(size) if unit is None else unit
+=======
+    # Powers of quotients by the leading element neither overflow nor vanish.
+    unit = None
+    if 0 not in x.shape:
+        largest, least = (f(size, axis=axis, keepdims=True) for f in (xp.max, xp.min))
+        if isinstance(ord, int | float):
+            unit = largest if ord > 0 else least
+        else:
+            unit = xp.where(ord > 0, largest, least)
+        unit = xp.where((unit > 0) & xp.isfinite(unit), unit, 1)
+        size = size / unit
+>>>>>>> rows-infix
     if isinstance(ord, int | float) and ord > 0:
         terms = xp.quotient_power(size, by, ord)
     else:
-        zero, below = xp.equal(size, 0), xp.less(ord + xp.zeros_like(size), 0)
+        zero, below = size == 0, ord + xp.zeros_like(size) < 0
         of_zero = xp.where(below, math.inf, xp.zeros_like(size))
         terms = xp.where(zero, of_zero, xp.quotient_power(xp.where(zero, by, size), by, ord))
     norm = _raised(xp, xp.sum(terms, axis=axis, keepdims=True), 1 / ord)
-    norm = norm if unit is None else xp.multiply(norm, unit)
+    norm = norm if unit is None else norm * unit
     return norm if keepdims else xp.squeeze(norm, axis=axis)
 
 
+<<<<<<< HEAD
 def _weights(xp: Any, size: Any, norm: Any, ord: Any, axis: tuple[int, ...], sharp: Any) -> Any:
     """``(size / norm)**(p - 1)``, and 1 where it is sharp."""
     unit = _leading(xp, size, ord, axis)
@@ -135,26 +149,37 @@ def _weights(xp: Any, size: Any, norm: Any, ord: Any, axis: tuple[int, ...], sha
     total = xp.where(xp.equal(total, 0), 1, total)
     weights = xp.where(fixed, 1, xp.quotient_power(size, unit, ord - 1))
     return xp.multiply(weights, _raised(xp, total, (1 - ord) / ord))
+=======
+def _ratio(xp: Any, size: Any, norm: Any) -> Any:
+    """``size / norm``, and nan where the norm overflows."""
+    return size / xp.where(xp.isfinite(norm), norm, math.nan)
+>>>>>>> rows-infix
 
 
 def _power_slope(xp: Any, g: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
     """``g (|x| / norm)**(p - 1)`` in the direction of x, which is in range where the norm is."""
     shape = kept(x.shape, axis)
     g, norm, size = xp.reshape(g, shape), xp.reshape(out, shape), xp.abs(x)
-    at, nothing = xp.equal(size, 0), xp.equal(norm, 0)
+    at, nothing = size == 0, norm == 0
     # There the weight has no slope, and below an order of 1 would not be finite.
     if isinstance(ord, int | float):
-        sharp = at if ord < 2 else xp.logical_and(at, nothing)
+        sharp = at if ord < 2 else at & nothing
     else:
+<<<<<<< HEAD
         sharp = xp.logical_and(at, xp.logical_or(nothing, xp.less(ord, 2)))
     # Of a norm that overflows nothing is known.
     norm = xp.where(xp.isfinite(norm), xp.where(nothing, 1, norm), math.nan)
     if 0 in x.shape:
         return xp.multiply(g, x)
     scale = xp.multiply(g, _weights(xp, size, norm, ord, axis, sharp))
+=======
+        sharp = at & (nothing | (ord < 2))
+    ratio = _ratio(xp, size, xp.where(nothing, 1, norm))
+    scale = g * _raised(xp, xp.where(sharp, 1, ratio), ord - 1)
+>>>>>>> rows-infix
     if not isinstance(ord, int | float) or ord < 0:  # of a norm of 0 others are no part
-        scale = xp.where(xp.logical_and(nothing, xp.logical_not(at)), 0, scale)
-    found = xp.direction(scale, x, size) if is_complex(x) else xp.multiply(scale, xp.sign(x))
+        scale = xp.where(nothing & ~at, 0, scale)
+    found = xp.direction(scale, x, size) if is_complex(x) else scale * xp.sign(x)
     return without_slope(xp, found, lambda: (sharp, x))
 
 
@@ -162,30 +187,38 @@ def _power_tangent(
     xp: Any, t: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...], keepdims: bool
 ) -> Any:
     one = xp.ones_like(out)
-    along = xp.multiply(xp.conj(t), _power_slope(xp, one, x, out, ord, axis))
+    along = xp.conj(t) * _power_slope(xp, one, x, out, ord, axis)
     return xp.sum(xp.real(along), axis=axis, keepdims=keepdims)
 
 
 def _by_order(xp: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
     """Derivative by the order: the norm's share of the sum of ``r**p log(r)``, r = |x| / norm."""
     norm = xp.reshape(out, kept(x.shape, axis))
+<<<<<<< HEAD
     nothing = xp.equal(norm, 0)
     ratio = xp.divide(xp.abs(x), xp.where(xp.isfinite(norm), xp.where(nothing, 1, norm), math.nan))
     ratio = xp.where(xp.logical_or(nothing, xp.equal(ratio, 0)), 1, ratio)
     total = xp.sum(xp.multiply(_raised(xp, ratio, ord), xp.log(ratio)), axis=axis, keepdims=True)
     return xp.divide(xp.multiply(norm, total), ord)
+=======
+    nothing = norm == 0
+    ratio = _ratio(xp, xp.abs(x), xp.where(nothing, 1, norm))
+    ratio = xp.where(nothing | (ratio == 0), 1, ratio)
+    total = xp.sum(_raised(xp, ratio, ord) * xp.log(ratio), axis=axis, keepdims=True)
+    return norm * total / ord
+>>>>>>> rows-infix
 
 
 def _order_rule(xp: Any, g: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
     slope = _by_order(xp, x, out, ord, axis)
-    return xp.sum(xp.multiply(xp.reshape(g, slope.shape), slope))
+    return xp.sum(xp.reshape(g, slope.shape) * slope)
 
 
 def _order_tangent(
     xp: Any, t: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...], keepdims: bool
 ) -> Any:
     slope = _by_order(xp, x, out, ord, axis)
-    return xp.multiply(t, slope if keepdims else xp.squeeze(slope, axis=axis))
+    return t * (slope if keepdims else xp.squeeze(slope, axis=axis))
 
 
 def _power_batch(call: Any, x: Any, ord: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:

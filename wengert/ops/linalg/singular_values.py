@@ -43,25 +43,25 @@ def _shares(xp: Any, s: Any) -> tuple[Any, Any]:
     neither does. So numerators are divided by the sum first.
     """
     column, row = (xp.expand_dims(s, axis=len(s.shape) - k) for k in (1, 0))
-    total = xp.add(column, row)
+    total = column + row
     total = xp.where(eye_like(xp, total), 1, total)
-    return xp.divide(column, total), xp.divide(row, total)
+    return column / total, row / total
 
 
 def _outside(xp: Any, u: Any, x: Any) -> Any:
     """The part of the columns of ``x`` that is orthogonal to those of ``u``."""
-    return xp.subtract(x, product(xp, u, adjoint(xp, u), x))
+    return x - product(xp, u, adjoint(xp, u), x)
 
 
 def _add(xp: Any, x: Any, y: Any) -> Any:
-    return y if x is None else xp.add(x, y)
+    return y if x is None else x + y
 
 
 def _absorbed(xp: Any, g: Any, u: Any, size: int) -> Any:
     """Express the cotangent of vectors beyond the first ``size`` by one of the first."""
     first, more = u[..., :size], u[..., size:]
     back = product(xp, more, adjoint(xp, g[..., size:]), first)
-    return xp.subtract(g[..., :size], back)
+    return g[..., :size] - back
 
 
 def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
@@ -80,25 +80,25 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     if g_u is not None:
         used = xp.matmul(adjoint(xp, u), g_u)
         turned = skew(xp, used)
-        both = xp.multiply(turned, column)
+        both = turned * column
         phase = xp.linalg.diagonal(turned)
     if g_v is not None:
         turned = xp.matmul(adjoint(xp, v), g_v)
         used, turned = _add(xp, used, turned), skew(xp, turned)
-        both = _add(xp, both, xp.multiply(turned, row))
-        phase = _add(xp, phase, xp.negative(xp.linalg.diagonal(turned)))
+        both = _add(xp, both, turned * row)
+        phase = _add(xp, phase, -xp.linalg.diagonal(turned))
     inner = joined(xp, g_s, both, s, used)
     if phase is not None and complex_dtype(xp, u):
         # Half of each phase is the left vector's, half the right one's.
-        phase = xp.divide(phase, xp.multiply(s, 4))
-        inner = xp.add(inner, diagonal_matrix(xp, phase))
+        phase = phase / (s * 4)
+        inner = inner + diagonal_matrix(xp, phase)
     found = product(xp, u, inner, adjoint(xp, v))
     if g_u is not None and m > size:
         across = columns(xp, _outside(xp, u, g_u), xp.divide(1, s))
-        found = xp.add(found, xp.matmul(across, adjoint(xp, v)))
+        found = found + xp.matmul(across, adjoint(xp, v))
     if g_v is not None and n > size:
         across = columns(xp, _outside(xp, v, g_v), xp.divide(1, s))
-        found = xp.add(found, xp.matmul(u, adjoint(xp, across)))
+        found = found + xp.matmul(u, adjoint(xp, across))
     return found
 
 
@@ -112,24 +112,24 @@ def _svd_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     inner = product(xp, adjoint(xp, u), t, v)
     other = adjoint(xp, inner)
     column, row = _shares(xp, s)
-    turn_u = xp.add(xp.multiply(inner, column), xp.multiply(other, row))
-    turn_v = xp.add(xp.multiply(inner, row), xp.multiply(other, column))
+    turn_u = inner * column + other * row
+    turn_v = inner * row + other * column
     turn_u, turn_v = turns(xp, s, turn_u, turn_v)
     along = xp.linalg.diagonal(inner)
     if complex_dtype(xp, u):
-        phase = diagonal_matrix(xp, xp.divide(imaginary(xp, along), xp.multiply(s, 2)))
-        turn_u, turn_v = xp.add(turn_u, phase), xp.subtract(turn_v, phase)
+        phase = diagonal_matrix(xp, imaginary(xp, along) / (s * 2))
+        turn_u, turn_v = turn_u + phase, turn_v - phase
     t_u, t_v = xp.matmul(u, turn_u), xp.matmul(v, turn_v)
     if m > size:
         moved = columns(xp, xp.matmul(t, v), xp.divide(1, s))
-        t_u = xp.add(t_u, _outside(xp, u, moved))
+        t_u = t_u + _outside(xp, u, moved)
     if n > size:
         moved = columns(xp, xp.matmul(adjoint(xp, t), u), xp.divide(1, s))
-        t_v = xp.add(t_v, _outside(xp, v, moved))
+        t_v = t_v + _outside(xp, v, moved)
     if more_u.shape[-1]:
-        t_u = xp.concat([t_u, xp.negative(product(xp, u, adjoint(xp, t_u), more_u))], axis=-1)
+        t_u = xp.concat([t_u, -product(xp, u, adjoint(xp, t_u), more_u)], axis=-1)
     if more_v.shape[-1]:
-        t_v = xp.concat([t_v, xp.negative(product(xp, v, adjoint(xp, t_v), more_v))], axis=-1)
+        t_v = xp.concat([t_v, -product(xp, v, adjoint(xp, t_v), more_v)], axis=-1)
     return t_u, xp.real(along), adjoint(xp, t_v)
 
 

@@ -38,12 +38,10 @@ def _solve_batch(call: Any, x1: Any, x2: Any, **way: bool) -> Any:
 
 @operation(
     "linalg.solve",
-    x1=lambda xp, g, x1, out: xp.negative(
-        xp.matmul(xp.linalg.solve(adjoint(xp, x1), g), adjoint(xp, out))
-    ),
+    x1=lambda xp, g, x1, out: -xp.matmul(xp.linalg.solve(adjoint(xp, x1), g), adjoint(xp, out)),
     x2=lambda xp, g, x1: xp.linalg.solve(adjoint(xp, x1), g),
     jvps={
-        "x1": lambda xp, t, x1, out: xp.negative(xp.linalg.solve(x1, xp.matmul(t, out))),
+        "x1": lambda xp, t, x1, out: -xp.linalg.solve(x1, xp.matmul(t, out)),
         "x2": lambda xp, t, x1: xp.linalg.solve(x1, t),
     },
     batch=_solve_batch,
@@ -88,9 +86,9 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
 
 @operation(
     "linalg.inv",
-    x=lambda xp, g, out: xp.negative(product(xp, adjoint(xp, out), g, adjoint(xp, out))),
+    x=lambda xp, g, out: -product(xp, adjoint(xp, out), g, adjoint(xp, out)),
     dtypes="floating",
-    jvps={"x": lambda xp, t, out: xp.negative(product(xp, out, t, out))},
+    jvps={"x": lambda xp, t, out: -product(xp, out, t, out)},
     batch=as_it_is,
 )
 def inv(x: Any, /) -> Tensor:
@@ -143,16 +141,14 @@ def _triangular_rule(xp: Any, g: Any, x1: Any, out: Any, upper: bool, unitriangu
         adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
     )
     both = xp.matmul(right, adjoint(xp, out))
-    return xp.negative(_triangle(xp, both, upper=upper, unitriangular=unitriangular))
+    return -_triangle(xp, both, upper=upper, unitriangular=unitriangular)
 
 
 def _triangular_forward(
     xp: Any, t: Any, x1: Any, out: Any, upper: bool, unitriangular: bool
 ) -> Any:
     moved = xp.matmul(_triangle(xp, t, upper=upper, unitriangular=unitriangular), out)
-    return xp.negative(
-        xp.linalg.solve_triangular(x1, moved, upper=upper, unitriangular=unitriangular)
-    )
+    return -xp.linalg.solve_triangular(x1, moved, upper=upper, unitriangular=unitriangular)
 
 
 @operation(
@@ -250,19 +246,19 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
 def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     p_h, g_h = adjoint(xp, out), adjoint(xp, g)
     left = product(xp, g_h, out, p_h)
-    left = xp.subtract(left, product(xp, x, out, left))
+    left = left - product(xp, x, out, left)
     right = product(xp, p_h, out, g_h)
-    right = xp.subtract(right, xp.matmul(right, xp.matmul(out, x)))
-    return xp.subtract(xp.add(left, right), product(xp, p_h, g, p_h))
+    right = right - xp.matmul(right, xp.matmul(out, x))
+    return left + right - product(xp, p_h, g, p_h)
 
 
 def _pinv_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
     p_h, t_h = adjoint(xp, out), adjoint(xp, t)
     left = product(xp, out, p_h, t_h)
-    left = xp.subtract(left, xp.matmul(left, xp.matmul(x, out)))
+    left = left - xp.matmul(left, xp.matmul(x, out))
     right = product(xp, t_h, p_h, out)
-    right = xp.subtract(right, product(xp, out, x, right))
-    return xp.subtract(xp.add(left, right), product(xp, out, t, out))
+    right = right - product(xp, out, x, right)
+    return left + right - product(xp, out, t, out)
 
 
 @operation(

@@ -44,13 +44,13 @@ def _eigh_rule(xp: Any, g: Any, out: Any) -> Any:
     v_h, turned, used = adjoint(xp, vectors), None, None
     if g_vectors is not None:
         used = xp.matmul(v_h, g_vectors)
-        turned = xp.multiply(skew(xp, used), 0.5)
+        turned = skew(xp, used) * 0.5
     return product(xp, vectors, joined(xp, g_values, turned, values, used), v_h)
 
 
 def _eigh_forward(xp: Any, t: Any, out: Any) -> Any:
     values, vectors = out
-    t = xp.multiply(xp.add(t, adjoint(xp, t)), 0.5)
+    t = (t + adjoint(xp, t)) * 0.5
     inner = product(xp, adjoint(xp, vectors), t, vectors)
     (turn,) = turns(xp, values, inner)
     return xp.real(xp.linalg.diagonal(inner)), xp.matmul(vectors, turn)
@@ -103,7 +103,7 @@ def _eigvalsh_rule(xp: Any, g: Any, x: Any) -> Any:
 
 def _eigvalsh_forward(xp: Any, t: Any, x: Any) -> Any:
     vectors = xp.linalg.eigh(x)[1]
-    t = xp.multiply(xp.add(t, adjoint(xp, t)), 0.5)
+    t = (t + adjoint(xp, t)) * 0.5
     return xp.real(xp.linalg.diagonal(product(xp, adjoint(xp, vectors), t, vectors)))
 
 
@@ -140,7 +140,7 @@ def _eig_rule(xp: Any, g: Any, out: Any) -> Any:
         turned = xp.matmul(v_h, g_vectors)
         # The vectors' norms stay 1.
         along = xp.real(xp.linalg.diagonal(turned))
-        turned = xp.subtract(turned, columns(xp, xp.matmul(v_h, vectors), along))
+        turned = turned - columns(xp, xp.matmul(v_h, vectors), along)
     inner = joined(xp, g_values, turned, xp.conj(values), turned)
     return xp.linalg.solve(v_h, xp.matmul(inner, v_h))
 
@@ -151,7 +151,7 @@ def _eig_forward(xp: Any, t: Any, out: Any) -> Any:
     (turn,) = turns(xp, values, inner)
     t_vectors = xp.matmul(vectors, turn)
     along = xp.linalg.diagonal(xp.matmul(adjoint(xp, vectors), t_vectors))
-    t_vectors = xp.subtract(t_vectors, columns(xp, vectors, xp.real(along)))
+    t_vectors = t_vectors - columns(xp, vectors, xp.real(along))
     return xp.linalg.diagonal(inner), t_vectors
 
 

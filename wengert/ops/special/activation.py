@@ -19,7 +19,7 @@ Primitive(
     {"x": lambda xp, g, by: xp.mask(g, by), "by": ZERO},
     elementwise=True,
     dtypes={"x": "any"},
-    forward=lambda xp, x, by: xp.where(xp.not_equal(by, 0), x, 0),
+    forward=lambda xp, x, by: xp.where(by != 0, x, 0),
 )
 
 
@@ -46,11 +46,11 @@ def relu(x: Any, /) -> Tensor:
 
 
 def _leaky_relu_forward(xp: Any, x: Any, *, negative_slope: float) -> Any:
-    return xp.where(xp.greater(x, 0), x, xp.multiply(x, negative_slope))
+    return xp.where(x > 0, x, x * negative_slope)
 
 
 def _leaky_relu_rule(xp: Any, g: Any, x: Any, negative_slope: float) -> Any:
-    return xp.where(xp.greater(x, 0), g, xp.multiply(g, negative_slope))
+    return xp.where(x > 0, g, g * negative_slope)
 
 
 @operation(
@@ -85,20 +85,20 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
         negative_slope = operand(negative_slope, x, "leaky_relu", "negative_slope")
         if isinstance(negative_slope, Tensor):
             xp = differentiable
-            right = xp.greater(x, 0)
-            below = xp.multiply(xp.where(right, 0, x), negative_slope)
+            right = x > 0
+            below = xp.where(right, 0, x) * negative_slope
             return xp.where(right, x, below)
     return leaky_relu.run(x, negative_slope=float(negative_slope))
 
 
 def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
-    slope = xp.add(xp.expit(x), xp.multiply(x, xp.logistic_bell(x, width=1)))
-    return xp.multiply(g, xp.conj(slope))
+    slope = xp.expit(x) + x * xp.logistic_bell(x, width=1)
+    return g * xp.conj(slope)
 
 
 @elementwise(
     dtypes="real floating",
-    forward=lambda xp, x: xp.multiply(x, xp.expit(x)),
+    forward=lambda xp, x: x * xp.expit(x),
     x=_silu_rule,
 )
 def silu(x: Any, /) -> Tensor:
@@ -123,7 +123,7 @@ _FLAT = 45.0  # beyond, the densities are 0 in every precision
 
 
 def _normal_cdf(xp: Any, x: Any) -> Any:
-    return xp.multiply(xp.erfc(xp.multiply(x, -math.sqrt(0.5))), 0.5)
+    return xp.erfc(x * -math.sqrt(0.5)) * 0.5
 
 
 def _bounded(xp: Any, x: Any) -> Any:
@@ -133,27 +133,27 @@ def _bounded(xp: Any, x: Any) -> Any:
 
 def _logit_gate(xp: Any, x: Any) -> Any:
     """What GELU's approximation is gated by: ``(1 + tanh(u)) / 2`` is the sigmoid of ``2 u``."""
-    cubic = xp.add(xp.multiply(xp.square(x), _CUBIC), 1)
-    return xp.multiply(xp.multiply(x, cubic), 2 * _SCALE)
+    cubic = xp.square(x) * _CUBIC + 1
+    return x * cubic * (2 * _SCALE)
 
 
 def _gelu_forward(xp: Any, x: Any, *, approximate: str) -> Any:
     if approximate == "none":
-        return xp.multiply(x, _normal_cdf(xp, x))
-    return xp.multiply(x, xp.expit(_logit_gate(xp, _bounded(xp, x))))
+        return x * _normal_cdf(xp, x)
+    return x * xp.expit(_logit_gate(xp, _bounded(xp, x)))
 
 
 def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
     inner = _bounded(xp, x)
     square = xp.square(inner)
     if approximate == "none":
-        density = xp.multiply(xp.exp(xp.multiply(square, -0.5)), 1 / math.sqrt(2 * math.pi))
-        slope = xp.add(_normal_cdf(xp, x), xp.multiply(inner, density))
-        return xp.multiply(g, xp.conj(slope))
+        density = xp.exp(square * -0.5) * (1 / math.sqrt(2 * math.pi))
+        slope = _normal_cdf(xp, x) + inner * density
+        return g * xp.conj(slope)
     gate = _logit_gate(xp, inner)
-    steep = xp.multiply(xp.logistic_bell(gate, width=1), xp.multiply(inner, 2 * _SCALE))
-    slope = xp.multiply(steep, xp.add(xp.multiply(square, 3 * _CUBIC), 1))
-    return xp.multiply(g, xp.conj(xp.add(xp.expit(gate), slope)))
+    steep = xp.logistic_bell(gate, width=1) * (inner * (2 * _SCALE))
+    slope = steep * (square * (3 * _CUBIC) + 1)
+    return g * xp.conj(xp.expit(gate) + slope)
 
 
 @operation(x=_gelu_rule, elementwise=True, dtypes="real floating", forward=_gelu_forward)

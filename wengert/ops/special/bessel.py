@@ -21,16 +21,16 @@ _FAR_TERMS = 24
 
 def _near(xp: Any, x: Any, n: int) -> Any:
     """The power series (Abramowitz and Stegun 9.6.10), nested so that no factorial overflows."""
-    square = xp.multiply(xp.square(x), 0.25)
+    square = xp.square(x) * 0.25
     total = xp.ones_like(x)
     for k in range(_TERMS, 0, -1):
-        total = xp.add(xp.multiply(xp.multiply(square, 1 / (k * (k + n))), total), 1)
-    return xp.multiply(total, 0.5**n / math.factorial(n))
+        total = square * (1 / (k * (k + n))) * total + 1
+    return total * (0.5**n / math.factorial(n))
 
 
 def _root(xp: Any, x: Any) -> Any:
     """The square root of ``2 pi x``, whose radicand would overflow where x is huge."""
-    return xp.multiply(xp.sqrt(xp.multiply(xp.multiply(x, 1 / 16), 2 * math.pi)), 4)
+    return xp.sqrt(x * (1 / 16) * (2 * math.pi)) * 4
 
 
 def _far(xp: Any, x: Any, n: int) -> Any:
@@ -39,8 +39,8 @@ def _far(xp: Any, x: Any, n: int) -> Any:
     total = xp.ones_like(x)
     for k in range(_FAR_TERMS, 0, -1):
         share = ((2 * k - 1) ** 2 - 4 * n**2) / (8 * k)
-        total = xp.add(xp.multiply(xp.multiply(inverse, share), total), 1)
-    return xp.divide(total, _root(xp, x))
+        total = inverse * share * total + 1
+    return total / _root(xp, x)
 
 
 @of_reals("the Bessel function")
@@ -49,17 +49,17 @@ def _reduced_forward(xp: Any, x: Any, *, n: int) -> Any:
     low = _near(xp, xp.minimum(x, _BORDER), n)
     far = xp.maximum(x, _BORDER)
     # In two factors, for the exponential overflows before the function does.
-    grown = xp.exp(xp.multiply(far, 0.5))
-    high = xp.multiply(xp.multiply(_far(xp, far, n), grown), grown)
+    grown = xp.exp(far * 0.5)
+    high = _far(xp, far, n) * grown * grown
     for _ in range(n):
-        high = xp.divide(high, far)
-    return xp.where(xp.greater(x, _BORDER), high, low)
+        high = high / far
+    return xp.where(x > _BORDER, high, low)
 
 
 Primitive(
     "reduced_bessel",
     ("x",),
-    {"x": lambda xp, g, x, n: xp.multiply(g, xp.multiply(x, xp.reduced_bessel(x, n=n + 1)))},
+    {"x": lambda xp, g, x, n: g * (x * xp.reduced_bessel(x, n=n + 1))},
     elementwise=True,
     dtypes="real floating",
     forward=_reduced_forward,
@@ -71,12 +71,12 @@ def _scaled(n: int) -> Any:
     def forward(xp: Any, x: Any) -> Any:
         size = xp.abs(x)
         near = xp.minimum(size, _BORDER)
-        low = xp.multiply(_near(xp, near, n), xp.exp(xp.negative(near)))
+        low = _near(xp, near, n) * xp.exp(-near)
         if n:
-            low = xp.multiply(low, near)
+            low = low * near
         high = _far(xp, xp.maximum(size, _BORDER), n)
-        value = xp.where(xp.greater(size, _BORDER), high, low)
-        return xp.multiply(value, xp.sign(x)) if n else value
+        value = xp.where(size > _BORDER, high, low)
+        return value * xp.sign(x) if n else value
 
     return forward
 
@@ -97,7 +97,7 @@ def _slope_near(xp: Any, x: Any, n: int, order: int) -> Any:
     for k in range(_NODES):
         c = 2 * math.sin(math.pi * (k + 0.5) / (2 * _NODES)) ** 2
         weight = (-c) ** order * (1 - c) ** n / _NODES
-        total = xp.add(total, xp.multiply(xp.exp(xp.multiply(x, -c)), weight))
+        total = total + xp.exp(x * -c) * weight
     return total
 
 
@@ -111,29 +111,25 @@ def _slope_far(xp: Any, x: Any, n: int, order: int) -> Any:
         share *= ((2 * j + 1) ** 2 - 4 * n**2) / (8 * (j + 1))
     total = polynomial(xp, inverse, coefficients[::-1])
     for _ in range(order):
-        total = xp.multiply(total, inverse)
-    return xp.divide(total, _root(xp, x))
+        total = total * inverse
+    return total / _root(xp, x)
 
 
 @of_reals("the Bessel function")
 def _scaled_slope_forward(xp: Any, x: Any, *, n: int, order: int) -> Any:
     size = xp.abs(x)
-    far = xp.greater(size, _DISTANT)
+    far = size > _DISTANT
     low = _slope_near(xp, xp.where(far, 1, size), n, order)
     value = xp.where(far, _slope_far(xp, xp.where(far, size, _DISTANT), n, order), low)
     # An odd function is taken as 0 at 0, also where it jumps there.
-    return xp.multiply(value, xp.sign(x)) if (n + order) % 2 else value
+    return value * xp.sign(x) if (n + order) % 2 else value
 
 
 #: The derivative of that order of the scaled function of order n.
 Primitive(
     "scaled_bessel_slope",
     ("x",),
-    {
-        "x": lambda xp, g, x, n, order: xp.multiply(
-            g, xp.scaled_bessel_slope(x, n=n, order=order + 1)
-        )
-    },
+    {"x": lambda xp, g, x, n, order: g * xp.scaled_bessel_slope(x, n=n, order=order + 1)},
     elementwise=True,
     dtypes="real floating",
     forward=_scaled_slope_forward,
@@ -142,18 +138,18 @@ Primitive(
 
 def _i1_rule(xp: Any, g: Any, x: Any) -> Any:
     # A sum of positive terms, and so no difference of infinities.
-    more = xp.multiply(xp.square(x), xp.reduced_bessel(x, n=2))
-    return xp.multiply(g, xp.add(more, xp.reduced_bessel(x, n=1)))
+    more = xp.square(x) * xp.reduced_bessel(x, n=2)
+    return g * (more + xp.reduced_bessel(x, n=1))
 
 
 def _scaled_rule(n: int) -> Any:
-    return lambda xp, g, x: xp.multiply(g, xp.scaled_bessel_slope(x, n=n, order=1))
+    return lambda xp, g, x: g * xp.scaled_bessel_slope(x, n=n, order=1)
 
 
 @elementwise(
     dtypes="real floating",
     forward=lambda xp, x: xp.reduced_bessel(x, n=0),
-    x=lambda xp, g, x: xp.multiply(g, xp.i1(x)),
+    x=lambda xp, g, x: g * xp.i1(x),
 )
 def i0(x: Any, /) -> Tensor:
     r"""Modified Bessel function of order 0, :math:`I_0(x) = \sum_k (x^2/4)^k / (k!)^2`.
@@ -172,7 +168,7 @@ def i0(x: Any, /) -> Tensor:
 
 @elementwise(
     dtypes="real floating",
-    forward=lambda xp, x: xp.multiply(x, xp.reduced_bessel(x, n=1)),
+    forward=lambda xp, x: x * xp.reduced_bessel(x, n=1),
     x=_i1_rule,
 )
 def i1(x: Any, /) -> Tensor:

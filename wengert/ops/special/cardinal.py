@@ -16,15 +16,15 @@ def _angle(xp: Any, x: Any) -> Any:
     """``pi * x`` less whole turns, which pi's own rounding would put elsewhere for large ``x``."""
     size = xp.real(x)
     finite = xp.where(xp.isfinite(size), size, 0)
-    turns = xp.multiply(xp.round(xp.multiply(finite, 0.5)), 2)
-    return xp.multiply(xp.subtract(x, matched(xp, turns, x)), math.pi)
+    turns = xp.round(finite * 0.5) * 2
+    return (x - matched(xp, turns, x)) * math.pi
 
 
 def _sinc_forward(xp: Any, x: Any) -> Any:
-    u = xp.multiply(x, math.pi)
-    centre = xp.equal(u, 0)
+    u = x * math.pi
+    centre = u == 0
     safe = xp.where(centre, 1, u)
-    return xp.where(centre, 1, xp.divide(xp.sin(_angle(xp, xp.where(centre, 1, x))), safe))
+    return xp.where(centre, 1, xp.sin(_angle(xp, xp.where(centre, 1, x))) / safe)
 
 
 def _derivative_forward(xp: Any, x: Any, *, order: int) -> Any:
@@ -33,9 +33,9 @@ def _derivative_forward(xp: Any, x: Any, *, order: int) -> Any:
     With :math:`f_0 = \sin(u) / u` that is :math:`f_k = (\sin^{(k)} u - k f_{k-1}) / u`, whose
     errors grow where u is less than k: there the power series is better.
     """
-    u = xp.multiply(x, math.pi)
+    u = x * math.pi
     border = float(max(2, order))
-    near = xp.less(xp.abs(u), border)
+    near = xp.abs(u) < border
     inside, outside = xp.where(near, u, 0), xp.where(near, border, u)
     angle = _angle(xp, xp.where(near, border / math.pi, x))
     first = (order + 1) // 2
@@ -45,18 +45,18 @@ def _derivative_forward(xp: Any, x: Any, *, order: int) -> Any:
     ]
     low = polynomial(xp, xp.square(inside), coefficients[::-1])
     if order % 2:
-        low = xp.multiply(low, inside)
+        low = low * inside
     sine, cosine = xp.sin(angle), xp.cos(angle)
-    turns = [sine, cosine, xp.negative(sine), xp.negative(cosine)]
-    high = xp.divide(sine, outside)
+    turns = [sine, cosine, -sine, -cosine]
+    high = sine / outside
     for k in range(1, order + 1):
-        high = xp.divide(xp.subtract(turns[k % 4], xp.multiply(high, k)), outside)
+        high = (turns[k % 4] - high * k) / outside
     return xp.where(near, low, high)
 
 
 def _rule(xp: Any, g: Any, x: Any, order: int) -> Any:
-    slope = xp.multiply(xp.sinc_derivative(x, order=order + 1), math.pi)
-    return xp.multiply(g, xp.conj(slope))
+    slope = xp.sinc_derivative(x, order=order + 1) * math.pi
+    return g * xp.conj(slope)
 
 
 Primitive(

@@ -17,21 +17,21 @@ _ARTANH = [1 / (2 * j + 3) for j in reversed(range(17))]
 
 
 def _xlog1py_forward(xp: Any, x: Any, y: Any) -> Any:
-    nothing = xp.logical_and(xp.equal(x, 0), xp.logical_not(xp.isnan(y)))
-    return xp.multiply(x, xp.log1p(xp.where(nothing, 0, y)))
+    nothing = (x == 0) & ~xp.isnan(y)
+    return x * xp.log1p(xp.where(nothing, 0, y))
 
 
 def _xlog1py_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    beyond = xp.equal(y, -1) if is_complex(y) else xp.less_equal(y, -1)
-    masked = xp.logical_and(xp.equal(x, 0), beyond)
-    found = xp.multiply(g, xp.conj(xp.log1p(xp.where(masked, 0, y))))
-    return without_slope(xp, found, lambda: (xp.logical_and(masked, xp.equal(y, -1)), y))
+    beyond = y == -1 if is_complex(y) else y <= -1
+    masked = (x == 0) & beyond
+    found = g * xp.conj(xp.log1p(xp.where(masked, 0, y)))
+    return without_slope(xp, found, lambda: (masked & (y == -1), y))
 
 
 def _xlog1py_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, -1))
-    found = xp.multiply(g, xp.conj(xp.divide(x, xp.add(xp.where(both, 0, y), 1))))
-    return without_slope(xp, found, lambda: (both, xp.add(x, y)))
+    both = (x == 0) & (y == -1)
+    found = g * xp.conj(x / (xp.where(both, 0, y) + 1))
+    return without_slope(xp, found, lambda: (both, x + y))
 
 
 @elementwise(forward=_xlog1py_forward, x=_xlog1py_x, y=_xlog1py_y, domain={"y": Domain(-1)})
@@ -51,15 +51,15 @@ def xlog1py(x: Any, y: Any, /) -> Tensor:
 
 @of_reals("entr")
 def _entr_forward(xp: Any, x: Any) -> Any:
-    value = xp.negative(xp.multiply(x, xp.log(xp.where(xp.greater(x, 0), x, 1))))
-    value = xp.where(xp.less(x, 0), -math.inf, value)
+    value = -(x * xp.log(xp.where(x > 0, x, 1)))
+    value = xp.where(x < 0, -math.inf, value)
     return xp.where(xp.isnan(x), math.nan, value)
 
 
 @elementwise(
     dtypes="real floating",
     forward=_entr_forward,
-    x=lambda xp, g, x: xp.multiply(g, xp.subtract(-1, xp.log(x))),
+    x=lambda xp, g, x: g * (-1 - xp.log(x)),
     domain=POSITIVE,
 )
 def entr(x: Any, /) -> Tensor:
@@ -79,52 +79,52 @@ def entr(x: Any, /) -> Tensor:
 
 def _log_ratio(xp: Any, x: Any, y: Any) -> Any:
     """``log(x / y)`` of positive numbers; nan elsewhere, except that the logarithm of 0 is -inf."""
-    inside = xp.logical_and(xp.greater_equal(x, 0), xp.greater(y, 0))
+    inside = (x >= 0) & (y > 0)
     above = xp.where(inside, x, math.nan)
     below = xp.where(inside, y, 1)
     # Near 1 the quotient's rounding would be all of the logarithm; far from it, it may overflow.
-    twice, half = xp.multiply(below, 2), xp.multiply(below, 0.5)
-    near = xp.logical_and(xp.less(above, twice), xp.greater(above, half))
-    off = xp.divide(xp.where(near, xp.subtract(above, below), 0), below)
-    logs = xp.subtract(xp.log(xp.where(near, 1, above)), xp.log(xp.where(near, 1, below)))
-    between = xp.less(xp.abs(logs), 0.9 * math.log(xp.finfo(above.dtype).max))
-    between = xp.logical_and(between, xp.logical_not(near))
-    quotient = xp.divide(xp.where(between, above, 1), xp.where(between, below, 1))
+    twice, half = below * 2, below * 0.5
+    near = (above < twice) & (above > half)
+    off = xp.where(near, above - below, 0) / below
+    logs = xp.log(xp.where(near, 1, above)) - xp.log(xp.where(near, 1, below))
+    between = xp.abs(logs) < 0.9 * math.log(xp.finfo(above.dtype).max)
+    between = between & ~near
+    quotient = xp.where(between, above, 1) / xp.where(between, below, 1)
     far = xp.where(between, xp.log(quotient), logs)
     return xp.where(near, xp.log1p(off), far)
 
 
 def _relative(xp: Any, x: Any, y: Any) -> Any:
     """``x * log(x / y)``; outside its domain SciPy's values: 0 at 0, and inf elsewhere."""
-    positive = xp.logical_and(xp.greater(x, 0), xp.greater(y, 0))
+    positive = (x > 0) & (y > 0)
     some, other = xp.where(positive, x, 1), xp.where(positive, y, 1)
-    value = xp.multiply(some, _log_ratio(xp, some, other))
-    zero = xp.logical_and(xp.equal(x, 0), xp.greater_equal(y, 0))
+    value = some * _log_ratio(xp, some, other)
+    zero = (x == 0) & (y >= 0)
     value = xp.where(positive, value, xp.where(zero, xp.zeros_like(value), math.inf))
-    return xp.where(xp.logical_or(xp.isnan(x), xp.isnan(y)), math.nan, value)
+    return xp.where(xp.isnan(x) | xp.isnan(y), math.nan, value)
 
 
 def _along_ratio(xp: Any, g: Any, x: Any, y: Any) -> Any:
     """``g x / y`` where `rel_entr` is finite: 0 where both are, and nan outside its domain."""
-    inside = xp.logical_and(xp.greater_equal(x, 0), xp.greater_equal(y, 0))
-    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
-    ratio = xp.divide(xp.where(inside, x, math.nan), xp.where(both, 1, y))
-    return without_slope(xp, xp.multiply(g, ratio), lambda: (both, xp.add(x, y)))
+    inside = (x >= 0) & (y >= 0)
+    both = (x == 0) & (y == 0)
+    ratio = xp.where(inside, x, math.nan) / xp.where(both, 1, y)
+    return without_slope(xp, g * ratio, lambda: (both, x + y))
 
 
 def _along_logarithm(xp: Any, g: Any, x: Any, y: Any, *, more: int) -> Any:
     """``g (log(x / y) + more)``, and 0 where both are 0."""
-    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
+    both = (x == 0) & (y == 0)
     ratio = _log_ratio(xp, xp.where(both, 1, x), xp.where(both, math.e if more else 1, y))
-    found = xp.multiply(g, xp.add(ratio, more) if more else ratio)
-    return without_slope(xp, found, lambda: (both, xp.add(x, y)))
+    found = g * (ratio + more if more else ratio)
+    return without_slope(xp, found, lambda: (both, x + y))
 
 
 @elementwise(
     dtypes="real floating",
     forward=of_reals("rel_entr")(_relative),
     x=lambda xp, g, x, y: _along_logarithm(xp, g, x, y, more=1),
-    y=lambda xp, g, x, y: xp.negative(_along_ratio(xp, g, x, y)),
+    y=lambda xp, g, x, y: -_along_ratio(xp, g, x, y),
     domain={"x": POSITIVE, "y": POSITIVE},
 )
 def rel_entr(x: Any, y: Any, /) -> Tensor:
@@ -147,25 +147,25 @@ def rel_entr(x: Any, y: Any, /) -> Tensor:
 def _kl_div_forward(xp: Any, x: Any, y: Any) -> Any:
     value = _relative(xp, x, y)
     finite = xp.isfinite(value)
-    value = xp.where(finite, xp.add(xp.subtract(xp.where(finite, value, 0), x), y), xp.abs(value))
+    value = xp.where(finite, xp.where(finite, value, 0) - x + y, xp.abs(value))
     # Near x = y the three terms cancel. With t = (y - x) / (y + x), log(y / x) is 2 artanh(t), and
     # what remains of x (y / x - 1 - log(y / x)) are powers from the second on.
-    safe = xp.where(xp.greater(x, 0), x, 1)
-    more = xp.subtract(xp.where(xp.greater(x, 0), y, 1), safe)
-    near = xp.logical_and(xp.greater(x, 0), xp.less(xp.abs(more), xp.multiply(safe, 0.5)))
-    off = xp.divide(xp.where(near, more, 0), safe)
-    t = xp.divide(off, xp.add(off, 2))
+    safe = xp.where(x > 0, x, 1)
+    more = xp.where(x > 0, y, 1) - safe
+    near = (x > 0) & (xp.abs(more) < safe * 0.5)
+    off = xp.where(near, more, 0) / safe
+    t = off / (off + 2)
     square = xp.square(t)
-    series = xp.multiply(polynomial(xp, square, _ARTANH), t)
-    close = xp.subtract(xp.reciprocal(xp.subtract(1, t)), series)
-    return xp.where(near, xp.multiply(xp.multiply(close, xp.multiply(square, 2)), safe), value)
+    series = polynomial(xp, square, _ARTANH) * t
+    close = xp.reciprocal(1 - t) - series
+    return xp.where(near, close * (square * 2) * safe, value)
 
 
 @elementwise(
     dtypes="real floating",
     forward=_kl_div_forward,
     x=lambda xp, g, x, y: _along_logarithm(xp, g, x, y, more=0),
-    y=lambda xp, g, x, y: xp.subtract(g, _along_ratio(xp, g, x, y)),
+    y=lambda xp, g, x, y: g - _along_ratio(xp, g, x, y),
     domain={"x": POSITIVE, "y": POSITIVE},
 )
 def kl_div(x: Any, y: Any, /) -> Tensor:

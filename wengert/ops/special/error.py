@@ -54,7 +54,7 @@ _SLOPE = 2 / math.sqrt(math.pi)
 def near(xp: Any, x: Any) -> Any:
     """``erf(x)`` for small ``x``; what is larger counts as the border."""
     inside = xp.minimum(xp.maximum(x, -BORDER), BORDER)
-    return xp.multiply(inside, rational(xp, xp.square(inside), _NEAR))
+    return inside * rational(xp, xp.square(inside), _NEAR)
 
 
 def scaled_tail(xp: Any, y: Any) -> Any:
@@ -62,40 +62,40 @@ def scaled_tail(xp: Any, y: Any) -> Any:
     middle = rational(xp, xp.minimum(y, 4.0), _MIDDLE)
     beyond = xp.reciprocal(xp.maximum(y, 4.0))
     square = xp.square(beyond)
-    far = xp.subtract(1 / math.sqrt(math.pi), xp.multiply(square, rational(xp, square, _FAR)))
-    return xp.where(xp.greater(y, 4.0), xp.multiply(far, beyond), middle)
+    far = 1 / math.sqrt(math.pi) - square * rational(xp, square, _FAR)
+    return xp.where(y > 4.0, far * beyond, middle)
 
 
 def exponential_of_square(xp: Any, y: Any, sign: int) -> Any:
     """``exp(sign * y**2)``, which would have the rounding error of ``y**2`` as its relative one."""
     # The square of a multiple of 1/16 is exact, and what remains is small.
-    coarse = xp.divide(xp.trunc(xp.multiply(y, 16.0)), 16.0)
-    rest = xp.multiply(xp.subtract(y, coarse), xp.add(y, coarse))
-    large = xp.exp(xp.multiply(xp.square(coarse), sign))
-    return xp.multiply(large, xp.exp(xp.multiply(rest, sign)))
+    coarse = xp.trunc(y * 16.0) / 16.0
+    rest = (y - coarse) * (y + coarse)
+    large = xp.exp(xp.square(coarse) * sign)
+    return large * xp.exp(rest * sign)
 
 
 def _tail(xp: Any, y: Any) -> Any:
     """``erfc(y)`` for ``y`` from the border on; what is smaller counts as the border."""
     y = xp.minimum(xp.maximum(y, BORDER), _VANISHED)
-    return xp.multiply(exponential_of_square(xp, y, -1), scaled_tail(xp, y))
+    return exponential_of_square(xp, y, -1) * scaled_tail(xp, y)
 
 
 @of_reals("erf")
 def _erf_forward(xp: Any, x: Any) -> Any:
-    far = xp.multiply(xp.sign(x), xp.subtract(1.0, _tail(xp, xp.abs(x))))
-    return xp.where(xp.less(xp.abs(x), BORDER), near(xp, x), far)
+    far = xp.sign(x) * (1.0 - _tail(xp, xp.abs(x)))
+    return xp.where(xp.abs(x) < BORDER, near(xp, x), far)
 
 
 @of_reals("erfc")
 def _erfc_forward(xp: Any, x: Any) -> Any:
     tail = _tail(xp, xp.abs(x))
-    far = xp.where(xp.less(x, 0), xp.subtract(2.0, tail), tail)
-    return xp.where(xp.less(xp.abs(x), BORDER), xp.subtract(1.0, near(xp, x)), far)
+    far = xp.where(x < 0, 2.0 - tail, tail)
+    return xp.where(xp.abs(x) < BORDER, 1.0 - near(xp, x), far)
 
 
 def _bell(xp: Any, g: Any, x: Any, height: float) -> Any:
-    return xp.multiply(g, xp.multiply(xp.exp(xp.negative(xp.square(xp.conj(x)))), height))
+    return g * (xp.exp(-xp.square(xp.conj(x))) * height)
 
 
 @elementwise(

@@ -47,9 +47,9 @@ _FAR_SLOPE = [BERNOULLI[k - 1] / (2 * k) for k in reversed(_ORDERS)]
 
 def _reflected(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     """Which ``x`` are reflected, ``1 - x`` for those, and how far they are from an integer."""
-    left = xp.less(x, -0.5)
+    left = x < -0.5
     finite = xp.where(xp.isinf(x), 0, x)
-    return left, xp.where(left, xp.subtract(1, x), x), xp.subtract(finite, xp.round(finite))
+    return left, xp.where(left, 1 - x, x), finite - xp.round(finite)
 
 
 def _brought_near(xp: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -57,41 +57,41 @@ def _brought_near(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     near = xp.minimum(x, _FAR)
     product = xp.ones_like(near)
     for j in range(1, 9):
-        there = xp.greater_equal(near, 1.5 + j)
-        product = xp.multiply(product, xp.where(there, xp.subtract(near, j), 1))
-    return near, xp.subtract(near, xp.floor(xp.add(near, 0.5))), product
+        there = near >= 1.5 + j
+        product = product * xp.where(there, near - j, 1)
+    return near, near - xp.floor(near + 0.5), product
 
 
 def _correction(xp: Any, x: Any) -> Any:
     """What is to be added to Stirling's formula, from 10 on."""
     inverse = xp.reciprocal(x)
-    return xp.multiply(inverse, polynomial(xp, xp.square(inverse), _FAR_LOG))
+    return inverse * polynomial(xp, xp.square(inverse), _FAR_LOG)
 
 
 @of_reals("gammaln")
 def _gammaln_forward(xp: Any, x: Any) -> Any:
     left, right, off = _reflected(xp, x)
     near, y, product = _brought_near(xp, right)
-    pole = xp.logical_or(xp.equal(x, 0), xp.logical_and(left, xp.equal(off, 0)))
+    pole = (x == 0) | (left & (off == 0))
     # gamma(x) is gamma(x + 1) / x, and gamma(x + 2) / (x (x + 1)).
-    low = xp.abs(xp.where(xp.equal(near, 0), 1, near))
-    factor = xp.log(xp.where(xp.less(near, 1.5), low, product))
-    factor = xp.where(xp.less(near, 1.5), xp.negative(factor), factor)
-    second = xp.log1p(xp.where(xp.less(near, 0.5), near, 0))
-    middle = xp.add(xp.multiply(y, polynomial(xp, y, _NEAR_LOG)), xp.subtract(factor, second))
+    low = xp.abs(xp.where(near == 0, 1, near))
+    factor = xp.log(xp.where(near < 1.5, low, product))
+    factor = xp.where(near < 1.5, -factor, factor)
+    second = xp.log1p(xp.where(near < 0.5, near, 0))
+    middle = y * polynomial(xp, y, _NEAR_LOG) + (factor - second)
     far = xp.maximum(right, _FAR)
-    size = xp.multiply(xp.subtract(xp.log(far), 1), xp.subtract(far, 0.5))
-    rest = xp.add(_correction(xp, far), 0.5 * math.log(2 * math.pi) - 0.5)
-    value = xp.where(xp.greater_equal(right, _FAR), xp.add(size, rest), middle)
-    sine = xp.abs(xp.sin(xp.multiply(xp.where(pole, 0.5, off), math.pi)))
-    mirrored = xp.subtract(math.log(math.pi), xp.add(xp.log(xp.where(left, sine, 1)), value))
+    size = (xp.log(far) - 1) * (far - 0.5)
+    rest = _correction(xp, far) + (0.5 * math.log(2 * math.pi) - 0.5)
+    value = xp.where(right >= _FAR, size + rest, middle)
+    sine = xp.abs(xp.sin(xp.where(pole, 0.5, off) * math.pi))
+    mirrored = math.log(math.pi) - (xp.log(xp.where(left, sine, 1)) + value)
     return xp.where(pole, math.inf, xp.where(left, mirrored, value))
 
 
 @elementwise(
     dtypes="real floating",
     forward=_gammaln_forward,
-    x=lambda xp, g, x: xp.multiply(g, xp.digamma(x)),
+    x=lambda xp, g, x: g * xp.digamma(x),
     domain=_OFF_POLES,
 )
 def gammaln(x: Any, /) -> Tensor:
@@ -116,30 +116,30 @@ def _digamma_forward(xp: Any, x: Any) -> Any:
     near, y, _ = _brought_near(xp, right)
     sums = polynomial(xp, y, _NEAR_SLOPE)
     for j in range(1, 9):
-        there = xp.greater_equal(near, 1.5 + j)
-        share = xp.reciprocal(xp.where(there, xp.subtract(near, j), 1))
-        sums = xp.add(sums, xp.where(there, share, 0))
-    first, second = xp.less(near, 1.5), xp.less(near, 0.5)
-    low = xp.logical_and(first, xp.not_equal(near, 0))
-    sums = xp.subtract(sums, xp.where(low, xp.reciprocal(xp.where(low, near, 1)), 0))
-    share = xp.reciprocal(xp.add(xp.where(second, near, 0), 1))
-    middle = xp.subtract(sums, xp.where(second, share, 0))
+        there = near >= 1.5 + j
+        share = xp.reciprocal(xp.where(there, near - j, 1))
+        sums = sums + xp.where(there, share, 0)
+    first, second = near < 1.5, near < 0.5
+    low = first & (near != 0)
+    sums = sums - xp.where(low, xp.reciprocal(xp.where(low, near, 1)), 0)
+    share = xp.reciprocal(xp.where(second, near, 0) + 1)
+    middle = sums - xp.where(second, share, 0)
     far = xp.maximum(right, _FAR)
     inverse = xp.reciprocal(far)
-    rest = xp.multiply(inverse, polynomial(xp, xp.square(inverse), _FAR_SLOPE))
-    rest = xp.multiply(inverse, xp.add(rest, 0.5))
-    value = xp.where(xp.greater_equal(right, _FAR), xp.subtract(xp.log(far), rest), middle)
-    pole = xp.equal(off, 0)
-    tangent = xp.tan(xp.multiply(xp.where(pole, 0.5, off), math.pi))
-    value = xp.where(left, xp.subtract(value, xp.divide(math.pi, tangent)), value)
-    value = xp.where(xp.logical_and(left, pole), math.nan, value)
-    return xp.where(xp.equal(x, 0), xp.copysign(xp.full_like(x, math.inf), xp.negative(x)), value)
+    rest = inverse * polynomial(xp, xp.square(inverse), _FAR_SLOPE)
+    rest = inverse * (rest + 0.5)
+    value = xp.where(right >= _FAR, xp.log(far) - rest, middle)
+    pole = off == 0
+    tangent = xp.tan(xp.where(pole, 0.5, off) * math.pi)
+    value = xp.where(left, value - xp.divide(math.pi, tangent), value)
+    value = xp.where(left & pole, math.nan, value)
+    return xp.where(x == 0, xp.copysign(xp.full_like(x, math.inf), -x), value)
 
 
 @elementwise(
     dtypes="real floating",
     forward=_digamma_forward,
-    x=lambda xp, g, x: xp.multiply(g, xp.polygamma(x, n=1)),
+    x=lambda xp, g, x: g * xp.polygamma(x, n=1),
     domain=_OFF_POLES,
 )
 def digamma(x: Any, /) -> Tensor:
@@ -163,36 +163,36 @@ psi = digamma
 
 def _odd(xp: Any, x: Any) -> Any:
     """Where an integral ``x`` is odd."""
-    return xp.not_equal(xp.multiply(xp.floor(xp.divide(x, 2)), 2), x)
+    return xp.floor(x / 2) * 2 != x
 
 
 @of_reals("gamma")
 def _gamma_forward(xp: Any, x: Any) -> Any:
     left, right, off = _reflected(xp, x)
     near, y, product = _brought_near(xp, right)
-    first, second = xp.less(near, 1.5), xp.less(near, 0.5)
-    low = xp.multiply(near, xp.where(second, xp.add(near, 1), 1))
-    base = xp.exp(xp.multiply(y, polynomial(xp, y, _NEAR_LOG)))
-    safe = xp.where(xp.logical_and(first, xp.not_equal(near, 0)), low, 1)
-    middle = xp.where(first, xp.divide(base, safe), xp.multiply(base, product))
+    first, second = near < 1.5, near < 0.5
+    low = near * xp.where(second, near + 1, 1)
+    base = xp.exp(y * polynomial(xp, y, _NEAR_LOG))
+    safe = xp.where(first & (near != 0), low, 1)
+    middle = xp.where(first, base / safe, base * product)
     # The power is taken in two halves, for it is larger than the gamma function.
     far = xp.minimum(xp.maximum(right, _FAR), 200.0 if dtype_of(x.dtype).itemsize > 4 else 40.0)
-    half = xp.pow(far, xp.subtract(xp.multiply(far, 0.5), 0.25))
-    scale = xp.multiply(half, xp.exp(xp.subtract(_correction(xp, far), far)))
-    large = xp.multiply(xp.multiply(scale, half), math.sqrt(2 * math.pi))
-    value = xp.where(xp.greater_equal(right, _FAR), large, middle)
-    pole = xp.equal(off, 0)
-    sine = xp.sin(xp.multiply(xp.where(pole, 0.5, off), math.pi))
-    sine = xp.where(_odd(xp, xp.round(xp.where(left, x, 0))), xp.negative(sine), sine)
-    mirrored = xp.divide(math.pi, xp.multiply(sine, xp.where(left, value, 1)))
+    half = xp.pow(far, far * 0.5 - 0.25)
+    scale = half * xp.exp(_correction(xp, far) - far)
+    large = scale * half * math.sqrt(2 * math.pi)
+    value = xp.where(right >= _FAR, large, middle)
+    pole = off == 0
+    sine = xp.sin(xp.where(pole, 0.5, off) * math.pi)
+    sine = xp.where(_odd(xp, xp.round(xp.where(left, x, 0))), -sine, sine)
+    mirrored = xp.divide(math.pi, sine * xp.where(left, value, 1))
     value = xp.where(left, xp.where(pole, math.nan, mirrored), value)
-    return xp.where(xp.equal(x, 0), xp.copysign(xp.full_like(x, math.inf), x), value)
+    return xp.where(x == 0, xp.copysign(xp.full_like(x, math.inf), x), value)
 
 
 @elementwise(
     dtypes="real floating",
     forward=_gamma_forward,
-    x=lambda xp, g, x, out: xp.multiply(g, xp.multiply(out, xp.digamma(x))),
+    x=lambda xp, g, x, out: g * (out * xp.digamma(x)),
     domain=_OFF_POLES,
 )
 def gamma(x: Any, /) -> Tensor:
@@ -216,10 +216,10 @@ def _gammasgn_forward(xp: Any, x: Any) -> Any:
     below = xp.floor(xp.where(xp.isinf(x), 0, x))
     odd = _odd(xp, below)
     unit = xp.ones_like(x)
-    value = xp.where(xp.logical_and(xp.less(x, 0), odd), xp.negative(unit), unit)
-    value = xp.where(xp.equal(x, 0), xp.copysign(unit, x), value)
-    integral = xp.logical_or(xp.equal(below, x), xp.isinf(x))
-    nothing = xp.logical_or(xp.logical_and(xp.less(x, 0), integral), xp.isnan(x))
+    value = xp.where((x < 0) & odd, -unit, unit)
+    value = xp.where(x == 0, xp.copysign(unit, x), value)
+    integral = (below == x) | xp.isinf(x)
+    nothing = ((x < 0) & integral) | xp.isnan(x)
     return xp.where(nothing, math.nan, value)
 
 
@@ -250,47 +250,47 @@ def _turned(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
     There ``a`` and ``a + b`` are integers up to 0, and ``b`` is one from 1 on; elsewhere it is
     ``a``.
     """
-    end = xp.subtract(1, xp.add(a, b))
-    whole = xp.logical_and(xp.equal(xp.floor(a), a), xp.equal(xp.floor(b), b))
-    apart = xp.logical_and(xp.greater(b, 0), xp.greater(end, 0))
-    there = xp.logical_and(xp.logical_and(whole, xp.isfinite(a)), apart)
+    end = 1 - (a + b)
+    whole = (xp.floor(a) == a) & (xp.floor(b) == b)
+    apart = (b > 0) & (end > 0)
+    there = whole & xp.isfinite(a) & apart
     return there, xp.where(there, end, a)
 
 
 def _is_pole(xp: Any, x: Any) -> Any:
     """Where the gamma function has a pole."""
-    return xp.logical_and(xp.less_equal(x, 0), xp.equal(xp.floor(x), x))
+    return (x <= 0) & (xp.floor(x) == x)
 
 
 def _log_beta(xp: Any, a: Any, b: Any) -> Any:
     """``betaln`` of real floating arrays, for which the sum of three logarithms is too coarse."""
     a, b = _turned(xp, a, b)[1], _turned(xp, b, a)[1]
-    known = xp.logical_not(xp.isnan(xp.add(a, b)))
-    pole = xp.logical_and(known, xp.logical_or(_is_pole(xp, a), _is_pole(xp, b)))
-    ends = xp.logical_or(pole, _is_pole(xp, xp.add(a, b)))
+    known = ~xp.isnan(a + b)
+    pole = known & (_is_pole(xp, a) | _is_pole(xp, b))
+    ends = pole | _is_pole(xp, a + b)
     a, b = xp.where(ends, 1, a), xp.where(ends, 1, b)
     small, large = xp.minimum(a, b), xp.maximum(a, b)
-    total = xp.add(a, b)
-    plain = xp.subtract(xp.add(xp.gammaln(small), xp.gammaln(large)), xp.gammaln(total))
+    total = a + b
+    plain = xp.gammaln(small) + xp.gammaln(large) - xp.gammaln(total)
     # Stirling's formula for the larger one and the sum, in which the large terms are cancelled.
-    one = xp.logical_and(xp.greater_equal(large, _FAR), xp.greater_equal(total, _FAR))
-    one = xp.logical_and(one, xp.isfinite(large))
+    one = (large >= _FAR) & (total >= _FAR)
+    one = one & xp.isfinite(large)
     # A sum that overflows enters by its correction alone, which is 0 there.
     sums = xp.where(xp.isfinite(total), total, large)
     high, sums = xp.where(one, large, _FAR), xp.where(one, sums, _FAR)
-    ratio = xp.log1p(xp.where(one, xp.divide(small, high), 0))
-    both = xp.logical_and(one, xp.greater_equal(small, _FAR))
+    ratio = xp.log1p(xp.where(one, small / high, 0))
+    both = one & (small >= _FAR)
     low = xp.where(one, small, _FAR)
-    rest = xp.subtract(_correction(xp, high), _correction(xp, sums))
-    mixed = xp.subtract(xp.gammaln(low), xp.multiply(low, xp.subtract(xp.log(sums), 1)))
-    mixed = xp.subtract(mixed, xp.multiply(xp.subtract(high, 0.5), ratio))
+    rest = _correction(xp, high) - _correction(xp, sums)
+    mixed = xp.gammaln(low) - low * (xp.log(sums) - 1)
+    mixed = mixed - (high - 0.5) * ratio
     low = xp.where(both, small, _FAR)
-    pair = xp.multiply(xp.subtract(low, 0.5), xp.log1p(xp.divide(high, low)))
-    pair = xp.add(pair, xp.add(xp.multiply(high, ratio), xp.multiply(xp.log(high), 0.5)))
-    pair = xp.subtract(xp.add(_correction(xp, low), 0.5 * math.log(2 * math.pi)), pair)
-    value = xp.where(one, xp.add(xp.where(both, pair, mixed), rest), plain)
-    vanished = xp.logical_and(xp.isinf(large), xp.greater(small, 0))
-    return xp.where(pole, math.inf, xp.where(xp.logical_or(ends, vanished), -math.inf, value))
+    pair = (low - 0.5) * xp.log1p(high / low)
+    pair = pair + (high * ratio + xp.log(high) * 0.5)
+    pair = _correction(xp, low) + 0.5 * math.log(2 * math.pi) - pair
+    value = xp.where(one, xp.where(both, pair, mixed) + rest, plain)
+    vanished = xp.isinf(large) & (small > 0)
+    return xp.where(pole, math.inf, xp.where(ends | vanished, -math.inf, value))
 
 
 _betaln_forward = of_reals("betaln")(_log_beta)
@@ -305,8 +305,8 @@ def _power_gap(xp: Any, u: Any, v: Any, coefficients: Sequence[float]) -> Any:
     """``(p(u) - p(v)) / (u - v)`` of a polynomial, without the difference of its values."""
     gap, value = 0.0, coefficients[0]
     for coefficient in coefficients[1:]:
-        gap = xp.add(xp.multiply(u, gap), value)
-        value = xp.add(xp.multiply(v, value), coefficient)
+        gap = u * gap + value
+        value = v * value + coefficient
     return gap
 
 
@@ -314,6 +314,7 @@ def _power_gap(xp: Any, u: Any, v: Any, coefficients: Sequence[float]) -> Any:
 def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
     sign = (-1.0) ** (n + 1)
     there, a = _turned(xp, a, b)
+<<<<<<< HEAD
     plain = xp.subtract(xp.polygamma(a, n=n), xp.polygamma(xp.add(a, b), n=n))
     # It is a sum of differences of powers of 1 / (a + k) and 1 / (a + b + k), and of Stirling's
     # series; each has the factor b. Far left there are more poles than terms.
@@ -327,6 +328,19 @@ def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
     for _ in range(int(_FAR) + 2):
         total = xp.add(total, _step_of(xp, x, step, power))
         x = xp.add(x, 1)
+=======
+    plain = xp.polygamma(a, n=n) - xp.polygamma(a + b, n=n)
+    # Of positive numbers it is a sum of differences of powers of 1 / (a + k) and 1 / (a + b + k),
+    # of one sign all of them, and of Stirling's series; each has the factor b.
+    known = (a > 0) & (b > 0)
+    known = known & (xp.isfinite(a) & xp.isfinite(b))
+    x, step = xp.where(known, a, 1), xp.where(known, b, 1)
+    power = [math.gamma(n + 1) * sign, *[0.0] * (n + 1)]
+    total = xp.zeros_like(plain)
+    for _ in range(int(_FAR)):
+        total = total + _step_of(xp, x, step, power)
+        x = x + 1
+>>>>>>> rows-infix
     # psi(x) is log(x) - u / 2 - sum(B[2k] u^2k / 2k) with u = 1 / x, and n times differentiated
     series = [0.0] * (2 * len(_ORDERS) + n + 1)
     series[n + 1] = sign * math.gamma(n + 1) / 2
@@ -334,20 +348,20 @@ def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
         series[n] += sign * math.gamma(n)
     for k in _ORDERS:
         series[2 * k + n] = sign * BERNOULLI[k - 1] * math.gamma(2 * k + n) / math.gamma(2 * k + 1)
-    total = xp.add(total, _step_of(xp, x, step, series[::-1]))
+    total = total + _step_of(xp, x, step, series[::-1])
     if not n:
-        total = xp.subtract(total, xp.log1p(xp.divide(step, x)))
-    level = xp.logical_and(xp.equal(a, math.inf), xp.isfinite(b))
+        total = total - xp.log1p(step / x)
+    level = (a == math.inf) & xp.isfinite(b)
     found = xp.where(known, total, xp.where(level, 0, plain))
-    return xp.where(there, xp.multiply(found, sign), found)
+    return xp.where(there, found * sign, found)
 
 
 def _step_of(xp: Any, x: Any, step: Any, coefficients: Sequence[float]) -> Any:
     """What a polynomial in ``1 / x`` loses from ``x`` to ``x + step``."""
-    end = xp.add(x, step)
+    end = x + step
     u, v = xp.reciprocal(x), xp.reciprocal(end)
-    apart = xp.multiply(u, xp.divide(step, end))
-    return xp.multiply(apart, _power_gap(xp, u, v, coefficients))
+    apart = u * (step / end)
+    return apart * _power_gap(xp, u, v, coefficients)
 
 
 #: polygamma(n, a) - polygamma(n, a + b)
@@ -355,10 +369,8 @@ Primitive(
     "polygamma_step",
     ("a", "b"),
     {
-        "a": lambda xp, g, a, b, n: xp.multiply(g, xp.polygamma_step(a, b, n=n + 1)),
-        "b": lambda xp, g, a, b, n: xp.negative(
-            xp.multiply(g, xp.polygamma(xp.add(a, b), n=n + 1))
-        ),
+        "a": lambda xp, g, a, b, n: g * xp.polygamma_step(a, b, n=n + 1),
+        "b": lambda xp, g, a, b, n: -(g * xp.polygamma(a + b, n=n + 1)),
     },
     elementwise=True,
     dtypes="real floating",
@@ -369,8 +381,8 @@ Primitive(
 @elementwise(
     dtypes="real floating",
     forward=_betaln_forward,
-    a=lambda xp, g, a, b: xp.multiply(g, _log_slope(xp, a, b)),
-    b=lambda xp, g, a, b: xp.multiply(g, _log_slope(xp, b, a)),
+    a=lambda xp, g, a, b: g * _log_slope(xp, a, b),
+    b=lambda xp, g, a, b: g * _log_slope(xp, b, a),
 )
 def betaln(a: Any, b: Any, /) -> Tensor:
     r"""Logarithm of the absolute value of the beta function, :math:`\log |B(a, b)|`.
@@ -388,27 +400,27 @@ def betaln(a: Any, b: Any, /) -> Tensor:
 @of_reals("beta")
 def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
     (at_a, first), (at_b, second) = _turned(xp, a, b), _turned(xp, b, a)
-    at_a = xp.logical_or(at_a, xp.logical_and(_is_pole(xp, a), _is_pole(xp, b)))
+    at_a = at_a | (_is_pole(xp, a) & _is_pole(xp, b))
     power = xp.where(at_a, b, xp.where(at_b, a, 0))
     a, b = first, second
-    total = xp.add(a, b)
+    total = a + b
     logarithm = _log_beta(xp, a, b)
     ends = xp.isinf(logarithm)  # 0, or a pole
-    close = xp.less(xp.maximum(xp.maximum(xp.abs(a), xp.abs(b)), xp.abs(total)), _FAR)
-    close = xp.logical_and(close, xp.logical_not(ends))
+    close = xp.maximum(xp.maximum(xp.abs(a), xp.abs(b)), xp.abs(total)) < _FAR
+    close = close & ~ends
     near = [xp.gamma(xp.where(close, x, 1)) for x in (a, b, total)]
-    product = xp.multiply(xp.divide(near[0], near[2]), near[1])
-    sign = xp.multiply(xp.multiply(xp.gammasgn(a), xp.gammasgn(b)), xp.gammasgn(total))
+    product = near[0] / near[2] * near[1]
+    sign = xp.gammasgn(a) * xp.gammasgn(b) * xp.gammasgn(total)
     sign = xp.where(ends, 1, sign)
-    value = xp.where(close, product, xp.multiply(sign, xp.exp(logarithm)))
-    return xp.where(xp.equal(xp.remainder(power, 2), 1), xp.negative(value), value)
+    value = xp.where(close, product, sign * xp.exp(logarithm))
+    return xp.where(xp.remainder(power, 2) == 1, -value, value)
 
 
 @elementwise(
     dtypes="real floating",
     forward=_beta_forward,
-    a=lambda xp, g, a, b, out: xp.multiply(g, xp.multiply(out, _log_slope(xp, a, b))),
-    b=lambda xp, g, a, b, out: xp.multiply(g, xp.multiply(out, _log_slope(xp, b, a))),
+    a=lambda xp, g, a, b, out: g * (out * _log_slope(xp, a, b)),
+    b=lambda xp, g, a, b, out: g * (out * _log_slope(xp, b, a)),
 )
 def beta(a: Any, b: Any, /) -> Tensor:
     r"""Beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.
@@ -447,5 +459,5 @@ def multigammaln(a: Any, d: int) -> Tensor:
     xp = differentiable
     value = xp.gammaln(a)
     for j in range(1, int(d)):
-        value = xp.add(value, xp.gammaln(xp.subtract(a, j / 2)))
-    return xp.add(value, d * (d - 1) / 4 * math.log(math.pi))  # type: ignore[no-any-return]
+        value = value + xp.gammaln(a - j / 2)
+    return value + d * (d - 1) / 4 * math.log(math.pi)  # type: ignore[no-any-return]

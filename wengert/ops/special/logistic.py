@@ -16,24 +16,22 @@ __all__ = ["expit", "log_expit", "logit", "softplus", "xlogy"]
 
 def _logit_forward(xp: Any, x: Any) -> Any:
     if is_complex(x):
-        return xp.subtract(xp.log(x), xp.log1p(xp.negative(x)))
+        return xp.log(x) - xp.log1p(-x)
     # Near 1/2, where both logarithms are almost equal, their difference is taken around 1/2:
     # there 2 x - 1 is exact.
-    middle = xp.logical_and(xp.greater(x, 0.25), xp.less(x, 0.75))
-    offset = xp.where(middle, xp.subtract(xp.multiply(x, 2), 1), 0)
+    middle = (x > 0.25) & (x < 0.75)
+    offset = xp.where(middle, x * 2 - 1, 0)
     outside = xp.where(middle, 0.25, x)
     return xp.where(
         middle,
-        xp.subtract(xp.log1p(offset), xp.log1p(xp.negative(offset))),
-        xp.subtract(xp.log(outside), xp.log1p(xp.negative(outside))),
+        xp.log1p(offset) - xp.log1p(-offset),
+        xp.log(outside) - xp.log1p(-outside),
     )
 
 
 @elementwise(
     forward=_logit_forward,
-    x=lambda xp, g, x: xp.multiply(
-        g, xp.conj(xp.add(xp.reciprocal(x), xp.reciprocal(xp.subtract(1, x))))
-    ),
+    x=lambda xp, g, x: g * xp.conj(xp.reciprocal(x) + xp.reciprocal(1 - x)),
     domain=Domain(0, 1),
 )
 def logit(x: Any, /) -> Tensor:
@@ -54,14 +52,14 @@ def logit(x: Any, /) -> Tensor:
 def _log1p(xp: Any, z: Any) -> Any:
     """``log(1 + z)`` of complex numbers, of which NumPy's loses the real part of a small one."""
     a, b = xp.real(z), xp.imag(z)
-    size = xp.multiply(xp.log1p(xp.add(xp.multiply(a, xp.add(a, 2)), xp.square(b))), 0.5)
-    angle = xp.atan2(b, xp.add(a, 1))
-    return xp.add(xp.astype(size, z.dtype), xp.multiply(xp.astype(angle, z.dtype), 1j))
+    size = xp.log1p(a * (a + 2) + xp.square(b)) * 0.5
+    angle = xp.atan2(b, a + 1)
+    return xp.astype(size, z.dtype) + xp.astype(angle, z.dtype) * 1j
 
 
 def _tail(xp: Any, x: Any) -> Any:
     """What ``softplus(x)`` has beyond ``max(x, 0)``, the same as beyond ``max(-x, 0)``."""
-    return xp.log1p(xp.exp(xp.negative(xp.abs(x))))
+    return xp.log1p(xp.exp(-xp.abs(x)))
 
 
 add_composite("softplus_tail", _tail)
@@ -69,24 +67,24 @@ add_composite("softplus_tail", _tail)
 
 def _softplus_forward(xp: Any, x: Any) -> Any:
     if not is_complex(x):
-        return xp.add(xp.maximum(x, 0), xp.softplus_tail(x))
-    right = xp.greater_equal(xp.real(x), 0)
-    small = _log1p(xp, xp.exp(xp.where(right, xp.negative(x), x)))
-    value = xp.add(xp.where(right, x, 0), small)
+        return xp.maximum(x, 0) + xp.softplus_tail(x)
+    right = xp.real(x) >= 0
+    small = _log1p(xp, xp.exp(xp.where(right, -x, x)))
+    value = xp.where(right, x, 0) + small
     # The principal branch of the logarithm.
-    turns = xp.round(xp.multiply(xp.imag(value), 0.5 / math.pi))
-    return xp.subtract(value, xp.multiply(xp.astype(turns, x.dtype), 2j * math.pi))
+    turns = xp.round(xp.imag(value) * (0.5 / math.pi))
+    return value - xp.astype(turns, x.dtype) * (2j * math.pi)
 
 
 def _log_expit_forward(xp: Any, x: Any) -> Any:
     if not is_complex(x):
-        return xp.subtract(xp.minimum(x, 0), xp.softplus_tail(x))
-    return xp.negative(_softplus_forward(xp, xp.negative(x)))
+        return xp.minimum(x, 0) - xp.softplus_tail(x)
+    return -_softplus_forward(xp, -x)
 
 
 @elementwise(
     forward=_log_expit_forward,
-    x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.expit(xp.negative(x)))),
+    x=lambda xp, g, x: g * xp.conj(xp.expit(-x)),
 )
 def log_expit(x: Any, /) -> Tensor:
     r"""Logarithm of the logistic sigmoid, :math:`\log \sigma(x) = -\log(1 + e^{-x})`.
@@ -105,7 +103,7 @@ def log_expit(x: Any, /) -> Tensor:
 
 @elementwise(
     forward=_softplus_forward,
-    x=lambda xp, g, x: xp.multiply(g, xp.conj(xp.expit(x))),
+    x=lambda xp, g, x: g * xp.conj(xp.expit(x)),
 )
 def softplus(x: Any, /) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^x)`, without overflow.
@@ -123,21 +121,21 @@ def softplus(x: Any, /) -> Tensor:
 
 
 def _xlogy_forward(xp: Any, x: Any, y: Any) -> Any:
-    nothing = xp.logical_and(xp.equal(x, 0), xp.logical_not(xp.isnan(y)))
-    return xp.multiply(x, xp.log(xp.where(nothing, 1, y)))
+    nothing = (x == 0) & ~xp.isnan(y)
+    return x * xp.log(xp.where(nothing, 1, y))
 
 
 def _xlogy_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    beyond = xp.equal(y, 0) if is_complex(y) else xp.less_equal(y, 0)
-    masked = xp.logical_and(xp.equal(x, 0), beyond)
-    found = xp.multiply(g, xp.conj(xp.log(xp.where(masked, 1, y))))
-    return without_slope(xp, found, lambda: (xp.logical_and(masked, xp.equal(y, 0)), y))
+    beyond = y == 0 if is_complex(y) else y <= 0
+    masked = (x == 0) & beyond
+    found = g * xp.conj(xp.log(xp.where(masked, 1, y)))
+    return without_slope(xp, found, lambda: (masked & (y == 0), y))
 
 
 def _xlogy_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    both = xp.logical_and(xp.equal(x, 0), xp.equal(y, 0))
-    found = xp.multiply(g, xp.conj(xp.divide(x, xp.where(both, 1, y))))
-    return without_slope(xp, found, lambda: (both, xp.add(x, y)))
+    both = (x == 0) & (y == 0)
+    found = g * xp.conj(x / xp.where(both, 1, y))
+    return without_slope(xp, found, lambda: (both, x + y))
 
 
 @elementwise(forward=_xlogy_forward, x=_xlogy_x, y=_xlogy_y, domain={"y": POSITIVE})

@@ -58,17 +58,17 @@ _HALF = math.sqrt(0.5)
 
 def _quantile(xp: Any, q: Any, tail: Any) -> Any:
     """The normal quantile of ``1/2 + q``; ``tail`` is ``1/2 - abs(q)``, with its own digits."""
-    close = xp.less_equal(xp.abs(q), 0.425)
+    close = xp.abs(q) <= 0.425
     inside = xp.where(close, q, 0)
-    centre = xp.multiply(inside, rational(xp, xp.subtract(0.180625, xp.square(inside)), _CENTRE))
-    there = xp.logical_and(xp.logical_not(close), xp.greater(tail, 0))
-    depth = xp.sqrt(xp.negative(xp.log(xp.where(there, tail, 0.075))))
-    side = rational(xp, xp.subtract(xp.minimum(depth, 5.0), 1.6), _SIDE)
-    far = rational(xp, xp.subtract(xp.maximum(depth, 5.0), 5.0), _FAR)
-    outer = xp.where(xp.less_equal(depth, 5.0), side, far)
-    outer = xp.where(xp.equal(tail, 0), math.inf, outer)
-    outer = xp.where(xp.less(tail, 0), math.nan, outer)
-    outer = xp.where(xp.less(q, 0), xp.negative(outer), outer)
+    centre = inside * rational(xp, 0.180625 - xp.square(inside), _CENTRE)
+    there = ~close & (tail > 0)
+    depth = xp.sqrt(-xp.log(xp.where(there, tail, 0.075)))
+    side = rational(xp, xp.minimum(depth, 5.0) - 1.6, _SIDE)
+    far = rational(xp, xp.maximum(depth, 5.0) - 5.0, _FAR)
+    outer = xp.where(depth <= 5.0, side, far)
+    outer = xp.where(tail == 0, math.inf, outer)
+    outer = xp.where(tail < 0, math.nan, outer)
+    outer = xp.where(q < 0, -outer, outer)
     return xp.where(xp.isnan(q), q, xp.where(close, centre, outer))
 
 
@@ -77,13 +77,13 @@ def _quantile(xp: Any, q: Any, tail: Any) -> Any:
 
 def _bowl(xp: Any, g: Any, out: Any, height: float, width: float) -> Any:
     """``g * height * exp(width * out**2)``."""
-    return xp.multiply(g, xp.multiply(xp.exp(xp.multiply(xp.square(out), width)), height))
+    return g * (xp.exp(xp.square(out) * width) * height)
 
 
 @of_reals("erfinv")
 def _erfinv_forward(xp: Any, x: Any) -> Any:
-    tail = xp.multiply(xp.subtract(1, xp.abs(x)), 0.5)
-    return xp.multiply(_quantile(xp, xp.multiply(x, 0.5), tail), _HALF)
+    tail = (1 - xp.abs(x)) * 0.5
+    return _quantile(xp, x * 0.5, tail) * _HALF
 
 
 @elementwise(
@@ -111,8 +111,8 @@ def erfinv(x: Any, /) -> Tensor:
 
 @of_reals("erfcinv")
 def _erfcinv_forward(xp: Any, x: Any) -> Any:
-    tail = xp.multiply(xp.minimum(x, xp.subtract(2, x)), 0.5)
-    return xp.multiply(_quantile(xp, xp.multiply(xp.subtract(1, x), 0.5), tail), _HALF)
+    tail = xp.minimum(x, 2 - x) * 0.5
+    return _quantile(xp, (1 - x) * 0.5, tail) * _HALF
 
 
 @elementwise(
@@ -139,18 +139,18 @@ def erfcinv(x: Any, /) -> Tensor:
 def _erfcx_forward(xp: Any, x: Any) -> Any:
     y = xp.abs(x)
     scaled = scaled_tail(xp, xp.maximum(y, BORDER))
-    left = xp.less(x, 0)
+    left = x < 0
     grown = exponential_of_square(xp, xp.where(left, xp.minimum(y, 30.0), 0), 1)
-    far = xp.where(left, xp.subtract(xp.multiply(grown, 2), scaled), scaled)
-    inside = xp.where(xp.less(y, BORDER), x, 0)
-    centre = xp.multiply(xp.exp(xp.square(inside)), xp.subtract(1, near(xp, inside)))
-    return xp.where(xp.less(y, BORDER), centre, far)
+    far = xp.where(left, grown * 2 - scaled, scaled)
+    inside = xp.where(y < BORDER, x, 0)
+    centre = xp.exp(xp.square(inside)) * (1 - near(xp, inside))
+    return xp.where(y < BORDER, centre, far)
 
 
 @elementwise(
     dtypes="real floating",
     forward=_erfcx_forward,
-    x=lambda xp, g, x: xp.multiply(g, xp.erfcx_slope(x, n=1)),
+    x=lambda xp, g, x: g * xp.erfcx_slope(x, n=1),
 )
 def erfcx(x: Any, /) -> Tensor:
     r"""Scaled complementary error function, :math:`e^{x^2} \operatorname{erfc} x`.
@@ -172,7 +172,7 @@ def erfcx(x: Any, /) -> Tensor:
 
 @of_reals("ndtr")
 def _ndtr_forward(xp: Any, x: Any) -> Any:
-    return xp.multiply(xp.erfc(xp.multiply(x, -_HALF)), 0.5)
+    return xp.erfc(x * -_HALF) * 0.5
 
 
 @elementwise(
@@ -197,20 +197,20 @@ def ndtr(x: Any, /) -> Tensor:
 
 @of_reals("log_ndtr")
 def _log_ndtr_forward(xp: Any, x: Any) -> Any:
-    left = xp.less(x, -1)
+    left = x < -1
     low, high = xp.where(left, x, -1), xp.where(left, -1, x)
-    scaled = xp.erfcx(xp.multiply(low, -_HALF))
+    scaled = xp.erfcx(low * -_HALF)
     # -x**2 / 2 of an infinity is one, and the logarithm of 0 as well.
     safe = xp.where(xp.isinf(low), 1, scaled)
-    tail = xp.subtract(xp.log(xp.multiply(safe, 0.5)), xp.multiply(xp.square(low), 0.5))
-    rest = xp.multiply(xp.erfc(xp.multiply(high, _HALF)), -0.5)
+    tail = xp.log(safe * 0.5) - xp.square(low) * 0.5
+    rest = xp.erfc(high * _HALF) * -0.5
     return xp.where(left, tail, xp.log1p(rest))
 
 
 @elementwise(
     dtypes="real floating",
     forward=_log_ndtr_forward,
-    x=lambda xp, g, x: xp.multiply(g, xp.log_ndtr_slope(x, n=1)),
+    x=lambda xp, g, x: g * xp.log_ndtr_slope(x, n=1),
 )
 def log_ndtr(x: Any, /) -> Tensor:
     r"""Logarithm of the normal distribution function, :math:`\log \Phi(x)`, without underflow.
@@ -228,8 +228,8 @@ def log_ndtr(x: Any, /) -> Tensor:
 
 @of_reals("ndtri")
 def _ndtri_forward(xp: Any, x: Any) -> Any:
-    tail = xp.minimum(x, xp.subtract(1, x))
-    return _quantile(xp, xp.subtract(x, 0.5), tail)
+    tail = xp.minimum(x, 1 - x)
+    return _quantile(xp, x - 0.5, tail)
 
 
 @elementwise(

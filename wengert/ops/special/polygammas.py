@@ -20,12 +20,12 @@ def _zeta_of_integer(xp: Any, s: int, q: Any) -> Any:
     power = -float(s)
     total = xp.pow(q, power)
     for k in range(1, _TERMS):
-        total = xp.add(total, xp.pow(xp.add(q, k), power))
-    beyond = xp.add(q, _TERMS)
+        total = total + xp.pow(q + k, power)
+    beyond = q + _TERMS
     inverse = xp.reciprocal(beyond)
-    rest = xp.multiply(inverse, polynomial(xp, xp.square(inverse), euler_maclaurin(s)))
-    rest = xp.add(xp.multiply(xp.add(rest, 0.5), inverse), 1 / (s - 1))
-    return xp.add(total, xp.multiply(xp.pow(beyond, power + 1), rest))
+    rest = inverse * polynomial(xp, xp.square(inverse), euler_maclaurin(s))
+    rest = (rest + 0.5) * inverse + 1 / (s - 1)
+    return total + xp.pow(beyond, power + 1) * rest
 
 
 def _cotangent_derivative(n: int) -> list[float]:
@@ -46,23 +46,23 @@ def _polygamma_forward(xp: Any, x: Any, *, n: int) -> Any:
         return xp.digamma(x)
     sign = (-1.0) ** (n + 1)
     factorial = math.gamma(n + 1) if n < 170 else math.inf
-    left = xp.less(x, 0)
+    left = x < 0
     size = xp.abs(x)
     finite = xp.where(xp.isinf(x), 0, x)
-    off = xp.subtract(finite, xp.round(finite))
-    pole = xp.logical_and(xp.less_equal(x, 0), xp.equal(off, 0))
-    right = xp.where(left, xp.add(size, 1), xp.where(pole, 1, size))
-    value = xp.multiply(_zeta_of_integer(xp, n + 1, right), sign * factorial)
-    mirror = xp.logical_and(left, xp.logical_not(pole))
-    cotangent = xp.reciprocal(xp.tan(xp.multiply(xp.where(mirror, off, 0.25), math.pi)))
+    off = finite - xp.round(finite)
+    pole = (x <= 0) & (off == 0)
+    right = xp.where(left, size + 1, xp.where(pole, 1, size))
+    value = _zeta_of_integer(xp, n + 1, right) * (sign * factorial)
+    mirror = left & ~pole
+    cotangent = xp.reciprocal(xp.tan(xp.where(mirror, off, 0.25) * math.pi))
     slope = polynomial(xp, cotangent, _cotangent_derivative(n))
-    mirrored = xp.subtract(xp.multiply(value, (-1.0) ** n), xp.multiply(slope, math.pi ** (n + 1)))
+    mirrored = value * (-1.0) ** n - slope * math.pi ** (n + 1)
     return xp.where(pole, sign * math.inf, xp.where(left, mirrored, value))
 
 
 @operation(
     inputs=("x",),
-    x=lambda xp, g, x, n: xp.multiply(g, xp.polygamma(x, n=n + 1)),
+    x=lambda xp, g, x, n: g * xp.polygamma(x, n=n + 1),
     elementwise=True,
     dtypes="real floating",
     forward=_polygamma_forward,
@@ -96,7 +96,7 @@ def polygamma(n: Any, x: Any) -> Tensor:
     value = None
     for order in sorted({_order(found) for found in _flat(orders.tolist())}):
         this = polygamma.run(x, n=order)
-        value = this if value is None else xp.where(xp.equal(orders, order), this, value)
+        value = this if value is None else xp.where(orders == order, this, value)
     if value is None:
         return polygamma.run(xp.broadcast_arrays(xp.asarray(x), orders)[0], n=0)
     shape = xp.broadcast_shapes(value.shape, orders.shape)
@@ -118,34 +118,34 @@ def _flat(values: Sequence[Any]) -> list[Any]:
 
 @of_reals("zeta")
 def _zeta_forward(xp: Any, x: Any, q: Any) -> Any:
-    beyond_one = xp.greater(x, 1)
-    positive = xp.greater(q, 0)
+    beyond_one = x > 1
+    positive = q > 0
     exponent = xp.where(beyond_one, x, 2)
     start = xp.where(positive, q, 1)
-    total = xp.pow(start, xp.negative(exponent))
+    total = xp.pow(start, -exponent)
     for k in range(1, _TERMS):
-        total = xp.add(total, xp.pow(xp.add(start, k), xp.negative(exponent)))
-    beyond = xp.add(start, _TERMS)
+        total = total + xp.pow(start + k, -exponent)
+    beyond = start + _TERMS
     inverse = xp.reciprocal(beyond)
-    factor = xp.multiply(xp.multiply(exponent, inverse), 0.5)
-    rest = xp.add(xp.divide(beyond, xp.subtract(exponent, 1)), 0.5)
+    factor = exponent * inverse * 0.5
+    rest = beyond / (exponent - 1) + 0.5
     for j, number in enumerate(BERNOULLI, 1):
-        rest = xp.add(rest, xp.multiply(factor, number))
-        up = xp.multiply(xp.add(exponent, 2 * j - 1), xp.add(exponent, 2 * j))
-        up = xp.multiply(up, xp.square(inverse))
-        factor = xp.multiply(factor, xp.divide(up, (2 * j + 1) * (2 * j + 2)))
-    power = xp.pow(beyond, xp.negative(exponent))
-    done = xp.logical_or(xp.isinf(q), xp.isinf(x))
-    value = xp.add(total, xp.where(done, 0, xp.multiply(power, xp.where(done, 0, rest))))
+        rest = rest + factor * number
+        up = (exponent + (2 * j - 1)) * (exponent + 2 * j)
+        up = up * xp.square(inverse)
+        factor = factor * (up / ((2 * j + 1) * (2 * j + 2)))
+    power = xp.pow(beyond, -exponent)
+    done = xp.isinf(q) | xp.isinf(x)
+    value = total + xp.where(done, 0, power * xp.where(done, 0, rest))
     value = xp.where(positive, value, math.nan)
-    pole = xp.logical_and(xp.less_equal(q, 0), xp.equal(xp.floor(q), q))
+    pole = (q <= 0) & (xp.floor(q) == q)
     value = xp.where(pole, math.inf, value)
-    value = xp.where(beyond_one, value, xp.where(xp.equal(x, 1), math.inf, math.nan * value))
-    return xp.where(xp.logical_or(xp.isnan(x), xp.isnan(q)), math.nan, value)
+    value = xp.where(beyond_one, value, xp.where(x == 1, math.inf, math.nan * value))
+    return xp.where(xp.isnan(x) | xp.isnan(q), math.nan, value)
 
 
 def _zeta_rule(xp: Any, g: Any, x: Any, q: Any) -> Any:
-    return xp.multiply(g, xp.negative(xp.multiply(x, xp.zeta(xp.add(x, 1), q))))
+    return g * -(x * xp.zeta(x + 1, q))
 
 
 @operation(

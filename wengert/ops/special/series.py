@@ -16,16 +16,16 @@ BERNOULLI = (
 def polynomial(xp: Any, x: Any, coefficients: Sequence[float]) -> Any:
     """A polynomial in ``x`` by Horner's scheme, the coefficient of the highest power first."""
     first, second, *others = coefficients
-    value = xp.add(xp.multiply(x, first), second)
+    value = x * first + second
     for coefficient in others:
-        value = xp.add(xp.multiply(value, x), coefficient)
+        value = value * x + coefficient
     return value
 
 
 def rational(xp: Any, x: Any, fraction: tuple[Sequence[float], Sequence[float]]) -> Any:
     """A quotient of two polynomials."""
     numerator, denominator = fraction
-    return xp.divide(polynomial(xp, x, numerator), polynomial(xp, x, denominator))
+    return polynomial(xp, x, numerator) / polynomial(xp, x, denominator)
 
 
 def euler_maclaurin(s: float) -> list[float]:

@@ -28,7 +28,7 @@ def _axes(x: Any, axis: int | Sequence[int] | None) -> Axes:
 def _below_top(xp: Any, x: Any, axis: Axes) -> Any:
     """``x`` less its largest (real part) along ``axis``, so that no exponential overflows."""
     top = xp.max(xp.real(x) if is_complex(x) else x, axis=axis, keepdims=True)
-    return xp.subtract(x, top)
+    return x - top
 
 
 # -- the logarithm of the sum --------------------------------------------------------------------
@@ -45,9 +45,9 @@ def _logsumexp_forward(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
         return xp.full(shape, -math.inf, dtype=x.dtype, device=xp.device(x))
     top = xp.max(xp.real(x) if is_complex(x) else x, axis=axis, keepdims=True)
     shift = xp.where(xp.isfinite(top), top, 0)
-    total = xp.sum(xp.exp(xp.subtract(x, shift)), axis=axis, keepdims=True)
-    empty = xp.equal(total, 0)
-    out = xp.add(xp.log(xp.where(empty, 1, total)), xp.where(empty, -math.inf, shift))
+    total = xp.sum(xp.exp(x - shift), axis=axis, keepdims=True)
+    empty = total == 0
+    out = xp.log(xp.where(empty, 1, total)) + xp.where(empty, -math.inf, shift)
     return out if keepdims else xp.reshape(out, shape)
 
 
@@ -55,14 +55,14 @@ def _shared(xp: Any, t: Any, x: Any, out: Any, axis: Axes) -> Any:
     """Tangents of the result by each element, with a result that has kept its axes."""
     # An infinite result is shared evenly by those that are equal to it.
     infinite = xp.isinf(out)
-    tied = xp.equal(x, xp.where(infinite, out, math.nan))
+    tied = x == xp.where(infinite, out, math.nan)
     # (Two numbers in one `where` would have a dtype of their own.)
     shares = xp.softmax(xp.where(tied, 0, xp.where(infinite, -math.inf, x)), axis=axis)
-    found = xp.multiply(t, shares)
+    found = t * shares
 
     def several() -> tuple[Any, Any]:  # whose shares have no derivative
-        moves = xp.logical_and(xp.not_equal(shares, 1), xp.not_equal(t, 0))
-        return xp.logical_and(tied, moves), x
+        moves = (shares != 1) & (t != 0)
+        return tied & moves, x
 
     return without_slope(xp, found, several)
 
@@ -151,26 +151,26 @@ def _weighted(
     height = a.detach()
     height = xp.real(height) if is_complex(height) else height
     if b is not None:
-        height = xp.where(xp.equal(b.detach(), 0), -math.inf, height)
+        height = xp.where(b.detach() == 0, -math.inf, height)
     if any(a.shape[i] == 0 for i in axes):
         shift = xp.zeros(kept(a.shape, axes), dtype=height.dtype, device=xp.device(a))
     else:
         shift = xp.max(height, axis=axes, keepdims=True)
         shift = xp.where(xp.isfinite(shift), shift, 0)
-    terms = xp.subtract(a, shift)
+    terms = a - shift
     if b is not None:
         if not is_complex(a):
             # Terms of weight 0 must not overflow. (The logarithm may have been rounded up.)
             terms = xp.minimum(terms, math.log(xp.finfo(a.dtype).max) * (1 - 2**-10))
-        terms = xp.multiply(b, xp.exp(terms))
+        terms = b * xp.exp(terms)
     else:
         terms = xp.exp(terms)
     total = xp.sum(terms, axis=axes, keepdims=True)
     sign = xp.sign(total)
     if return_sign:
         total = xp.abs(total)
-    empty = xp.equal(total, 0)
-    out = xp.add(xp.log(xp.where(empty, 1, total)), xp.where(empty, -math.inf, shift))
+    empty = total == 0
+    out = xp.log(xp.where(empty, 1, total)) + xp.where(empty, -math.inf, shift)
     if not keepdims:
         shape = _dropped(a.shape, axes)
         out, sign = xp.reshape(out, shape), xp.reshape(sign, shape)
@@ -185,20 +185,20 @@ def _softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
     if 0 in x.shape:
         return x
     terms = xp.exp(_below_top(xp, x, axis))
-    return xp.divide(terms, xp.sum(terms, axis=axis, keepdims=True))
+    return terms / xp.sum(terms, axis=axis, keepdims=True)
 
 
 @in_float32
 def _softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
     share = xp.conj(out)
-    parts = xp.multiply(g, share)
-    return xp.subtract(parts, xp.multiply(share, xp.sum(parts, axis=axis, keepdims=True)))
+    parts = g * share
+    return parts - share * xp.sum(parts, axis=axis, keepdims=True)
 
 
 @in_float32
 def _softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    parts = xp.multiply(t, out)
-    return xp.subtract(parts, xp.multiply(out, xp.sum(parts, axis=axis, keepdims=True)))
+    parts = t * out
+    return parts - out * xp.sum(parts, axis=axis, keepdims=True)
 
 
 @operation(
@@ -236,7 +236,7 @@ def _log_softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
     if 0 in x.shape:
         return x
     low = _below_top(xp, x, axis)
-    return xp.subtract(low, xp.log(xp.sum(xp.exp(low), axis=axis, keepdims=True)))
+    return low - xp.log(xp.sum(xp.exp(low), axis=axis, keepdims=True))
 
 
 def _summing_to_one(xp: Any, out: Any, axis: Axes) -> Any:
@@ -247,12 +247,12 @@ def _summing_to_one(xp: Any, out: Any, axis: Axes) -> Any:
 @in_float32
 def _pull(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
     total = xp.sum(g, axis=axis, keepdims=True)
-    return xp.subtract(g, xp.multiply(xp.conj(xp.exp(out)), total))
+    return g - xp.conj(xp.exp(out)) * total
 
 
 @in_float32
 def _push(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    return xp.subtract(t, xp.sum(xp.multiply(xp.exp(out), t), axis=axis, keepdims=True))
+    return t - xp.sum(xp.exp(out) * t, axis=axis, keepdims=True)
 
 
 def _log_softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:

@@ -44,44 +44,44 @@ def _integrals(xp: Any, t: Any, upto: int) -> list[Any]:
     """E_0, ..., E_upto by the integral, for t from 0 to the border."""
     sums: list[Any] = [None] * (upto + 1)
     for s, weight in _quadrature():
-        share = xp.exp(xp.multiply(t, -2 * s))
+        share = xp.exp(t * (-2 * s))
         for n in range(upto + 1):
-            term = xp.multiply(share, weight * s**n / math.factorial(n))
-            sums[n] = term if sums[n] is None else xp.add(sums[n], term)
+            term = share * (weight * s**n / math.factorial(n))
+            sums[n] = term if sums[n] is None else sums[n] + term
     return sums
 
 
 def _ratios(xp: Any, t: Any, upto: int) -> list[Any]:
     """E_1 / E_0, ..., E_upto / E_(upto - 1), for t from the border on."""
-    twice = xp.multiply(t, 2)
+    twice = t * 2
     found = [xp.reciprocal(twice)]
     for n in range(upto + _TERMS, 0, -1):
-        found.append(xp.reciprocal(xp.add(twice, xp.multiply(found[-1], 2 * (n + 1)))))
+        found.append(xp.reciprocal(twice + found[-1] * (2 * (n + 1))))
     return found[: -upto - 1 : -1]
 
 
 @of_reals("erfcx")
 def _erfcx_slope_forward(xp: Any, x: Any, *, n: int) -> Any:
-    left, far = xp.less(x, 0), xp.greater(x, _BORDER)
-    middle = _integrals(xp, xp.where(xp.logical_or(left, far), 1, x), n)[n]
+    left, far = x < 0, x > _BORDER
+    middle = _integrals(xp, xp.where(left | far, 1, x), n)[n]
     product = xp.erfcx(x)
     for ratio in _ratios(xp, xp.where(far, x, _BORDER), n):
-        product = xp.multiply(product, ratio)
+        product = product * ratio
     # On the left the recurrence has positive terms alone.
     low = xp.where(left, x, -1)
     before, value = xp.full_like(x, 2 / math.sqrt(math.pi)), xp.erfcx(low)
     for k in range(1, n + 1):
-        more = xp.subtract(before, xp.multiply(xp.multiply(low, 2), value))
-        before, value = value, xp.multiply(more, 1 / (2 * k))
+        more = before - low * 2 * value
+        before, value = value, more * (1 / (2 * k))
     found = xp.where(left, value, xp.where(far, product, middle))
-    return xp.multiply(found, (-2.0) ** n * math.factorial(n))
+    return found * ((-2.0) ** n * math.factorial(n))
 
 
 #: The n-th derivative of `erfcx`, which is ``(-2)**n n! E_n``.
 Primitive(
     "erfcx_slope",
     ("x",),
-    {"x": lambda xp, g, x, n: xp.multiply(g, xp.erfcx_slope(x, n=n + 1))},
+    {"x": lambda xp, g, x, n: g * xp.erfcx_slope(x, n=n + 1)},
     elementwise=True,
     dtypes="real floating",
     forward=_erfcx_slope_forward,
@@ -94,8 +94,8 @@ def _cumulant(xp: Any, moments: list[Any], n: int) -> Any:
     for k in range(1, n + 1):
         value = moments[k]
         for j in range(1, k):
-            both = xp.multiply(found[j], moments[k - j])
-            value = xp.subtract(value, xp.multiply(both, math.comb(k - 1, j - 1)))
+            both = found[j] * moments[k - j]
+            value = value - both * math.comb(k - 1, j - 1)
         found.append(value)
     return found[n]
 
@@ -116,39 +116,39 @@ def _of_ratio(n: int) -> dict[tuple[int, int], int]:
 
 
 def _right_tail(xp: Any, x: Any, n: int) -> Any:
-    bell = xp.exp(xp.multiply(xp.square(x), -0.5))
-    m = xp.divide(xp.multiply(bell, 1 / math.sqrt(2 * math.pi)), xp.ndtr(x))
+    bell = xp.exp(xp.square(x) * -0.5)
+    m = bell * (1 / math.sqrt(2 * math.pi)) / xp.ndtr(x)
     total = xp.zeros_like(x)
     for (i, j), c in _of_ratio(n).items():
-        term = xp.multiply(m, c)
+        term = m * c
         for _ in range(j - 1):
-            term = xp.multiply(term, m)
+            term = term * m
         for _ in range(i):
-            term = xp.multiply(term, x)
-        total = xp.add(total, term)
+            term = term * x
+        total = total + term
     return total
 
 
 @of_reals("log_ndtr")
 def _log_ndtr_slope_forward(xp: Any, x: Any, *, n: int) -> Any:
-    left = xp.less(x, 0)
+    left = x < 0
     right = _right_tail(xp, xp.where(left, 1, xp.minimum(x, 50.0)), n)
     # log(E_0(t) / 2) - t**2 with t = -x / sqrt(2). The derivatives of log(E_0) are cumulants of the
     # density under the integral, whose moments are n! E_n / E_0.
-    t = xp.multiply(xp.where(left, x, -1), -math.sqrt(0.5))
-    far = xp.greater(t, _BORDER)
+    t = xp.where(left, x, -1) * -math.sqrt(0.5)
+    far = t > _BORDER
     near = _integrals(xp, xp.where(far, 1, t), n)
     moments: list[Any] = [None]
     product = xp.ones_like(t)
     for k, ratio in enumerate(_ratios(xp, xp.where(far, t, _BORDER), n), 1):
-        product = xp.multiply(product, ratio)
-        each = xp.where(far, product, xp.divide(near[k], near[0]))
-        moments.append(xp.multiply(each, math.factorial(k)))
-    value = xp.multiply(_cumulant(xp, moments, n), 2 ** (n / 2))
+        product = product * ratio
+        each = xp.where(far, product, near[k] / near[0])
+        moments.append(each * math.factorial(k))
+    value = _cumulant(xp, moments, n) * 2 ** (n / 2)
     if n == 1:
-        value = xp.add(value, xp.multiply(t, math.sqrt(2)))
+        value = value + t * math.sqrt(2)
     elif n == 2:
-        value = xp.subtract(value, 1)
+        value = value - 1
     return xp.where(xp.isnan(x), x, xp.where(left, value, right))
 
 
@@ -156,7 +156,7 @@ def _log_ndtr_slope_forward(xp: Any, x: Any, *, n: int) -> Any:
 Primitive(
     "log_ndtr_slope",
     ("x",),
-    {"x": lambda xp, g, x, n: xp.multiply(g, xp.log_ndtr_slope(x, n=n + 1))},
+    {"x": lambda xp, g, x, n: g * xp.log_ndtr_slope(x, n=n + 1)},
     elementwise=True,
     dtypes="real floating",
     forward=_log_ndtr_slope_forward,
