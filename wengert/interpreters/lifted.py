@@ -317,7 +317,7 @@ def _function(name: str) -> Callable[..., Any]:
 def _wrapped(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return type(x)(map(_wrapped, x))
-    return untracked(x) if isinstance(x, Lifted) else x
+    return untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor | type) else x
 
 
 class _Beside(Selection):
