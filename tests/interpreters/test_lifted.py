@@ -165,3 +165,10 @@ def test_what_is_assigned_without_recording_keeps_the_tangent() -> None:
     np.testing.assert_array_equal(tangent.numpy(), [1.0, -2.0])
     hessian = wg.func.jacfwd(wg.func.jacfwd(lambda x: wg.sum(function(x) ** 2)))(x)
     np.testing.assert_array_equal(hessian.numpy(), 8 * np.eye(2))
+
+
+def test_compositions_take_the_library_s_arrays_beside_lifted_ones(backend: Backend) -> None:
+    x = wg.asarray(X[0])
+    found = wg.func.jacrev(lambda x: wg.std(x, axis=0))(x)
+    expected = [wg.grad(lambda x, i=i: wg.std(x, axis=0)[i])(x).numpy() for i in range(2)]
+    np.testing.assert_allclose(found.numpy(), expected, 1e-5)

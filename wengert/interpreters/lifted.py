@@ -317,7 +317,7 @@ def _function(name: str) -> Callable[..., Any]:
 def _wrapped(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return type(x)(map(_wrapped, x))
-    return untracked(x) if isinstance(x, Lifted) else x
+    return untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor | type) else x
 
 
 class _Beside(Selection):
@@ -359,8 +359,9 @@ def namespace_of_raw(
     is_view: Callable[[Any], bool],
 ) -> ModuleType:
     """A namespace of lifted arrays, which rules treat as raw arrays."""
-    known = {"plain": True, "backend": None, "elsewhere": False}
-    xp = namespace(name, find, **known, device=device, is_view=is_view)
+    xp = namespace(
+        name, find, plain=True, backend=None, elsewhere=False, device=device, is_view=is_view
+    )
     xp.conj = conjugate  # type: ignore[attr-defined]
     for part in ("real", "imag"):
         setattr(xp, part, _real_part(part, find(part), xp))

@@ -69,7 +69,8 @@ def _argmax(xp: Any, x: Any, *, counts: Sizes, options: Options) -> Any:
         windows = xp.sliding_windows(x, size=size, stride=stride, dilation=dilation)
     else:
         windows = taken(xp, x, places)
-    best = at = None
+    best: Any = None
+    at: Any = None
     for number, inside in enumerate(itertools.product(*[range(p.length) for p in places])):
         value = xp.getitem(windows, key=(..., *inside, *[slice(None)] * count))
         if best is None:
