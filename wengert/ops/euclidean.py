@@ -91,13 +91,13 @@ def turned(xp: Any, t: Any, x: Any) -> Any:
     """
     modulus = xp.abs(x)
     unit = xp.along(xp.ones_like(modulus), x)
-    turn = xp.imag(xp.multiply(t, xp.conj(unit)))
-    turn = xp.divide(turn, xp.where(xp.equal(modulus, 0), 1, modulus))
-    return xp.multiply(xp.multiply(unit, 1j), turn)
+    turn = xp.imag(t * xp.conj(unit))
+    turn = turn / xp.where(modulus == 0, 1, modulus)
+    return unit * 1j * turn
 
 
 def _turned_or_none(xp: Any, t: Any, x: Any) -> Any:
-    undefined = xp.logical_and(xp.equal(x, 0), xp.not_equal(t, 0))
+    undefined = (x == 0) & (t != 0)
     return xp.where(undefined, math.nan, turned(xp, t, x))
 
 
@@ -107,13 +107,13 @@ Primitive(
     ("scale", "x"),
     {
         "scale": lambda xp, g, x: xp.along(g, xp.conj(x)),
-        "x": lambda xp, g, scale, x: _turned_or_none(xp, xp.multiply(xp.conj(scale), g), x),
+        "x": lambda xp, g, scale, x: _turned_or_none(xp, xp.conj(scale) * g, x),
     },
     elementwise=True,
     forward=lambda xp, scale, x: xp.direction(scale, x, xp.abs(x)),
     jvps={
         "scale": lambda xp, t, x: xp.along(t, x),
-        "x": lambda xp, t, scale, x: xp.multiply(scale, _turned_or_none(xp, t, x)),
+        "x": lambda xp, t, scale, x: scale * _turned_or_none(xp, t, x),
     },
     domain={"x": NOT_ZERO},
 )

@@ -296,13 +296,8 @@ def _tanhshrink_forward(xp: Any, x: Any) -> Any:
     near = xp.abs(x) < 1  # where the difference cancels
     small = xp.where(near, x, 0)
     square = xp.square(small)
-<<<<<<< HEAD
-    cubic = xp.multiply(xp.multiply(small, square), rational(xp, square, _SHRINK))
-    return xp.where(near, cubic, xp.subtract(x, xp.tanh(x)))
-=======
-    cubic = small * square * rational(xp, square, SHRINK)
+    cubic = small * square * rational(xp, square, _SHRINK)
     return xp.where(near, cubic, x - xp.tanh(x))
->>>>>>> rows-infix
 
 
 @operation(

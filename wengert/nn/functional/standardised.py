@@ -148,16 +148,16 @@ def _units(xp: Any, x: Any, *, axis: Axes, eps: float) -> tuple[Any, Any]:
     share = number**-0.5 / 4 if number >= 1 else 1.0
     root = length(xp, x, axis=axis, keepdims=True, share=share)
     root = xp.maximum(root, xp.full_like(root, eps * share))
-    return xp.multiply(xp.divide(x, root), share), xp.divide(share, root)
+    return x / root * share, share / root
 
 
 def _turned(xp: Any, t: Any, out: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
     """The tangents of unit vectors and of the inverse; the first is its own cotangent."""
     x, inverse = out
-    along = xp.sum(xp.real(xp.multiply(t, xp.conj(x))), axis=axis, keepdims=True)
-    along = xp.where(xp.less(xp.multiply(inverse, eps), 1), along, 0)
-    found = xp.multiply(xp.subtract(t, xp.multiply(x, along)), inverse)
-    return found, xp.negative(xp.multiply(xp.multiply(along, inverse), inverse))
+    along = xp.sum(xp.real(t * xp.conj(x)), axis=axis, keepdims=True)
+    along = xp.where(inverse * eps < 1, along, 0)
+    found = (t - x * along) * inverse
+    return found, -(along * inverse * inverse)
 
 
 def _unit_by_x(xp: Any, g: Any, out: Any, axis: Axes, eps: float) -> Any:
@@ -166,9 +166,9 @@ def _unit_by_x(xp: Any, g: Any, out: Any, axis: Axes, eps: float) -> Any:
     if g[0] is not None:
         found.append(_turned(xp, g[0], out, axis, eps)[0])
     if g[1] is not None:
-        slope = xp.multiply(xp.multiply(xp.negative(g[1]), inverse), inverse)
-        slope = xp.where(xp.less(xp.multiply(inverse, eps), 1), slope, 0)
-        found.append(xp.multiply(x, slope))
+        slope = -g[1] * inverse * inverse
+        slope = xp.where(inverse * eps < 1, slope, 0)
+        found.append(x * slope)
     return reduce(xp.add, found)
 
 

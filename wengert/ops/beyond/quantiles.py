@@ -199,10 +199,10 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     distance = xp.where(infinite, 0, high - xp.where(infinite, 0, low))
     out = _between(xp, low, high, way, distance)
     # Their slopes are those of other elements, and the quantile does not depend on the way.
-    inside = xp.logical_and(infinite, xp.logical_and(xp.greater(way, 0), xp.less(way, 1)))
+    inside = infinite & ((way > 0) & (way < 1))
     low, high = xp.where(inside, low, 0), xp.where(inside, high, 0)
     share = way.detach()
-    both = xp.add(xp.multiply(low, xp.subtract(1, share)), xp.multiply(high, share))
+    both = low * (1 - share) + high * share
     out = xp.where(inside, both, out)
     out = xp.where(xp.any(xp.isnan(x), axis=last, keepdims=True), math.nan, out)
     if isinstance(flat, Tensor):

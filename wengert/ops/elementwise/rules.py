@@ -36,28 +36,18 @@ def over_radius(xp: Any, g: Any, x: Any, y: Any) -> Any:
 
 def _off_origin(xp: Any, x: Any, y: Any, slope: Any) -> Any:
     """A derivative that the origin has not, and none of its own."""
-    nothing = xp.add(xp.add(xp.sharp(x), xp.sharp(y)), math.nan)
-    return xp.where(xp.equal(xp.hypot(x, y), 0), nothing, slope)
+    nothing = xp.sharp(x) + xp.sharp(y) + math.nan
+    return xp.where(xp.hypot(x, y) == 0, nothing, slope)
 
 
 def _cosine_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
-<<<<<<< HEAD
-    slope = xp.multiply(over_radius(xp, g, y, x), xp.cosine_of(y, x))
-    return _off_origin(xp, x, y, slope)
-
-
-def _cosine_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    slope = xp.negative(xp.multiply(over_radius(xp, g, x, y), xp.cosine_of(y, x)))
-    return _off_origin(xp, x, y, slope)
-=======
     slope = over_radius(xp, g, y, x) * xp.cosine_of(y, x)
-    return xp.where(xp.hypot(x, y) == 0, math.nan, slope)
+    return _off_origin(xp, x, y, slope)
 
 
 def _cosine_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     slope = -(over_radius(xp, g, x, y) * xp.cosine_of(y, x))
-    return xp.where(xp.hypot(x, y) == 0, math.nan, slope)
->>>>>>> rows-infix
+    return _off_origin(xp, x, y, slope)
 
 
 # x / hypot(x, y), and 0 at the origin, where it has no derivative. Elsewhere its own derivative,

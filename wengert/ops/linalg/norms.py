@@ -55,24 +55,24 @@ def _raised(xp: Any, x: Any, exponent: Any) -> Any:
 
 
 def _quotient_power(xp: Any, x: Any, unit: Any, ord: Any) -> Any:
-    ratio = xp.divide(x, unit)
+    ratio = x / unit
     # The power may be in range where the quotient is not: then it is the square of the root's.
     tiny = float(xp.finfo(ratio.dtype).smallest_normal)
-    lost = xp.logical_or(xp.less(ratio, tiny), xp.isinf(ratio))
-    root = xp.divide(xp.sqrt(x), xp.sqrt(unit))
+    lost = (ratio < tiny) | xp.isinf(ratio)
+    root = xp.sqrt(x) / xp.sqrt(unit)
     powers = _raised(xp, xp.where(lost, root, ratio), ord)
     return xp.where(lost, xp.square(powers), powers)
 
 
 def _quotient_power_x(xp: Any, g: Any, x: Any, unit: Any, ord: Any) -> Any:
-    lower = xp.multiply(xp.quotient_power(x, unit, ord - 1), ord)
-    return xp.multiply(g, xp.divide(lower, unit))
+    lower = xp.quotient_power(x, unit, ord - 1) * ord
+    return g * (lower / unit)
 
 
 def _quotient_power_ord(xp: Any, g: Any, x: Any, unit: Any, out: Any) -> Any:
-    zero = xp.equal(x, 0)
-    logarithm = xp.subtract(xp.log(xp.where(zero, 1, x)), xp.log(unit))
-    return xp.multiply(g, xp.where(zero, 0, xp.multiply(out, logarithm)))
+    zero = x == 0
+    logarithm = xp.log(xp.where(zero, 1, x)) - xp.log(unit)
+    return g * xp.where(zero, 0, out * logarithm)
 
 
 # (x / unit)**ord of numbers that are not negative
@@ -81,9 +81,7 @@ Primitive(
     ("x", "unit", "ord"),
     {
         "x": _quotient_power_x,
-        "unit": lambda xp, g, unit, ord, out: xp.multiply(
-            g, xp.divide(xp.multiply(out, -ord), unit)
-        ),
+        "unit": lambda xp, g, unit, ord, out: g * (out * -ord / unit),
         "ord": _quotient_power_ord,
     },
     elementwise=True,
@@ -99,28 +97,15 @@ def _leading(xp: Any, size: Any, ord: Any, axis: tuple[int, ...]) -> Any:
     if isinstance(ord, int | float):
         return (xp.max if ord > 0 else xp.min)(size, axis=axis, keepdims=True)
     largest, least = (f(size, axis=axis, keepdims=True) for f in (xp.max, xp.min))
-    return xp.where(xp.greater(ord, 0), largest, least)
+    return xp.where(ord > 0, largest, least)
 
 
 def _power_norm(xp: Any, x: Any, ord: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     size = xp.abs(x)
-<<<<<<< HEAD
     unit = None if 0 in x.shape else _leading(xp, size, ord, axis)
     if unit is not None:
-        unit = xp.where(xp.logical_and(xp.greater(unit, 0), xp.isfinite(unit)), unit, 1)
-    by = xp.ones_like(size) if unit is None else unit
-=======
-    # Powers of quotients by the leading element neither overflow nor vanish.
-    unit = None
-    if 0 not in x.shape:
-        largest, least = (f(size, axis=axis, keepdims=True) for f in (xp.max, xp.min))
-        if isinstance(ord, int | float):
-            unit = largest if ord > 0 else least
-        else:
-            unit = xp.where(ord > 0, largest, least)
         unit = xp.where((unit > 0) & xp.isfinite(unit), unit, 1)
-        size = size / unit
->>>>>>> rows-infix
+    by = xp.ones_like(size) if unit is None else unit
     if isinstance(ord, int | float) and ord > 0:
         terms = xp.quotient_power(size, by, ord)
     else:
@@ -132,28 +117,22 @@ def _power_norm(xp: Any, x: Any, ord: Any, *, axis: tuple[int, ...], keepdims: b
     return norm if keepdims else xp.squeeze(norm, axis=axis)
 
 
-<<<<<<< HEAD
 def _weights(xp: Any, size: Any, norm: Any, ord: Any, axis: tuple[int, ...], sharp: Any) -> Any:
     """``(size / norm)**(p - 1)``, and 1 where it is sharp."""
     unit = _leading(xp, size, ord, axis)
-    unit = xp.where(xp.logical_and(xp.isfinite(norm), xp.greater(unit, 0)), unit, norm)
+    unit = xp.where(xp.isfinite(norm) & (unit > 0), unit, norm)
     # A single leading element's own share depends on the others alone, by the sum of their
     # powers. The difference of its power and 1 would lose that.
-    first = xp.equal(size, unit)
-    fixed = xp.equal(xp.count_nonzero(first, axis=axis, keepdims=True), 1)
-    fixed = xp.logical_or(sharp, xp.logical_and(first, fixed))
+    first = size == unit
+    fixed = xp.count_nonzero(first, axis=axis, keepdims=True) == 1
+    fixed = sharp | (first & fixed)
     size = xp.where(fixed, unit, size)
     terms = xp.quotient_power(size, unit, ord)
     terms = xp.where(sharp, 0, xp.where(fixed, 1, terms))
     total = xp.sum(terms, axis=axis, keepdims=True)
-    total = xp.where(xp.equal(total, 0), 1, total)
+    total = xp.where(total == 0, 1, total)
     weights = xp.where(fixed, 1, xp.quotient_power(size, unit, ord - 1))
-    return xp.multiply(weights, _raised(xp, total, (1 - ord) / ord))
-=======
-def _ratio(xp: Any, size: Any, norm: Any) -> Any:
-    """``size / norm``, and nan where the norm overflows."""
-    return size / xp.where(xp.isfinite(norm), norm, math.nan)
->>>>>>> rows-infix
+    return weights * _raised(xp, total, (1 - ord) / ord)
 
 
 def _power_slope(xp: Any, g: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
@@ -165,18 +144,12 @@ def _power_slope(xp: Any, g: Any, x: Any, out: Any, ord: Any, axis: tuple[int, .
     if isinstance(ord, int | float):
         sharp = at if ord < 2 else at & nothing
     else:
-<<<<<<< HEAD
-        sharp = xp.logical_and(at, xp.logical_or(nothing, xp.less(ord, 2)))
+        sharp = at & (nothing | (ord < 2))
     # Of a norm that overflows nothing is known.
     norm = xp.where(xp.isfinite(norm), xp.where(nothing, 1, norm), math.nan)
     if 0 in x.shape:
-        return xp.multiply(g, x)
-    scale = xp.multiply(g, _weights(xp, size, norm, ord, axis, sharp))
-=======
-        sharp = at & (nothing | (ord < 2))
-    ratio = _ratio(xp, size, xp.where(nothing, 1, norm))
-    scale = g * _raised(xp, xp.where(sharp, 1, ratio), ord - 1)
->>>>>>> rows-infix
+        return g * x
+    scale = g * _weights(xp, size, norm, ord, axis, sharp)
     if not isinstance(ord, int | float) or ord < 0:  # of a norm of 0 others are no part
         scale = xp.where(nothing & ~at, 0, scale)
     found = xp.direction(scale, x, size) if is_complex(x) else scale * xp.sign(x)
@@ -194,19 +167,11 @@ def _power_tangent(
 def _by_order(xp: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
     """Derivative by the order: the norm's share of the sum of ``r**p log(r)``, r = |x| / norm."""
     norm = xp.reshape(out, kept(x.shape, axis))
-<<<<<<< HEAD
-    nothing = xp.equal(norm, 0)
-    ratio = xp.divide(xp.abs(x), xp.where(xp.isfinite(norm), xp.where(nothing, 1, norm), math.nan))
-    ratio = xp.where(xp.logical_or(nothing, xp.equal(ratio, 0)), 1, ratio)
-    total = xp.sum(xp.multiply(_raised(xp, ratio, ord), xp.log(ratio)), axis=axis, keepdims=True)
-    return xp.divide(xp.multiply(norm, total), ord)
-=======
     nothing = norm == 0
-    ratio = _ratio(xp, xp.abs(x), xp.where(nothing, 1, norm))
+    ratio = xp.abs(x) / xp.where(xp.isfinite(norm), xp.where(nothing, 1, norm), math.nan)
     ratio = xp.where(nothing | (ratio == 0), 1, ratio)
     total = xp.sum(_raised(xp, ratio, ord) * xp.log(ratio), axis=axis, keepdims=True)
     return norm * total / ord
->>>>>>> rows-infix
 
 
 def _order_rule(xp: Any, g: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:

@@ -314,33 +314,19 @@ def _power_gap(xp: Any, u: Any, v: Any, coefficients: Sequence[float]) -> Any:
 def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
     sign = (-1.0) ** (n + 1)
     there, a = _turned(xp, a, b)
-<<<<<<< HEAD
-    plain = xp.subtract(xp.polygamma(a, n=n), xp.polygamma(xp.add(a, b), n=n))
+    plain = xp.polygamma(a, n=n) - xp.polygamma(a + b, n=n)
     # It is a sum of differences of powers of 1 / (a + k) and 1 / (a + b + k), and of Stirling's
     # series; each has the factor b. Far left there are more poles than terms.
-    end = xp.add(a, b)
-    poles = xp.logical_or(_is_pole(xp, a), _is_pole(xp, end))
-    known = xp.logical_and(xp.greater(xp.minimum(a, end), -2), xp.logical_not(poles))
-    known = xp.logical_and(known, xp.logical_and(xp.isfinite(a), xp.isfinite(b)))
-    x, step = xp.where(known, a, 1), xp.where(known, b, 1)
-    power = [math.gamma(n + 1) * sign, *[0.0] * (n + 1)]
-    total = xp.zeros_like(plain)
-    for _ in range(int(_FAR) + 2):
-        total = xp.add(total, _step_of(xp, x, step, power))
-        x = xp.add(x, 1)
-=======
-    plain = xp.polygamma(a, n=n) - xp.polygamma(a + b, n=n)
-    # Of positive numbers it is a sum of differences of powers of 1 / (a + k) and 1 / (a + b + k),
-    # of one sign all of them, and of Stirling's series; each has the factor b.
-    known = (a > 0) & (b > 0)
+    end = a + b
+    poles = _is_pole(xp, a) | _is_pole(xp, end)
+    known = (xp.minimum(a, end) > -2) & ~poles
     known = known & (xp.isfinite(a) & xp.isfinite(b))
     x, step = xp.where(known, a, 1), xp.where(known, b, 1)
     power = [math.gamma(n + 1) * sign, *[0.0] * (n + 1)]
     total = xp.zeros_like(plain)
-    for _ in range(int(_FAR)):
+    for _ in range(int(_FAR) + 2):
         total = total + _step_of(xp, x, step, power)
         x = x + 1
->>>>>>> rows-infix
     # psi(x) is log(x) - u / 2 - sum(B[2k] u^2k / 2k) with u = 1 / x, and n times differentiated
     series = [0.0] * (2 * len(_ORDERS) + n + 1)
     series[n + 1] = sign * math.gamma(n + 1) / 2
