@@ -77,6 +77,22 @@ class Array:
         self._values[_bare(key)] = _bare(value)
 
 
+def _operator(name: str) -> Callable[..., Any]:
+    def method(self: Array, *others: Any) -> Any:
+        if not all(isinstance(other, Array | int | float | complex) for other in others):
+            return NotImplemented
+        return _wrapped(getattr(self._values, name)(*_bare(others)))
+
+    return method
+
+
+for _name in ["add", "sub", "mul", "truediv", "and", "or"]:
+    for _prefix in ("", "r"):
+        setattr(Array, f"__{_prefix}{_name}__", _operator(f"__{_prefix}{_name}__"))
+for _name in ["lt", "le", "gt", "ge", "eq", "ne", "neg", "invert"]:
+    setattr(Array, f"__{_name}__", _operator(f"__{_name}__"))
+
+
 def _bare(value: Any) -> Any:
     if isinstance(value, Array):
         return value._values

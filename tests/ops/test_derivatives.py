@@ -80,7 +80,8 @@ def test_second_derivative(name, kind, backend):
 def test_interpreters_agree_and_the_set_is_closed(name, kind, backend):
     """The plain and the differentiable interpreter give the same bits, three orders deep.
 
-    They run the same rule on the same kernels in the same order, so nothing may differ. Three
+    They run the same rule on the same kernels in the same order, so nothing may differ, but in
+    NumPy's complex scalars. Three
     orders reach every function that a rule of a rule's rule calls.
     """
     entry = TABLE[name]
@@ -106,7 +107,10 @@ def test_interpreters_agree_and_the_set_is_closed(name, kind, backend):
             for a, b, x in zip(plain, recorded, targets, strict=True):
                 assert a._node is None
                 assert a.dtype is b.dtype is x.dtype
-                np.testing.assert_array_equal(values(a), values(b))
+                # NumPy's operators round products of complex scalars once more than its ufuncs.
+                units = 4 if a.dtype.complex and not a.ndim else 0
+                eps = units * np.finfo(values(a).dtype).eps
+                np.testing.assert_allclose(values(a), values(b), rtol=eps, atol=0)
                 assert np.isfinite(values(b)).all()
             level = [g for g in recorded if g._node is not None]
 

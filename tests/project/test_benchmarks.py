@@ -314,29 +314,6 @@ def test_bars_of_workloads(benchmarks: ModuleType) -> None:
     }
 
 
-@pytest.mark.parametrize("row", ["chain", "gp-50", "jacobian-field"])
-def test_the_calls_of_a_row_are_all_of_its_own(benchmarks: ModuleType, row: str) -> None:
-    from benchmarks.bare import calls
-    from benchmarks.workloads.rows import ROWS
-    from benchmarks.workloads.workload import flat
-    from wengert.backends import get_backend
-
-    xp = get_backend("numpy").namespace
-    compute = ROWS[row].make(*ROWS[row].small).contestants(["Wengert"])["Wengert"]
-    expected = flat(compute())
-    before = {**vars(xp)}, {**vars(xp.linalg)}
-    made = calls(compute)
-    names = [name for name, *_ in made]
-    assert {"chain": "sin", "gp-50": "cholesky", "jacobian-field": "tanh"}[row] in names
-    # Replayed, they give what the row computed, its results among it.
-    found = [function(*operands, **parameters) for _, function, operands, parameters in made]
-    arrays = [np.asarray(x) for x in found if hasattr(x, "shape")]
-    for result in expected:
-        assert any(result.size == x.size and np.allclose(result.ravel(), x.ravel()) for x in arrays)
-    assert ({**vars(xp)}, {**vars(xp.linalg)}) == before
-    assert all(map(np.array_equal, flat(compute()), expected))
-
-
 def gpu_options(benchmarks: ModuleType, *arguments: str) -> argparse.Namespace:
     from benchmarks import gpu
 
