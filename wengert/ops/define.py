@@ -62,8 +62,7 @@ def operation(
     Examples
     --------
     >>> from wengert.ops.define import operation
-    >>> @operation(x=lambda xp, g, by: xp.multiply(g, by), linear="together",
-    ...            forward=lambda xp, x, by: xp.multiply(x, by))
+    >>> @operation(x=lambda xp, g, by: g * by, linear="together", forward=lambda xp, x, by: x * by)
     ... def scaled(x, /, by=2):
     ...     return scaled.run(x, by=float(by))
     >>> wg.grad(scaled)(3.0)
@@ -77,9 +76,9 @@ def operation(
         if plain and code.co_flags & CO_VARARGS:
             names.append("*" + code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
         row = _row(name or cast(Any, function).__name__, inputs or names, facts)
-        made = cast(Operation[P, R], function)
-        made.run = _call(row, plain and not (inputs or code.co_kwonlyargcount))
-        return made
+        public = cast(Operation[P, R], function)
+        public.run = _call(row, plain and not (inputs or code.co_kwonlyargcount))
+        return public
 
     return decorate
 
