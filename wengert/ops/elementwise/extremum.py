@@ -63,29 +63,32 @@ def minimum(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
+# Functions compare: of complex numbers with nan, NumPy's scalars have another order than arrays.
+
+
 def _clip_x(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
     if min is None and max is None:
         return g
     if min is None:
-        inside = x <= max
+        inside = xp.less_equal(x, max)
     elif max is None:
-        inside = x >= min
+        inside = xp.greater_equal(x, min)
     else:
-        inside = (x >= min) & (x <= max)
+        inside = xp.greater_equal(x, min) & xp.less_equal(x, max)
     return xp.where(inside, g, 0)
 
 
 def _clip_min(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
-    below = x < min
+    below = xp.less(x, min)
     if max is not None:
-        below = below & (min < max)
+        below = below & xp.less(min, max)
     return xp.where(below, g, 0)
 
 
 def _clip_max(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
-    above = x > max
+    above = xp.greater(x, max)
     if min is not None:
-        above = above | (max < min)
+        above = above | xp.less(max, min)
     return xp.where(above, g, 0)
 
 
