@@ -15,19 +15,20 @@ def size_error(shape: Any) -> ValueError:
     )
 
 
-class Unknown:
+class Unknown(float):
     """A length that is not known: nan, which raises where it is compared or computed with."""
 
     __slots__ = ("shape",)
 
-    def __init__(self, shape: Any) -> None:
-        """Keep its array's shape, which the error shows."""
+    shape: Any
+
+    def __new__(cls, shape: Any) -> "Unknown":
+        """Make one for an error that shows its array's shape."""
+        self = super().__new__(cls, "nan")
         self.shape = shape
+        return self
 
-    def __repr__(self) -> str:
-        return "nan"
-
-    __hash__ = object.__hash__
+    __hash__ = float.__hash__
 
     def _raise(self, *others: Any) -> NoReturn:
         raise size_error(self.shape)
@@ -35,8 +36,7 @@ class Unknown:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _raise
     __add__ = __sub__ = __mul__ = __floordiv__ = __truediv__ = __mod__ = __pow__ = _raise
     __radd__ = __rsub__ = __rmul__ = __rfloordiv__ = __rtruediv__ = __rmod__ = __rpow__ = _raise
-    __divmod__ = __rdivmod__ = __neg__ = _raise
-    __bool__ = __int__ = __float__ = __index__ = _raise
+    __divmod__ = __rdivmod__ = __neg__ = __bool__ = __int__ = __index__ = _raise
     regularise = _raise  # as an operand of a function
 
 
