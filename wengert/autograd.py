@@ -16,7 +16,7 @@ from wengert.tape.grad_mode import (
 
 if TYPE_CHECKING:
     from wengert.func.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
-    from wengert.tape import graph
+    from wengert.tape import hooks as graph
     from wengert.tape.function import Function
     from wengert.tape.once import once_differentiable
 
@@ -53,7 +53,7 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
 
     def __getattr__(name: str) -> Any:
         if name == "graph":
-            found = import_module("wengert.tape.graph")
+            found = import_module("wengert.tape.hooks")
         elif name in _LATER:
             found = getattr(import_module(_LATER[name]), name)
         else:

@@ -12,8 +12,7 @@ from wengert.backends import Backend, backend_of, dtype_of, generators
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
 from wengert.interpreters.lifted import Lifted, bottom, changed, new_level
 from wengert.tape.grad_mode import recording
-from wengert.tape.graph import saved_tensors_hooks
-from wengert.tape.hooks import hold, release
+from wengert.tape.hooks import hold, release, saved_tensors_hooks
 from wengert.tape.node import Leaf, tick
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import anew

@@ -86,10 +86,10 @@ def _backward_from(
     pairs = list(zip(targets, _reach(outputs, targets, keep, create_graph), strict=True))
     with _accumulating:
         for target, g in pairs:
-            if target._node.number not in eager:  # type: ignore[union-attr]
+            if target._node not in eager:
                 _accumulate(target, g, shared)
     for target, g in pairs:
-        if g is not None and target._node.number in eager:  # type: ignore[union-attr]
+        if g is not None and target._node in eager:
             target._node.deliver(g, _give)  # type: ignore[union-attr]
 
 
@@ -268,7 +268,8 @@ def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
 
     ``shared`` has the identities of arrays that others hold, too.
     """
-    if tensor is None or g is None:  # the Tensor was collected, or the input not used
+    # The Tensor was collected, or frozen; or the input was not used.
+    if tensor is None or tensor._node is None or g is None:
         return
     xp = namespaces[type(g)]
     held = tensor._grad
@@ -490,10 +491,10 @@ def _schedule(
     """Add stops to the sweep at which the cotangents of leaves with hooks are complete."""
     oldest: dict[Node, int] = {}  # leaf -> number of the oldest node that it is an operand of
     for node in ancestors(node for node, _ in outputs):
-        if node.number in eager:
+        if node in eager:
             oldest.setdefault(node, node.number + 1)
         for parent in node.parents:
-            if parent is not None and parent.number in eager:
+            if parent is not None and parent in eager:
                 oldest[parent] = node.number
     stops: dict[int, list[Node]] = {}
     for leaf, number in oldest.items():

@@ -6,7 +6,6 @@ from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
-from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import is_grad_enabled, modes, recording, set_modes, unrecorded
 from wengert.tape.hooks import hold, mode_of, release
 from wengert.tape.node import (
@@ -299,7 +298,7 @@ class _Call:
             set_modes(False, before[1])  # in a quarter of the time of `set_grad_enabled`
             with self.marks or nullcontext():
                 given = (ctx, *args) if function.setup_context is None else args
-                result = call_back(function.forward, *given, **self.kwargs)
+                result = function.forward(*given, **self.kwargs)
                 if function.setup_context is not None:
                     function.setup_context(ctx, args, result)
             self.single = not isinstance(result, tuple | list)
@@ -431,7 +430,7 @@ class _Call:
         ctx._given = tuple(_saved_tensor(kept, inside.args, results) for kept in self.forward)
         try:
             with unrecorded():
-                answer = call_back(self.function.jvp, ctx, *tangents)
+                answer = self.function.jvp(ctx, *tangents)
         finally:
             ctx._given = None
         name = f"{self.function.__name__}.jvp"
@@ -539,7 +538,7 @@ class FunctionNode(Node):
         try:
             with mode_of(recorded):
                 what = self._cotangents(ctx, given, like)
-                cotangents = call_back(self.function.backward, ctx, *what)
+                cotangents = self.function.backward(ctx, *what)
         finally:
             ctx._node = ctx._given = None
         flows: list[tuple[int, Any]] = []

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import placed_rule
@@ -119,11 +119,6 @@ class Node:
     dtype: Any
     watch: Any
     extra: Any
-
-    if TYPE_CHECKING:  # attached by wengert.tape.hooks
-
-        def register_hook(self, hook: Callable[..., Any]) -> Any: ...
-        def register_prehook(self, hook: Callable[..., Any]) -> Any: ...
 
     def receive(self, g: Any) -> Any:
         """Return the complete cotangent of this node's result as hooks on the Tensor leave it."""
