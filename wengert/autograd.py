@@ -17,8 +17,7 @@ from wengert.tape.grad_mode import (
 if TYPE_CHECKING:
     from wengert.func.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
     from wengert.tape import hooks as graph
-    from wengert.tape.function import Function
-    from wengert.tape.once import once_differentiable
+    from wengert.tape.function import Function, once_differentiable
 
 __all__ = [
     "CheckpointError",
@@ -45,7 +44,7 @@ _LATER = {
     "Function": "wengert.tape.function",
     "checkpoint": "wengert.func.checkpoint",
     "checkpoint_sequential": "wengert.func.checkpoint",
-    "once_differentiable": "wengert.tape.once",
+    "once_differentiable": "wengert.tape.function",
 }
 
 

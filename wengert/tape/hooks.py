@@ -1,7 +1,8 @@
 """Hooks: functions that a program registers, called with gradients or with saved values.
 
 PyTorch's ``torch.autograd.graph``. A node that gets a hook, whose values are packed, or that
-anomaly detection checks, becomes a `Hooked` one: another class over the same slots. The sweep inlines
+anomaly detection checks, becomes a `Hooked` one: another class over the same slots. The sweep
+inlines
 plain nodes alone and calls the methods of others, so nodes without hooks cost nothing more.
 """
 

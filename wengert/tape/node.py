@@ -253,34 +253,34 @@ class Inside(Node):
     Tensor was used in what is differentiated, and its own derivative is not known.
     """
 
-    __slots__ = ("marks",)
+    __slots__ = ("called",)
 
-    marks: Any
+    called: str
 
-    def __init__(self, marks: Any, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
+    def __init__(self, called: str, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
         self.number = tick()
-        self.marks, self.parents = marks, parents
+        self.called, self.parents = called, parents
         self.saved, self.watch = (), None
         self.shape, self.dtype = shape, dtype
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         raise self.refusal()
 
-    def refusal(self) -> NotImplementedError:
+    def refusal(self) -> Exception:
         """The error of a derivative through the Tensor."""
         return NotImplementedError(
-            f"a Tensor that {self.marks.name}.forward computed is differentiated, and has no "
+            f"a Tensor that {self.called}.forward computed is differentiated, and has no "
             "derivative, since it is neither an argument nor a result: return it as another "
             "result and give that to ctx.save_for_backward, compute it again in backward, or "
             "keep t.detach() where it is a constant"
         )
 
     def name(self) -> str:
-        return f"{self.marks.name}Inside"
+        return f"{self.called}Inside"
 
     @property
     def operation(self) -> str:
-        return f"a part of {self.marks.name}"
+        return f"a part of {self.called}"
 
 
 class AccumulateGrad(Leaf):

@@ -217,7 +217,7 @@ class Marks:
         made = (tensor() for tensor in self.made or ())
         for tensor in {id(x): x for x in (*kept, *made)}.values():
             if tensor is not None and _depends(tensor._node, nodes):
-                error = Inside(self, (), tensor.shape, tensor._array.dtype).refusal()
+                error = Inside(self.name, (), tensor.shape, tensor._array.dtype).refusal()
                 tensor._array = top.without(tensor._array, error)
 
     def __enter__(self) -> None:
@@ -257,7 +257,7 @@ def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: in
         nodes = tuple([n for i, n in enumerate(nodes) if primitive.varies(i, dtype, index)])
     if not any(nodes):
         return untracked(out)
-    result = placed(out, Inside(marks, nodes, out.shape, dtype))
+    result = placed(out, Inside(marks.name, nodes, out.shape, dtype))
     if marks.made is not None:
         marks.add(result)
     return result
