@@ -12,10 +12,10 @@ from wengert.func.forward import by_columns, check_chunk_size, zeros_beside
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.lifted import bottom, new_level
-from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several
+from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
 
 P = ParamSpec("P")

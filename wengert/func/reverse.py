@@ -7,13 +7,13 @@ from wengert.backends import BackendError, namespaces
 from wengert.func.arguments import Argnums, Call, check_function, named_like, split
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, bottom, constant
-from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import following, recording
 from wengert.tape.node import Node, tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
+from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked, wrapped
 
 P = ParamSpec("P")

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import placed_rule
 from wengert.interpreters.lifted import Lifted, apply, bottom, changed, constant, namespace_of, raw
-from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import recording, transforming
 from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
 from wengert.tape.record import Plan, Rule, Unused
+from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked
 
 Tangents = Sequence[Any]

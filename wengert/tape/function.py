@@ -171,12 +171,8 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation and record it if an argument requires grad.
 
-        Raises
-        ------
-        TypeError
-            If ``forward`` returns something else than Tensors.
-        RuntimeError
-            If ``forward`` changed an argument in place and did not say so.
+        Raises `TypeError` if ``forward`` returns something else than Tensors, and `RuntimeError`
+        if it changed an argument in place and did not say so.
         """
         if not observing:
             return _Call(cls, args, kwargs).results()
@@ -213,7 +209,8 @@ class _Call:
         self.ctx._varies = moving and any(map(varies, self.arrays))
         for i, tensor in self.stand_ins:  # what the forward has kept has the tangents, too
             tensor._array, tensor._node = self.arrays[i], nodes[i]
-        tensors = self._recorded(arrays) if track else list(map(self._unrecorded, count(), arrays))
+        unrecorded: Any = map(self._unrecorded, count(), arrays)
+        tensors = self._recorded(arrays) if track else list(unrecorded)
         if recording() and any(isinstance(nodes[at], AccumulateGrad) for at in self.dirty.values()):
             raise RuntimeError(IN_PLACE_ON_LEAF)
         for i, at in self.dirty.items():
@@ -545,22 +542,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     It goes between ``@staticmethod`` and the function. The backward then always runs unrecorded,
     so that it may compute by other means than Wengert's operations. Differentiating its results
-    is an error.
-
-    Parameters
-    ----------
-    backward : callable
-        ``backward(ctx, *grads)`` of a `Function`.
-
-    Returns
-    -------
-    callable
-        The same, which runs unrecorded.
-
-    Raises
-    ------
-    RuntimeError
-        When a second derivative through the function is computed.
+    raises `RuntimeError`.
 
     Examples
     --------

@@ -1,9 +1,8 @@
 """Hooks: functions that a program registers, called with gradients or with saved values.
 
-PyTorch's ``torch.autograd.graph``. A node that gets a hook, whose values are packed, or that
-anomaly detection checks, becomes a `Hooked` one: another class over the same slots. The sweep
-inlines
-plain nodes alone and calls the methods of others, so nodes without hooks cost nothing more.
+PyTorch's ``torch.autograd.graph``. A node becomes a `Hooked` one, another class over the same slots,
+if it gets a hook, its values are packed, or anomaly detection checks it. The sweep inlines plain
+nodes alone and calls the methods of others, so nodes without hooks cost nothing more.
 """
 
 import weakref
@@ -154,36 +153,6 @@ def supervise(nodes: Iterable[Node]) -> None:
             hooked(node)
 
 
-class Delivery(Node):
-    """A stop of the sweep at which some leaves' cotangents are complete, and are accumulated.
-
-    The sweep meets it where its number is due, which lies just below that of the oldest node
-    whose operand the leaves are.
-    """
-
-    __slots__ = ("give", "leaves", "reached")
-
-    def __init__(
-        self,
-        number: float,
-        leaves: Iterable[Node],
-        reached: dict[int, list[Any]],
-        give: Callable[[Node, Any], None],
-    ) -> None:
-        self.number = number  # type: ignore[assignment]
-        self.leaves, self.reached, self.give = tuple(leaves), reached, give
-        self.parents = self.saved = ()
-        self.watch = None
-
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        for leaf in self.leaves:
-            cell = self.reached.get(leaf.number)
-            if cell is not None and cell[1] is not None:
-                cotangent, cell[1] = cell[1], None
-                leaf.deliver(leaf.receive(cotangent), self.give)  # type: ignore[attr-defined]
-        return []
-
-
 def mode_of(recorded: bool) -> set_grad_enabled | unrecorded:
     """The mode in which users' rules and hooks run in a sweep: recorded if the sweep is."""
     return set_grad_enabled(True) if recorded and recording() else unrecorded()
@@ -242,22 +211,10 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     Hooks run in the order of their registration, once in a backward pass, when all that flows to
     the Tensor has been added up and before it flows on.
 
-    Parameters
-    ----------
-    hook : callable
-        ``hook(grad)`` returns None, or a Tensor of the same shape and dtype that takes the
-        gradient's place.
-
-    Returns
-    -------
-    RemovableHandle
-        Its method ``remove()`` takes the hook away.
-
-    Raises
-    ------
-    RuntimeError
-        If the Tensor does not require grad. In the backward pass, if a hook returns another shape
-        or dtype; a TypeError, if it returns no Tensor.
+    ``hook(grad)`` returns None, or a Tensor of the same shape and dtype that takes the gradient's
+    place. The handle's method ``remove()`` takes the hook away. Raises `RuntimeError` if the
+    Tensor does not require grad; in the backward pass `RuntimeError` or `TypeError`, if a hook
+    returns another shape or dtype, or no Tensor.
     """
     return RemovableHandle(extra_of(_tracked(self)).gradient, _callable(hook))
 
@@ -268,22 +225,9 @@ def _register_post_accumulate_grad_hook(
     """Call a function with this leaf after a backward pass has added to its ``.grad``.
 
     It is called as soon as the gradient is complete, while the sweep goes on, so that it can use
-    the gradient and free it: ``x.grad = None``. If the sweep then fails, what it did stays.
-
-    Parameters
-    ----------
-    hook : callable
-        ``hook(tensor)``; what it returns does not matter.
-
-    Returns
-    -------
-    RemovableHandle
-        Its method ``remove()`` takes the hook away.
-
-    Raises
-    ------
-    RuntimeError
-        If the Tensor is no leaf or does not require grad.
+    the gradient and free it: ``x.grad = None``. If the sweep then fails, what it did stays. The
+    handle's method ``remove()`` takes the hook away. Raises `RuntimeError` if the Tensor is no
+    leaf or does not require grad.
     """
     node = _tracked(self)
     if not self.is_leaf:
@@ -317,16 +261,11 @@ class saved_tensors_hooks(Observer):
         ``unpack_hook(packed)`` returns a Tensor of the same shape and dtype, with the same values
         as far as the gradients are to be right.
 
-    Raises
-    ------
-    RuntimeError
-        In the backward pass, if what ``unpack_hook`` returned has another shape or dtype; a
-        TypeError, if it is no Tensor.
-
     Notes
     -----
     One array may be saved by several operations, and is packed for each. Shapes, numbers and
-    dtypes are saved as they are.
+    dtypes are saved as they are. The backward pass raises `RuntimeError` or `TypeError` if
+    ``unpack_hook`` returns another shape or dtype, or no Tensor.
 
     Examples
     --------

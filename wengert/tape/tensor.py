@@ -33,19 +33,9 @@ class Tensor(Methods):
 
     It is the Array API standard's array object; methods and operators call `wengert`'s functions.
 
-    Parameters
-    ----------
-    array : array
-        Of any library that follows the standard. It is not copied, as by `wengert.tensor`.
-    requires_grad : bool, optional
-        Whether operations on this Tensor are recorded, so that its gradient can be computed.
-
-    Raises
-    ------
-    TypeError
-        If ``array`` is not an array.
-    RuntimeError
-        If it should require grad and is neither floating nor complex.
+    ``array`` is of any library that follows the standard. It is not copied, as by `wengert.tensor`.
+    Raises `TypeError` if it is no array, and `RuntimeError` if it should require grad and is
+    neither floating nor complex.
 
     Examples
     --------
@@ -115,10 +105,7 @@ class Tensor(Methods):
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a NumPy array, which may share this Tensor's memory.
 
-        Raises
-        ------
-        RuntimeError
-            If the Tensor requires grad, or a transform differentiates it.
+        Raises `RuntimeError` if the Tensor requires grad, or a transform differentiates it.
         """
         return self._host("numpy")
 
@@ -134,12 +121,8 @@ class Tensor(Methods):
     def item(self) -> Any:
         """Return the only element as a Python number.
 
-        Raises
-        ------
-        ValueError
-            If there is not exactly one element.
-        RuntimeError
-            If a transform differentiates the Tensor: the derivative would be lost.
+        Raises `ValueError` if there are several or none, and `RuntimeError` if a transform
+        differentiates the Tensor: the derivative would be lost.
         """
         check_leaving(self, "item")
         return only_element(self)
@@ -314,10 +297,7 @@ class Tensor(Methods):
     def retain_grad(self) -> None:
         """Let `backward` fill ``.grad`` of this Tensor although it is no leaf.
 
-        Raises
-        ------
-        RuntimeError
-            If the Tensor does not require grad.
+        Raises `RuntimeError` if the Tensor does not require grad.
         """
         if self._node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
