@@ -53,6 +53,9 @@ def checkpoint(
     nets with sublinear memory cost, 2016). Gradients, also of Tensors that the function closes
     over, are the same bitwise. Checkpoints nest, and derivatives of any order go through them.
 
+    Raises `ValueError` for ``use_reentrant=True``, and `CheckpointError` in the backward pass, if
+    the number, shapes, dtypes or devices of the saved arrays differ.
+
     Parameters
     ----------
     function : callable
@@ -64,18 +67,6 @@ def checkpoint(
         Whether Wengert's random generators repeat their draws.
     use_reentrant : bool, optional
         PyTorch's choice between two ways. This is the one of ``False``; the other is refused.
-
-    Returns
-    -------
-    object
-        What ``function`` returns.
-
-    Raises
-    ------
-    ValueError
-        For ``use_reentrant=True``.
-    CheckpointError
-        In the backward pass, if the number, shapes, dtypes or devices of the saved arrays differ.
 
     Notes
     -----
@@ -135,6 +126,8 @@ def checkpoint_sequential(
 ) -> Any:
     """Call functions one after the other, in segments that are checkpoints.
 
+    Raises `ValueError` if there are fewer functions than segments; for ``use_reentrant=True``.
+
     Parameters
     ----------
     functions : iterable of callable
@@ -146,16 +139,6 @@ def checkpoint_sequential(
         The argument of the first.
     preserve_rng_state, use_reentrant : bool
         As for `checkpoint`.
-
-    Returns
-    -------
-    object
-        What the last one returns.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer functions than segments; for ``use_reentrant=True``.
 
     Examples
     --------

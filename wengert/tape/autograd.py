@@ -26,6 +26,10 @@ def backward(
     For a result :math:`y` and the cotangent :math:`\bar y` given for it, a leaf :math:`x` gets
     :math:`\bar x = (\partial y / \partial x)^H \, \bar y`, summed over the results.
 
+    Raises `RuntimeError` if a result does not require grad, or has several elements and no
+    cotangent; if a cotangent has the wrong shape; or if the graph was swept before and not
+    retained. No ``.grad`` has changed then.
+
     Parameters
     ----------
     tensors : Tensor or sequence of Tensor
@@ -40,10 +44,6 @@ def backward(
         Whether the sweep itself is recorded, so that the gradients can be differentiated.
     inputs : Tensor or sequence of Tensor, optional
         The Tensors, leaves or not, whose ``.grad`` is added to; all leaves by default.
-
-    Raises `RuntimeError` if a result does not require grad, or has several elements and no
-    cotangent; if a cotangent has the wrong shape; or if the graph was swept before and not
-    retained. No ``.grad`` has changed then.
 
     Examples
     --------
@@ -104,6 +104,9 @@ def grad(
 
     Only what lies between the two on the tape is differentiated.
 
+    Each gradient has its input's shape and dtype. Raises `RuntimeError` as `backward`, and if an
+    input does not require grad or was not used.
+
     Parameters
     ----------
     outputs : Tensor or sequence of Tensor
@@ -119,9 +122,6 @@ def grad(
         False, or the value of ``materialize_grads``.
     materialize_grads : bool
         Whether such an input gives zeros.
-
-    Each gradient has its input's shape and dtype. Raises `RuntimeError` as `backward`, and if an
-    input does not require grad or was not used.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Hooks: functions that a program registers, called with gradients or with saved values.
 
-PyTorch's ``torch.autograd.graph``. A node becomes a `Hooked` one, another class over the same slots,
-if it gets a hook, its values are packed, or anomaly detection checks it. The sweep inlines plain
-nodes alone and calls the methods of others, so nodes without hooks cost nothing more.
+PyTorch's ``torch.autograd.graph``. A node becomes a `Hooked` one, another class over the same
+slots, if it gets a hook, its values are packed, or anomaly detection checks it. The sweep inlines
+plain nodes alone and calls the methods of others, so nodes without hooks cost nothing more.
 """
 
 import weakref
