@@ -92,9 +92,9 @@ class Reverse:
         return self._reaching
 
     def released(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
-        """A Tensor that may be given to the outside: tracked only if it depends on what is there.
+        """Return ``tensor``, detached unless it depends on Tensors outside the transform.
 
-        ``inlets`` are nodes that belong to the outside, beside those from before the call.
+        ``inlets`` are further nodes outside, beside those from before the call.
         """
         if self._still:
             return tensor.detach()

@@ -397,7 +397,7 @@ class _Call:
 
 
 def _array(kept: tuple[Tensor, Origin], arguments: list[Any], results: list[Any]) -> Any:
-    """The array that was saved, as one level has it."""
+    """The saved array at one level, of the level's arguments and results."""
     own, origin = kept
     if origin is None:
         return own._array

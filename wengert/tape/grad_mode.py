@@ -67,7 +67,7 @@ class _Mode:
         raise NotImplementedError
 
     def _again(self) -> "_Mode":
-        """A context like this one, for one call of a decorated function."""
+        """A fresh copy, for one call of a decorated function."""
         return type(self)()
 
     def __enter__(self) -> None:
