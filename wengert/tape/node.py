@@ -235,6 +235,13 @@ class Leaf(Node):
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         return []
 
+    def name(self) -> str:
+        return type(self).__name__.removeprefix("Hooked")
+
+    @property
+    def operation(self) -> str:
+        return "leaf"
+
 
 #: The `Marks` of each `Function` whose forward runs now, in any thread.
 forwards: list[Any] = []
@@ -297,17 +304,10 @@ class AccumulateGrad(Leaf):
 
     __slots__ = ()
 
-    def name(self) -> str:
-        return "AccumulateGrad"
-
     @property
     def variable(self) -> Any:
         """The leaf, or None once it is gone: this node does not keep it alive."""
         return None if self.watch is None else self.watch()
-
-    @property
-    def operation(self) -> str:
-        return "leaf"
 
 
 class Parts:
