@@ -232,6 +232,18 @@ def test_nothing_is_kept_of_frozen_leaves() -> None:
         gc.enable()
 
 
+def test_a_leaf_of_another_dtype_has_another_place() -> None:
+    model = wg.nn.Linear(1, 1)
+    before = model.weight * 2
+    model.requires_grad_(False)
+    model.to(wg.float64)
+    model.requires_grad_(True)
+    before.sum().backward()
+    assert model.weight.grad is None
+    (model.weight * 3).sum().backward()
+    assert model.weight.grad.dtype is wg.float64 and model.weight.grad.item() == 3.0
+
+
 def test_a_new_tensor_does_not_take_a_frozen_ones_place() -> None:
     kept = []
     for _ in range(50):  # identities come again
