@@ -33,7 +33,7 @@ Origin = tuple[int, int] | None
 
 
 class FunctionCtx:
-    """What a `Function`'s forward hands to its backward and its jvp.
+    """The context that a `Function`'s forward hands to its backward and its jvp.
 
     Attributes of any name can be set on it. Tensors belong into `save_for_backward`, which keeps
     them without keeping the result alive, and gives them back with their own nodes, so
@@ -405,7 +405,7 @@ def _array(kept: tuple[Tensor, Origin], arguments: list[Any], results: list[Any]
 
 
 def _listed(answer: Any, expected: int, name: str, what: str) -> list[Any]:
-    """What a user's rule answered, one for each; as in PyTorch, None may stand in excess."""
+    """The answers of a user's rule as a list; as in PyTorch, further ones may be None."""
     answers = list(answer) if isinstance(answer, tuple | list) else [answer]
     while len(answers) > expected and answers[-1] is None:
         answers.pop()

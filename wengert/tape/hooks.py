@@ -26,7 +26,7 @@ _next_id: Callable[[], int] = count().__next__
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove` takes the hook away. It is a context, too.
+    """The handle of a registered hook: a context, whose `remove` takes the hook away.
 
     Examples
     --------
@@ -244,13 +244,12 @@ Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook 
 
 
 class saved_tensors_hooks(Observer):
-    """Choose what is kept in the place of each array that is saved for the backward pass.
+    """Choose how arrays are saved for the backward pass.
 
-    Of every array that an operation saves inside the context, ``pack_hook`` is given a Tensor, and
-    what it returns is kept in its place. When the backward pass comes to the operation,
-    ``unpack_hook`` makes the Tensor of it again. So saved values can be compressed, moved, or
-    written to a disk. Contexts nest, and the innermost alone is asked. It belongs to the running
-    thread or task.
+    Inside the context, ``pack_hook`` is given a Tensor of every array that an operation saves, and
+    its answer is kept instead. In the backward pass ``unpack_hook`` makes the Tensor again. So saved
+    values can be compressed, moved, or written to a disk. Contexts nest, and the innermost alone is
+    asked. It belongs to the running thread or task.
 
     Parameters
     ----------
@@ -347,7 +346,7 @@ class Packed:
 
 
 def hold(array: Any) -> Any:
-    """What to keep of an array that is saved now: itself, or what the hooks make of it."""
+    """The array that is saved now, packed if hooks are on."""
     hooks = _packing()
     return array if hooks is None else Packed(hooks, array)
 
@@ -361,7 +360,7 @@ def release(value: Any) -> Any:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep what is saved for the backward pass in host memory, and move it back when it is used.
+    """Save arrays for the backward pass in host memory, and move them back when they are used.
 
     Inside the context, an array of another device becomes a NumPy array when it is saved. One that
     is in host memory already is kept as it is.
