@@ -247,9 +247,9 @@ class saved_tensors_hooks(Observer):
     """Choose how arrays are saved for the backward pass.
 
     Inside the context, ``pack_hook`` is given a Tensor of every array that an operation saves, and
-    its answer is kept instead. In the backward pass ``unpack_hook`` makes the Tensor again. So saved
-    values can be compressed, moved, or written to a disk. Contexts nest, and the innermost alone is
-    asked. It belongs to the running thread or task.
+    its answer is kept instead. In the backward pass ``unpack_hook`` makes the Tensor again. So
+    saved values can be compressed, moved, or written to a disk. Contexts nest, and the innermost
+    alone is asked. It belongs to the running thread or task.
 
     Parameters
     ----------
