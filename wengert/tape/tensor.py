@@ -221,9 +221,9 @@ class Tensor(Methods):
                 f"{self.dtype.name}; convert with wg.astype(x, wg.float32) first"
             )
         array, node = self._array, getattr(self, "_leaf", None)
-        if node is None or node.shape != array.shape or node.dtype != array.dtype:
-            if node is not None:
-                node.watch = None
+        if node is not None and not _is_alike(node, array):
+            node.watch, node = None, None
+        if node is None:
             node = AccumulateGrad(array.shape, array.dtype)
             node.watch = weakref.ref(self)
         self._node = node
@@ -424,6 +424,11 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
         if forwards:
             mark(tensor)
     return tensor
+
+
+def _is_alike(a: Any, b: Any) -> bool:
+    """Whether shapes and dtypes are equal; dtypes of two libraries are not compared."""
+    return a.shape == b.shape and type(a.dtype) is type(b.dtype) and a.dtype == b.dtype
 
 
 def _unpickle(
