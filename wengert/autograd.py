@@ -16,9 +16,8 @@ from wengert.tape.grad_mode import (
 
 if TYPE_CHECKING:
     from wengert.func.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
-    from wengert.tape import graph
-    from wengert.tape.function import Function
-    from wengert.tape.once import once_differentiable
+    from wengert.tape import hooks as graph
+    from wengert.tape.function import Function, once_differentiable
 
 __all__ = [
     "CheckpointError",
@@ -45,7 +44,7 @@ _LATER = {
     "Function": "wengert.tape.function",
     "checkpoint": "wengert.func.checkpoint",
     "checkpoint_sequential": "wengert.func.checkpoint",
-    "once_differentiable": "wengert.tape.once",
+    "once_differentiable": "wengert.tape.function",
 }
 
 
@@ -53,7 +52,7 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
 
     def __getattr__(name: str) -> Any:
         if name == "graph":
-            found = import_module("wengert.tape.graph")
+            found = import_module("wengert.tape.hooks")
         elif name in _LATER:
             found = getattr(import_module(_LATER[name]), name)
         else:

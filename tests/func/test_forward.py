@@ -292,20 +292,8 @@ def hooked(x: Any) -> Any:
     return y
 
 
-def hooked_after(x: Any) -> Any:
-    y = x * 1
-    y.grad_fn.register_hook(lambda inputs, outputs: (threes(inputs[0]), *inputs[1:]))
-    return y
-
-
-def hooked_before(x: Any) -> Any:
-    y = x * 1
-    y.grad_fn.register_prehook(lambda outputs: (threes(outputs[0]),))
-    return y
-
-
 @pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("rule", [Triple.apply, triple, hooked, hooked_after, hooked_before])
+@pytest.mark.parametrize("rule", [Triple.apply, triple, hooked])
 def test_tangents_through_a_sweep_in_which_a_rule_answers_with_a_constant(rule, last, backend):
     """Its cotangent is added to others, which have tangents, in either order."""
     x, v = raw(backend, [1.0, 2.0]), raw(backend, [1.0, -1.0])

@@ -15,9 +15,9 @@ from wengert.backends import Backend, backend_of, dtype_of, namespaces
 from wengert.interpreters.batched import Batched, RecordedBatched, identity, members
 from wengert.interpreters.duals import Dual, push
 from wengert.interpreters.lifted import constant, lifted, new_level
-from wengert.tape.autograd import sweep
 from wengert.tape.node import conform
 from wengert.tape.primitive import PRIMITIVES
+from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, untracked
 
 ROWS = [(name, kind) for name, entry in sorted(TABLE.items()) for kind in entry.kinds()]

@@ -10,10 +10,10 @@ import pytest
 import wengert as wg
 from tests.ops.cases import apply, check_examples, function, inexact_results, leaves
 from tests.ops.tables import TABLE
-from wengert.tape.autograd import ancestors
 from wengert.tape.hooks import Packed
 from wengert.tape.node import AccumulateGrad, Output
 from wengert.tape.record import argument_names
+from wengert.tape.sweep import ancestors
 from wengert.testing.problem import values
 
 TRACKED = [name for name, entry in sorted(TABLE.items()) if entry.tracked and entry.order]

@@ -12,8 +12,8 @@ import wengert.optim
 from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from wengert.backends import namespaces
-from wengert.tape.autograd import ancestors
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO
+from wengert.tape.sweep import ancestors
 
 SEARCH = settings(max_examples=50, database=None, phases=[Phase.generate])
 

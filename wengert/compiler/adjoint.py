@@ -24,9 +24,9 @@ from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program, order_of
 from wengert.compiler.threads import Pool, eagerly
-from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
+from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed
 
 __all__ = ["Rerun", "adjoints_of", "attach", "draws", "once"]

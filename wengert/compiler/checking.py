@@ -25,9 +25,9 @@ from wengert.compiler.refusals import Refusal, failed
 from wengert.compiler.replay import Replay
 from wengert.compiler.restoring import restoring
 from wengert.func.trees import tree_flatten
-from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import Node
+from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor
 
 __all__ = ["ROUNDING", "Checked", "check", "different", "distance"]

@@ -19,12 +19,11 @@ from wengert.backends.registry import lost_with
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, trees_of
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.interpreters.namespaces import differentiable
-from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import transforming
 from wengert.tape.node import forwards
 from wengert.tape.promotion import at_least, number_type
 from wengert.tape.record import off_tape
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Argnums = int | Sequence[int]
 
@@ -78,7 +77,7 @@ class Call:
         for position, tree in zip(self.argnums, trees_of(self.structures, tensors), strict=True):
             args[position] = tree
         with at_least(self.precision):
-            return call_back(self.function, *args, **self.kwargs)
+            return self.function(*args, **self.kwargs)
 
     def results(
         self, tensors: Iterable[Tensor], transform: str, has_aux: bool
@@ -148,13 +147,8 @@ def split(
     array among the arguments, on that array's backend; where there is none, a double on the
     selected backend.
 
-    Raises
-    ------
-    TypeError
-        If a leaf has no derivative: it is an integer or a boolean, or no number at all. The error
-        names the argument and the place in its tree.
-    ValueError
-        If there is no such argument, or one is named twice.
+    Raises `TypeError` if a leaf has no derivative, with its place, and `ValueError` if there is no
+    such argument, or one is named twice.
     """
     single = not isinstance(argnums, Sequence)
     positions = _positions(argnums, len(args))
@@ -214,6 +208,48 @@ def _own(answer: Any, seen: set[int]) -> Any:
         answer = xp.asarray(answer, copy=True)
     seen.add(id(answer))
     return answer
+
+
+def like_leaf(given: Any, leaf: Tensor, what: str, owner: str, mismatch: type[Exception]) -> Tensor:
+    """A tangent or cotangent that a user gave, as a Tensor of the shape and backend of a leaf.
+
+    Errors call them ``what`` and ``owner``; that of another shape is a ``mismatch``.
+    """
+    array = leaf._array
+    if isinstance(given, int | float | complex) and not hasattr(given, "dtype"):
+        if leaf.shape:
+            raise mismatch(
+                f"{what} is the number {given}, and {owner} has shape {tuple(leaf.shape)}; give "
+                "an array of that shape"
+            )
+        if isinstance(given, complex) and not leaf.dtype.complex:
+            raise imaginary_part(what, "complex", owner, leaf)
+        return untracked(namespaces[type(array)].full_like(array, given))
+    try:
+        tensor = wrapped(given)
+    except TypeError:
+        raise TypeError(
+            f"{what} should be a Tensor, an array or a number, not {type(given).__name__}"
+        ) from None
+    if tensor.shape != leaf.shape:
+        raise mismatch(
+            f"{what} has shape {tuple(tensor.shape)} and {owner} has shape {tuple(leaf.shape)}"
+        )
+    home, other = (namespaces[type(bottom(x._array))] for x in (leaf, tensor))
+    if home is not other:
+        raise BackendError(
+            f"{what} is on {other.backend.name} and {owner} on {home.backend.name}; move it with "
+            f"tensor.to_backend({home.backend.name!r})"
+        )
+    return tensor
+
+
+def imaginary_part(what: str, given: str, owner: str, leaf: Tensor) -> TypeError:
+    """The error for complex numbers in the place of real ones."""
+    return TypeError(
+        f"{what} is {given} and {owner} is {leaf.dtype.name}: the imaginary part would be lost; "
+        "give its real part"
+    )
 
 
 def outputs(tree: Any, transform: str) -> tuple[list[Tensor], TreeDef]:

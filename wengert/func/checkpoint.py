@@ -12,8 +12,7 @@ from wengert.backends import Backend, backend_of, dtype_of, generators
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
 from wengert.interpreters.lifted import Lifted, bottom, changed, new_level
 from wengert.tape.grad_mode import recording
-from wengert.tape.graph import saved_tensors_hooks
-from wengert.tape.hooks import hold, release
+from wengert.tape.hooks import hold, release, saved_tensors_hooks
 from wengert.tape.node import Leaf, tick
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import anew
@@ -54,6 +53,9 @@ def checkpoint(
     nets with sublinear memory cost, 2016). Gradients, also of Tensors that the function closes
     over, are the same bitwise. Checkpoints nest, and derivatives of any order go through them.
 
+    Raises `ValueError` for ``use_reentrant=True``, and `CheckpointError` in the backward pass, if
+    the number, shapes, dtypes or devices of the saved arrays differ.
+
     Parameters
     ----------
     function : callable
@@ -65,18 +67,6 @@ def checkpoint(
         Whether Wengert's random generators repeat their draws.
     use_reentrant : bool, optional
         PyTorch's choice between two ways. This is the one of ``False``; the other is refused.
-
-    Returns
-    -------
-    object
-        What ``function`` returns.
-
-    Raises
-    ------
-    ValueError
-        For ``use_reentrant=True``.
-    CheckpointError
-        In the backward pass, if the number, shapes, dtypes or devices of the saved arrays differ.
 
     Notes
     -----
@@ -101,7 +91,7 @@ def checkpoint(
     if not recording():
         return _parted(function(*args, **kwargs), leaves)  # type: ignore[no-any-return]
     frame = _Frame(function, leaves, structure, preserve_rng_state)
-    with saved_tensors_hooks(frame.pack, frame.unpack), observed_by(frame.written):
+    with saved_tensors_hooks(frame.pack, frame.unpack), observed_by(frame):
         try:
             result = function(*args, **kwargs)
         finally:
@@ -136,6 +126,8 @@ def checkpoint_sequential(
 ) -> Any:
     """Call functions one after the other, in segments that are checkpoints.
 
+    Raises `ValueError` if there are fewer functions than segments; for ``use_reentrant=True``.
+
     Parameters
     ----------
     functions : iterable of callable
@@ -147,16 +139,6 @@ def checkpoint_sequential(
         The argument of the first.
     preserve_rng_state, use_reentrant : bool
         As for `checkpoint`.
-
-    Returns
-    -------
-    object
-        What the last one returns.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer functions than segments; for ``use_reentrant=True``.
 
     Examples
     --------
@@ -194,14 +176,35 @@ class _Holder:
         self.array: Any = None
 
 
-class _Written(Observer):
-    """What Tensors that a function uses, and modules as buffers, had when it ran."""
+def _set(owner: Any, names: Iterable[str], values: Iterable[Any]) -> None:
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(owner, name, value)
+
+
+class _Frame(Observer):
+    """One call of a checkpointed function: how to repeat it, and what it used and saved."""
 
     looks_inside = True
 
-    def __init__(self) -> None:
-        self.since, self.running = tick(), True
+    def __init__(
+        self, function: Callable[..., Any], leaves: list[Any], structure: TreeDef, preserve: bool
+    ) -> None:
+        self.function, self.structure = function, structure
+        tensors = {id(x): x for x in leaves if isinstance(x, Tensor)}
+        # Inside another checkpoint, that one recomputes the arguments.
+        kept = {key: _Kept(x) for key, x in tensors.items()}
+        self.leaves = [kept.get(id(x), x) for x in leaves]
+        self.state = generators.get_rng_state() if preserve else None
+        self.context = copy_context()
+        self.holders: list[weakref.ref[_Holder]] = []
+        self.saved: list[str] = []
+        self.backends: set[Backend] = set()
+        self.lock = RLock()
+        self.level, self.since, self.running = new_level(), tick(), True
+        #: What Tensors that the function uses, and modules as buffers, had when it ran.
         self.before: dict[Any, tuple[weakref.ref[Any], list[Any]]] = {}
+
+    # -- what the function uses ------------------------------------------------------------------
 
     def operated(self, name: str, primitive: Any, inputs: Any, results: Any) -> None:
         for tensor in inputs:
@@ -210,22 +213,17 @@ class _Written(Observer):
     def assigned(self, tensor: Tensor, result: Tensor) -> None:
         self._use(tensor)
 
+    def replaced(self, module: Any, name: str) -> None:
+        self._keep(module, name)
+
     def _use(self, tensor: Tensor) -> None:
         if tensor._node is None or tensor._node.number < self.since:  # not made by the function
             self._keep(tensor, "_array", "_node")
-
-    def replaced(self, module: Any, name: str) -> None:
-        self._keep(module, name)
 
     def _keep(self, owner: Any, *names: str) -> None:
         if self.running and (id(owner), names) not in self.before:
             held = [getattr(owner, name) for name in names]
             self.before[id(owner), names] = weakref.ref(owner), held
-
-    def close(self) -> None:
-        """Forget what the function has made itself, and not returned."""
-        self.running = False
-        self.before = {key: held for key, held in self.before.items() if held[0]() is not None}
 
     @contextmanager
     def undone(self) -> Iterator[None]:
@@ -241,36 +239,7 @@ class _Written(Observer):
             for each in now:
                 _set(*each)
 
-
-def _set(owner: Any, names: Iterable[str], values: Iterable[Any]) -> None:
-    for name, value in zip(names, values, strict=True):
-        object.__setattr__(owner, name, value)
-
-
-class _Frame:
-    """One call of a checkpointed function: how to repeat it, and the arrays that it saved."""
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        leaves: list[Any],
-        structure: TreeDef,
-        preserve: bool,
-    ) -> None:
-        self.function, self.structure = function, structure
-        tensors = {id(x): x for x in leaves if isinstance(x, Tensor)}
-        # Inside another checkpoint, that one recomputes the arguments.
-        kept = {key: _Kept(x) for key, x in tensors.items()}
-        self.leaves = [kept.get(id(x), x) for x in leaves]
-        self.state = generators.get_rng_state() if preserve else None
-        self.context = copy_context()
-        self.holders: list[weakref.ref[_Holder]] = []
-        self.saved: list[str] = []
-        self.backends: set[Backend] = set()
-        self.lock = RLock()
-        self.level = new_level()
-        self.running = True
-        self.written = _Written()
+    # -- what it saves ---------------------------------------------------------------------------
 
     def pack(self, tensor: Tensor) -> Any:
         if _is_inside(tensor, self.level):
@@ -283,9 +252,9 @@ class _Frame:
         return holder
 
     def close(self) -> None:
-        """Free the saved arrays, after the function has returned."""
+        """Free what was saved, after the function has returned, and what it made itself."""
         self.running = False
-        self.written.close()
+        self.before = {key: held for key, held in self.before.items() if held[0]() is not None}
         self._free()
 
     def _free(self) -> None:
@@ -308,17 +277,16 @@ class _Frame:
     def _compute(self) -> None:
         """Run the function again, and fill the holders."""
         before = generators.get_rng_state() if self.state is not None else None
-        found = _Found(self)
         try:
             if self.state is not None:
                 generators.set_rng_state(self.state)
-            with self.written.undone():
-                self.context.copy().run(self._call, found)
-            if found.count != len(self.holders):
+            with self.undone():
+                count = self.context.copy().run(self._call)
+            if count != len(self.holders):
                 raise CheckpointError(
                     f"{self._name()} saved {len(self.holders)} arrays for the backward pass when "
-                    f"it was called, and {found.count} when it was run again: a checkpointed "
-                    "function has to do the same both times"
+                    f"it was called, and {count} when it was run again: a checkpointed function "
+                    "has to do the same both times"
                 )
         except BaseException:
             self._free()
@@ -327,50 +295,43 @@ class _Frame:
             if before is not None:
                 generators.set_rng_state(before)
 
-    def _call(self, found: "_Found") -> None:
+    def _call(self) -> int:
+        """Call the function again; return how many arrays it saved."""
         again = {kept: kept.tensor() for kept in self.leaves if isinstance(kept, _Kept)}
-        leaves = [again[x] if isinstance(x, _Kept) else x for x in self.leaves]
-        args, kwargs = self.structure.unflatten(leaves)
-        with saved_tensors_hooks(found.pack, untracked), ExitStack() as stack:
+        args, kwargs = self.structure.unflatten(
+            again[x] if isinstance(x, _Kept) else x for x in self.leaves
+        )
+        level, count, owned = new_level(), 0, dict[Backend, Callable[[Any], Any]]()
+
+        def pack(tensor: Tensor) -> Any:
+            """Fill a holder. The node keeps the array, too, for sweeps inside the function."""
+            nonlocal count
+            array = tensor._array
+            if _is_inside(tensor, level):
+                return array
+            at, count = count, count + 1
+            if at >= len(self.holders):
+                return array  # too many: `_compute` raises at the end
+            if (saved := _description(tensor)) != self.saved[at]:
+                raise CheckpointError(
+                    f"{self._name()} saved {self.saved[at]} as array {at} for the backward pass "
+                    f"when it was called, and {saved} when it was run again: a checkpointed "
+                    "function has to do the same both times"
+                )
+            if (holder := self.holders[at]()) is not None:
+                own = owned.get(backend_of(bottom(array)))
+                holder.array = array if own is None else changed(array, own)
+            return array
+
+        with saved_tensors_hooks(pack, untracked), ExitStack() as stack:
             for backend in self.backends:
-                found.kept[backend] = stack.enter_context(backend.recomputing())
+                owned[backend] = stack.enter_context(backend.recomputing())
             self.function(*args, **kwargs)
+        return count
 
     def _name(self) -> str:
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return f"checkpoint: the function {name!r}"
-
-
-class _Found:
-    """Receives the arrays that the repeated call saves, in order."""
-
-    def __init__(self, frame: _Frame) -> None:
-        self.frame = frame
-        self.level = new_level()
-        self.count = 0
-        self.kept: dict[Backend, Callable[[Any], Any]] = {}
-
-    def pack(self, tensor: Tensor) -> Any:
-        """Fill a holder. The node keeps the array, too, for sweeps inside the function."""
-        if _is_inside(tensor, self.level):
-            return tensor._array
-        frame, at = self.frame, self.count
-        self.count += 1
-        if at >= len(frame.holders):
-            return tensor._array  # too many: `_compute` raises at the end
-        if (saved := _description(tensor)) != frame.saved[at]:
-            raise CheckpointError(
-                f"{frame._name()} saved {frame.saved[at]} as array {at} for the backward pass "
-                f"when it was called, and {saved} when it was run again: a checkpointed function "
-                "has to do the same both times"
-            )
-        if (holder := frame.holders[at]()) is not None:
-            holder.array = self._kept(tensor._array)
-        return tensor._array
-
-    def _kept(self, array: Any) -> Any:
-        backend = backend_of(bottom(array))
-        return changed(array, self.kept[backend]) if backend in self.kept else array
 
 
 def _is_inside(tensor: Tensor, level: int) -> bool:
@@ -389,19 +350,6 @@ def _description(tensor: Tensor) -> str:
     return f"{dtype_of(array.dtype).name} {tuple(array.shape)} on {where}"
 
 
-class _Argument(Leaf):
-    """The node of an argument that is no leaf, in a repeated call."""
-
-    __slots__ = ()
-
-    def name(self) -> str:
-        return "CheckpointArgument"
-
-    @property
-    def operation(self) -> str:
-        return "argument"
-
-
 class _Kept:
     """A kept Tensor of the arguments."""
 
@@ -415,5 +363,5 @@ class _Kept:
         """An equal Tensor with no graph behind it."""
         array = release(self.array)
         if self.tracked and not self.is_leaf:
-            return placed(array, _Argument(array.shape, array.dtype))
+            return placed(array, Leaf(array.shape, array.dtype))
         return untracked(array).requires_grad_(self.tracked)

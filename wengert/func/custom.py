@@ -26,6 +26,11 @@ class custom_vjp(Generic[P, R]):
     run again, recorded, so that what it computed for the rule is a function of the arguments.
     Forward mode, and what is built on it (`jacfwd`, `ggnvp`), needs a rule of its own, `defjvp`.
 
+    Raises `TypeError` if a Tensor that requires grad is given where it would be a constant; if the
+    function or ``forward`` returns something else than Tensors; if ``backward`` does not return a
+    tuple, or a gradient has another structure than the argument. Raises `RuntimeError` if
+    ``backward`` returns the wrong number of gradients, or one of a wrong shape.
+
     Parameters
     ----------
     function : callable
@@ -35,15 +40,6 @@ class custom_vjp(Generic[P, R]):
     nondiff_argnums : sequence of int
         Positions of arguments that are not differentiated, such as functions. The rules get them
         too: ``backward`` before all else.
-
-    Raises
-    ------
-    TypeError
-        If a Tensor that requires grad is given where it would be a constant; if the function or
-        ``forward`` returns something else than Tensors; if ``backward`` does not return a tuple,
-        or a gradient has another structure than the argument.
-    RuntimeError
-        If ``backward`` returns the wrong number of gradients, or one of a wrong shape.
 
     Notes
     -----

@@ -3,8 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
-from wengert.backends import BackendError, DType, backend_of, generators, namespaces
-from wengert.func.arguments import Argnums, Call, check_function, named_like, split
+from wengert.backends import DType, backend_of, generators, namespaces
+from wengert.func.arguments import (
+    Argnums,
+    Call,
+    check_function,
+    like_leaf,
+    named_like,
+    split,
+)
 from wengert.func.reverse import Reverse, grad, vjp
 from wengert.func.trees import tree_flatten, tree_leaves, tree_map, trees_of
 from wengert.interpreters.batched import identity, members
@@ -76,6 +83,10 @@ def jvp(
 
     ``has_aux`` is as for `grad`.
 
+    Raises `TypeError` if primals or tangents are no tuples or lists, or a primal or a result has no
+    derivative; `TypeError`, `ValueError` or `BackendError` if a tangent has another dtype, shape or
+    backend than its primal; `NotImplementedError` if an operation has no derivative.
+
     Parameters
     ----------
     primals : tuple or list
@@ -93,18 +104,6 @@ def jvp(
         :math:`\dot y = J \dot x`, of the structure, shapes and dtypes of the value.
     aux : object
         With ``has_aux`` alone.
-
-    Raises
-    ------
-    TypeError
-        If primals or tangents are no tuples or lists, a primal or a result has no derivative, or a
-        tangent has another dtype than its primal.
-    ValueError
-        If the tangents' structure or shapes differ from the primals'.
-    BackendError
-        If a tangent is on another backend than its primal.
-    NotImplementedError
-        If an operation's derivative is not defined, or is not there.
 
     See Also
     --------
@@ -332,6 +331,9 @@ def jacfwd(
 
     ``argnums`` and ``has_aux`` are as for `grad`.
 
+    Raises `TypeError`, `ValueError`, `NotImplementedError` as `jvp`, and if ``argnums`` does not
+    fit the arguments or ``chunk_size`` is no positive integer.
+
     Parameters
     ----------
     chunk_size : int, optional
@@ -344,12 +346,6 @@ def jacfwd(
         leaf of the value a tree like the argument (or a tuple of these, if ``argnums`` is a
         sequence), whose leaves have the shape of the value's leaf followed by that of the
         argument's. With ``has_aux``, it returns a pair ``(jacobian, aux)``.
-
-    Raises
-    ------
-    TypeError, ValueError, NotImplementedError
-        As `jvp`, and if ``argnums`` does not fit the arguments or ``chunk_size`` is no positive
-        integer.
 
     See Also
     --------
@@ -507,35 +503,11 @@ def tangents_of(call: Call, tangents: Sequence[Any]) -> list[Tensor]:
 
 
 def _tangent(given: Any, primal: Tensor, name: str) -> Tensor:
-    array = primal._array
     what = f"the tangent of {name}"
-    if isinstance(given, int | float | complex) and not hasattr(given, "dtype"):
-        if primal.shape or (isinstance(given, complex) and not primal.dtype.complex):
-            raise ValueError(
-                f"{what} is the number {given}, and the argument has shape {tuple(primal.shape)} "
-                f"and dtype {primal.dtype.name}; give an array like it"
-            )
-        return untracked(namespaces[type(array)].full_like(array, given))
-    try:
-        tensor = wrapped(given)
-    except TypeError:
-        raise TypeError(
-            f"{what} should be a Tensor, an array or a number, not {type(given).__name__}"
-        ) from None
-    if tensor.shape != primal.shape:
-        raise ValueError(
-            f"{what} has shape {tuple(tensor.shape)}, and the argument has shape "
-            f"{tuple(primal.shape)}"
-        )
+    tensor = like_leaf(given, primal, what, "the argument", ValueError)
     if tensor.dtype is not primal.dtype:
         raise TypeError(
             f"{what} has dtype {tensor.dtype.name}, and the argument has {primal.dtype.name}; "
             f"convert it with wg.astype(t, wg.{primal.dtype.name})"
-        )
-    home, other = (namespaces[type(bottom(x._array))] for x in (primal, tensor))
-    if home is not other:
-        raise BackendError(
-            f"{what} is on {other.backend.name} and the argument on {home.backend.name}; move it "
-            f"with tensor.to_backend({home.backend.name!r})"
         )
     return tensor

@@ -21,6 +21,10 @@ def functional_call(
     The module has its own again afterwards, also if the call raises an error. So the call is a
     function of the parameters, which `grad`, `jacobian`, `hessian` and the others transform.
 
+    Raises `RuntimeError` if there is no parameter or buffer of a name, or one is missing with
+    ``strict``; `TypeError` if a value is no Tensor; `ValueError` if a name is in several dicts, or
+    there are several Tensors for one parameter.
+
     Parameters
     ----------
     module : Module
@@ -36,20 +40,6 @@ def functional_call(
         Whether a Tensor for one name of a parameter that has several is for all of them.
     strict : bool
         Whether a parameter or buffer that is not in the dicts is an error.
-
-    Returns
-    -------
-    object
-        What the module returns.
-
-    Raises
-    ------
-    RuntimeError
-        If there is no parameter or buffer of a name, or one is missing with ``strict``.
-    TypeError
-        If a value is no Tensor.
-    ValueError
-        If a name is in several dicts, or there are several Tensors for one parameter.
 
     Examples
     --------

@@ -12,10 +12,10 @@ from wengert.func.forward import by_columns, check_chunk_size, zeros_beside
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.lifted import bottom, new_level
-from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several
+from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
 
 P = ParamSpec("P")
@@ -33,6 +33,9 @@ def jacrev(
     element of the results. For few results and many arguments this is the way; `jacfwd` is for few
     arguments, and `jacobian` chooses. ``argnums`` and ``has_aux`` are as for `grad`.
 
+    Raises `TypeError` if a differentiated argument or a result has no derivative, and `ValueError`
+    if ``argnums`` does not fit the arguments, or ``chunk_size`` is not positive.
+
     Parameters
     ----------
     chunk_size : int, optional
@@ -47,13 +50,6 @@ def jacrev(
         whose leaves are :math:`\partial y_i / \partial x_j`, of shape ``(*y.shape, *x.shape)``
         and of the kind and dtype of the argument's leaf; if it is real and the result complex, of
         the complex dtype of its precision. With ``has_aux``, it returns ``(jacobian, aux)``.
-
-    Raises
-    ------
-    TypeError
-        If a differentiated argument or a result holds something that has no derivative.
-    ValueError
-        If ``argnums`` does not fit the arguments, or ``chunk_size`` is not positive.
 
     See Also
     --------

@@ -3,18 +3,26 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec
 
-from wengert.backends import BackendError, namespaces
-from wengert.func.arguments import Argnums, Call, check_function, named_like, split
+from wengert.backends import namespaces
+from wengert.func.arguments import (
+    Argnums,
+    Call,
+    check_function,
+    imaginary_part,
+    like_leaf,
+    named_like,
+    split,
+)
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
-from wengert.interpreters.lifted import Lifted, bottom, constant
-from wengert.tape.autograd import leading_to, sweep
+from wengert.interpreters.lifted import Lifted, constant
 from wengert.tape.grad_mode import following, recording
 from wengert.tape.node import Node, tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
-from wengert.tape.tensor import Tensor, placed, untracked, wrapped
+from wengert.tape.sweep import leading_to, sweep
+from wengert.tape.tensor import Tensor, placed, untracked
 
 P = ParamSpec("P")
 
@@ -84,9 +92,9 @@ class Reverse:
         return self._reaching
 
     def released(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
-        """A Tensor that may be given to the outside: tracked only if it depends on what is there.
+        """Return ``tensor``, detached unless it depends on Tensors outside the transform.
 
-        ``inlets`` are nodes that belong to the outside, beside those from before the call.
+        ``inlets`` are further nodes outside, beside those from before the call.
         """
         if self._still:
             return tensor.detach()
@@ -185,6 +193,10 @@ def grad(
 
     A result of one element is a scalar, whatever its number of axes.
 
+    Raises `TypeError` if a differentiated argument holds integers, booleans or other objects, or
+    the result is no real Tensor; `ValueError` if the result has not one element, or ``argnums``
+    does not fit the arguments.
+
     Parameters
     ----------
     function : callable
@@ -203,14 +215,6 @@ def grad(
         argument, or a tuple of these if ``argnums`` is a sequence. Each leaf is of the kind, shape
         and dtype of the argument's leaf: a Tensor, an array of the same library, or a Python
         number. With ``has_aux``, it returns a pair ``(gradient, aux)``.
-
-    Raises
-    ------
-    TypeError
-        If a differentiated argument holds integers, booleans or other objects, or the result is
-        no real Tensor.
-    ValueError
-        If the result has not one element, or ``argnums`` does not fit the arguments.
 
     See Also
     --------
@@ -358,6 +362,10 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
 
     ``has_aux`` is as for `grad`.
 
+    Raises `TypeError` if a primal or a result has no derivative. The pullback raises `ValueError`,
+    `RuntimeError` or `TypeError` if the cotangent has another structure or shape than the value, or
+    is no array.
+
     Parameters
     ----------
     *primals
@@ -373,15 +381,6 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
         with :math:`\bar x = J^H \bar y` for each primal. It can be called any number of times.
     aux : object
         With ``has_aux`` alone.
-
-    Raises
-    ------
-    TypeError
-        If a primal or a result has no derivative, or a cotangent is no array.
-    ValueError
-        If the cotangent's structure differs from the value's, by the pullback.
-    RuntimeError
-        If a cotangent has another shape than its result, by the pullback.
 
     Notes
     -----
@@ -415,45 +414,10 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
 
 def _cotangent(given: Any, result: Tensor, path: str) -> Tensor:
     """What a user gave as the cotangent of a result, as a Tensor."""
-    array = result._array
-    if isinstance(given, int | float | complex) and not hasattr(given, "dtype"):
-        if result.shape:
-            raise RuntimeError(
-                f"the cotangent{path} is the number {given}, and the result has shape "
-                f"{tuple(result.shape)}; give an array of that shape"
-            )
-        if isinstance(given, complex) and not result.dtype.complex:
-            raise TypeError(_imaginary(path, "complex", result))
-        return untracked(namespaces[type(array)].full_like(array, given))
-    try:
-        tensor = wrapped(given)
-    except TypeError:
-        raise TypeError(
-            f"the cotangent{path} should be a Tensor, an array or a number, not "
-            f"{type(given).__name__}"
-        ) from None
-    if tensor.shape != result.shape:
-        raise RuntimeError(
-            f"the cotangent{path} has shape {tuple(tensor.shape)} and the result has shape "
-            f"{tuple(result.shape)}"
-        )
+    what = f"the cotangent{path}"
+    tensor = like_leaf(given, result, what, "the result", RuntimeError)
     if not tensor.dtype.inexact:
-        raise TypeError(
-            f"the cotangent{path} should be floating or complex, not {tensor.dtype.name}"
-        )
+        raise TypeError(f"{what} should be floating or complex, not {tensor.dtype.name}")
     if tensor.dtype.complex and not result.dtype.complex:
-        raise TypeError(_imaginary(path, tensor.dtype.name, result))
-    home, other = (namespaces[type(bottom(x._array))] for x in (result, tensor))
-    if home is not other:
-        raise BackendError(
-            f"the cotangent{path} is on {other.backend.name} and the result on "
-            f"{home.backend.name}; move it with tensor.to_backend({home.backend.name!r})"
-        )
+        raise imaginary_part(what, tensor.dtype.name, "the result", result)
     return tensor
-
-
-def _imaginary(path: str, given: str, result: Tensor) -> str:
-    return (
-        f"the cotangent{path} is {given} and the result is {result.dtype.name}: the imaginary part "
-        "would be lost; give its real part"
-    )

@@ -127,6 +127,8 @@ def register_node(
 ) -> None:
     """Let objects of a class be nodes of trees.
 
+    Raises `TypeError` if ``cls`` is no class, and `ValueError` if its objects are nodes already.
+
     Parameters
     ----------
     cls : type
@@ -136,13 +138,6 @@ def register_node(
         hashable value by which structures are compared.
     unflatten : callable
         ``unflatten(extra, children)`` gives a node.
-
-    Raises
-    ------
-    TypeError
-        If ``cls`` is no class.
-    ValueError
-        If objects of the class are nodes already.
 
     Examples
     --------
@@ -236,10 +231,7 @@ class TreeDef:
     def flatten_up_to(self, tree: Any, what: str = "tree") -> list[Any]:
         """Return the subtrees of a tree that stand where this structure has its leaves.
 
-        Raises
-        ------
-        ValueError
-            If the tree does not begin as this structure does; the error names the place.
+        Raises `ValueError` if the tree does not begin as this structure does, with the place.
         """
         if self.cls is None:
             return [tree]
@@ -346,11 +338,6 @@ def tree_unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Return the leaves of a tree: the first result of `tree_flatten`.
 
-    Parameters
-    ----------
-    is_leaf : callable, optional
-        Whether to take an object for a leaf although it is a node.
-
     Examples
     --------
     >>> wg.func.tree_leaves({"w": [1, 2], "b": (3, None)})
@@ -361,11 +348,6 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeDef:
     """Return the structure of a tree: the second result of `tree_flatten`.
-
-    Parameters
-    ----------
-    is_leaf : callable, optional
-        Whether to take an object for a leaf although it is a node.
 
     Examples
     --------

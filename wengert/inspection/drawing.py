@@ -12,10 +12,10 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.backends.backend import importing
-from wengert.tape.autograd import ancestors
 from wengert.tape.node import AccumulateGrad, Node, Output, Parts, conform
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import Primitive
+from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
 Gradients = bool | Literal["local", "total"]

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import placed_rule
 from wengert.interpreters.lifted import Lifted, apply, bottom, changed, constant, namespace_of, raw
-from wengert.tape.autograd import leading_to, sweep
 from wengert.tape.grad_mode import recording, transforming
 from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
-from wengert.tape.record import Plan, Rule, Unused
+from wengert.tape.record import Plan, Unused
+from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, placed, untracked
 
 Tangents = Sequence[Any]
@@ -434,22 +434,9 @@ class _Call(NamedTuple):
 # -- explicit forward rules ----------------------------------------------------------------------
 
 
-class _Forwards:
-    """A primitive with forward rules in place of reverse rules, for `Plan`."""
-
-    shared = None
-
-    def __init__(self, primitive: Primitive) -> None:
-        self.primitive = primitive
-        self.fixed, self.variadic = primitive.fixed, primitive.variadic
-
-    def rule(self, position: int) -> Rule:
-        return self.primitive.jvps[self.primitive.input_at(position)]  # type: ignore[return-value]
-
-
 @cache
 def _plan(primitive: Primitive, moving: tuple[bool, ...]) -> Plan:
-    return Unused(_Forwards(primitive), moving)
+    return Unused(primitive, moving, forward=True)
 
 
 def _own(call: _Call, tangents: Tangents) -> Any:

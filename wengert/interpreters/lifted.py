@@ -122,9 +122,9 @@ class Lifted:
         )
 
     def in_kind(self, like: Any) -> Any:
-        """Return what a transform answers to a caller who gave ``like``, a raw array or a number.
+        """Convert to the type of ``like``, a raw array or a number.
 
-        None if the derivative is followed, which the array alone would lose.
+        None, as here, if a derivative would be lost.
         """
 
     def parts(self) -> dict[str, Any]:

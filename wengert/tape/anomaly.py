@@ -61,16 +61,9 @@ class detect_anomaly:
 
     It belongs to the running thread or task, and slows programs down: it is for finding faults.
 
-    Parameters
-    ----------
-    check_nan : bool
-        Whether derivatives are checked; otherwise errors get their notes alone.
-
-    Raises
-    ------
-    RuntimeError
-        By `backward` and `grad` inside the context. No ``.grad`` has changed then, but for leaves
-        with a hook that runs after accumulation.
+    With ``check_nan=False`` errors get their notes alone. `backward` and `grad` raise
+    `RuntimeError` inside the context; no ``.grad`` has changed then, but for leaves with a hook
+    that runs after accumulation.
 
     Examples
     --------
@@ -96,13 +89,6 @@ class detect_anomaly:
 
 class set_detect_anomaly(detect_anomaly):
     """Switch `detect_anomaly` on or off, at once and until a ``with`` block ends, or for good.
-
-    Parameters
-    ----------
-    mode : bool
-        Whether to detect.
-    check_nan : bool
-        As for `detect_anomaly`.
 
     Examples
     --------

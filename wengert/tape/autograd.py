@@ -1,21 +1,14 @@
-"""The backward pass: `backward` and `grad`, and the sweep of the tape that both run."""
+"""The backward pass: `backward` and `grad`, which run the sweep of the tape."""
 
 from _thread import allocate_lock
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
-from wengert.tape.anomaly import detecting
-from wengert.tape.grad_mode import enable_grad
-from wengert.tape.hooks import Delivery, eager, supervise
-from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Parts, check_cotangent, conform
-from wengert.tape.observers import observing
+from wengert.tape.hooks import eager
+from wengert.tape.node import Node, check_cotangent
+from wengert.tape.sweep import leading_to, recorded_sweep, sweep
 from wengert.tape.tensor import Tensor, placed, untracked
-
-try:
-    from _heapq import heappop, heappush  # imports faster than heapq
-except ImportError:  # not CPython
-    from heapq import heappop, heappush
 
 #: Two threads may add to one leaf's gradient.
 _accumulating = allocate_lock()
@@ -33,6 +26,10 @@ def backward(
     For a result :math:`y` and the cotangent :math:`\bar y` given for it, a leaf :math:`x` gets
     :math:`\bar x = (\partial y / \partial x)^H \, \bar y`, summed over the results.
 
+    Raises `RuntimeError` if a result does not require grad, or has several elements and no
+    cotangent; if a cotangent has the wrong shape; or if the graph was swept before and not
+    retained. No ``.grad`` has changed then.
+
     Parameters
     ----------
     tensors : Tensor or sequence of Tensor
@@ -47,13 +44,6 @@ def backward(
         Whether the sweep itself is recorded, so that the gradients can be differentiated.
     inputs : Tensor or sequence of Tensor, optional
         The Tensors, leaves or not, whose ``.grad`` is added to; all leaves by default.
-
-    Raises
-    ------
-    RuntimeError
-        If a result does not require grad; if it has several elements and no cotangent; if a
-        cotangent has the wrong shape; or if the graph was swept before and not retained. No
-        ``.grad`` has changed then.
 
     Examples
     --------
@@ -86,10 +76,10 @@ def _backward_from(
     pairs = list(zip(targets, _reach(outputs, targets, keep, create_graph), strict=True))
     with _accumulating:
         for target, g in pairs:
-            if target._node.number not in eager:  # type: ignore[union-attr]
+            if target._node not in eager:
                 _accumulate(target, g, shared)
     for target, g in pairs:
-        if g is not None and target._node.number in eager:  # type: ignore[union-attr]
+        if g is not None and target._node in eager:
             target._node.deliver(g, _give)  # type: ignore[union-attr]
 
 
@@ -114,6 +104,9 @@ def grad(
 
     Only what lies between the two on the tape is differentiated.
 
+    Each gradient has its input's shape and dtype. Raises `RuntimeError` as `backward`, and if an
+    input does not require grad or was not used.
+
     Parameters
     ----------
     outputs : Tensor or sequence of Tensor
@@ -129,16 +122,6 @@ def grad(
         False, or the value of ``materialize_grads``.
     materialize_grads : bool
         Whether such an input gives zeros.
-
-    Returns
-    -------
-    tuple of Tensor
-        One for each input, with its shape and dtype.
-
-    Raises
-    ------
-    RuntimeError
-        As `backward`, and if an input does not require grad or was not used.
 
     Examples
     --------
@@ -268,7 +251,8 @@ def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
 
     ``shared`` has the identities of arrays that others hold, too.
     """
-    if tensor is None or g is None:  # the Tensor was collected, or the input not used
+    # The Tensor was collected, or frozen; or the input was not used.
+    if tensor is None or tensor._node is None or g is None:
         return
     xp = namespaces[type(g)]
     held = tensor._grad
@@ -302,237 +286,3 @@ def _backward(
 
 
 Tensor.backward = _backward  # type: ignore[method-assign]
-
-
-# -- the sweep -----------------------------------------------------------------------------------
-
-
-def sweep(
-    outputs: Sequence[tuple[Node, Any]],
-    *,
-    keep: bool,
-    targets: Container[int] | None = None,
-    wanted: Container[int] | None = None,
-    ends: Container[int] = (),
-    give: Callable[[Node, Any], None] | None = None,
-) -> dict[Node, Any]:
-    """Run the rules of all ancestors of ``outputs``, in descending number.
-
-    A heap of numbers holds the nodes that some cotangent has reached. The largest number is due
-    next: whatever could still add to its cotangent was recorded after it and has run. So the
-    tape's clock replaces both the recursion and the sort.
-
-    Parameters
-    ----------
-    outputs : sequence of (Node, cotangent)
-        Where to start. Raw arrays run the rules plainly; Tensors run them recorded.
-    keep : bool
-        Whether nodes keep what they saved. Otherwise each releases it once it has run.
-    targets : container of int, optional
-        Numbers of the nodes whose cotangents are asked for. By default those that are watched:
-        leaves, and whatever retains its gradient.
-    wanted : container of int, optional
-        Numbers of the nodes to visit, from `leading_to`; all by default.
-    ends : container of int
-        Numbers of the targets from which nothing flows on, and whose hooks are not run.
-    give : callable, optional
-        ``give(leaf, cotangent)`` accumulates the gradients of leaves with hooks that run after
-        that, as soon as they are complete.
-
-    Returns
-    -------
-    dict of Node to cotangent
-        The complete cotangents of the targets that were reached; None for those given before.
-    """
-    due: list[int] = []
-    reached: dict[int, list[Any]] = {}  # number -> [node, cotangent so far]
-    arrived: dict[Node, Any] = {}
-    flows: Iterable[tuple[Node, Any]] = outputs
-    if observing and detecting() is not None:
-        supervise(ancestors(node for node, _ in outputs))
-    if give is not None and eager:
-        _schedule(outputs, reached, due, give)
-    while True:
-        for target, g in flows:
-            _flow(target, g, reached, due)
-        flows = ()
-        if not due:
-            break
-        node, g = reached.pop(-heappop(due))
-        if type(node) is not Node and node.number not in ends:
-            g = node.receive(g)
-        if node.watch is not None if targets is None else node.number in targets:
-            arrived[node] = g
-            if node.number in ends or (wanted is not None and not _leads_on(node, wanted)):
-                continue  # its rules need not run; another sweep may use what it saved
-        if type(node) is not Node:
-            if type(node) is Indexed and namespaces[type(g)].plain:
-                _add_part(node, g, reached, due, wanted)
-            else:
-                flows = node.pull(g, wanted)
-            if not keep:
-                node.saved = None
-            continue
-        # What follows is Node.pull and _flow once more, inlined: it is the hot loop.
-        saved = node.saved
-        if saved is None:
-            raise RuntimeError(FREED)
-        xp = namespaces[type(g)]
-        if not xp.plain:
-            saved = xp.restore(saved, node)
-        elif xp.elsewhere:  # operators compute on the library's current device
-            flows = node.pull(g, wanted)
-            if not keep:
-                node.saved = None
-            continue
-        parents: tuple[Any, ...] = node.parents
-        for position, rule, at, piece in node.plan.steps:
-            parent = parents[position]
-            number = parent.number
-            if wanted is not None and number not in wanted:
-                continue
-            # Unpacking a slice costs as much as a small rule does; most rules need one value.
-            more = rule(xp, g, saved[at]) if at >= 0 else rule(xp, g, *saved[piece])
-            if more.dtype is not parent.dtype or more.shape != parent.shape:
-                more = conform(more, parent)
-            cell = reached.get(number)
-            if cell is None:
-                reached[number] = [parent, more]
-                if type(parent) is not AccumulateGrad:
-                    heappush(due, -number)
-            else:
-                # `xp` may be another library's: an operation may move its operand.
-                cell[1] = namespaces[type(more)].add(cell[1], more)
-        if not keep:
-            node.saved = None
-    # Leaves have no parents, so none was due. Their cotangents are complete now.
-    for node, g in reached.values():
-        if node.watch is not None if targets is None else node.number in targets:
-            arrived[node] = g  # noqa: PERF403 -- a comprehension is one more call on Python 3.11
-    return arrived
-
-
-#: The sweep of ``create_graph=True``, which records what it computes.
-recorded_sweep = enable_grad()(sweep)
-
-
-def _leads_on(node: Node, numbers: Container[int]) -> bool:
-    """Whether a node has a parent with one of these numbers."""
-    for parent in node.parents:  # noqa: SIM110 -- a generator takes twice as long
-        if parent is not None and parent.number in numbers:
-            return True
-    return False
-
-
-def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:
-    """Add a cotangent to what has reached a node."""
-    if g.dtype is not node.dtype or g.shape != node.shape:
-        g = conform(g, node)
-    cell = reached.get(node.number)
-    if cell is None:
-        reached[node.number] = [node, g]
-        if type(node) is not AccumulateGrad:
-            heappush(due, -node.number)
-    elif type(g) is Parts:
-        cell[1] = cell[1].merge(g)
-    else:
-        cell[1] = namespaces[type(g)].add(cell[1], g)
-
-
-class _Own(list[Any]):
-    """A cell whose array belongs to the sweep, which may write into it."""
-
-    __slots__ = ()
-
-
-def _add_part(
-    node: Indexed,
-    g: Any,
-    reached: dict[int, list[Any]],
-    due: list[int],
-    wanted: Container[int] | None,
-) -> None:
-    """Add the cotangent of ``x[key]`` to what has reached ``x``.
-
-    The first one makes an array of zeros, into which the others are added in place, so that a loop
-    over the parts of an array takes linear time.
-    """
-    saved = node.saved
-    if saved is None:
-        raise RuntimeError(FREED)
-    parent: Any = node.parents[0]
-    number = parent.number
-    if wanted is not None and number not in wanted:
-        return
-    xp = namespaces[type(g)]
-    _, key, shape = saved
-    cell = reached.get(number)
-    if cell is None:
-        more = xp.scatter_add(g, key=key, shape=shape)
-        if more.dtype is not parent.dtype:
-            more = conform(more, parent)
-        reached[number] = _Own((parent, more))
-        if type(parent) is not AccumulateGrad:
-            heappush(due, -number)
-    elif type(cell) is _Own:
-        # Lifted arrays are not written into.
-        cell[1] = xp.add_part(cell[1], g, key=key, own=xp.backend is not None)
-    else:
-        reached[number] = _Own((parent, xp.add_part(cell[1], g, key=key, own=False)))
-
-
-def _schedule(
-    outputs: Iterable[tuple[Node, Any]],
-    reached: dict[int, list[Any]],
-    due: list[int],
-    give: Callable[[Node, Any], None],
-) -> None:
-    """Add stops to the sweep at which the cotangents of leaves with hooks are complete."""
-    oldest: dict[Node, int] = {}  # leaf -> number of the oldest node that it is an operand of
-    for node in ancestors(node for node, _ in outputs):
-        if node.number in eager:
-            oldest.setdefault(node, node.number + 1)
-        for parent in node.parents:
-            if parent is not None and parent.number in eager:
-                oldest[parent] = node.number
-    stops: dict[int, list[Node]] = {}
-    for leaf, number in oldest.items():
-        stops.setdefault(number, []).append(leaf)
-    for number, leaves in stops.items():
-        stop = Delivery(number - 0.5, leaves, reached, give)
-        reached[stop.number] = [stop, None]
-        heappush(due, -stop.number)
-
-
-def ancestors(roots: Iterable[Node]) -> list[Node]:
-    """Return the nodes that ``roots`` were computed from, and ``roots``, in descending number."""
-    found: dict[int, Node] = {}
-    stack: list[Node | None] = list(roots)
-    while stack:
-        node = stack.pop()
-        if node is not None and node.number not in found:
-            found[node.number] = node
-            stack.extend(node.parents)
-    return [found[number] for number in sorted(found, reverse=True)]
-
-
-def leading_to(targets: set[int], roots: Iterable[Node]) -> set[int]:
-    """Return the numbers of the nodes between ``roots`` and ``targets``, both included.
-
-    Nodes older than the oldest target are not looked at: none of their ancestors can be one.
-    """
-    oldest = min(targets)
-    found: dict[int, Node] = {}
-    stack: list[Node | None] = list(roots)
-    while stack:
-        node = stack.pop()
-        if node is not None and node.number >= oldest and node.number not in found:
-            found[node.number] = node
-            stack.extend(node.parents)
-    leading = set(targets & found.keys())
-    for number in sorted(found):
-        for parent in found[number].parents:  # `_leads_on` without its call, which takes as long
-            if parent is not None and parent.number in leading:
-                leading.add(number)
-                break
-    return leading

@@ -16,17 +16,9 @@ from wengert.tape.promotion import DTYPES_FOR
 def explain(row: Any, operands: Sequence[Any], error: Exception) -> None:
     """Raise a clearer error for one that a kernel has raised, or add a note to it and return.
 
-    ``row`` is the function's primitive. Operands are raw arrays, Python numbers and None.
-
-    Raises
-    ------
-    BackendError
-        If the operands are on several devices.
-    ValueError
-        If a shape is not known, or shapes do not broadcast, and for a RuntimeError that does not
-        speak of types: PyTorch has no other for bad values.
-    TypeError
-        If the function is not for their dtypes, or one is no array at all.
+    ``row`` is the function's primitive. Operands are raw arrays, Python numbers and None. Raises
+    `BackendError` for several devices; `ValueError` for shapes that are unknown or do not
+    broadcast, and for PyTorch's RuntimeErrors of bad values; `TypeError` for dtypes.
     """
     name = row.name
     arrays = [a for a in operands if hasattr(a, "dtype")]

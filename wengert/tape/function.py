@@ -1,12 +1,13 @@
 """Operations that users define: a forward and a backward function of Tensors."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import wraps
+from itertools import count
 from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
-from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import is_grad_enabled, modes, recording, set_modes, unrecorded
 from wengert.tape.hooks import hold, mode_of, release
 from wengert.tape.node import (
@@ -16,6 +17,7 @@ from wengert.tape.node import (
     Node,
     Output,
     Parts,
+    conform,
     constant_beside,
     forwards,
     mark,
@@ -31,7 +33,7 @@ Origin = tuple[int, int] | None
 
 
 class FunctionCtx:
-    """What a `Function`'s forward hands to its backward and its jvp.
+    """The context that a `Function`'s forward hands to its backward and its jvp.
 
     Attributes of any name can be set on it. Tensors belong into `save_for_backward`, which keeps
     them without keeping the result alive, and gives them back with their own nodes, so
@@ -115,37 +117,15 @@ def _kept(tensors: tuple[Any, ...], method: str) -> tuple[Any, ...]:
 
 
 class Function:
-    """A differentiable operation of your own.
+    """A differentiable operation of your own: a subclass with static methods, called by ``apply``.
 
-    Subclass it with two static methods and call ``apply``::
+    ``forward`` runs unrecorded. It takes the arguments of ``apply``, Tensors or not, and returns
+    a Tensor or a tuple of Tensors and None. ``backward`` takes the cotangent of each result, and
+    returns that of each argument, or None. It runs recorded if it is differentiated itself.
+    ``forward`` may leave out ``ctx`` if ``setup_context(ctx, inputs, output)`` fills it.
 
-        class Cube(wg.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x * x * x
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return g * 3 * x * x
-
-            @staticmethod
-            def jvp(ctx, t):
-                (x,) = ctx.saved_tensors
-                return t * 3 * x * x
-
-        y = Cube.apply(x)
-
-    ``forward`` runs unrecorded; it takes the arguments of ``apply``, Tensors or not, and returns
-    a Tensor or a tuple of them, in which None may stand. ``backward`` takes the cotangent of each
-    result and returns that of each argument, None where there is none. When a derivative of a
-    derivative is asked for, it runs recorded. As in PyTorch, ``forward`` may also leave out
-    ``ctx``, if a third static method ``setup_context(ctx, inputs, output)`` fills it.
-
-    ``jvp``, which forward mode needs, takes a tangent for each argument, None for those that are
-    not floating Tensors, and returns that of each result. Tensors inside of lists or dictionaries
-    are constants.
+    Forward mode needs ``jvp``. It takes the tangent of each argument, None for those that are no
+    floating Tensors, and returns that of each result. Tensors in lists or dicts are constants.
 
     Examples
     --------
@@ -158,10 +138,11 @@ class Function:
     ...     def backward(ctx, g):
     ...         (x,) = ctx.saved_tensors
     ...         return 3 * x * x * g
-    >>> wg.grad(Cube.apply)(2.0)
-    12.0
+    ...     jvp = backward  # the Jacobian is diagonal and real
     >>> wg.grad(wg.grad(Cube.apply))(2.0)
     12.0
+    >>> wg.jvp(Cube.apply, (2.0,), (1.0,))
+    (8.0, 12.0)
     """
 
     @staticmethod
@@ -190,12 +171,8 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation and record it if an argument requires grad.
 
-        Raises
-        ------
-        TypeError
-            If ``forward`` returns something else than Tensors.
-        RuntimeError
-            If ``forward`` changed an argument in place and did not say so.
+        Raises `TypeError` if ``forward`` returns something else than Tensors, and `RuntimeError`
+        if it changed an argument in place and did not say so.
         """
         if not observing:
             return _Call(cls, args, kwargs).results()
@@ -206,102 +183,121 @@ class Function:
 
 
 class _Call:
-    """One application of a `Function`, at one level of forward mode."""
+    """One application of a `Function`.
+
+    The forward runs on values without tangents, those of the outermost level. Each level of
+    forward mode then adds the tangents that the jvp gives, and the outermost call is recorded.
+    """
 
     def __init__(self, function: type[Function], args: tuple[Any, ...], kwargs: Any) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.arrays = [arg._array if isinstance(arg, Tensor) else None for arg in args]
-        self.nodes = tuple(arg._node if isinstance(arg, Tensor) else None for arg in args)
-        self.given = self.nodes  # which the arguments have again when the forward has run
+        self.nodes = tuple([arg._node if isinstance(arg, Tensor) else None for arg in args])
+        #: Tensors that the forward gets in the places of arguments with tangents.
+        self.stand_ins: list[tuple[int, Tensor]] = []
         self.marks: Marks | None = None
-        self.stand_ins: list[tuple[int, Tensor]] = []  # for arguments with tangents
 
     def results(self) -> Any:
         """What `Function.apply` returns."""
-        args = self.args
-        results = self.run((False,) * len(args))
-        leaf = any(isinstance(args[at]._node, AccumulateGrad) for at in self.dirty.values())
-        if leaf and recording():
+        args, nodes = self.args, self.nodes
+        track = bool(recording()) and any(nodes)
+        self.needs = tuple([track and node is not None for node in nodes])
+        moving = any(map(_has_tangent, self.arrays)) and recording() is not False
+        if track or moving:
+            self.marks = Marks(self.function.__name__, moving)
+        arrays = self._run(self.arrays)
+        self.ctx._varies = moving and any(map(varies, self.arrays))
+        for i, tensor in self.stand_ins:  # what the forward has kept has the tangents, too
+            tensor._array, tensor._node = self.arrays[i], nodes[i]
+        unrecorded: Any = map(self._unrecorded, count(), arrays)
+        tensors = self._recorded(arrays) if track else list(unrecorded)
+        if recording() and any(isinstance(nodes[at], AccumulateGrad) for at in self.dirty.values()):
             raise RuntimeError(IN_PLACE_ON_LEAF)
-        outputs = tuple(
-            assign(args[self.dirty[i]], r) if i in self.dirty else r for i, r in enumerate(results)
-        )
-        return outputs[0] if self.single else outputs
+        for i, at in self.dirty.items():
+            tensors[i] = assign(args[at], tensors[i])
+        return tensors[0] if self.single else tuple(tensors)
 
-    def run(self, needs: tuple[bool, ...]) -> tuple[Any, ...]:
-        """Compute the results, with tangents if arguments have them, and record the operation.
+    def _unrecorded(self, i: int, array: Any) -> Tensor | None:
+        nodes = () if i in self.fixed else self.nodes
+        return None if array is None else off_tape(array, None, nodes)
 
-        ``needs`` tells of which arguments an inner level needs the gradient.
-        """
-        nodes = self.nodes
-        record = recording() and any(node is not None for node in nodes)
-        if record:
-            needs = tuple(n or p is not None for n, p in zip(needs, nodes, strict=True))
-        # The innermost transform that follows an argument; forward mode, if it carries tangents.
-        followed = [a for a in self.arrays if hasattr(a, "level")]
-        top = max(followed, key=attrgetter("level"), default=None)
-        if top is not None and not hasattr(top, "tangent") and any(map(_has_tangent, self.arrays)):
+    def _recorded(self, arrays: list[Any]) -> list[Any]:
+        node = FunctionNode(self.function, self.ctx, self.nodes)
+        shapes = tuple([() if a is None else a.shape for a in arrays])
+        dtypes = tuple([None if a is None else a.dtype for a in arrays])
+        node.shape, node.dtype = (shapes[0], dtypes[0]) if self.single else (shapes, dtypes)
+        self.ctx._saved = tuple([
+            (None, None, None)
+            if kept is None
+            else (hold(_array(kept, self.arrays, arrays)), kept[1], kept[0]._node)
+            for kept in self.backward
+        ])  # fmt: skip
+        tensors: list[Any] = []
+        for i, array in enumerate(arrays):
+            own = None if i in self.fixed else node if self.single else Output(node, i)
+            tensors.append(None if array is None else placed(array, own))
+        for tensor in tensors if forwards else ():
+            if tensor is not None:
+                mark(tensor)
+        return tensors
+
+    # -- the forward -------------------------------------------------------------------------
+
+    def _run(self, arrays: list[Any]) -> list[Any]:
+        """The results' arrays: with tangents if arguments have them."""
+        followed = [a for a in arrays if hasattr(a, "level")]
+        if not any(map(_has_tangent, followed)):
+            return self._forward(arrays)
+        if recording() is False:  # to which arguments with tangents are constants
+            return self._forward([a.detached() if hasattr(a, "level") else a for a in arrays])
+        top = max(followed, key=attrgetter("level"))  # of the innermost transform
+        if not hasattr(top, "tangent"):
             raise NotImplementedError(
                 f"{self.function.__name__} inside of a batch cannot be differentiated in forward "
                 "mode: compute the Jacobian without batching"
             )
-        if not _has_tangent(top):
-            self.marks = self.marks or (Marks(self.function.__name__, False) if record else None)
-            results = self._forward(needs)
-        elif recording() is False:
-            results = self._still(needs)
-        else:
-            results = self._pushed(top, needs)
-            self.ctx._varies = any(map(varies, self.arrays))
-        if not record:
-            fixed, given = self.fixed, self.given
-            return tuple(
-                None if r is None else off_tape(r._array, None, () if i in fixed else given)
-                for i, r in enumerate(results)
-            )
-        node = FunctionNode(self.function, self.ctx, nodes)
-        shapes = tuple(() if r is None else r.shape for r in results)
-        dtypes = tuple(None if r is None else r._array.dtype for r in results)
-        node.shape, node.dtype = (shapes[0], dtypes[0]) if self.single else (shapes, dtypes)
-        self.ctx._saved = tuple(
-            (None, None, None)
-            if kept is None
-            else (hold(self._array(kept, results)), kept[1], kept[0]._node)
-            for kept in self.backward
-        )
-        recorded = tuple(
-            None
-            if r is None
-            else placed(r._array, None)
-            if i in self.fixed
-            else placed(r._array, node if self.single else Output(node, i))
-            for i, r in enumerate(results)
-        )
-        for tensor in recorded if forwards else ():
-            mark(tensor)
-        return recorded
+        own = [type(a) is type(top) and a.level == top.level for a in arrays]
+        primals = [a.inner if mine else a for a, mine in zip(arrays, own, strict=True)]
+        tangents = [
+            untracked(a.tangent) if mine and a.tangent is not None else None
+            for a, mine in zip(arrays, own, strict=True)
+        ]
+        results = self._run(primals)
+        if all(t is None for t in tangents):
+            return results
+        for i, tensor in self.stand_ins:
+            tensor._array = primals[i]
+        answers = self._tangents(primals, results, tangents)
+        assert self.marks is not None
+        saved = [kept[0] for kept in (*self.backward, *self.forward) if kept is not None]
+        self.marks.lose(top, saved, self.given)
+        return [
+            r if r is None or i in self.fixed else type(top)(r, t, top.level)
+            for i, (r, t) in enumerate(zip(results, answers, strict=True))
+        ]
 
-    def _array(self, kept: tuple[Any, Origin], results: tuple[Any, ...]) -> Any:
-        """The array that was saved, as this level has it."""
-        own, origin = kept
-        if origin is None:
-            return own._array
-        return self.arrays[origin[0]] if origin[0] >= 0 else results[origin[1]]._array
-
-    # -- without tangents --------------------------------------------------------------------
-
-    def _forward(self, needs: tuple[bool, ...]) -> tuple[Any, ...]:
-        function, args = self.function, self.args
+    def _forward(self, arrays: list[Any]) -> list[Any]:
+        function, args = self.function, list(self.args)
+        for i, array in enumerate(arrays):
+            if array is not self.arrays[i]:
+                node = self.nodes[i]
+                if node is None and self.marks is not None:
+                    node = Inside(self.marks.name, (), array.shape, array.dtype)
+                args[i] = placed(array, node)
+                self.stand_ins.append((i, args[i]))
+        self.given = args
+        nodes = [arg._node if isinstance(arg, Tensor) else None for arg in args]
         ctx = self.ctx = FunctionCtx()
-        ctx.needs_input_grad = needs
+        ctx.needs_input_grad = self.needs
         before = modes()
         try:
             set_modes(False, before[1])  # in a quarter of the time of `set_grad_enabled`
             with self.marks or nullcontext():
-                given = (ctx, *args) if function.setup_context is None else args
-                result = call_back(function.forward, *given, **self.kwargs)
-                if function.setup_context is not None:
-                    function.setup_context(ctx, args, result)
+                if function.setup_context is None:
+                    result = function.forward(ctx, *args, **self.kwargs)
+                else:
+                    result = function.forward(*args, **self.kwargs)
+                    function.setup_context(ctx, tuple(args), result)
             self.single = not isinstance(result, tuple | list)
             results: tuple[Any, ...] = (result,) if self.single else tuple(result)
             for value in results:
@@ -310,24 +306,19 @@ class _Call:
                         f"{function.__name__}.forward should return Tensors, and returned "
                         f"{type(value).__name__}"
                     )
-            self._settle(results)
-            return tuple(None if r is None else untracked(r._array) for r in results)
+            self._settle(args, arrays, results)
+            return [None if r is None else r._array for r in results]
         finally:
             set_modes(*before)
             # `results` changes the caller's Tensors, once the operation is recorded.
-            self._hold(self.arrays)
+            for arg, array, node in zip(args, arrays, nodes, strict=True):
+                if array is not None:
+                    arg._array, arg._node = array, node
 
-    def _hold(self, arrays: list[Any]) -> None:
-        """Let the arguments have these arrays, and their own nodes."""
-        for arg, array, node in zip(self.args, arrays, self.given, strict=True):
-            if array is not None:
-                arg._array, arg._node = array, node
-
-    def _settle(self, results: tuple[Any, ...]) -> None:
+    def _settle(self, args: list[Any], arrays: list[Any], results: tuple[Any, ...]) -> None:
         """Find out what was marked and saved: an argument, a result, or neither."""
-        ctx, args, name = self.ctx, self.args, self.function.__name__
+        ctx, name = self.ctx, self.function.__name__
         positions = {id(arg): i for i, arg in enumerate(args) if isinstance(arg, Tensor)}
-        changed = [i for i in positions.values() if args[i]._array is not self.arrays[i]]
         returned = {id(r): i for i, r in enumerate(results) if r is not None}
         self.dirty: dict[int, int] = {}
         for tensor in ctx._dirty:
@@ -340,113 +331,90 @@ class _Call:
                     "of the Function."
                 )
             self.dirty[returned[id(tensor)]] = positions[id(tensor)]
-        for i in changed:
-            if i not in self.dirty.values():
+        for i in positions.values():
+            if args[i]._array is not arrays[i] and i not in self.dirty.values():
                 raise RuntimeError(
                     f"{name}.forward changed its argument {i} in place: call "
                     f"ctx.mark_dirty with it and return it, or compute a new Tensor"
                 )
         marked = {id(tensor) for tensor in ctx._marked}
-        self.fixed = frozenset(
-            i for i, r in enumerate(results) if r is not None and (
-                id(r) in marked or not r.dtype.inexact
-            )
-        )  # fmt: skip
+        self.fixed = {
+            i
+            for i, r in enumerate(results)
+            if r is None or id(r) in marked or not dtype_of(r._array.dtype).inexact
+        }
 
-        def origin(tensor: Tensor, kept: Tensor) -> Origin:
-            at = positions.get(id(tensor))
-            if at is not None and kept._array is self.arrays[at]:
-                return at, 0
-            at = returned.get(id(tensor))
-            return (-1, at) if at is not None and kept._array is tensor._array else None
+        def entry(kept: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Origin] | None:
+            if kept is None:
+                return None
+            given, own = kept
+            at = positions.get(id(given))
+            if at is not None and own._array is arrays[at]:
+                return own, (at, 0)
+            at = returned.get(id(given))
+            return own, (-1, at) if at is not None and own._array is given._array else None
 
-        def entries(kept: Iterable[Any]) -> tuple[Any, ...]:
-            return tuple(None if k is None else (k[1], origin(*k)) for k in kept)
-
-        self.backward = entries(ctx._backward)
-        self.forward = entries(ctx._forward) or self.backward
+        self.backward = tuple(map(entry, ctx._backward))
+        self.forward = tuple(map(entry, ctx._forward)) or self.backward
         ctx._backward = ctx._forward = ctx._marked = ctx._dirty = ()
 
-    def _still(self, needs: tuple[bool, ...]) -> tuple[Any, ...]:
-        """Results under `no_grad`, to which arguments with tangents are constants."""
-        followed = self.arrays
-        self.arrays = [getattr(a, "detached", lambda a=a: a)() for a in followed]
-        try:
-            self._hold(self.arrays)
-            return self._forward(needs)
-        finally:
-            self._hold(followed)
-
-    # -- with tangents -----------------------------------------------------------------------
-
-    def _pushed(self, top: Any, needs: tuple[bool, ...]) -> tuple[Any, ...]:
-        """Results at one level of forward mode: from the primals, and the jvp of the tangents."""
-        dual, level = type(top), top.level
-        marks = self.marks = self.marks or Marks(self.function.__name__, True)
-        primals: list[Any] = []
-        tangents: list[Tensor | None] = []
-        for arg, array in zip(self.args, self.arrays, strict=True):
-            if array is None or type(array) is not dual or array.level != level:
-                primals.append(arg)
-                tangents.append(None)
-            else:
-                node = arg._node or Inside(marks, (), array.shape, array.dtype)
-                primals.append(placed(array.inner, node))
-                tangents.append(None if array.tangent is None else untracked(array.tangent))
-        inside = _Call(self.function, tuple(primals), self.kwargs)
-        inside.nodes, inside.marks = (None,) * len(primals), marks  # this level records them
-        results = inside.run(needs)
-        self.single, self.dirty, self.fixed = inside.single, inside.dirty, inside.fixed
-        self.backward, self.forward = inside.backward, inside.forward
-        self.ctx = inside.ctx
-        if all(t is None for t in tangents):
-            return results
-        answers = self._tangents(inside, results, tangents)
-        marks.lose(top, [e[0] for e in (*self.backward, *self.forward) if e is not None], primals)
-        # What the user has kept of the arguments has their tangents, as they have.
-        self.stand_ins = inside.stand_ins + [
-            (i, x) for i, x in enumerate(primals) if isinstance(x, Tensor) and x is not self.args[i]
-        ]
-        for i, tensor in self.stand_ins:
-            tensor._array, tensor._node = self.arrays[i], self.nodes[i]
-        return tuple(
-            r
-            if r is None or i in self.fixed
-            else untracked(dual(r._array, None if t is None else t._array, level))
-            for i, (r, t) in enumerate(zip(results, answers, strict=True))
-        )
-
     def _tangents(
-        self, inside: "_Call", results: tuple[Any, ...], tangents: list[Tensor | None]
-    ) -> list[Tensor | None]:
-        """The tangents that jvp answers, checked."""
-        ctx = inside.ctx
+        self, primals: list[Any], results: list[Any], tangents: list[Tensor | None]
+    ) -> list[Any]:
+        """The arrays of the tangents that jvp answers, checked."""
+        ctx, name = self.ctx, f"{self.function.__name__}.jvp"
         if ctx._materialize:
             tangents = [
-                untracked(namespaces[type(x._array)].zeros_like(x._array))
-                if t is None and isinstance(x, Tensor) and x.dtype.inexact
+                untracked(namespaces[type(x)].zeros_like(x))
+                if t is None and x is not None and dtype_of(x.dtype).inexact
                 else t
-                for x, t in zip(inside.args, tangents, strict=True)
+                for x, t in zip(primals, tangents, strict=True)
             ]
-        ctx._given = tuple(_saved_tensor(kept, inside.args, results) for kept in self.forward)
+        ctx._given = tuple([
+            None if kept is None else untracked(_array(kept, primals, results))
+            for kept in self.forward
+        ])  # fmt: skip
         try:
             with unrecorded():
-                answer = call_back(self.function.jvp, ctx, *tangents)
+                answer = self.function.jvp(ctx, *tangents)
         finally:
             ctx._given = None
-        name = f"{self.function.__name__}.jvp"
-        answers = list(answer) if isinstance(answer, tuple | list) else [answer]
-        while len(answers) > len(results) and answers[-1] is None:
-            answers.pop()
-        if len(answers) != len(results):
-            raise RuntimeError(
-                f"{name} returned an incorrect number of tangents (expected {len(results)}, got "
-                f"{len(answers)})"
-            )
-        return [
-            _conforming(t, r, name, i)
-            for i, (t, r) in enumerate(zip(answers, results, strict=True))
-        ]
+        answers = _listed(answer, len(results), name, "tangents")
+        found: list[Any] = []
+        for i, (t, r) in enumerate(zip(answers, results, strict=True)):
+            where = f"{name} returned an invalid tangent at index {i}"
+            if t is None or r is None:
+                found.append(None)
+                continue
+            if not isinstance(t, Tensor):
+                raise TypeError(f"{where}: {type(t).__name__} instead of a Tensor or None")
+            if tuple(t.shape) != tuple(r.shape):
+                raise RuntimeError(
+                    f"{where} - got {list(t.shape)} but expected shape {list(r.shape)}"
+                )
+            found.append(conform(t._array, r))
+        return found
+
+
+def _array(kept: tuple[Tensor, Origin], arguments: list[Any], results: list[Any]) -> Any:
+    """The saved array at one level, of the level's arguments and results."""
+    own, origin = kept
+    if origin is None:
+        return own._array
+    return arguments[origin[0]] if origin[0] >= 0 else results[origin[1]]
+
+
+def _listed(answer: Any, expected: int, name: str, what: str) -> list[Any]:
+    """The answers of a user's rule as a list; as in PyTorch, further ones may be None."""
+    answers = list(answer) if isinstance(answer, tuple | list) else [answer]
+    while len(answers) > expected and answers[-1] is None:
+        answers.pop()
+    if len(answers) != expected:
+        raise RuntimeError(
+            f"{name} returned an incorrect number of {what} (expected {expected}, got "
+            f"{len(answers)})"
+        )
+    return answers
 
 
 def _has_tangent(array: Any) -> bool:
@@ -461,33 +429,6 @@ def varies(array: Any) -> bool:
     while array is not None and getattr(array, "tangent", None) is None:
         array = getattr(array, "inner", None)
     return array is not None
-
-
-def _saved_tensor(kept: Any, args: tuple[Any, ...], results: tuple[Any, ...]) -> Tensor | None:
-    if kept is None:
-        return None
-    own, origin = kept
-    if origin is None:
-        return untracked(own._array)
-    found: Tensor = args[origin[0]] if origin[0] >= 0 else results[origin[1]]
-    return found
-
-
-def _conforming(t: Any, result: Tensor | None, name: str, position: int) -> Tensor | None:
-    """A tangent of a result, of its shape and dtype."""
-    if t is None or result is None:
-        return None
-    where = f"{name} returned an invalid tangent at index {position}"
-    if not isinstance(t, Tensor):
-        raise TypeError(f"{where}: {type(t).__name__} instead of a Tensor or None")
-    if tuple(t.shape) != tuple(result.shape):
-        raise RuntimeError(f"{where} - got {list(t.shape)} but expected shape {list(result.shape)}")
-    if t.dtype is not result.dtype:
-        xp = namespaces[Tensor]
-        if t.dtype.complex and not result.dtype.complex:
-            t = xp.real(t)
-        t = xp.astype(t, result.dtype)
-    return t  # type: ignore[no-any-return]
 
 
 class FunctionNode(Node):
@@ -527,7 +468,7 @@ class FunctionNode(Node):
         if self.saved is None:
             raise RuntimeError(FREED)
         needs = tuple(
-            p is not None and (wanted is None or p.number in wanted) for p in self.parents
+            [p is not None and (wanted is None or p.number in wanted) for p in self.parents]
         )
         if not any(needs):
             return []
@@ -538,55 +479,36 @@ class FunctionNode(Node):
         ctx._node, ctx.needs_input_grad = self, needs
         try:
             with mode_of(recorded):
-                what = self._cotangents(ctx, given, like)
-                cotangents = call_back(self.function.backward, ctx, *what)
+                answer = self.function.backward(ctx, *self._cotangents(ctx, given, like))
         finally:
             ctx._node = ctx._given = None
         flows: list[tuple[int, Any]] = []
-        for position, (parent, cotangent) in enumerate(
-            zip(self.parents, self._answers(cotangents), strict=True)
-        ):
-            if parent is None or cotangent is None or not needs[position]:
-                continue
-            self._check(position, parent, cotangent, like)
-            if not recorded:
-                cotangent = constant_beside(cotangent._array, like)
-            flows.append((position, cotangent))
+        answers = _listed(answer, len(needs), f"function {self.name()}", "gradients")
+        for position, cotangent in enumerate(answers):
+            if cotangent is not None and needs[position]:
+                self._check(position, cotangent, like)
+                array = cotangent if recorded else constant_beside(cotangent._array, like)
+                flows.append((position, array))
         return flows
 
-    def _cotangents(
-        self, ctx: FunctionCtx, given: dict[int, Any], like: Any
-    ) -> list[Tensor | None]:
+    def _cotangents(self, ctx: FunctionCtx, given: dict[int, Any], like: Any) -> list[Any]:
         """The argument list of ``backward``: a Tensor for each result."""
-        shapes: tuple[Any, ...] = self.shape if self.several else (self.shape,)
-        dtypes: tuple[Any, ...] = self.dtype if self.several else (self.dtype,)
+        shapes, dtypes = (
+            (self.shape, self.dtype) if self.several else ((self.shape,), (self.dtype,))
+        )
         raw = like._array if isinstance(like, Tensor) else like
-        cotangents: list[Tensor | None] = []
-        for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
-            g = given.get(i)
-            if g is None and ctx._materialize and dtype is not None:
-                g = untracked(zeros_beside(raw, shape, dtype))
-            cotangents.append(g if g is None or isinstance(g, Tensor) else untracked(g))
-        return cotangents
+        found = [given.get(i) for i in range(len(dtypes))]
+        for i, g in enumerate(found):
+            if g is None and ctx._materialize and dtypes[i] is not None:
+                g = zeros_beside(raw, shapes[i], dtypes[i])
+            found[i] = g if g is None or isinstance(g, Tensor) else untracked(g)
+        return found
 
-    def _answers(self, cotangents: Any) -> tuple[Any, ...]:
-        answers = cotangents if isinstance(cotangents, tuple | list) else (cotangents,)
-        expected = len(self.parents)
-        # As in PyTorch, None may stand in excess at the end.
-        while len(answers) > expected and answers[-1] is None:
-            answers = answers[:-1]
-        if len(answers) != expected:
-            raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients "
-                f"(expected {expected}, got {len(answers)})"
-            )
-        return tuple(answers)
-
-    def _check(self, position: int, parent: Node, cotangent: Any, like: Any) -> None:
+    def _check(self, position: int, cotangent: Any, like: Any) -> None:
         where = f"function {self.name()} returned an invalid gradient at index {position}"
         if not isinstance(cotangent, Tensor):
             raise TypeError(f"{where}: {type(cotangent).__name__} instead of a Tensor or None")
-        got, expected = tuple(cotangent.shape), tuple(parent.shape)
+        got, expected = tuple(cotangent.shape), tuple(self.parents[position].shape)  # type: ignore[union-attr]
         extra = len(got) - len(expected)
         if extra < 0 or any(n not in (1, m) for n, m in zip(expected, got[extra:], strict=True)):
             raise RuntimeError(
@@ -598,3 +520,62 @@ class FunctionNode(Node):
         here = namespaces[type(like._array if isinstance(like, Tensor) else like)].backend
         if there is not here and None not in (there, here):
             raise BackendError(f"{where}: on {there.name} instead of {here.name}")
+
+
+class Once(Inside):
+    """The node of a gradient that must not be differentiated again."""
+
+    __slots__ = ()
+
+    def refusal(self) -> Exception:
+        return RuntimeError(
+            "trying to differentiate twice a function that was marked with "
+            f"@once_differentiable: the backward of {self.called} has no derivative"
+        )
+
+    def name(self) -> str:
+        return f"{self.called}BackwardBackward"
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a `Function`'s backward as one that is not differentiable itself.
+
+    It goes between ``@staticmethod`` and the function. The backward then always runs unrecorded,
+    so that it may compute by other means than Wengert's operations. Differentiating its results
+    raises `RuntimeError`.
+
+    Examples
+    --------
+    >>> class Double(wg.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     @wg.autograd.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    >>> wg.grad(Double.apply)(1.0)
+    2.0
+    """
+
+    @wraps(backward)
+    def call(ctx: FunctionCtx, *cotangents: Any) -> Any:
+        given = [g for g in cotangents if isinstance(g, Tensor)]
+        found = [*(g._node for g in given), *ctx._node.parents]
+        parents = tuple([parent for parent in found if parent is not None])
+
+        def once(answer: Any) -> Any:
+            if not isinstance(answer, Tensor) or not answer.dtype.inexact:
+                return answer
+            array = answer._array
+            return placed(array, Once(ctx._node.operation, parents, array.shape, array.dtype))
+
+        if ctx._varies or any(varies(g._array) for g in given):
+            raise Once(ctx._node.operation, (), (), None).refusal()
+        with unrecorded():
+            answer = backward(ctx, *cotangents)
+        if not recording():
+            return answer
+        return tuple(map(once, answer)) if isinstance(answer, tuple | list) else once(answer)
+
+    return call

@@ -35,11 +35,6 @@ def set_modes(recorded: bool | int, inference: bool) -> None:
 def is_grad_enabled() -> bool:
     """Whether operations on Tensors that require grad are recorded now, in this thread or task.
 
-    Returns
-    -------
-    bool
-        True outside of all contexts.
-
     Examples
     --------
     >>> with wg.no_grad():
@@ -51,11 +46,6 @@ def is_grad_enabled() -> bool:
 
 def is_inference_mode_enabled() -> bool:
     """Whether `inference_mode` is on in this thread or task.
-
-    Returns
-    -------
-    bool
-        False outside of all contexts.
 
     Examples
     --------
@@ -77,7 +67,7 @@ class _Mode:
         raise NotImplementedError
 
     def _again(self) -> "_Mode":
-        """A context like this one, for one call of a decorated function."""
+        """A fresh copy, for one call of a decorated function."""
         return type(self)()
 
     def __enter__(self) -> None:
@@ -163,11 +153,6 @@ class no_grad(_Bare):
     changed in place keeps the derivative that it had. A context (``with wg.no_grad():``) and a
     decorator, with or without parentheses. The state belongs to the running thread or task.
 
-    Parameters
-    ----------
-    function : callable, optional
-        To be decorated; without it the object is a context and a decorator.
-
     Examples
     --------
     >>> w = wg.tensor(3.0, requires_grad=True)
@@ -183,12 +168,7 @@ class no_grad(_Bare):
 
 
 class enable_grad(_Bare):
-    """Record again inside `no_grad`. Inside `inference_mode` it changes nothing.
-
-    Parameters
-    ----------
-    function : callable, optional
-        To be decorated; without it the object is a context and a decorator.
+    """Record again inside `no_grad`: a context and a decorator. `inference_mode` prevails.
 
     Examples
     --------
@@ -206,11 +186,6 @@ class enable_grad(_Bare):
 
 class set_grad_enabled(_Mode):
     """Switch recording on or off, at once and until a ``with`` block ends, or for good.
-
-    Parameters
-    ----------
-    mode : bool
-        Whether to record.
 
     Examples
     --------
@@ -247,10 +222,7 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """Record nothing, and let no `enable_grad` inside switch recording on.
 
-    Parameters
-    ----------
-    mode : bool
-        False leaves everything as it is, so that a flag can decide.
+    With ``mode=False`` it changes nothing, so that a flag can decide.
 
     Examples
     --------

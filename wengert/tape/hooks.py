@@ -1,30 +1,24 @@
-"""Hooks: functions of the user's that are called as gradients pass, or as values are saved.
+"""Hooks: functions that a program registers, called with gradients or with saved values.
 
-A node that gets a hook, whose values are packed, or that anomaly detection checks, becomes a
-`Hooked` one: another class over the same slots. The sweep inlines plain nodes alone and calls the
-methods of all others, so nodes without hooks cost nothing more.
+PyTorch's ``torch.autograd.graph``. A node becomes a `Hooked` one, another class over the same
+slots, if it gets a hook, its values are packed, or anomaly detection checks it. The sweep inlines
+plain nodes alone and calls the methods of others, so nodes without hooks cost nothing more.
 """
 
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from wengert.backends import dtype_of, namespaces
+from wengert.backends import Backend, backend_of, dtype_of, namespaces
 from wengert.tape.anomaly import check, describe, detecting
 from wengert.tape.grad_mode import recording, set_grad_enabled, unrecorded
-from wengert.tape.node import (
-    AccumulateGrad,
-    Node,
-    Output,
-    Parts,
-    conform,
-    constant_beside,
-    recorded_by,
-    zeros_beside,
-)
-from wengert.tape.observers import Observer, observers
+from wengert.tape.node import AccumulateGrad, Node, Output, constant_beside, recorded_by
+from wengert.tape.observers import Observer, begin, end, observers
 from wengert.tape.tensor import Tensor, untracked
+
+__all__ = ["Node", "RemovableHandle", "save_on_cpu", "saved_tensors_hooks"]
 
 Hook = Callable[..., Any]
 
@@ -32,7 +26,7 @@ _next_id: Callable[[], int] = count().__next__
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove` takes the hook away. It is a context, too.
+    """The handle of a registered hook: a context, whose `remove` takes the hook away.
 
     Examples
     --------
@@ -69,19 +63,12 @@ class Hooks(dict[int, Hook]):
 
 
 class Extra:
-    """The hooks of one node.
+    """The hooks on one node: on its Tensor's gradient, and after a leaf's accumulation."""
 
-    Attributes
-    ----------
-    gradient, before, after, accumulated : Hooks
-        Those on the Tensor; on the node, before and after it runs; after accumulation.
-    """
-
-    __slots__ = ("accumulated", "after", "before", "gradient")
+    __slots__ = ("accumulated", "gradient")
 
     def __init__(self) -> None:
-        self.gradient, self.before, self.after = Hooks(), Hooks(), Hooks()
-        self.accumulated = Hooks()
+        self.gradient, self.accumulated = Hooks(), Hooks()
 
 
 class Hooked(Node):
@@ -90,36 +77,20 @@ class Hooked(Node):
     __slots__ = ()
 
     def receive(self, g: Any) -> Any:
-        extra = self.extra
-        if extra is None or not extra.gradient or g is None:
+        if self.extra is None or not self.extra.gradient or g is None:
             return g
-        tensor, array = isinstance(g, Tensor), g
-        with mode_of(tensor):
-            for hook in list(extra.gradient.values()):
-                given = array if tensor else untracked(array)
-                answer = hook(given)
+        recorded = isinstance(g, Tensor)
+        with mode_of(recorded):
+            for hook in list(self.extra.gradient.values()):
+                answer = hook(g if recorded else untracked(g))
                 if answer is not None:
-                    array = _accepted(hook, answer, array)
-        return array
+                    g = _accepted(hook, answer, g)
+        return g
 
     def values(self) -> tuple[Any, ...]:
         return tuple(map(release, super().values()))
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        parents = self.parents
-        if g is None:
-            return []  # a leaf's cotangent that was delivered before
-        if wanted is not None and not any(p is not None and p.number in wanted for p in parents):
-            return []  # as in PyTorch, hooks are for nodes that have to run
-        extra = self.extra
-        if extra is None:
-            return self._checked(g, wanted)
-        if extra.before:
-            g = _run_before(self, g)
-        flows = self._checked(g, wanted)
-        return _run_after(self, flows, g) if extra.after else flows
-
-    def _checked(self, g: Any, wanted: Any) -> list[tuple[int, Any]]:
         detection = detecting()
         if detection is None:
             return super().flows(g, wanted)
@@ -133,32 +104,21 @@ class Hooked(Node):
         return flows
 
     def deliver(self, g: Any, give: Callable[[Node, Any], None]) -> None:
-        """Accumulate a leaf's cotangent by ``give``, with the node's hooks around it."""
-        extra = self.extra
-        if extra.before:
-            g = _run_before(self, g)
+        """Accumulate a leaf's cotangent by ``give``, and run the hooks that follow."""
         give(self, g)
-        watch = self.watch
-        # As in PyTorch, a leaf that was frozen has its hooks called, with nothing accumulated.
-        tensor = None if watch is None else getattr(watch, "tensor", watch)()
+        # As in PyTorch, the hooks of a frozen leaf run, with nothing accumulated.
+        tensor = None if self.watch is None else self.watch()
         if tensor is not None:
             with mode_of(isinstance(g, Tensor)):
-                for hook in list(extra.accumulated.values()):
+                for hook in list(self.extra.accumulated.values()):
                     hook(tensor)
-        if extra.after:
-            _run_after(self, [], g)
 
 
 #: For each class of nodes, the one that its nodes become members of.
 _hooked: dict[type[Node], type[Hooked]] = {Node: Hooked}
 
-#: Leaves, by number, whose gradients are accumulated during the sweep as soon as they are complete.
-eager: "dict[int, weakref.ref[Node]]" = {}
-
-
-def _hasten(leaf: Node) -> None:
-    number = leaf.number
-    eager[number] = weakref.ref(leaf, lambda _: eager.pop(number, None))
+#: Leaves whose gradients are accumulated during the sweep, as soon as they are complete.
+eager: weakref.WeakSet[Node] = weakref.WeakSet()
 
 
 def hooked(node: Node) -> None:
@@ -173,11 +133,9 @@ def hooked(node: Node) -> None:
 
 
 def has_hooks(node: Node) -> bool:
-    """Whether there are hooks on a node, or on the Tensor whose node it is."""
+    """Whether there are hooks on the Tensor of a node."""
     extra = node.extra if isinstance(node, Hooked) else None
-    return extra is not None and any(
-        map(len, (extra.gradient, extra.before, extra.after, extra.accumulated))
-    )
+    return extra is not None and bool(extra.gradient or extra.accumulated)
 
 
 def extra_of(node: Node) -> Extra:
@@ -188,37 +146,11 @@ def extra_of(node: Node) -> Extra:
     return node.extra  # type: ignore[no-any-return]
 
 
-class Delivery(Node):
-    """A stop of the sweep at which some leaves' cotangents are complete, and are accumulated.
-
-    The sweep meets it where its number is due, which lies just below that of the oldest node
-    whose operand the leaves are.
-    """
-
-    __slots__ = ("give", "leaves", "reached")
-
-    def __init__(
-        self,
-        number: float,
-        leaves: Iterable[Node],
-        reached: dict[int, list[Any]],
-        give: Callable[[Node, Any], None],
-    ) -> None:
-        self.number = number  # type: ignore[assignment]
-        self.leaves, self.reached, self.give = tuple(leaves), reached, give
-        self.parents = self.saved = ()
-        self.watch = None
-
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        for leaf in self.leaves:
-            cell = self.reached.get(leaf.number)
-            if cell is not None and cell[1] is not None:
-                cotangent, cell[1] = cell[1], None
-                leaf.deliver(leaf.receive(cotangent), self.give)  # type: ignore[attr-defined]
-        return []
-
-
-# -- running hooks -------------------------------------------------------------------------------
+def supervise(nodes: Iterable[Node]) -> None:
+    """Let anomaly detection see nodes that were recorded without it."""
+    for node in nodes:
+        if not isinstance(node, AccumulateGrad | Output):
+            hooked(node)
 
 
 def mode_of(recorded: bool) -> set_grad_enabled | unrecorded:
@@ -258,92 +190,6 @@ def _accepted(hook: Hook, answer: Any, g: Any) -> Any:
     return answer if isinstance(g, Tensor) else constant_beside(new, g)
 
 
-def _opened(g: Any, results: int) -> tuple[Any, ...]:
-    """The cotangents of a node's results, raw or Tensors, None where there is none."""
-    if type(g) is Parts:
-        return tuple(map(g.items.get, range(results)))
-    return (g,)
-
-
-def _tensors(cotangents: Iterable[Any]) -> tuple[Tensor | None, ...]:
-    return tuple(g if g is None or isinstance(g, Tensor) else untracked(g) for g in cotangents)
-
-
-def _replaced(
-    hook: Hook, answer: Any, given: tuple[Any, ...], what: str, like: Callable[[int], Any]
-) -> tuple[Any, ...]:
-    """What a node's hook answered, instead of what it was given."""
-    if isinstance(answer, Tensor):
-        answer = (answer,)
-    if not isinstance(answer, tuple | list):
-        raise TypeError(
-            f"hook {_name(hook)!r} returned {type(answer).__name__}; it should return a tuple of "
-            f"Tensors in the place of {what}, or None to leave them as they are"
-        )
-    if len(answer) != len(given):
-        raise RuntimeError(
-            f"hook {_name(hook)!r} returned {len(answer)} gradients in the place of the "
-            f"{len(given)} {what}"
-        )
-    return tuple(
-        old if new is None and old is None
-        # As in PyTorch, None takes a gradient away.
-        else None if new is None
-        else _accepted(hook, new, like(at) if old is None else old)
-        for at, (new, old) in enumerate(zip(answer, given, strict=True))
-    )  # fmt: skip
-
-
-def _run_before(node: Node, g: Any) -> Any:
-    """Run the hooks on a node that see the cotangents of its results, and may replace them."""
-    several = type(g) is Parts
-    results = len(node.dtype) if several else 1
-    given = _opened(g, results)
-    example = next(item for item in given if item is not None)
-
-    def zeros(at: int) -> Any:
-        shape, dtype = (node.shape[at], node.dtype[at]) if several else (node.shape, node.dtype)
-        return zeros_beside(example, shape, dtype)
-
-    with mode_of(isinstance(example, Tensor)):
-        for hook in list(node.extra.before.values()):
-            answer = hook(_tensors(given))
-            if answer is not None:
-                given = _replaced(hook, answer, given, "grad_outputs", zeros)
-    if not several:
-        return zeros(0) if given[0] is None else given[0]
-    items = {at: item for at, item in enumerate(given) if item is not None}
-    return Parts(node, items or {0: zeros(0)})
-
-
-def _run_after(node: Node, flows: list[tuple[int, Any]], g: Any) -> list[tuple[int, Any]]:
-    """Run the hooks on a node that see the cotangents of its inputs, and may replace them."""
-    parents = node.parents
-    outputs = _opened(g, len(node.dtype) if type(g) is Parts else 1)
-    example = next(item for item in outputs if item is not None)
-    inputs: list[Any] = [None] * len(parents)
-    for at, more in flows:
-        parent = parents[at]
-        if isinstance(more, Parts):
-            return flows  # of an `Output`, which no hook can be on
-        more = conform(more, parent)  # type: ignore[arg-type]
-        inputs[at] = more if inputs[at] is None else namespaces[type(more)].add(inputs[at], more)
-    given = tuple(inputs)
-
-    def zeros(at: int) -> Any:
-        parent = parents[at]
-        if parent is None:
-            return None
-        return zeros_beside(example, parent.shape, parent.dtype)
-
-    with mode_of(isinstance(example, Tensor)):
-        for hook in list(node.extra.after.values()):
-            answer = hook(_tensors(given), _tensors(outputs))
-            if answer is not None:
-                given = _replaced(hook, answer, given, "grad_inputs", zeros)
-    return [(at, item) for at, item in enumerate(given) if item is not None]
-
-
 # -- registering hooks ---------------------------------------------------------------------------
 
 
@@ -363,24 +209,12 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     """Call a function with this Tensor's gradient whenever it is computed.
 
     Hooks run in the order of their registration, once in a backward pass, when all that flows to
-    the Tensor has been added up and before it flows on. They run before the hooks on the node.
+    the Tensor has been added up and before it flows on.
 
-    Parameters
-    ----------
-    hook : callable
-        ``hook(grad)`` returns None, or a Tensor of the same shape and dtype that takes the
-        gradient's place.
-
-    Returns
-    -------
-    RemovableHandle
-        Its method ``remove()`` takes the hook away.
-
-    Raises
-    ------
-    RuntimeError
-        If the Tensor does not require grad. In the backward pass, if a hook returns another shape
-        or dtype; a TypeError, if it returns no Tensor.
+    ``hook(grad)`` returns None, or a Tensor of the same shape and dtype that takes the gradient's
+    place. The handle's method ``remove()`` takes the hook away. Raises `RuntimeError` if the
+    Tensor does not require grad; in the backward pass `RuntimeError` or `TypeError`, if a hook
+    returns another shape or dtype, or no Tensor.
     """
     return RemovableHandle(extra_of(_tracked(self)).gradient, _callable(hook))
 
@@ -391,84 +225,74 @@ def _register_post_accumulate_grad_hook(
     """Call a function with this leaf after a backward pass has added to its ``.grad``.
 
     It is called as soon as the gradient is complete, while the sweep goes on, so that it can use
-    the gradient and free it: ``x.grad = None``. If the sweep then fails, what it did stays.
-
-    Parameters
-    ----------
-    hook : callable
-        ``hook(tensor)``; what it returns does not matter.
-
-    Returns
-    -------
-    RemovableHandle
-        Its method ``remove()`` takes the hook away.
-
-    Raises
-    ------
-    RuntimeError
-        If the Tensor is no leaf or does not require grad.
+    the gradient and free it: ``x.grad = None``. If the sweep then fails, what it did stays. The
+    handle's method ``remove()`` takes the hook away. Raises `RuntimeError` if the Tensor is no
+    leaf or does not require grad.
     """
     node = _tracked(self)
     if not self.is_leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    _hasten(node)
+    eager.add(node)
     return RemovableHandle(extra_of(node).accumulated, _callable(hook))
-
-
-def _register_node_hook(self: Node, hook: Hook) -> RemovableHandle:
-    """Call a function with the gradients of this node's inputs and results after it has run.
-
-    Parameters
-    ----------
-    hook : callable
-        ``hook(grad_inputs, grad_outputs)``, both tuples of Tensors, and of None where there is no
-        gradient. It returns None, or a tuple in the place of ``grad_inputs``.
-
-    Returns
-    -------
-    RemovableHandle
-        Its method ``remove()`` takes the hook away.
-    """
-    if isinstance(self, AccumulateGrad):
-        _hasten(self)
-    return RemovableHandle(extra_of(self).after, _callable(hook))
-
-
-def _register_prehook(self: Node, hook: Hook) -> RemovableHandle:
-    """Call a function with the gradients of this node's results before it runs.
-
-    Parameters
-    ----------
-    hook : callable
-        ``hook(grad_outputs)`` of a tuple of Tensors, and of None where there is no gradient. It
-        returns None, or a tuple in their place.
-
-    Returns
-    -------
-    RemovableHandle
-        Its method ``remove()`` takes the hook away.
-    """
-    if isinstance(self, AccumulateGrad):
-        _hasten(self)
-    return RemovableHandle(extra_of(self).before, _callable(hook))
 
 
 Tensor.register_hook = _register_hook  # type: ignore[method-assign]
 Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook  # type: ignore[method-assign]
-Node.register_hook = _register_node_hook  # type: ignore[method-assign]
-Node.register_prehook = _register_prehook  # type: ignore[method-assign]
 
 
 # -- what is saved -------------------------------------------------------------------------------
 
 
-class Packing(Observer):
-    """The observer that packs what operations save: a pair of hooks."""
+class saved_tensors_hooks(Observer):
+    """Choose how arrays are saved for the backward pass.
+
+    Inside the context, ``pack_hook`` is given a Tensor of every array that an operation saves, and
+    its answer is kept instead. In the backward pass ``unpack_hook`` makes the Tensor again. So
+    saved values can be compressed, moved, or written to a disk. Contexts nest, and the innermost
+    alone is asked. It belongs to the running thread or task.
+
+    Parameters
+    ----------
+    pack_hook : callable
+        ``pack_hook(tensor)`` returns anything. The Tensor is not tracked; nothing that the hook
+        does is recorded.
+    unpack_hook : callable
+        ``unpack_hook(packed)`` returns a Tensor of the same shape and dtype, with the same values
+        as far as the gradients are to be right.
+
+    Notes
+    -----
+    One array may be saved by several operations, and is packed for each. Shapes, numbers and
+    dtypes are saved as they are. The backward pass raises `RuntimeError` or `TypeError` if
+    ``unpack_hook`` returns another shape or dtype, or no Tensor.
+
+    Examples
+    --------
+    >>> kept = []
+    >>> def pack(x):
+    ...     kept.append(x.shape)
+    ...     return wg.astype(x, wg.float16)
+    >>> x = wg.ones((2, 3), requires_grad=True)
+    >>> with wg.autograd.graph.saved_tensors_hooks(pack, lambda x: wg.astype(x, wg.float32)):
+    ...     y = wg.square(x)
+    >>> kept
+    [(2, 3)]
+    """
 
     looks_inside = True
 
-    def __init__(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
-        self.pack, self.unpack = pack, unpack
+    def __init__(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
+        self._pack, self._unpack = _callable(pack_hook), _callable(unpack_hook)
+        self._before: list[saved_tensors_hooks | None] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_packing())
+        begin(self, self._before[-1])
+
+    def __exit__(self, *exception: object) -> None:
+        end(self, self._before.pop())
 
     def operated(
         self, name: str, primitive: Any, inputs: list[Tensor], results: list[Tensor]
@@ -489,9 +313,9 @@ class Packing(Observer):
         return Packed(self, value) if is_array and not isinstance(value, type) else value
 
 
-def packing() -> Packing | None:
+def _packing() -> saved_tensors_hooks | None:
     """The hooks on saved values of this thread or task, the innermost of them."""
-    return next((one for one in observers() if isinstance(one, Packing)), None)
+    return next((one for one in observers() if isinstance(one, saved_tensors_hooks)), None)
 
 
 class Packed:
@@ -499,11 +323,11 @@ class Packed:
 
     __slots__ = ("dtype", "shape", "unpack", "value")
 
-    def __init__(self, hooks: Packing, array: Any) -> None:
-        self.unpack = hooks.unpack
+    def __init__(self, hooks: saved_tensors_hooks, array: Any) -> None:
+        self.unpack = hooks._unpack
         self.shape, self.dtype = tuple(array.shape), dtype_of(array.dtype)
         with unrecorded():
-            self.value = hooks.pack(untracked(array))
+            self.value = hooks._pack(untracked(array))
 
     def open(self) -> Any:
         """The array that the unpack hook gives for it."""
@@ -522,8 +346,8 @@ class Packed:
 
 
 def hold(array: Any) -> Any:
-    """What to keep of an array that is saved now: itself, or what the hooks make of it."""
-    hooks = packing()
+    """The array that is saved now, packed if hooks are on."""
+    hooks = _packing()
     return array if hooks is None else Packed(hooks, array)
 
 
@@ -535,8 +359,38 @@ def release(value: Any) -> Any:
     return tuple(map(release, value)) if kind is tuple and Packed in map(type, value) else value
 
 
-def supervise(nodes: Iterable[Node]) -> None:
-    """Let anomaly detection see nodes that were recorded without it."""
-    for node in nodes:
-        if not isinstance(node, AccumulateGrad | Output):
-            hooked(node)
+class save_on_cpu(saved_tensors_hooks):
+    """Save arrays for the backward pass in host memory, and move them back when they are used.
+
+    Inside the context, an array of another device becomes a NumPy array when it is saved. One that
+    is in host memory already is kept as it is.
+
+    Examples
+    --------
+    >>> x = wg.ones(3, requires_grad=True)
+    >>> with wg.autograd.graph.save_on_cpu():
+    ...     y = wg.exp(x)  # what it saves is kept in the computer's memory
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([2.7183, 2.7183, 2.7183])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_to_host, _from_host)
+
+
+def _to_host(tensor: Tensor) -> Any:
+    array = tensor._array
+    # DLPack's number of host memory is 1. What does not tell, such as a dask array, has no device.
+    with suppress(AttributeError, BufferError, ValueError):
+        if array.__dlpack_device__()[0] != 1:
+            backend = backend_of(array)
+            return backend, backend.to_numpy(backend.array(array)), backend.device(array)
+    return tensor
+
+
+def _from_host(packed: Tensor | tuple[Backend, Any, Any]) -> Tensor:
+    if isinstance(packed, Tensor):
+        return packed
+    backend, values, device = packed
+    return untracked(backend.from_numpy(values, device))

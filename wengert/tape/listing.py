@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from wengert.backends import dtype_of
 from wengert.backends.references import living
-from wengert.tape.autograd import ancestors
 from wengert.tape.node import Node
+from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
 

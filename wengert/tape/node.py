@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import placed_rule
@@ -120,11 +120,6 @@ class Node:
     watch: Any
     extra: Any
 
-    if TYPE_CHECKING:  # attached by wengert.tape.hooks
-
-        def register_hook(self, hook: Callable[..., Any]) -> Any: ...
-        def register_prehook(self, hook: Callable[..., Any]) -> Any: ...
-
     def receive(self, g: Any) -> Any:
         """Return the complete cotangent of this node's result as hooks on the Tensor leave it."""
         return g
@@ -240,6 +235,13 @@ class Leaf(Node):
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         return []
 
+    def name(self) -> str:
+        return type(self).__name__.removeprefix("Hooked")
+
+    @property
+    def operation(self) -> str:
+        return "leaf"
+
 
 #: The `Marks` of each `Function` whose forward runs now, in any thread.
 forwards: list[Any] = []
@@ -258,34 +260,34 @@ class Inside(Node):
     Tensor was used in what is differentiated, and its own derivative is not known.
     """
 
-    __slots__ = ("marks",)
+    __slots__ = ("called",)
 
-    marks: Any
+    called: str
 
-    def __init__(self, marks: Any, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
+    def __init__(self, called: str, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
         self.number = tick()
-        self.marks, self.parents = marks, parents
+        self.called, self.parents = called, parents
         self.saved, self.watch = (), None
         self.shape, self.dtype = shape, dtype
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         raise self.refusal()
 
-    def refusal(self) -> NotImplementedError:
+    def refusal(self) -> Exception:
         """The error of a derivative through the Tensor."""
         return NotImplementedError(
-            f"a Tensor that {self.marks.name}.forward computed is differentiated, and has no "
+            f"a Tensor that {self.called}.forward computed is differentiated, and has no "
             "derivative, since it is neither an argument nor a result: return it as another "
             "result and give that to ctx.save_for_backward, compute it again in backward, or "
             "keep t.detach() where it is a constant"
         )
 
     def name(self) -> str:
-        return f"{self.marks.name}Inside"
+        return f"{self.called}Inside"
 
     @property
     def operation(self) -> str:
-        return f"a part of {self.marks.name}"
+        return f"a part of {self.called}"
 
 
 class AccumulateGrad(Leaf):
@@ -302,17 +304,10 @@ class AccumulateGrad(Leaf):
 
     __slots__ = ()
 
-    def name(self) -> str:
-        return "AccumulateGrad"
-
     @property
     def variable(self) -> Any:
         """The leaf, or None once it is gone: this node does not keep it alive."""
         return None if self.watch is None else self.watch()
-
-    @property
-    def operation(self) -> str:
-        return "leaf"
 
 
 class Parts:

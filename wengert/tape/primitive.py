@@ -288,10 +288,10 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {self.name}({', '.join(self.inputs)})>"
 
-    def rule(self, position: int) -> Rule:
-        """The rule for the input at a position, of a recorded operation."""
+    def rule(self, position: int, forward: bool = False) -> Rule:
+        """The rule, or the forward rule, for the input at a position."""
         name = self.input_at(position)
-        rule = self.rules.get(name, NOT_IMPLEMENTED)
+        rule = (self.jvps if forward else self.rules).get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
 
     def varies(self, position: int, dtype: Any, index: int = 0) -> bool:

@@ -52,15 +52,7 @@ def set_default_dtype(dtype: Any) -> None:
     Python complex numbers get the complex dtype of the same precision, and so do integers where
     they meet functions or numbers that are floating.
 
-    Parameters
-    ----------
-    dtype : dtype
-        A real floating dtype.
-
-    Raises
-    ------
-    TypeError
-        If it is no real floating dtype.
+    Raises `TypeError` if it is no real floating dtype.
 
     Examples
     --------
@@ -80,11 +72,6 @@ def get_default_dtype() -> DType:
     """Return the dtype that Python floats get in creation functions.
 
     In a function that is transformed and was given raw arrays, it is at least as precise as these.
-
-    Returns
-    -------
-    DType
-        A real floating dtype.
 
     Examples
     --------
@@ -164,10 +151,7 @@ def promote(a: DType, b: DType) -> DType | None:
 def join(a: DType, b: DType) -> DType:
     """The common dtype of two: the standard's, or else that of the higher kind.
 
-    Raises
-    ------
-    TypeError
-        For uint64 and a signed integer, which no integer dtype holds.
+    Raises `TypeError` for uint64 and a signed integer, which no integer dtype holds.
     """
     found = promote(a, b)
     if found is not None:
@@ -234,14 +218,8 @@ def storable(kind: str, dtype: DType) -> bool:
 def check_storable(name: str, value: Any, dtype: DType) -> None:
     """Raise if a dtype does not hold a number or an array that is to be stored in it.
 
-    What else has neither a dtype nor a number's type is left to others.
-
-    Raises
-    ------
-    TypeError
-        If it is of another kind, as `storable` says, or None.
-    OverflowError
-        If it is a Python integer that the dtype does not hold.
+    What has neither a dtype nor a number's type is left to others. Raises `TypeError` for None and
+    for another kind, as `storable` says, and `OverflowError` for an integer beyond the dtype.
     """
     if value is None:  # which NumPy stores as NaN
         raise TypeError(f"{name}: a Tensor, an array or a number is stored, not None")
@@ -273,23 +251,9 @@ def unified(
 ) -> dict[int, DType | int]:
     """Which operands the promotion rule casts, and to what: a boolean number to an integer.
 
-    Parameters
-    ----------
-    name : str
-        The function that takes the operands.
-    arrays : sequence
-        Raw arrays, Python numbers and None.
-    positions : iterable of int
-        Which of these have a dtype together.
-    floating : bool
-        Whether the results are floating also where all of these are integers.
-    compares : bool
-        Whether the function compares elements.
-
-    Raises
-    ------
-    TypeError, OverflowError
-        If the operands have no common dtype, or a number is beyond it.
+    ``arrays`` are raw arrays, Python numbers and None, of which those at ``positions`` have a
+    dtype together. ``floating`` says that results are floating also where these are integers.
+    Raises `TypeError` or `OverflowError` if there is no common dtype, or a number is beyond it.
     """
     held = {i: dtype_of(arrays[i].dtype) for i in positions if hasattr(arrays[i], "dtype")}
     if not held:

@@ -28,8 +28,8 @@ class Plan:
 
     Attributes
     ----------
-    primitive : Primitive
-        Of which operation.
+    primitive, forward : Primitive, bool
+        Of which operation, and whether forward rules run.
     shared : (callable, slice) or None
         What the rules have in common, and which of the saved values are its.
     steps : tuple of (int, callable, int, slice)
@@ -44,7 +44,7 @@ class Plan:
         Where each saved value came from, which interpreters read.
     """
 
-    __slots__ = ("origins", "primitive", "save", "shared", "steps", "take", "tracked")
+    __slots__ = ("forward", "origins", "primitive", "save", "shared", "steps", "take", "tracked")
 
     shared: tuple[Rule, slice] | None
     origins: tuple[Origin, ...]
@@ -52,9 +52,9 @@ class Plan:
     steps: tuple[tuple[int, Rule, int, slice], ...]
     take: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None
 
-    def __init__(self, primitive: Any, tracked: tuple[bool, ...]) -> None:
-        self.primitive = primitive
-        self.tracked = tracked
+    def __init__(self, primitive: Any, tracked: tuple[bool, ...], forward: bool = False) -> None:
+        self.primitive, self.tracked = primitive, tracked
+        self.forward = forward
 
     def _work_out(self) -> None:
         origins: list[Origin] = []
@@ -71,11 +71,11 @@ class Plan:
         steps: list[tuple[int, Rule, int, slice]] = []
         for position, needed in enumerate(self.tracked):
             if needed:
-                rule = self.primitive.rule(position)
+                rule = self.primitive.rule(position, self.forward)
                 own = piece(rule, position)
                 alone = own.stop == own.start + 1
                 steps.append((position, rule, own.start if alone else -1, own))
-        shared = self.primitive.shared
+        shared = None if self.forward else self.primitive.shared
         self.shared = (shared, piece(shared, 0)) if shared else None
         self.steps = tuple(steps)
         self.origins = tuple(origins)
@@ -217,7 +217,7 @@ class Marks:
         made = (tensor() for tensor in self.made or ())
         for tensor in {id(x): x for x in (*kept, *made)}.values():
             if tensor is not None and _depends(tensor._node, nodes):
-                error = Inside(self, (), tensor.shape, tensor._array.dtype).refusal()
+                error = Inside(self.name, (), tensor.shape, tensor._array.dtype).refusal()
                 tensor._array = top.without(tensor._array, error)
 
     def __enter__(self) -> None:
@@ -257,7 +257,7 @@ def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: in
         nodes = tuple([n for i, n in enumerate(nodes) if primitive.varies(i, dtype, index)])
     if not any(nodes):
         return untracked(out)
-    result = placed(out, Inside(marks, nodes, out.shape, dtype))
+    result = placed(out, Inside(marks.name, nodes, out.shape, dtype))
     if marks.made is not None:
         marks.add(result)
     return result

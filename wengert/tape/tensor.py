@@ -1,7 +1,6 @@
 """The Tensor: an array, a flag, a gradient and a node."""
 
 import weakref
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -34,19 +33,9 @@ class Tensor(Methods):
 
     It is the Array API standard's array object; methods and operators call `wengert`'s functions.
 
-    Parameters
-    ----------
-    array : array
-        Of any library that follows the standard. It is not copied, as by `wengert.tensor`.
-    requires_grad : bool, optional
-        Whether operations on this Tensor are recorded, so that its gradient can be computed.
-
-    Raises
-    ------
-    TypeError
-        If ``array`` is not an array.
-    RuntimeError
-        If it should require grad and is neither floating nor complex.
+    ``array`` is of any library that follows the standard. It is not copied, as by `wengert.tensor`.
+    Raises `TypeError` if it is no array, and `RuntimeError` if it should require grad and is
+    neither floating nor complex.
 
     Examples
     --------
@@ -56,11 +45,12 @@ class Tensor(Methods):
     tensor([2., 4.])
     """
 
-    __slots__ = ("__weakref__", "_array", "_grad", "_node", "_shown")
+    __slots__ = ("__weakref__", "_array", "_grad", "_leaf", "_node", "_shown")
 
     _array: Any
     _grad: "Tensor | None"
     _node: Node | None
+    _leaf: Node | None  # only of leaves that were frozen: recorded operations may lead to it
     _shown: Shown  # only of views, and of Tensors that views were taken of
 
     def __init__(self, array: Any, *, requires_grad: bool = False) -> None:
@@ -115,10 +105,7 @@ class Tensor(Methods):
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a NumPy array, which may share this Tensor's memory.
 
-        Raises
-        ------
-        RuntimeError
-            If the Tensor requires grad, or a transform differentiates it.
+        Raises `RuntimeError` if the Tensor requires grad, or a transform differentiates it.
         """
         return self._host("numpy")
 
@@ -134,12 +121,8 @@ class Tensor(Methods):
     def item(self) -> Any:
         """Return the only element as a Python number.
 
-        Raises
-        ------
-        ValueError
-            If there is not exactly one element.
-        RuntimeError
-            If a transform differentiates the Tensor: the derivative would be lost.
+        Raises `ValueError` if there are several or none, and `RuntimeError` if a transform
+        differentiates the Tensor: the derivative would be lost.
         """
         check_leaving(self, "item")
         return only_element(self)
@@ -230,17 +213,19 @@ class Tensor(Methods):
                     "use a computed variable in a subgraph that doesn't require differentiation "
                     "use var_no_grad = var.detach()."
                 )
-            node, self._node = self._node, None
-            if node is not None:
-                node.watch = Frozen(self, node)
+            self._leaf, self._node = self._node, None
             return
         if not self.dtype.inexact:
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients, not "
                 f"{self.dtype.name}; convert with wg.astype(x, wg.float32) first"
             )
-        node = thawed(self) or AccumulateGrad(self._array.shape, self._array.dtype)
-        node.watch = weakref.ref(self)
+        array, node = self._array, getattr(self, "_leaf", None)
+        if node is not None and not _is_alike(node, array):
+            node.watch, node = None, None
+        if node is None:
+            node = AccumulateGrad(array.shape, array.dtype)
+            node.watch = weakref.ref(self)
         self._node = node
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
@@ -312,10 +297,7 @@ class Tensor(Methods):
     def retain_grad(self) -> None:
         """Let `backward` fill ``.grad`` of this Tensor although it is no leaf.
 
-        Raises
-        ------
-        RuntimeError
-            If the Tensor does not require grad.
+        Raises `RuntimeError` if the Tensor does not require grad.
         """
         if self._node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
@@ -444,6 +426,11 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
     return tensor
 
 
+def _is_alike(a: Any, b: Any) -> bool:
+    """Whether shapes and dtypes are equal; dtypes of two libraries are not compared."""
+    return a.shape == b.shape and type(a.dtype) is type(b.dtype) and a.dtype == b.dtype
+
+
 def _unpickle(
     cls: type[Tensor],
     name: str,
@@ -461,44 +448,6 @@ def _unpickle(
     tensor._grad = tensor._node = None
     tensor.requires_grad = requires_grad
     return tensor
-
-
-class Frozen:
-    """The ``watch`` of a node whose leaf was frozen, so that nothing accumulates there.
-
-    Recorded operations may still lead to the node, and the leaf gets it back if it requires grad
-    again.
-    """
-
-    __slots__ = ("tensor",)
-
-    def __init__(self, tensor: Tensor, node: Node) -> None:
-        key = id(tensor)
-
-        def forget(_: object) -> None:
-            _frozen.pop(key, None)
-
-        self.tensor = weakref.ref(tensor, forget)
-        # Hooks stay with the leaf. A node without them lives as long as something leads to it.
-        kept = type(node) is not AccumulateGrad
-        _frozen[key] = (lambda: node) if kept else weakref.ref(node, forget)
-
-    def __call__(self) -> None:
-        """Answer as a reference to a Tensor that is gone."""
-
-
-#: For each leaf that was frozen, by identity, a reference to its node.
-_frozen: dict[int, Callable[[], Node | None]] = {}
-
-
-def thawed(tensor: Tensor) -> Node | None:
-    """The node of a leaf that was frozen, if it is alive and of the leaf's shape and dtype."""
-    reference = _frozen.pop(id(tensor), None)
-    node = None if reference is None else reference()
-    array = tensor._array
-    if node is None or node.shape != array.shape or node.dtype != array.dtype:
-        return None
-    return node
 
 
 _new_tensor = Tensor.__new__

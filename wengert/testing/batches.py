@@ -10,7 +10,7 @@ import numpy as np
 from wengert.interpreters.batched import Batched, members
 from wengert.interpreters.duals import Dual, tangent_of
 from wengert.interpreters.lifted import new_level
-from wengert.tape.autograd import leading_to, sweep
+from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
 from wengert.testing.differences import agree, to_reals
 from wengert.testing.problem import Problem, normal, raw_like, values

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import DTYPES, backend_of, dtype_of, namespaces
-from wengert.tape.autograd import ancestors, backward
+from wengert.tape.autograd import backward
 from wengert.tape.node import Node, Parts, tick
+from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 from wengert.testing.differences import Reals, to_reals
 from wengert.testing.problem import Problem, inexact, like, normal, seeded, values

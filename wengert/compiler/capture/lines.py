@@ -13,10 +13,10 @@ from wengert.compiler.program import Line
 __all__ = ["callers", "described", "reader", "running_line", "user_line"]
 
 #: The modules that mark the stages "backward" and "update".
-_STAGES = frozenset({"wengert.tape.autograd", "wengert.optim.optimizer"})
+_STAGES = frozenset({"wengert.tape.sweep", "wengert.optim.optimizer"})
 #: By identity of a module's globals: its name if it marks a stage, "" for others of Wengert.
 _modules: dict[int, str] = {}
-#: The functions of `wengert.tape.autograd` that run rules and sum cotangents.
+#: The functions of `wengert.tape.sweep` that run rules and sum cotangents.
 _SWEEP = ("sweep", "_flow")
 
 

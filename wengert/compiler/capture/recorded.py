@@ -9,8 +9,8 @@ from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import user_line
 from wengert.compiler.program import Program, Value
 from wengert.func.trees import TreeDef
-from wengert.tape.autograd import ancestors
 from wengert.tape.node import AccumulateGrad, Node, Output, tick
+from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 
 __all__ = [

@@ -366,7 +366,7 @@ def _set_hooks(node: Any, x: Tensor, before: Parts, now: Parts) -> None:
 
 
 def _kinds(extra: Any) -> tuple[Any, ...]:
-    return extra.gradient, extra.before, extra.after, extra.accumulated
+    return extra.gradient, extra.accumulated
 
 
 def _at(place: Place, x: Any) -> Parts:

@@ -12,9 +12,9 @@ from wengert.compiler.capture.traced import inner_array
 from wengert.compiler.capture.watch import Watch, functions_of
 from wengert.compiler.messages import apart
 from wengert.compiler.program import Program, values_in
-from wengert.tape.autograd import ancestors, sweep
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node, Output
+from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor
 
 __all__ = ["programs", "unhooked"]

@@ -332,8 +332,7 @@ class Walk:
             self.test("type({}) is not {}", node, type(node))
         if isinstance(node, Hooked) and node.extra is not None:
             for kind in Extra.__slots__:
-                if kind != "calls":
-                    self.visit(getattr(node.extra, kind), f"hooks of {name}", None)
+                self.visit(getattr(node.extra, kind), f"hooks of {name}", None)
 
     def _is_input(self, x: Any, place: Place) -> bool:
         """Whether a raw array is an input: its place can be set, and it is at no other place."""
