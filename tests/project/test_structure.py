@@ -30,7 +30,7 @@ FLOORS = [
 ]
 #: The most lines of rooms, with their words. Planned are 6 000 and 24 300.
 BUDGETS = {
-    ("tape", "interpreters"): 6_700,
+    ("tape", "interpreters"): 6_750,
     ("backends", "ops", "func", "protocols"): 26_500,
 }
 #: Files of more lines.

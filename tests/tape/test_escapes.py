@@ -316,3 +316,54 @@ def test_what_is_shared_is_looked_at_once() -> None:
 
     with pytest.warns(UserWarning, match="to a scalar"):
         assert wg.grad(function)(1.0) == 2.0**60
+
+
+def test_a_refusal_that_a_library_in_c_replaces_is_raised_itself():
+    def elements(p):
+        out = np.zeros(2)
+        for i in range(2):
+            out[i] = p[i] ** 2
+        return out.sum()
+
+    def callback(p):
+        brentq = pytest.importorskip("scipy.optimize").brentq
+        return brentq(lambda t: t - p[0], 0.0, 4.0) * p[0]
+
+    class Elements(wg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            elements(g)
+
+    def again(p):
+        return wg.sum(wg.grad(lambda x: wg.sum(Elements.apply(x) * x))(p))
+
+    x, wrong = np.ones(2), []
+    for function in (elements, callback, again):
+        for transform in (
+            wg.grad(function),
+            wg.value_and_grad(function),
+            wg.jacobian(function),
+            wg.hessian(function),
+            lambda x, function=function: wg.vjp(function, x),
+            lambda x, function=function: wg.optimize.minimize(function, x, method="BFGS"),
+        ):
+            with pytest.raises(Exception) as found:  # noqa: PT011 -- of which class is compared
+                transform(x)
+            if found.type is not RuntimeError or "a transform differentiates" not in str(
+                found.value
+            ):
+                wrong.append((function.__name__, found.value))
+    assert not wrong
+
+    def of_its_own(p):
+        try:
+            return float(p[0])
+        except RuntimeError as error:
+            raise KeyError("the program's own") from error
+
+    with pytest.raises(KeyError):
+        wg.grad(of_its_own)(x)

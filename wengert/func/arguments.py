@@ -19,6 +19,7 @@ from wengert.backends.registry import lost_with
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, trees_of
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.interpreters.namespaces import differentiable
+from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import transforming
 from wengert.tape.node import forwards
 from wengert.tape.promotion import at_least, number_type
@@ -77,7 +78,7 @@ class Call:
         for position, tree in zip(self.argnums, trees_of(self.structures, tensors), strict=True):
             args[position] = tree
         with at_least(self.precision):
-            return self.function(*args, **self.kwargs)
+            return call_back(self.function, *args, **self.kwargs)
 
     def results(
         self, tensors: Iterable[Tensor], transform: str, has_aux: bool

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
+from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import is_grad_enabled, modes, recording, set_modes, unrecorded
 from wengert.tape.hooks import hold, mode_of, release
 from wengert.tape.node import (
@@ -294,9 +295,9 @@ class _Call:
             set_modes(False, before[1])  # in a quarter of the time of `set_grad_enabled`
             with self.marks or nullcontext():
                 if function.setup_context is None:
-                    result = function.forward(ctx, *args, **self.kwargs)
+                    result = call_back(function.forward, ctx, *args, **self.kwargs)
                 else:
-                    result = function.forward(*args, **self.kwargs)
+                    result = call_back(function.forward, *args, **self.kwargs)
                     function.setup_context(ctx, tuple(args), result)
             self.single = not isinstance(result, tuple | list)
             results: tuple[Any, ...] = (result,) if self.single else tuple(result)
@@ -376,7 +377,7 @@ class _Call:
         ])  # fmt: skip
         try:
             with unrecorded():
-                answer = self.function.jvp(ctx, *tangents)
+                answer = call_back(self.function.jvp, ctx, *tangents)
         finally:
             ctx._given = None
         answers = _listed(answer, len(results), name, "tangents")
@@ -479,7 +480,8 @@ class FunctionNode(Node):
         ctx._node, ctx.needs_input_grad = self, needs
         try:
             with mode_of(recorded):
-                answer = self.function.backward(ctx, *self._cotangents(ctx, given, like))
+                cotangents = self._cotangents(ctx, given, like)
+                answer = call_back(self.function.backward, ctx, *cotangents)
         finally:
             ctx._node = ctx._given = None
         flows: list[tuple[int, Any]] = []
