@@ -12,23 +12,10 @@ from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
 from wengert.ops.define import operation
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type
-from wengert.tape.tensor import (
-    Tensor,
-    check_leaving,
-    untracked,
-    warn_of_leaving,
-    wrapped,
-)
+from wengert.tape.tensor import Tensor, check_leaving, untracked, warn_of_leaving, wrapped
 from wengert.tape.views import same, show
 
-__all__ = [
-    "as_tensor",
-    "asarray",
-    "clone",
-    "from_dlpack",
-    "from_numpy",
-    "tensor",
-]
+__all__ = ["as_tensor", "asarray", "clone", "from_dlpack", "from_numpy", "tensor"]
 
 
 @operation(

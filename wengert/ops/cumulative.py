@@ -116,12 +116,7 @@ Primitive(
 
 @operation(x=_cumulative_sum_rule, linear="together", batch=_running_batch, dtypes="numeric")
 def cumulative_sum(
-    x: Any,
-    /,
-    axis: int | None = None,
-    *,
-    dtype: Any = None,
-    include_initial: bool = False,
+    x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
@@ -159,12 +154,7 @@ def cumulative_sum(
     dtypes="numeric",
 )
 def cumulative_prod(
-    x: Any,
-    /,
-    axis: int | None = None,
-    *,
-    dtype: Any = None,
-    include_initial: bool = False,
+    x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
 

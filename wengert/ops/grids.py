@@ -79,13 +79,7 @@ def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
     return tuple(grids)
 
 
-@operation(
-    arrays=_meshgrid_rule,
-    linear="together",
-    several=True,
-    view=None,
-    batch=_meshgrid_batch,
-)
+@operation(arrays=_meshgrid_rule, linear="together", several=True, view=None, batch=_meshgrid_batch)
 def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
 

@@ -53,12 +53,7 @@ BINARY = (
     ("lshift", "bitwise_left_shift", False),
     ("rshift", "bitwise_right_shift", False),
 )
-UNARY = (
-    ("neg", "negative"),
-    ("pos", "positive"),
-    ("abs", "abs"),
-    ("invert", "bitwise_invert"),
-)
+UNARY = (("neg", "negative"), ("pos", "positive"), ("abs", "abs"), ("invert", "bitwise_invert"))
 ORDER = (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"))
 EQUALITY = (("eq", "equal"), ("ne", "not_equal"))
 

@@ -234,12 +234,7 @@ def normal(
 
 
 def randint(
-    low: int,
-    high: Any = None,
-    size: Any = (),
-    *,
-    dtype: Any = None,
-    device: Any = None,
+    low: int, high: Any = None, size: Any = (), *, dtype: Any = None, device: Any = None
 ) -> Tensor:
     """Return random integers of the half-open interval [``low``, ``high``).
 

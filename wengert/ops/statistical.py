@@ -16,17 +16,7 @@ from wengert.ops.shares import by_float32, divide, total, wide
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "cumulative_prod",
-    "cumulative_sum",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "std",
-    "sum",
-    "var",
-]
+__all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 Shape = tuple[int, ...]
 Axes = tuple[int, ...] | None
@@ -164,14 +154,7 @@ def _spread_out(
 
 
 def _std_rule(
-    xp: Any,
-    g: Any,
-    x: Any,
-    out: Any,
-    x_shape: Shape,
-    axis: Axes,
-    correction: float,
-    keepdims: bool,
+    xp: Any, g: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> Any:
     centred, norm = _spread_out(xp, x, out, x_shape, axis, correction, keepdims)
     found = xp.direction(_kept(xp, g, x_shape, axis, keepdims), centred, norm)
@@ -191,14 +174,7 @@ def _var_tangent(
 
 
 def _std_tangent(
-    xp: Any,
-    t: Any,
-    x: Any,
-    out: Any,
-    x_shape: Shape,
-    axis: Axes,
-    correction: float,
-    keepdims: bool,
+    xp: Any, t: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> Any:
     spread = _spread_out(xp, x, out, x_shape, axis, correction, keepdims)
     return xp.sum(xp.direction(xp.conj(t), *spread), axis=axis, keepdims=keepdims)

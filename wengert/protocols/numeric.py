@@ -391,11 +391,7 @@ def interp(
 
 
 def diff(
-    a: Any,
-    n: int = 1,
-    axis: int = -1,
-    prepend: Any = np._NoValue,
-    append: Any = np._NoValue,
+    a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue
 ) -> Tensor:
     """``np.diff``, whose ends may be numbers."""
     (x,) = operands(a)

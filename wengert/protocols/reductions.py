@@ -188,12 +188,7 @@ def peak_to_peak(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 
 
 def average(
-    a: Any,
-    axis: Any = None,
-    weights: Any = None,
-    returned: bool = False,
-    *,
-    keepdims: bool = False,
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
     """``np.average``."""
     if weights is None:

@@ -117,10 +117,7 @@ def _share(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
 
 
 @elementwise(
-    dtypes="real floating",
-    weak=False,
-    x1=_share,
-    x2=lambda xp, g, x1, x2: _share(xp, g, x2, x1),
+    dtypes="real floating", weak=False, x1=_share, x2=lambda xp, g, x1, x2: _share(xp, g, x2, x1)
 )
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     r"""Logarithm of a sum of exponentials, :math:`\log(e^{x_1} + e^{x_2})`, without overflow.

@@ -18,11 +18,7 @@ Axes = tuple[int, ...]
 
 #: The norm of a transform to that of the inverse transform which is its adjoint: that both have the
 #: factor, or neither.
-ADJOINT: Final[dict[str, Norm]] = {
-    "backward": "forward",
-    "ortho": "ortho",
-    "forward": "backward",
-}
+ADJOINT: Final[dict[str, Norm]] = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def transform_batch(call: Any, x: Any, *, axes: Any, norm: str = "backward", **s: Any) -> Any:

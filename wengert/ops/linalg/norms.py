@@ -216,12 +216,7 @@ _of_finite_order = Primitive(
     batch=over_axes(keepdims=False),
 )
 def vector_norm(
-    x: Any,
-    /,
-    *,
-    axis: int | Sequence[int] | None = None,
-    keepdims: bool = False,
-    ord: float = 2,
+    x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: float = 2
 ) -> Tensor:
     r"""Norm of vectors, :math:`(\sum_i |x_i|^p)^{1/p}`.
 
@@ -294,11 +289,7 @@ def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> 
 
 
 def matrix_norm(
-    x: Any,
-    /,
-    *,
-    keepdims: bool = False,
-    ord: float | Literal["fro", "nuc"] | None = "fro",
+    x: Any, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro"
 ) -> Tensor:
     """Norm of a matrix, or of each matrix of a stack.
 

@@ -67,10 +67,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
 
 
 @operation(
-    x=lambda xp, g, x_shape: xp.reshape(g, x_shape),
-    linear="together",
-    view=True,
-    batch=over_axes(),
+    x=lambda xp, g, x_shape: xp.reshape(g, x_shape), linear="together", view=True, batch=over_axes()
 )
 def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
@@ -156,10 +153,7 @@ def moveaxis(
 
 
 @operation(
-    x=lambda xp, g, axis: xp.flip(g, axis=axis),
-    linear="together",
-    view=True,
-    batch=over_axes(),
+    x=lambda xp, g, axis: xp.flip(g, axis=axis), linear="together", view=True, batch=over_axes()
 )
 def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
@@ -179,10 +173,7 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 @operation(x=_roll_back, linear="together", batch=_roll_batch)
 def roll(
-    x: Any,
-    /,
-    shift: int | tuple[int, ...],
-    axis: int | tuple[int, ...] | None = None,
+    x: Any, /, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 

@@ -96,11 +96,7 @@ def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
     return g * xp.conj(slope)
 
 
-@elementwise(
-    dtypes="real floating",
-    forward=lambda xp, x: x * xp.expit(x),
-    x=_silu_rule,
-)
+@elementwise(dtypes="real floating", forward=lambda xp, x: x * xp.expit(x), x=_silu_rule)
 def silu(x: Any, /) -> Tensor:
     r"""Sigmoid linear unit, :math:`x \sigma(x)`.
 

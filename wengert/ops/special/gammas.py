@@ -223,12 +223,7 @@ def _gammasgn_forward(xp: Any, x: Any) -> Any:
     return xp.where(nothing, math.nan, value)
 
 
-@elementwise(
-    dtypes="real floating",
-    forward=_gammasgn_forward,
-    x=ZERO,
-    domain=_OFF_POLES,
-)
+@elementwise(dtypes="real floating", forward=_gammasgn_forward, x=ZERO, domain=_OFF_POLES)
 def gammasgn(x: Any, /) -> Tensor:
     """Sign of the gamma function, 1 or -1; nan at the poles -1, -2, ....
 
