@@ -81,7 +81,7 @@ _SAID = {
     "a": "special.multigammaln",
     "a b": "logsumexp",
     "args kwargs": "nn.Identity",
-    "array constant_values end_values": "pad",
+    "array constant_values": "pad",
     "beta": "nn.SmoothL1Loss",
     "beta | threshold": "nn.Softplus",
     "delta": "nn.HuberLoss",

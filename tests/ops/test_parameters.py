@@ -126,9 +126,6 @@ FOLLOWED = {
 }
 #: What a parameter needs beside it.
 BESIDE = {
-    ("pad", "stat_length"): {"mode": "mean"},
-    ("pad", "end_values"): {"mode": "linear_ramp", "constant_values": 0, "end_values": 0.7},
-    ("pad", "reflect_type"): {"mode": "reflect"},
     **{
         ("F.multi_head_attention_forward", name): {
             f"{kind}{end}": np.asarray(value)
