@@ -135,9 +135,7 @@ def _filled(
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array whose values are whatever was in memory.
-
-    Array API standard.
+    """Return an array whose values are whatever was in memory. Array API standard.
 
     Parameters
     ----------
@@ -155,9 +153,7 @@ def empty(
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones.
-
-    Array API standard.
+    """Return an array of ones. Array API standard.
 
     Parameters
     ----------
@@ -176,9 +172,7 @@ def ones(
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros.
-
-    Array API standard.
+    """Return an array of zeros. Array API standard.
 
     Parameters
     ----------
@@ -202,9 +196,7 @@ def full(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return an array of one value.
-
-    Array API standard.
+    """Return an array of one value. Array API standard.
 
     Parameters
     ----------
@@ -290,9 +282,7 @@ def _like(
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array like ``x``, whose values are whatever was in memory.
-
-    Array API standard.
+    """Return an array like ``x``, whose values are whatever was in memory. Array API standard.
 
     Examples
     --------
@@ -305,9 +295,7 @@ def empty_like(
 def ones_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones like ``x``.
-
-    Array API standard.
+    """Return an array of ones like ``x``. Array API standard.
 
     Examples
     --------
@@ -320,9 +308,7 @@ def ones_like(
 def zeros_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros like ``x``.
-
-    Array API standard.
+    """Return an array of zeros like ``x``. Array API standard.
 
     Examples
     --------
@@ -341,9 +327,7 @@ def full_like(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return an array of one value like ``x``.
-
-    Array API standard.
+    """Return an array of one value like ``x``. Array API standard.
 
     Parameters
     ----------
@@ -458,9 +442,7 @@ def linspace(
     endpoint: bool = True,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``.
-
-    Array API standard.
+    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``. Array API standard.
 
     Parameters
     ----------
@@ -513,9 +495,7 @@ def eye(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a matrix with ones on its ``k``-th diagonal and zeros elsewhere.
-
-    Array API standard.
+    """Return a matrix with ones on its ``k``-th diagonal and zeros elsewhere. Array API standard.
 
     Parameters
     ----------

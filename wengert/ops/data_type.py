@@ -215,9 +215,7 @@ _KINDS = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind.
-
-    Array API standard.
+    """Whether a dtype is of a kind. Array API standard.
 
     Parameters
     ----------

@@ -133,9 +133,7 @@ def unique_values(x: Any, /) -> Tensor:
 
 @operation(dtypes={"x1 x2": "any"}, compares=True, batch=alone(0))
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
-    """Tell for each element whether it is among given values.
-
-    Array API standard.
+    """Tell for each element whether it is among given values. Array API standard.
 
     Parameters
     ----------
