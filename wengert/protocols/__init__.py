@@ -58,23 +58,8 @@ def array_ufunc(
 ) -> Any:
     """Answer a call of a ufunc of NumPy's, or of its methods, with a Tensor among the arguments.
 
-    Parameters
-    ----------
-    ufunc : numpy.ufunc
-        Which one.
-    method : str
-        ``"__call__"``, ``"reduce"``, ``"accumulate"`` or ``"outer"``.
-    *inputs
-        The operands.
-    out : tuple, optional
-        Tensors that take the results in place, as ``x += y`` does.
-    **keywords
-        ``where`` and ``dtype``, and those of the method.
-
-    Raises
-    ------
-    TypeError
-        If Wengert has no counterpart of the ufunc or of the method, or ``out`` is no Tensor.
+    Tensors in ``out`` take the results in place, as ``x += y`` does. Raises `TypeError` if there is
+    no counterpart, or ``out`` is no Tensor.
     """
     for x in inputs:
         if type(x) is not np.ndarray and isinstance(x, np.ndarray) and is_foreign(x):
@@ -100,19 +85,7 @@ def array_function(
 ) -> Any:
     """Answer a call of one of NumPy's other functions with a Tensor among its arguments.
 
-    Parameters
-    ----------
-    func : callable
-        Which one.
-    types : iterable of type
-        Those of the arguments that take part in the protocol.
-    args, kwargs
-        What it was called with.
-
-    Raises
-    ------
-    TypeError
-        If Wengert has no counterpart of it, or not with these arguments.
+    Raises `TypeError` if there is no counterpart that takes these arguments.
     """
     module = func.__module__
     name = f"{module.replace('numpy', 'np', 1)}.{func.__name__}"

@@ -23,36 +23,6 @@ from wengert.protocols.shapes import diagonal, of_diagonal
 from wengert.protocols.translation import cast, inexact, refuse
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "angle",
-    "array_equal",
-    "clip",
-    "contraction",
-    "convolve",
-    "corrcoef",
-    "correlate",
-    "cov",
-    "diff",
-    "dot",
-    "gradient",
-    "inner",
-    "interp",
-    "is_close",
-    "kron",
-    "middle",
-    "nan_to_num",
-    "outer",
-    "polyval",
-    "quantiles",
-    "rounded",
-    "select",
-    "trace",
-    "unique",
-    "vdot",
-    "where",
-]
-
-
 # -- products --------------------------------------------------------------------------------------
 
 

@@ -20,21 +20,6 @@ from wengert.protocols import UnsupportedError
 from wengert.protocols.translation import cast, inexact
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "all_of",
-    "any_of",
-    "average",
-    "maximum_of",
-    "mean_of",
-    "minimum_of",
-    "nan_version",
-    "peak_to_peak",
-    "product_of",
-    "spread",
-    "sum_of",
-    "trapezoid",
-]
-
 Function = Callable[..., Any]
 
 

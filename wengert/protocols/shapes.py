@@ -21,22 +21,6 @@ from wengert.protocols.translation import cast, listed, refuse
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "append",
-    "at_least",
-    "concatenate",
-    "coordinates",
-    "diagonal",
-    "like",
-    "of_diagonal",
-    "ravel",
-    "reshape",
-    "rot90",
-    "split",
-    "stacked",
-    "transpose",
-]
-
 
 def like(function: Callable[..., Tensor], values: int = 0) -> Callable[..., Tensor]:
     """``np.zeros_like`` and its kin, the last of which takes a value."""
