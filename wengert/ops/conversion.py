@@ -27,19 +27,7 @@ __all__ = ["as_tensor", "asarray", "clone", "from_dlpack", "from_numpy", "tensor
 def clone(x: Any, /) -> Tensor:
     """Return a copy of an array, which stays tracked.
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Of any shape and dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``. The cotangent is that of the copy.
-
-    Notes
-    -----
-    PyTorch: ``torch.clone``.
+    The cotangent is that of the copy. PyTorch: ``torch.clone``.
 
     Examples
     --------
@@ -66,7 +54,8 @@ def asarray(
 
     The cotangent of a Tensor is the result's. Raises `ValueError` if ``copy`` is False and a copy
     is needed, or sequences differ in length; `TypeError` if the data hold something else than
-    numbers; `BackendError` if a sequence holds Tensors of several backends. Array API standard.
+    numbers; `BackendError` if a sequence holds Tensors of several backends. ``copy=True`` always
+    copies, False never does, and None only where it must. Array API standard.
 
     Parameters
     ----------
@@ -74,13 +63,6 @@ def asarray(
         A Tensor stays tracked, and so do those in lists and tuples, as by `stack`. NumPy arrays,
         Python numbers, sequences and buffers come to the selected backend; arrays of another
         library that is known stay in it, and sequences with Tensors in theirs.
-    device : device, optional
-        Where the result is to be: where an array is, or the selected device, by default.
-    copy : bool, optional
-        True always copies, False never does, and None only where it must.
-    requires_grad : bool
-        Whether operations on the result are recorded. A Tensor that is not tracked gives a new leaf
-        then.
 
     Examples
     --------
@@ -193,10 +175,7 @@ def as_numpy(obj: Any) -> Any:
 def as_storable(name: str, values: Any, dtype: DType) -> Any:
     """Nested sequences as `as_numpy`, to be stored in a dtype: their integers are Python's.
 
-    Raises
-    ------
-    OverflowError
-        For an integer that the dtype does not hold.
+    Raises `OverflowError` for an integer that the dtype does not hold.
     """
     found = as_numpy(values)
     if not found.size:  # nothing is of no kind
@@ -413,11 +392,6 @@ def tensor(
         As for `asarray`: a sequence of Tensors stays tracked. A Tensor alone does not, as in
         PyTorch: if it is on the tape a warning says so, and while a transform differentiates it
         this is an error.
-    device : device, optional
-        Where the result is to be: where an array is, or the selected device, by default.
-    requires_grad : bool
-        Whether operations on the result are recorded. A Tensor that is not tracked gives a new leaf
-        then.
 
     Examples
     --------
@@ -441,11 +415,6 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     `TypeError` if the data hold something else than numbers; `BackendError` if a sequence holds
     Tensors of several backends. PyTorch: ``torch.as_tensor``.
 
-    Parameters
-    ----------
-    device : device, optional
-        Where the result is to be: where an array is, or the selected device, by default.
-
     Examples
     --------
     >>> x = wg.ones(2)
@@ -460,24 +429,7 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     """Return a Tensor of a NumPy array on the selected backend, sharing memory where it can.
 
-    Parameters
-    ----------
-    array : numpy.ndarray
-        Of any shape, and a dtype of numbers or bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``array``.
-
-    Raises
-    ------
-    TypeError
-        If ``array`` is none of NumPy's.
-
-    Notes
-    -----
-    PyTorch: ``torch.from_numpy``.
+    Raises `TypeError` if ``array`` is none of NumPy's. PyTorch: ``torch.from_numpy``.
 
     Examples
     --------
@@ -497,13 +449,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """Return a Tensor of any object that has DLPack's protocol, on the selected backend.
 
     Raises `TypeError` if ``x`` does not have the protocol; `BufferError` if the data cannot be
-    exported or imported; `ValueError` if ``copy`` is False and a copy is needed.
-    Array API standard.
-
-    Parameters
-    ----------
-    copy : bool, optional
-        True always copies, False never does, and None only where it must.
+    exported or imported; `ValueError` if ``copy`` is False and a copy is needed. ``copy=True``
+    always copies, False never does, and None only where it must. Array API standard.
 
     Examples
     --------

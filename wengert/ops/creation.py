@@ -135,12 +135,7 @@ def _filled(
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array whose values are whatever was in memory. Array API standard.
-
-    Parameters
-    ----------
-    *more : int
-        Further lengths, as in PyTorch's ``empty(2, 3)``.
+    """Return an array with any values; lengths may come one by one. Array API standard.
 
     Examples
     --------
@@ -153,12 +148,7 @@ def empty(
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones. Array API standard.
-
-    Parameters
-    ----------
-    *more : int
-        Further lengths, as in PyTorch's ``ones(2, 3)``.
+    """Return an array of ones; lengths may come one by one, ``ones(2, 3)``. Array API standard.
 
     Examples
     --------
@@ -172,12 +162,7 @@ def ones(
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros. Array API standard.
-
-    Parameters
-    ----------
-    *more : int
-        Further lengths, as in PyTorch's ``zeros(2, 3)``.
+    """Return an array of zeros; lengths may come one by one, ``zeros(2, 3)``. Array API standard.
 
     Examples
     --------
@@ -198,12 +183,7 @@ def full(
 ) -> Tensor:
     """Return an array of one value. Array API standard.
 
-    Parameters
-    ----------
-    fill_value : bool, int, float, complex, or Tensor
-        The value. A Tensor of no axes gives its dtype, and the result is differentiable in it.
-    dtype : dtype, optional
-        By default what `asarray` gives ``fill_value``.
+    A Tensor of no axes as ``fill_value`` gives its dtype, and the result is differentiable in it.
 
     Examples
     --------
@@ -329,10 +309,7 @@ def full_like(
 ) -> Tensor:
     """Return an array of one value like ``x``. Array API standard.
 
-    Parameters
-    ----------
-    fill_value : bool, int, float, complex, or Tensor
-        The value. The result is differentiable in a Tensor, which has no axes.
+    The result is differentiable in a Tensor ``fill_value``, which has no axes.
 
     Examples
     --------
@@ -371,18 +348,10 @@ def arange(
 ) -> Tensor:
     """Return evenly spaced numbers of the half-open interval ``[start, stop)``.
 
-    Raises `ValueError` if ``step`` is 0. Array API standard.
-
-    Parameters
-    ----------
-    start, stop : int, float or Tensor
-        The interval; ``arange(stop)`` starts at 0.
-    step : int, float or Tensor
-        The distance, not 0; it may be negative. The numbers are differentiable in the Tensors
-        ``start`` and ``step``; ``stop`` decides only how many there are.
-    dtype : dtype, optional
-        By default int64 for integers, the dtype of floating Tensors, and the default floating
-        dtype otherwise.
+    ``arange(stop)`` starts at 0. The numbers are differentiable in Tensors ``start`` and ``step``;
+    ``stop`` decides only how many there are. The dtype is by default int64 for integers, that of
+    floating Tensors, and the default floating dtype otherwise. Raises `ValueError` if ``step`` is
+    0. Array API standard.
 
     Examples
     --------
@@ -444,13 +413,9 @@ def linspace(
 ) -> Tensor:
     """Return ``num`` evenly spaced numbers from ``start`` to ``stop``. Array API standard.
 
-    Parameters
-    ----------
-    start, stop : int, float, complex or Tensor
-        The interval; the numbers are differentiable in Tensors.
-    dtype : dtype, optional
-        By default that of floating Tensors, and otherwise the default floating dtype, or the
-        complex one of its precision.
+    The numbers are differentiable in Tensors ``start`` and ``stop``, which give the dtype. By
+    default it is the default floating dtype, or the complex one of its precision.
+    Array API standard.
 
     Examples
     --------
@@ -495,12 +460,9 @@ def eye(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a matrix with ones on its ``k``-th diagonal and zeros elsewhere. Array API standard.
+    """Return a matrix with ones on its ``k``-th diagonal (above the main one if positive).
 
-    Parameters
-    ----------
-    k : int
-        Which diagonal: positive above the main one, negative below.
+    Array API standard.
 
     Examples
     --------

@@ -122,14 +122,7 @@ def cumulative_sum(
 
     Their cotangents are summed from the other end. Smaller integers become the default integer.
     Raises `ValueError` if ``x`` is 0-d, the axis is out of bounds, or it is left out where there
-    are several. Array API standard.
-
-    Parameters
-    ----------
-    axis : int, optional
-        Along which axis; it may be left out where there is only one.
-    include_initial : bool
-        Whether the result starts with 0, and so is longer by one.
+    are several. ``include_initial`` puts a 0 in front. Array API standard.
 
     Examples
     --------
@@ -161,14 +154,7 @@ def cumulative_prod(
     Derivative :math:`\partial y_k / \partial x_i` = the product of the other factors of
     :math:`y_k`: right at zeros, however many there are. Smaller integers become the default
     integer. Raises `ValueError` if ``x`` is 0-d, the axis is out of bounds, or it is left out where
-    there are several. Array API standard.
-
-    Parameters
-    ----------
-    axis : int, optional
-        Along which axis; it may be left out where there is only one.
-    include_initial : bool
-        Whether the result starts with 1, and so is longer by one.
+    there are several. ``include_initial`` puts a 1 in front. Array API standard.
 
     Examples
     --------

@@ -42,12 +42,7 @@ def __dir__() -> list[str]:
 
 
 def manual_seed(seed: int) -> None:
-    """Start all random numbers again from a seed, on the host and on every device.
-
-    Parameters
-    ----------
-    seed : int
-        Not negative.
+    """Start all random numbers again, on the host and every device, from a seed of 0 or more.
 
     Examples
     --------
@@ -167,17 +162,9 @@ def uniform(
 ) -> Tensor:
     """Return uniform random numbers of the half-open interval [``low``, ``high``).
 
-    NumPy: ``numpy.random.uniform``.
-
-    Parameters
-    ----------
-    low, high : float or Tensor
-        The interval. Tensors broadcast together, and the result is differentiable in them: it is
-        :math:`a + (b - a) u` with a uniform :math:`u` of [0, 1).
-    size : int or tuple of int, optional
-        The shape; that of the Tensors, or ``()``, by default.
-    dtype : dtype, optional
-        Real floating; of Tensors, their own, and the default floating dtype otherwise.
+    Tensors ``low`` and ``high`` broadcast together, and give the shape and the dtype where ``size``
+    and ``dtype`` do not. The result is differentiable in them: it is :math:`a + (b - a) u` with a
+    uniform :math:`u` of [0, 1). NumPy: ``numpy.random.uniform``.
 
     Examples
     --------
@@ -205,17 +192,9 @@ def normal(
 ) -> Tensor:
     r"""Return normal random numbers of a mean and a standard deviation.
 
-    PyTorch: ``torch.normal``.
-
-    Parameters
-    ----------
-    mean, std : float or Tensor
-        Tensors broadcast together, and the result is differentiable in them:
-        :math:`\mu + \sigma \epsilon` with a standard normal :math:`\epsilon`.
-    size : int or tuple of int, optional
-        The shape; that of the Tensors, or ``()``, by default.
-    dtype : dtype, optional
-        As for `randn`; of Tensors, their own.
+    Tensors ``mean`` and ``std`` broadcast together, and give the shape and the dtype where ``size``
+    and ``dtype`` do not. The result is differentiable in them: it is :math:`\mu + \sigma \epsilon`
+    with the :math:`\epsilon` of `randn`. PyTorch: ``torch.normal``.
 
     Examples
     --------
@@ -238,12 +217,7 @@ def randint(
 ) -> Tensor:
     """Return random integers of the half-open interval [``low``, ``high``).
 
-    PyTorch: ``torch.randint``.
-
-    Parameters
-    ----------
-    low, high : int
-        The interval. As in PyTorch, ``randint(10, (3,))`` is ``randint(0, 10, (3,))``.
+    As in PyTorch, ``randint(10, (3,))`` is ``randint(0, 10, (3,))``. PyTorch: ``torch.randint``.
 
     Examples
     --------
@@ -268,11 +242,6 @@ def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Return the integers of [0, ``n``) in random order.
 
     PyTorch: ``torch.randperm``.
-
-    Parameters
-    ----------
-    n : int
-        How many: the length of the 1-d result.
 
     Examples
     --------
@@ -306,13 +275,8 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
 
     The numbers come from a generator of the device, and so differ between backends; `rand` gives
-    the same ones everywhere. PyTorch: ``torch.rand_like``.
-
-    Parameters
-    ----------
-    dtype : dtype, optional
-        A real floating dtype: that of ``x``, or of its real part, where it has one, and the
-        default otherwise.
+    the same ones everywhere. The dtype is by default that of ``x`` or of its real part, if it is
+    floating. PyTorch: ``torch.rand_like``.
 
     Examples
     --------
@@ -333,11 +297,6 @@ def bernoulli(p: Any, /) -> Tensor:
     """Return ones with the probabilities ``p`` and zeros otherwise, drawn where ``p`` is.
 
     The result does not depend on ``p`` differentiably. PyTorch: ``torch.bernoulli``.
-
-    Parameters
-    ----------
-    p : Tensor or array
-        Probabilities, of a real floating dtype.
 
     Examples
     --------

@@ -275,32 +275,12 @@ _NOWHERE: Final = object()
 def at(x: Any, key: Any = _NOWHERE, /) -> At:
     """Update a part of an array functionally: ``at(x)[key].add(value)``.
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Of any shape and dtype.
-    key : index or tuple of indices, optional
-        Which part, as in ``x[key]``; or in brackets after.
-
-    Returns
-    -------
-    At
-        With the methods ``set``, ``add``, ``subtract``, ``multiply``, ``divide``, ``power``,
-        ``min``, ``max`` and ``get``. What they return is differentiable in ``x`` and the value.
-
-    Raises
-    ------
-    IndexError
-        From the methods, if an index is out of bounds or of a wrong kind.
-    TypeError
-        From the methods, if the value is of a higher kind than ``x`` (floating for integers).
-    ValueError
-        From the methods, if the value does not broadcast, or no key was given, or two.
-
-    Notes
-    -----
-    Where integer arrays name a place several times, sums, products and extremes take in all the
-    values, on every library. After JAX's ``x.at`` and array-api-extra's ``at``.
+    The key may also be given as ``at(x, key)``. The methods ``set``, ``add``, ``subtract``,
+    ``multiply``, ``divide``, ``power``, ``min``, ``max`` and ``get`` are differentiable in ``x``
+    and the value. Where integer arrays name a place several times, sums, products and extremes take
+    in all the values, on every library. Methods raise `IndexError` for a wrong index; `TypeError`
+    if the value is of a higher kind than ``x``; `ValueError` if it does not broadcast, or there is
+    no key, or two. array-api-extra: ``at``.
 
     Examples
     --------

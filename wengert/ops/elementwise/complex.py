@@ -16,12 +16,8 @@ __all__ = ["abs", "conj", "imag", "real", "sign"]
 def conj(x: Any, /) -> Tensor:
     r"""Complex conjugate, :math:`x^*`; equal values for a real ``x``.
 
-    The cotangent is :math:`\bar y^*`. Array API standard.
-
-    Parameters
-    ----------
-    x : Tensor, array or Python number
-        Of any dtype but bool. A number gives a number, because operands in rules may be numbers.
+    The cotangent is :math:`\bar y^*`. A number gives a number, because operands in rules may be
+    numbers. Array API standard.
 
     Examples
     --------

@@ -336,13 +336,8 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """Number of singular values of each matrix that are not negligible.
 
     The result is of the batch's shape and an integer dtype. Raises `ValueError` if ``x`` has fewer
-    than two axes. Array API standard.
-
-    Parameters
-    ----------
-    rtol : float or array, optional
-        Singular values up to ``rtol`` times the largest count as 0; an array gives one for each
-        matrix. By default ``max(M, N)`` times the dtype's ``eps``.
+    than two axes. Singular values below ``rtol`` times the largest count as 0: ``max(M, N)`` times
+    the dtype's ``eps`` by default; an array has one for each matrix. Array API standard.
 
     Examples
     --------

@@ -65,13 +65,8 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
 
     Derivative 1 for positive ``x`` and ``negative_slope`` elsewhere, also at 0. A. L. Maas et al.,
     "Rectifier nonlinearities improve neural network acoustic models", ICML 2013. Real floating
-    dtypes. PyTorch: ``torch.nn.functional.leaky_relu``.
-
-    Parameters
-    ----------
-    negative_slope : float or Tensor
-        The factor of negative values. The result is differentiable in a Tensor, which may also be
-        an array that broadcasts with ``x``.
+    dtypes. The result is differentiable in a Tensor ``negative_slope``, which broadcasts with
+    ``x``. PyTorch: ``torch.nn.functional.leaky_relu``.
 
     Examples
     --------
@@ -158,12 +153,8 @@ def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
 
     Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and K.
     Gimpel, "Gaussian error linear units", arXiv:1606.08415. Real floating dtypes. Raises
-    `ValueError` if ``approximate`` is neither. PyTorch: ``torch.nn.functional.gelu``.
-
-    Parameters
-    ----------
-    approximate : {"none", "tanh"}
-        ``"tanh"`` computes :math:`\frac x 2 (1 + \tanh(\sqrt{2/\pi} (x + 0.044715 x^3)))`.
+    `ValueError` if ``approximate`` is neither. ``"tanh"`` computes :math:`\frac x 2 (1 +
+    \tanh(\sqrt{2/\pi} (x + 0.044715 x^3)))`. PyTorch: ``torch.nn.functional.gelu``.
 
     Examples
     --------

@@ -425,11 +425,6 @@ def multigammaln(a: Any, d: int) -> Tensor:
     Real floating dtypes. Raises `ValueError` if ``d`` is no positive integer.
     SciPy: ``scipy.special.multigammaln``.
 
-    Parameters
-    ----------
-    d : int
-        Dimension of the space, at least 1.
-
     Examples
     --------
     >>> wg.special.multigammaln(wg.asarray([2.0, 5.0]), 2)

@@ -39,13 +39,7 @@ def euler_maclaurin(s: float) -> list[float]:
 
 
 def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a composite check its arrays' dtype, and compute in single precision at least.
-
-    Parameters
-    ----------
-    name : str
-        The function's name, for the error that complex numbers and integers are.
-    """
+    """Make a composite check its arrays' dtype, and compute in single precision at least."""
 
     def decorate(forward: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(forward)
