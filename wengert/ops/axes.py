@@ -1,4 +1,4 @@
-"""Axes as functions take them, made canonical: what the chapters of this package share."""
+"""Axes, shapes and numbers made canonical, for all chapters of this package."""
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -21,8 +21,8 @@ bending: ContextVar[Callable[..., None] | None] = ContextVar("wengert_bending", 
 def bent(function: Callable[..., Any], *numbers: Any, small: bool = False) -> Any:
     """Call a function of lengths and constants that clips, compares or rounds.
 
-    An export knows its results for some lengths alone, and asks again for others: for smaller ones
-    too if it is said by ``small``, as where no array in the model would have another shape.
+    An export knows the results for some lengths alone, and asks again for others. ``small`` says
+    that smaller ones count too, though no array in the model would have another shape.
     """
     heard = bending.get()
     if heard is not None:
@@ -47,7 +47,7 @@ def raw_array(x: Any) -> Any:
 
 
 def raw_dtype(x: Any, dtype: Any) -> Any:
-    """What the library of ``x`` calls a dtype."""
+    """A dtype of the library of ``x``."""
     return backend_of(raw_array(x)).raw_dtype(as_dtype(dtype))
 
 
@@ -202,9 +202,11 @@ def filled(xp: Any, g: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([zeros if one is None else one for one in g])
 
 
-def diagonal_ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
-    """Where a diagonal starts, and how long it is."""
-    return bent(_ends, rows, columns, offset)  # type: ignore[no-any-return]
+def diagonal_slice(rows: int, columns: int, offset: int) -> slice:
+    """The place of a diagonal in a flattened matrix: every (columns + 1)-th element."""
+    row, column, n = bent(_ends, rows, columns, offset)
+    start = row * columns + column
+    return slice(start, start + n * (columns + 1) - columns if n else start, columns + 1)
 
 
 def _ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:

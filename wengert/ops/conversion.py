@@ -1,4 +1,4 @@
-"""Creation functions of the standard that take data, and PyTorch's ``tensor``."""
+"""Functions that convert existing data: the standard's, and PyTorch's ``tensor``."""
 
 from contextlib import suppress
 from typing import Any
@@ -131,9 +131,8 @@ def _check_bare(obj: Any) -> None:
 def _joined(obj: Any, wanted: DType | None) -> Tensor:
     """One Tensor of nested sequences that hold Tensors; tracked if one of these is.
 
-    It comes to the Tensors' backend and device, and its dtype is that which they have together;
-    numbers among them have none of their own, as in operations. Without Tensors there are numbers
-    that a trace follows, and it is what NumPy makes of them.
+    Backend, device and dtype are those of the Tensors; numbers have no dtype of their own, as in
+    operations. Without Tensors there are numbers that a trace follows, and NumPy's dtype holds.
     """
     items: list[Any] = []
     shape = _collect(obj, items)
@@ -216,7 +215,7 @@ def _now(obj: Any) -> Any:
 
 
 def _filled(x: Any, of: DType, wanted: DType, device: Any = None) -> Tensor:
-    """A part of what NumPy makes of data in one dtype, in another."""
+    """An item in the dtype that NumPy gives the data, cast to the wanted one."""
     low, high = limits(wanted)
     if isinstance(x, Tensor | np.ndarray):
         made = _part(x, of, device)
@@ -230,7 +229,7 @@ def _filled(x: Any, of: DType, wanted: DType, device: Any = None) -> Tensor:
 
 
 def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
-    """Add what nested sequences hold, one after the other, to a list; their shape."""
+    """Add the items of nested sequences to a list, and return the shape of the nest."""
     if not isinstance(obj, list | tuple):
         if isinstance(obj, np.generic):  # a number like Python's own
             obj = obj.item()
@@ -249,7 +248,7 @@ def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
 
 
 def _item(obj: Any) -> Any:
-    """What nested sequences hold, as a Tensor, a number or an array of NumPy's."""
+    """An item of nested sequences, as a Tensor, a number or an array of NumPy's."""
     if type(obj) in SCALARS or hasattr(obj, "regularise"):
         return obj
     kind: Any

@@ -1,6 +1,6 @@
 """Creation functions of the standard: arrays from shapes and numbers.
 
-Those from data that there is already are in `wengert.ops.conversion`.
+Functions that convert existing data are in `wengert.ops.conversion`.
 """
 
 import math
@@ -234,7 +234,7 @@ def _spread(
 
 
 def _finished(made: Tensor, device: Any, requires_grad: bool) -> Tensor:
-    """What was made of Tensors, on the wanted device, and a leaf if none of them is tracked."""
+    """A result of Tensors, on the wanted device; a leaf if asked for, and no Tensor is tracked."""
     if device is not None:
         made = to_device(made, device)
     if requires_grad and not made.requires_grad:

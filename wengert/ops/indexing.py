@@ -1,4 +1,4 @@
-"""Indexing: the standard's chapter of that name, and what is between a Tensor's brackets."""
+"""Indexing: the standard's chapter of that name, and the keys of ``x[key]``."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ Key = tuple[Any, ...]
 
 
 def _block(indices: Sequence[Any]) -> int:
-    """How many axes a result of indexing has in the place of the index arrays."""
+    """The number of axes of the result that stand for the index arrays."""
     return max([1 if dtype_of(i.dtype).kind == "bool" else len(i.shape) for i in indices])
 
 
@@ -155,7 +155,7 @@ def _is_index(part: Any) -> bool:
 
 
 def _index_array(x: Tensor, part: Any) -> Tensor:
-    """What indexes as an array, as a Tensor of the backend of ``x``."""
+    """An index array, mask or list as a Tensor of the backend of ``x``."""
     owner = backend_of(x._array)
     if isinstance(part, Tensor):
         array = part._array
@@ -240,10 +240,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     batch=_setitem_batch,
 )
 def replaced(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> Tensor:
-    """What ``x`` is after ``x[key] = value``; `setitem` says what these are.
-
-    Errors name the ``call``.
-    """
+    """A copy of ``x`` after ``x[key] = value``, as in `setitem`; errors name the ``call``."""
     parts, indices = parse_key(x, key)
     owner = backend_of(x._array)
     if isinstance(value, list | tuple):

@@ -17,7 +17,7 @@ _EXTENDED = (
 
 
 class NamespaceInfo:
-    """What the namespace can do on the selected backend."""
+    """Abilities of the namespace on the selected backend."""
 
     def capabilities(self) -> dict[str, Any]:
         """Whether boolean indexing and data-dependent shapes work, and the most dimensions."""
@@ -56,7 +56,7 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 -- the standard's name
-    """Return what the namespace can do on the selected backend.
+    """Return the abilities of the namespace on the selected backend.
 
     The object has the standard's methods: ``capabilities``, ``dtypes``, ``devices``, ....
     Array API standard.

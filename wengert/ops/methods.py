@@ -9,7 +9,7 @@ from typing import Any
 
 from wengert.backends import backend_of
 from wengert.ops import linear_algebra, manipulation, searching, statistical
-from wengert.ops.axes import as_axes, as_axis, as_shape, diagonal_ends
+from wengert.ops.axes import as_axes, as_axis, as_shape, diagonal_slice
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, to_backend, to_device
@@ -192,12 +192,8 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     rest = [i for i in range(x.ndim) if i not in (first, second)]
     matrices = manipulation.permute_dims(x, (*rest, first, second))
     rows, columns = matrices.shape[-2:]
-    row, column, n = diagonal_ends(rows, columns, index(offset))
-    # In a flattened matrix the diagonal is every (columns + 1)-th element.
     flat = manipulation.reshape(matrices, (*matrices.shape[:-2], rows * columns))
-    start = row * columns + column
-    stop = start + n * (columns + 1) - columns if n else start
-    return getitem(flat, (..., slice(start, stop, columns + 1)))
+    return getitem(flat, (..., diagonal_slice(rows, columns, index(offset))))
 
 
 def trace(

@@ -1,9 +1,8 @@
 """Random numbers.
 
-Two kinds of drawing, seeded together by `manual_seed`. What starts a model (`randn`, `rand`, …)
-comes from one generator in host memory and is then moved, so that a model starts from the same
-numbers on every backend. What is drawn during training (`rand_like`, `bernoulli`, and so dropout)
-comes from a generator of the array's own device.
+`manual_seed` seeds two kinds of drawing. Numbers that start a model (`randn`, `rand`, …) come from
+one generator in host memory, so that a model starts from the same numbers on every backend. Numbers
+drawn during training (`rand_like`, `bernoulli`, dropout) come from a generator of the device.
 """
 
 from collections.abc import Callable
@@ -74,7 +73,7 @@ def _real_part(dtype: DType) -> DType:
 
 
 def _on_host(draw: Callable[..., Any], *arguments: Any) -> np.ndarray[Any, Any]:
-    """What a function of `wengert.backends.generators` draws in host memory."""
+    """Numbers of a function of `wengert.backends.generators`, in host memory."""
     with lock:
         return draw(host(), *arguments)  # type: ignore[no-any-return]
 
@@ -82,7 +81,7 @@ def _on_host(draw: Callable[..., Any], *arguments: Any) -> np.ndarray[Any, Any]:
 def _placed(
     draw: Callable[..., Any], arguments: tuple[Any, ...], dtype: DType, device: Any, tracked: bool
 ) -> Tensor:
-    """What a function of `wengert.backends.generators` draws, as a Tensor."""
+    """Numbers of a function of `wengert.backends.generators`, as a Tensor."""
     backend, where = new_device(device)
     array = backend.drawn(_on_host, (draw, *arguments), where)
     raw = backend.raw_dtype(dtype)
@@ -133,8 +132,7 @@ def _drawn(
 ) -> tuple[Tensor, list[Any]]:
     """Standard random numbers, and the parameters of the distribution as operands beside them.
 
-    Of parameters that are arrays the numbers take the shape, the dtype and the place: each element
-    is drawn.
+    Parameters that are arrays give shape, dtype and device: each element is drawn.
     """
     for name, value in given.items():
         if hasattr(value, "shape") and not isinstance(value, Tensor | np.generic):
@@ -259,7 +257,7 @@ def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
-    """What a backend without a kernel of its own does: draw on the host and move."""
+    """Draw on the host and move, for a backend without a kernel of its own."""
     backend = xp.backend
     device = backend.device(x)
     stream = generators.stream(backend.name, device, generators.HostStream)

@@ -21,7 +21,7 @@ __all__ = [
 
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns.
+    """Result of `unique_all`.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns.
+    """Result of `unique_counts`.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class UniqueCountsResult(NamedTuple):
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns.
+    """Result of `unique_inverse`.
 
     Examples
     --------

@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 Axes = tuple[int, ...] | None
 
 
-# -- what the rules share ------------------------------------------------------------------------
+# -- steps of the rules ------------------------------------------------------------------------
 
 
 def _kept(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
@@ -38,7 +38,7 @@ def _spread(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
 
 
 def _count(x_shape: Shape, axis: Axes) -> int:
-    """How many elements one element of the result is made from."""
+    """The number of elements that one element of the result is made from."""
     return math.prod(x_shape if axis is None else [x_shape[i] for i in axis])
 
 
@@ -148,7 +148,7 @@ vars(differentiable)["deviations"] = partial(_deviations, differentiable)
 def _spread_out(
     xp: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> tuple[Any, Any]:
-    """Deviations from the mean, and what the slope is their quotient by."""
+    """Deviations from the mean, and the divisor that makes them the slope."""
     norm = _kept(xp, out, x_shape, axis, keepdims) / _scale(x_shape, axis, correction)
     return xp.deviations(x, norm, axis=axis)  # type: ignore[no-any-return]
 
@@ -211,7 +211,7 @@ def _corrected(function: Any, x: Any, axis: Any, correction: Any, keepdims: bool
 
 
 def _freedom_ratio(function: str, n: int, correction: Tensor) -> Tensor:
-    """What a spread without correction is multiplied by; infinite without degrees of freedom."""
+    """The factor of a spread without correction; infinite without degrees of freedom."""
     if correction.ndim:
         raise TypeError(
             f"{function} takes one number as correction, and was given a Tensor of shape "

@@ -2,8 +2,7 @@
 
 NumPy hands a call with a Tensor among its arguments over, ufuncs by `array_ufunc` (NEP 13) and
 other functions by `array_function` (NEP 18). Both look NumPy's name up in a table of functions of
-this package; what is in no table is an error. The tables are imported at the first such call, so
-that importing Wengert costs nothing more.
+this package; a name that is in no table is an error. The first such call imports the tables.
 """
 
 import sys
@@ -37,7 +36,7 @@ def _table(module: str) -> dict[str, Callable[..., Any]]:
 
 @cache
 def _of_ufunc(ufunc: np.ufunc, method: str) -> tuple[str, Callable[..., Any]]:
-    """How errors name a ufunc's method, and its counterpart."""
+    """The name of a ufunc's method in errors, and its counterpart."""
     table = _table("ufuncs")
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     if getattr(np, ufunc.__name__, None) is ufunc or ufunc.__name__ == "clip":

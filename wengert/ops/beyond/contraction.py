@@ -1,4 +1,4 @@
-"""Einstein's notation: products of arrays, summed over the labels that the result has not."""
+"""Einstein's notation: products of arrays, summed over the labels that the result lacks."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -189,7 +189,7 @@ def _lengths(terms: Sequence[Term]) -> dict[Any, int]:
 
 
 def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> Path:
-    """Which operands to contract, one step after the other; each result joins at the end."""
+    """Places of the operands of each step; the result of a step joins at the end."""
     if isinstance(optimize, list | tuple):
         steps = optimize[1:] if optimize[:1] in (["einsum_path"], ("einsum_path",)) else optimize
         return [tuple([index(i) for i in step]) for step in steps]

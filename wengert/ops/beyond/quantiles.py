@@ -22,7 +22,7 @@ METHODS: Final = get_args(Method)
 
 
 def _positions(xp: Any, q: Any, n: int, method: str) -> Any:
-    """Where the quantiles are among ``n`` sorted elements, also between two of them."""
+    """Positions of the quantiles among ``n`` sorted elements, also between two of them."""
     # A ``q`` out of range must not give an index out of bounds. The caller makes an error or NaN.
     at = xp.clip(q * (n - 1), 0, n - 1)
     if method == "lower":
@@ -35,7 +35,7 @@ def _positions(xp: Any, q: Any, n: int, method: str) -> Any:
 
 
 def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Indices of the elements before and after each quantile, and how far it is between them."""
+    """Indices of the elements around each quantile, and its way from the first to the second."""
     if isinstance(q, Tensor):
         xp = differentiable
         at = _positions(xp, q, n, method)
@@ -95,7 +95,7 @@ def quantile(
     keepdims: bool = False,
     method: Method = "linear",
 ) -> Tensor:
-    """Quantiles: what a share ``q`` of the elements is not above.
+    """Quantiles: a share ``q`` of the elements is not above them.
 
     The result is NaN if one of the elements is NaN, or an element of a Tensor ``q`` is not from 0
     to 1. The cotangent goes to the one or two elements that the quantile is made of; among equal

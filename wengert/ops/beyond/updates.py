@@ -66,7 +66,7 @@ def _sums(xp: Any, value: Any, rows: Any, n: int) -> Any:
 
 
 def _shares(xp: Any, x: Any, value: Any, rows: Any, out: Any, beaten: str) -> tuple[Any, Any, Any]:
-    """Which elements and which values were beaten, and what share of its row each tie has."""
+    """Masks of beaten elements and values, and the share that each tie has of its row."""
     lose = getattr(xp, beaten)
     lost_x, lost_value = lose(x, out), lose(value, xp.take(out, rows, axis=0))
     tied = xp.astype(~lost_value, out.dtype)
@@ -134,7 +134,7 @@ def _products(xp: Any, value: Tensor, rows: Tensor, n: int) -> Tensor:
     return where(replaced(blank, rows, True), total, 1)
 
 
-# -- what users see --------------------------------------------------------------------------------
+# -- the public class ----------------------------------------------------------------------------
 
 
 class At:
@@ -245,7 +245,7 @@ class At:
         return value if number_type(value) in SCALARS else astype(value, dtype, copy=False)
 
     def _beside(self, value: Any, function: str) -> Tensor:
-        """A Tensor as it is; data of Python's or NumPy's beside ``x``; other arrays as Tensors."""
+        """A Tensor as it is, data of Python or NumPy beside ``x``, another array as a Tensor."""
         if isinstance(value, list | tuple):
             value = as_storable(f"at.{function}", value, self._x.dtype)
         if isinstance(value, Tensor):

@@ -109,7 +109,7 @@ def log10(x: Any, /) -> Tensor:
 
 
 def _share(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
-    """What part of the sum of the exponentials is that of ``x1``, without overflow."""
+    """``g`` times the share of ``x1`` in the sum of the exponentials, without overflow."""
     same = (x1 == x2) & xp.isinf(x1)
     excess = xp.where(same, 0, x1) - xp.where(same, 0, x2)
     found = g * xp.expit(excess)

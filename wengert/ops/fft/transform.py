@@ -1,4 +1,4 @@
-"""What the transforms share: what they take, and how they run on batches."""
+"""Arguments and batch rule that the transforms share."""
 
 from collections.abc import Sequence
 from operator import index
@@ -26,7 +26,7 @@ def transform_batch(call: Any, x: Any, *, axes: Any, norm: str = "backward", **s
     return call.run(x, axes=shifted(axes, call.rank(0)), norm=norm, **s)
 
 
-# -- what transforms take ------------------------------------------------------------------------
+# -- arguments of transforms ---------------------------------------------------------------------
 
 
 def operand(x: Any, function: str, *, real: bool) -> Tensor:

@@ -133,7 +133,7 @@ def det(x: Any, /) -> Tensor:
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns.
+    """Result of `slogdet`.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns.
+    """Result of `qr`.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Any
 from wengert.interpreters.batching import paired
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import statistical
-from wengert.ops.axes import axis_from_end, bent, shape_of
+from wengert.ops.axes import axis_from_end, diagonal_slice, shape_of
 from wengert.ops.conversion import clone
 from wengert.ops.creation import eye, ones
 from wengert.ops.define import operation
@@ -85,17 +85,8 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """
     shape = _two_axes("diagonal", x)
     m, n = shape[-2:]
-    first = index(offset)
-    length = bent(_length, m, n, first)
-    # Of the elements in their order, every (n + 1)-st is on the diagonal.
-    start = first if first >= 0 else -first * n
-    stop = start + (length - 1) * (n + 1) + 1 if length else start
     flat = reshape(x, (*shape[:-2], m * n))
-    return getitem(flat, (..., slice(start, stop, n + 1)))
-
-
-def _length(m: int, n: int, first: int) -> int:
-    return max(0, min(m, n - first) if first >= 0 else min(m + first, n))
+    return getitem(flat, (..., diagonal_slice(m, n, index(offset))))
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:

@@ -23,7 +23,7 @@ __all__ = ["SVDResult", "svd", "svdvals"]
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns.
+    """Result of `svd`.
 
     Examples
     --------

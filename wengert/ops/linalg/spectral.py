@@ -11,7 +11,7 @@ __all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns.
+    """Result of `eigh`.
 
     Examples
     --------
@@ -24,7 +24,7 @@ class EighResult(NamedTuple):
 
 
 class EigResult(NamedTuple):
-    """What `eig` returns.
+    """Result of `eig`.
 
     Examples
     --------

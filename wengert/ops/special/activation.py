@@ -123,7 +123,7 @@ def _bounded(xp: Any, x: Any) -> Any:
 
 
 def _logit_gate(xp: Any, x: Any) -> Any:
-    """What GELU's approximation is gated by: ``(1 + tanh(u)) / 2`` is the sigmoid of ``2 u``."""
+    """The gate of GELU's approximation: ``(1 + tanh(u)) / 2`` is the sigmoid of ``2 u``."""
     cubic = xp.square(x) * _CUBIC + 1
     return x * cubic * (2 * _SCALE)
 

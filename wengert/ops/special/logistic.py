@@ -56,7 +56,7 @@ def _log1p(xp: Any, z: Any) -> Any:
 
 
 def _tail(xp: Any, x: Any) -> Any:
-    """What ``softplus(x)`` has beyond ``max(x, 0)``, the same as beyond ``max(-x, 0)``."""
+    """The excess of ``softplus(x)`` over ``max(x, 0)``, an even function."""
     return xp.log1p(xp.exp(-xp.abs(x)))
 
 

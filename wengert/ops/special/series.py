@@ -1,4 +1,4 @@
-"""What the composites of special functions share: polynomials, fractions and their precision."""
+"""Polynomials, fractions and precision: shared by the composites of special functions."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
