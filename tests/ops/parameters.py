@@ -25,9 +25,9 @@ _SAID = {
         "linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.matrix_norm "
         "linalg.matrix_power linalg.qr linalg.slogdet linalg.svd linalg.svdvals linalg.trace "
         "linalg.vector_norm fft.fft fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifftn "
-        "fft.ifftshift fft.ihfft fft.irfft fft.irfftn fft.rfft fft.rfftn special.polygamma x.copy x.cpu x.cumprod "
-        "x.cumsum x.diagonal x.expand x.flatten x.permute x.ravel x.repeat x.swapaxes x.t "
-        "x.trace x.transpose x.type x.unsqueeze x.view"
+        "fft.ifftshift fft.ihfft fft.irfft fft.irfftn fft.rfft fft.rfftn special.polygamma "
+        "x.copy x.cpu x.cumprod x.cumsum x.diagonal x.expand x.flatten x.permute x.ravel "
+        "x.repeat x.swapaxes x.t x.trace x.transpose x.type x.unsqueeze x.view"
     ),
     "input": (
         "F.adaptive_avg_pool1d F.adaptive_avg_pool2d F.adaptive_max_pool1d "
