@@ -167,7 +167,7 @@ PROGRAMS = {
     "masked": lambda x: x[x > 0],
     "set": lambda x: wg.at(x)[2:5].set(1.5),
     "repeated": lambda x: wg.repeat(x, wg.asarray([2, 0, 1, 3, 1]), axis=1),
-    "padded": lambda x: wg.pad(x, 1, mode="linear_ramp") if x.ndim == 1 else wg.pad(x, 1),
+    "padded": lambda x: wg.pad(x, 1),
     "quantile": lambda x: wg.quantile(x, 0.3, axis=0),
     "median": lambda x: wg.median(x),
     "norm": lambda x: wg.linalg.svdvals(x.mT @ x),

@@ -105,7 +105,6 @@ CUT: dict[str, Callable[[Any], Any]] = {
     "parts": lambda x: np.array_split(x, 100)[0],
     "parts at places": lambda x: np.split(x, [2, 100])[1],
     "differences": lambda x: wg.grad(lambda y: wg.sum(wg.diff(y, n=100, axis=0) ** 2))(x),
-    "a margin": lambda x: np.pad(x, ((2, 2), (0, 0)), mode="mean", stat_length=100),
 }
 
 

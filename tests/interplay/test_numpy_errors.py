@@ -66,7 +66,7 @@ UNSUPPORTED: dict[str, Callable[[Any], Any]] = {
     "mode='clip'": lambda x: np.take(x, [0], mode="clip"),
     "tol=0.5": lambda x: np.linalg.matrix_rank(x, tol=0.5),
     "mode='raw'": lambda x: np.linalg.qr(x, mode="raw"),
-    "weights": lambda x: np.quantile(x, 0.5, method="inverted_cdf", weights=x),
+    "weights": lambda x: np.quantile(x, 0.5, weights=x),
     "fweights": lambda x: np.cov(x, fweights=[1, 2]),
     "aweights": lambda x: np.cov(x, aweights=[1, 2]),
     "complex": lambda x: np.nan_to_num(x * 1j),

@@ -183,11 +183,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if sharing(other, gradient):",
     ): "two arrays share memory, whichever is named first",
     (
-        "wengert/ops/beyond/quantiles.py",
-        "return xp.where(xp.floor(at) == at, at + 0.5, xp.ceil(at))",
-        "return xp.where(xp.ceil(at) == at, at + 0.5, xp.ceil(at))",
-    ): "what is its own floor is its own ceiling",
-    (
         "wengert/tape/aliases.py",
         "here = max((n for n, i in enumerate(instructions) if i.offset <= at), default=0)",
         "here = max((n for n, i in enumerate(instructions) if i.offset <= at), default=1)",

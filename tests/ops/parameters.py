@@ -24,10 +24,10 @@ _SAID = {
         "to_device tril triu unstack linalg.cholesky linalg.det linalg.diagonal linalg.eig "
         "linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.matrix_norm "
         "linalg.matrix_power linalg.qr linalg.slogdet linalg.svd linalg.svdvals linalg.trace "
-        "fft.fft fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifftn fft.ifftshift fft.ihfft "
-        "fft.irfft fft.irfftn fft.rfft fft.rfftn special.polygamma x.copy x.cpu x.cumprod "
-        "x.cumsum x.diagonal x.expand x.flatten x.permute x.ravel x.repeat x.swapaxes x.t "
-        "x.trace x.transpose x.type x.unsqueeze x.view"
+        "linalg.vector_norm fft.fft fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifftn "
+        "fft.ifftshift fft.ihfft fft.irfft fft.irfftn fft.rfft fft.rfftn special.polygamma "
+        "x.copy x.cpu x.cumprod x.cumsum x.diagonal x.expand x.flatten x.permute x.ravel "
+        "x.repeat x.swapaxes x.t x.trace x.transpose x.type x.unsqueeze x.view"
     ),
     "input": (
         "F.adaptive_avg_pool1d F.adaptive_avg_pool2d F.adaptive_max_pool1d "
@@ -81,7 +81,7 @@ _SAID = {
     "a": "special.multigammaln",
     "a b": "logsumexp",
     "args kwargs": "nn.Identity",
-    "array constant_values end_values": "pad",
+    "array constant_values": "pad",
     "beta": "nn.SmoothL1Loss",
     "beta | threshold": "nn.Softplus",
     "delta": "nn.HuberLoss",
@@ -125,7 +125,6 @@ _SAID = {
     "x factor": "linalg.cholesky_solve",
     "x min max": "clip",
     "x negative_slope": "leaky_relu",
-    "x ord": "linalg.vector_norm",
     "x other": "x.dot",
     "x prepend append": "diff",
     "x q": "quantile",

@@ -28,7 +28,7 @@ def irregular(*shape: int, start: float = 0.3) -> np.ndarray:
 
 FEW_AXES = (None, 0, 1, -1, (0, 2))
 #: All modes but that which leaves open what it fills with.
-FILLING = tuple(mode for mode in get_args(Mode) if mode != "empty")
+FILLING = get_args(Mode)
 CUBE, MATRIX, OTHER = irregular(2, 3, 4), irregular(3, 4), irregular(2, 3, 4, start=0.55)
 SQUARES = irregular(2, 3, 3) + 3 * np.eye(3)
 COMPLEX = CUBE + 1j * OTHER
@@ -368,8 +368,6 @@ ELSEWHERE = {
     ("at", "key"): "tests/ops/test_at.py",
     ("normal", "size"): "tests/ops/test_random.py",
     ("uniform", "size"): "tests/ops/test_random.py",
-    ("pad", "stat_length"): "tests/ops/test_beyond.py",
-    ("pad", "reflect_type"): "tests/ops/test_beyond.py",
 }
 
 

@@ -16,10 +16,6 @@ from wengert.testing.problem import values
 
 EXAMPLES = {"numpy": 15, "array_api_strict": 4, "torch": 4}
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
-ESTIMATORS = (
-    *("hazen", "weibull", "median_unbiased", "normal_unbiased", "interpolated_inverted_cdf"),
-    *("inverted_cdf", "averaged_inverted_cdf", "closest_observation"),
-)
 
 
 def run(backend, strategy, check):
@@ -28,8 +24,7 @@ def run(backend, strategy, check):
 
 # -- pad -----------------------------------------------------------------------------------------
 
-MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
-STATISTICS = ("maximum", "mean", "median", "minimum")
+MODES = get_args(Mode)
 
 
 @st.composite
@@ -49,70 +44,22 @@ def paddings(draw, mode):
     return x, draw(st.one_of(choices))
 
 
-@st.composite
-def computed(draw):
-    """Margins that are computed, with their options."""
-    mode = draw(st.sampled_from(["linear_ramp", *STATISTICS, "reflect", "symmetric"]))
-    x = draw(ws.arrays(shape=ws.shapes(min_side=1), unique=True))
-    pair = st.tuples(st.integers(0, 5), st.integers(0, 5))
-    pairs = st.lists(pair, min_size=x.ndim, max_size=x.ndim)
-    if mode == "linear_ramp":
-        ends = st.floats(-3, 3)
-        options = {"end_values": draw(ends | st.tuples(ends, ends))}
-    elif mode in STATISTICS:
-        lengths = st.integers(1, 4)
-        options = {"stat_length": draw(st.none() | lengths | st.tuples(lengths, lengths))}
-    else:
-        options = {"reflect_type": "odd"}
-    return x, draw(pairs if x.ndim else st.just(0)), mode, options
-
-
-def test_pad_with_what_is_computed(backend):
-    def check(drawn):
-        x, width, mode, options = drawn
-        found = wg.pad(tensor(x), width, mode, **options)
-        np.testing.assert_allclose(
-            values(found), np.pad(x, width, mode, **options), rtol=1e-12, atol=1e-12
-        )
-        gradcheck(lambda x: wg.pad(x, width, mode, **options), [tensor(x, True)], fast_mode=True)
-
-    run(backend, computed(), check)
-
-
-@pytest.mark.parametrize("mode", [*MODES, *STATISTICS, "linear_ramp"])
+@pytest.mark.parametrize("mode", MODES)
 def test_pad_of_one_element(mode):
     """The first element is the last too, and each margin still knows its side."""
     x = np.asarray([[2.0]])
-    options = {"end_values": (-1.0, 5.0)} if mode == "linear_ramp" else {}
-    if mode == "constant":
-        options = {"constant_values": (-1.0, 5.0)}
+    options = {"constant_values": (-1.0, 5.0)} if mode == "constant" else {}
     found = values(wg.pad(tensor(x), ((1, 2), (3, 4)), mode, **options))
     wanted = np.pad(x, ((1, 2), (3, 4)), mode, **options)
-    assert found.shape == wanted.shape
-    if mode != "empty":
-        np.testing.assert_allclose(found, wanted, rtol=1e-15)
+    np.testing.assert_array_equal(found, wanted, strict=True)
 
 
-@pytest.mark.parametrize("mode", [*STATISTICS, "linear_ramp", "reflect", "symmetric"])
+@pytest.mark.parametrize("mode", MODES)
 def test_pad_of_integers(mode):
     x = np.asarray([[3, -8, 5, 6], [1, 7, -2, 0]])
-    odd = {"reflect_type": "odd"} if mode in ("reflect", "symmetric") else {}
-    found = wg.pad(tensor(x), 9, mode, **odd)
+    found = wg.pad(tensor(x), 9, mode)
     assert found.dtype is wg.int64
-    np.testing.assert_array_equal(values(found), np.pad(x, 9, mode, **odd))
-
-
-def test_an_infinite_edge_adds_to_its_own_margin_alone():
-    x = np.asarray([1.0, 2.0, np.inf])
-    for mode in ("reflect", "symmetric"):
-        found = values(wg.pad(tensor(x), (2, 0), mode, reflect_type="odd"))
-        np.testing.assert_array_equal(found, np.pad(x, (2, 0), mode, reflect_type="odd"))
-
-
-def test_end_values_of_a_ramp_are_differentiable():
-    end = tensor(np.asarray(2.0), True)
-    call = lambda x, end: wg.pad(x, 3, "linear_ramp", end_values=(end, 1.0))
-    gradcheck(call, [tensor(np.asarray([4.0, 5.0]), True), end])
+    np.testing.assert_array_equal(values(found), np.pad(x, 9, mode))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -189,14 +136,6 @@ def test_pad_errors():
     empty = tensor(np.ones((0, 3)))
     cases = [
         (ValueError, "mode is one of", lambda: wg.pad(x, 1, "average")),
-        (ValueError, "is for mode", lambda: wg.pad(x, 1, "edge", stat_length=1)),
-        (ValueError, "is for mode", lambda: wg.pad(x, 1, "edge", end_values=1)),
-        (ValueError, "is for mode", lambda: wg.pad(x, 1, "wrap", reflect_type="odd")),
-        (ValueError, "'even' or 'odd'", lambda: wg.pad(x, 1, "reflect", reflect_type="both")),
-        (ValueError, "leaves no elements", lambda: wg.pad(x, 1, "mean", stat_length=0)),
-        (ValueError, "stat_length is a", lambda: wg.pad(x, 1, "mean", stat_length=[(1, 1)] * 3)),
-        (ValueError, "end_values is a", lambda: wg.pad(x, 1, "linear_ramp", end_values=(1, 2, 3))),
-        (ValueError, "no elements to extend", lambda: wg.pad(empty, 1, "minimum")),
         (ValueError, "can't be negative", lambda: wg.pad(x, -1)),
         (ValueError, "a pair for each of 2 axes", lambda: wg.pad(x, [(1, 1)] * 3)),
         (TypeError, "of integers", lambda: wg.pad(x, 1.5)),
@@ -217,7 +156,7 @@ LEVELS = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0])
 
 
 @st.composite
-def quantiles(draw, methods=(*METHODS, *ESTIMATORS)):
+def quantiles(draw, methods=METHODS):
     x = draw(ws.arrays(shape=ws.shapes(min_side=1), unique=True))
     q = draw(
         LEVELS

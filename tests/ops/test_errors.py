@@ -146,14 +146,10 @@ LINEAR_ALGEBRA: list[tuple[type[Exception], str, Call]] = [
     (TypeError, "a real number as ord, not 1j", lambda: wg.linalg.vector_norm(f(3), ord=1j)),
     (
         TypeError,
-        r"one number as ord, and was given a Tensor of shape \(2,\)",
+        r"one number as ord, and was given an array of shape \(2,\)",
         lambda: wg.linalg.vector_norm(f(3), ord=f(2)),
     ),
-    (
-        TypeError,
-        "takes a real ord beside an array of float32, not one of complex64",
-        lambda: wg.linalg.vector_norm(f(3), ord=c()),
-    ),
+    (TypeError, "a real number as ord, not ", lambda: wg.linalg.vector_norm(f(3), ord=c())),
     (
         NotImplementedError,
         r"qr with mode='complete' of a matrix with more rows \(3\) than columns \(2\)",

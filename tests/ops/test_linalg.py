@@ -313,7 +313,7 @@ def test_shares_of_norms_that_cancel_or_leave_the_range(backend: Backend, order)
 
 def test_there_is_no_second_derivative_of_a_norm_at_zero(backend: Backend) -> None:
     """A smooth function of the norm has one, for which 0 would be wrong."""
-    for order in (1.5, 2, 3, wg.asarray(2.0, dtype="float64")):
+    for order in (1.5, 2, 3):
         x = leaf(np.zeros(3))
         for function in (lambda norm: norm, lambda norm: wg.exp(-norm * norm)):
             y = function(linalg.vector_norm(x, ord=order))

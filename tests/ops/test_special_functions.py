@@ -303,16 +303,13 @@ def test_the_sign_of_gamma_has_no_slope() -> None:
 # -- signatures ----------------------------------------------------------------------------------
 
 
-def test_polygamma_of_several_orders(backend: Backend) -> None:
-    n = np.asarray([[0], [1], [4]])
+def test_polygamma_of_an_order_in_an_array(backend: Backend) -> None:
     x = tensor([0.5, 1.5])
-    out = special.polygamma(wg.asarray(n), x)
-    np.testing.assert_allclose(values(out), sc.polygamma(n, values(x)), rtol=1e-12)
-    slope = sc.polygamma(n + 1, values(x)).sum(axis=0)
-    np.testing.assert_allclose(values(gradient(out, x)), slope, rtol=1e-12)
-    assert special.polygamma(wg.asarray(n[:1]), x).shape == (1, 2)
-    assert special.polygamma(wg.asarray(2), x).shape == (2,)
-    assert special.polygamma(wg.zeros((0, 1), dtype="int64"), x).shape == (0, 2)
+    for n in (wg.asarray(2), np.int64(2), np.asarray([2])):
+        found = values(special.polygamma(n, x))
+        np.testing.assert_allclose(found, sc.polygamma(2, values(x)), rtol=1e-12)
+    with pytest.raises(TypeError, match="polygamma takes one number as n"):
+        special.polygamma(wg.asarray([1, 2]), x)
     assert special.psi is special.digamma
 
 

@@ -267,11 +267,6 @@ def test_bounds_of_another_kind():
             wg.clip(wg.asarray([1, 2], dtype=narrow), *bounds)
 
 
-def test_margins_that_go_to_a_value_hold_it():
-    with pytest.raises(TypeError, match="pad: end_values: a real floating value"):
-        wg.pad(wg.asarray([1, 2]), 1, "linear_ramp", end_values=0.5)
-
-
 def test_a_state_of_another_kind_is_not_loaded():
     class Counter(wg.nn.Module):
         def __init__(self, count):

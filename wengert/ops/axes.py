@@ -1,4 +1,4 @@
-"""Axes as functions take them, made canonical: what the chapters of this package share."""
+"""Axes, shapes and numbers made canonical, for all chapters of this package."""
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -21,8 +21,8 @@ bending: ContextVar[Callable[..., None] | None] = ContextVar("wengert_bending", 
 def bent(function: Callable[..., Any], *numbers: Any, small: bool = False) -> Any:
     """Call a function of lengths and constants that clips, compares or rounds.
 
-    An export knows its results for some lengths alone, and asks again for others: for smaller ones
-    too if it is said by ``small``, as where no array in the model would have another shape.
+    An export knows the results for some lengths alone, and asks again for others. ``small`` says
+    that smaller ones count too, though no array in the model would have another shape.
     """
     heard = bending.get()
     if heard is not None:
@@ -47,7 +47,7 @@ def raw_array(x: Any) -> Any:
 
 
 def raw_dtype(x: Any, dtype: Any) -> Any:
-    """What the library of ``x`` calls a dtype."""
+    """A dtype of the library of ``x``."""
     return backend_of(raw_array(x)).raw_dtype(as_dtype(dtype))
 
 
@@ -71,19 +71,8 @@ def as_shape(shape: Any) -> tuple[int, ...]:
 def as_axis(axis: Any, ndim: int, function: str | None = None) -> int:
     """One axis as a non-negative number.
 
-    Parameters
-    ----------
-    axis, ndim : int
-        The axis and the number of axes.
-    function : str, optional
-        Whose axis it is, for the error.
-
-    Raises
-    ------
-    TypeError
-        If the axis is no integer.
-    numpy.exceptions.AxisError
-        A ValueError and an IndexError, if there is no such axis.
+    Raises `TypeError` if the axis is no integer; `numpy.exceptions.AxisError`, a ValueError and an
+    IndexError, if there is none.
     """
     if type(axis) is not int:
         try:
@@ -104,12 +93,8 @@ def axis_from_end(
 ) -> int:
     """One axis of two arrays that are broadcast, as a negative number.
 
-    Raises
-    ------
-    TypeError, numpy.exceptions.AxisError
-        As `as_axis`.
-    ValueError
-        If it is counted from the start and the arrays have different numbers of axes.
+    Raises as `as_axis`; `ValueError` if it is counted from the start and the numbers of axes
+    differ.
     """
     negative = as_axis(axis, len(shape1), function) - len(shape1)
     if index(axis) >= 0 and len(shape1) != len(shape2):
@@ -122,13 +107,7 @@ def axis_from_end(
 
 
 def as_axes(axis: int | Sequence[int], ndim: int, function: str | None = None) -> tuple[int, ...]:
-    """One axis or several as a tuple of non-negative numbers; parameters as for `as_axis`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such axis (`numpy.exceptions.AxisError`), or one comes twice.
-    """
+    """One axis or several as a tuple of non-negative numbers, each once; errors as of `as_axis`."""
     axis = tuple(axis) if isinstance(axis, list) else axis
     try:
         return _remembered(axis, ndim, function)
@@ -179,13 +158,7 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def number(value: Any, function: str, parameter: str) -> Any:
-    """A number as it is, and Python's out of an array of one element, by `number_of`.
-
-    Raises
-    ------
-    TypeError
-        If it is no number.
-    """
+    """A number as it is, and Python's out of an array of one element, by `number_of`."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, _NUMBERS) or hasattr(value, "regularise"):  # a number that a trace follows
@@ -205,11 +178,6 @@ def operand(value: Any, x: Tensor, function: str, parameter: str) -> Any:
     """A number that a derivative may flow through: a Tensor of the dtype of ``x``, or Python's.
 
     A Tensor of another backend that no derivative follows is its number.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a number nor an array.
     """
     if not isinstance(value, Tensor):
         return number(value, function, parameter)
@@ -234,9 +202,11 @@ def filled(xp: Any, g: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([zeros if one is None else one for one in g])
 
 
-def diagonal_ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:
-    """Where a diagonal starts, and how long it is."""
-    return bent(_ends, rows, columns, offset)  # type: ignore[no-any-return]
+def diagonal_slice(rows: int, columns: int, offset: int) -> slice:
+    """The place of a diagonal in a flattened matrix: every (columns + 1)-th element."""
+    row, column, n = bent(_ends, rows, columns, offset)
+    start = row * columns + column
+    return slice(start, start + n * (columns + 1) - columns if n else start, columns + 1)
 
 
 def _ends(rows: int, columns: int, offset: int) -> tuple[int, int, int]:

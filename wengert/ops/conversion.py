@@ -1,4 +1,4 @@
-"""Creation functions of the standard that take data, and PyTorch's ``tensor``."""
+"""Functions that convert existing data: the standard's, and PyTorch's ``tensor``."""
 
 from contextlib import suppress
 from typing import Any
@@ -12,23 +12,10 @@ from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_device
 from wengert.ops.define import operation
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type
-from wengert.tape.tensor import (
-    Tensor,
-    check_leaving,
-    untracked,
-    warn_of_leaving,
-    wrapped,
-)
+from wengert.tape.tensor import Tensor, check_leaving, untracked, warn_of_leaving, wrapped
 from wengert.tape.views import same, show
 
-__all__ = [
-    "as_tensor",
-    "asarray",
-    "clone",
-    "from_dlpack",
-    "from_numpy",
-    "tensor",
-]
+__all__ = ["as_tensor", "asarray", "clone", "from_dlpack", "from_numpy", "tensor"]
 
 
 @operation(
@@ -40,19 +27,7 @@ __all__ = [
 def clone(x: Any, /) -> Tensor:
     """Return a copy of an array, which stays tracked.
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Of any shape and dtype.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``. The cotangent is that of the copy.
-
-    Notes
-    -----
-    PyTorch: ``torch.clone``.
+    The cotangent is that of the copy. PyTorch: ``torch.clone``.
 
     Examples
     --------
@@ -79,7 +54,8 @@ def asarray(
 
     The cotangent of a Tensor is the result's. Raises `ValueError` if ``copy`` is False and a copy
     is needed, or sequences differ in length; `TypeError` if the data hold something else than
-    numbers; `BackendError` if a sequence holds Tensors of several backends. Array API standard.
+    numbers; `BackendError` if a sequence holds Tensors of several backends. ``copy=True`` always
+    copies, False never does, and None only where it must. Array API standard.
 
     Parameters
     ----------
@@ -87,13 +63,6 @@ def asarray(
         A Tensor stays tracked, and so do those in lists and tuples, as by `stack`. NumPy arrays,
         Python numbers, sequences and buffers come to the selected backend; arrays of another
         library that is known stay in it, and sequences with Tensors in theirs.
-    device : device, optional
-        Where the result is to be: where an array is, or the selected device, by default.
-    copy : bool, optional
-        True always copies, False never does, and None only where it must.
-    requires_grad : bool
-        Whether operations on the result are recorded. A Tensor that is not tracked gives a new leaf
-        then.
 
     Examples
     --------
@@ -162,9 +131,8 @@ def _check_bare(obj: Any) -> None:
 def _joined(obj: Any, wanted: DType | None) -> Tensor:
     """One Tensor of nested sequences that hold Tensors; tracked if one of these is.
 
-    It comes to the Tensors' backend and device, and its dtype is that which they have together;
-    numbers among them have none of their own, as in operations. Without Tensors there are numbers
-    that a trace follows, and it is what NumPy makes of them.
+    Backend, device and dtype are those of the Tensors; numbers have no dtype of their own, as in
+    operations. Without Tensors there are numbers that a trace follows, and NumPy's dtype holds.
     """
     items: list[Any] = []
     shape = _collect(obj, items)
@@ -206,10 +174,7 @@ def as_numpy(obj: Any) -> Any:
 def as_storable(name: str, values: Any, dtype: DType) -> Any:
     """Nested sequences as `as_numpy`, to be stored in a dtype: their integers are Python's.
 
-    Raises
-    ------
-    OverflowError
-        For an integer that the dtype does not hold.
+    Raises `OverflowError` for an integer that the dtype does not hold.
     """
     found = as_numpy(values)
     if not found.size:  # nothing is of no kind
@@ -250,7 +215,7 @@ def _now(obj: Any) -> Any:
 
 
 def _filled(x: Any, of: DType, wanted: DType, device: Any = None) -> Tensor:
-    """A part of what NumPy makes of data in one dtype, in another."""
+    """An item in the dtype that NumPy gives the data, cast to the wanted one."""
     low, high = limits(wanted)
     if isinstance(x, Tensor | np.ndarray):
         made = _part(x, of, device)
@@ -264,7 +229,7 @@ def _filled(x: Any, of: DType, wanted: DType, device: Any = None) -> Tensor:
 
 
 def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
-    """Add what nested sequences hold, one after the other, to a list; their shape."""
+    """Add the items of nested sequences to a list, and return the shape of the nest."""
     if not isinstance(obj, list | tuple):
         if isinstance(obj, np.generic):  # a number like Python's own
             obj = obj.item()
@@ -283,7 +248,7 @@ def _collect(obj: Any, items: list[Any]) -> tuple[int, ...]:
 
 
 def _item(obj: Any) -> Any:
-    """What nested sequences hold, as a Tensor, a number or an array of NumPy's."""
+    """An item of nested sequences, as a Tensor, a number or an array of NumPy's."""
     if type(obj) in SCALARS or hasattr(obj, "regularise"):
         return obj
     kind: Any
@@ -426,11 +391,6 @@ def tensor(
         As for `asarray`: a sequence of Tensors stays tracked. A Tensor alone does not, as in
         PyTorch: if it is on the tape a warning says so, and while a transform differentiates it
         this is an error.
-    device : device, optional
-        Where the result is to be: where an array is, or the selected device, by default.
-    requires_grad : bool
-        Whether operations on the result are recorded. A Tensor that is not tracked gives a new leaf
-        then.
 
     Examples
     --------
@@ -454,11 +414,6 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     `TypeError` if the data hold something else than numbers; `BackendError` if a sequence holds
     Tensors of several backends. PyTorch: ``torch.as_tensor``.
 
-    Parameters
-    ----------
-    device : device, optional
-        Where the result is to be: where an array is, or the selected device, by default.
-
     Examples
     --------
     >>> x = wg.ones(2)
@@ -473,24 +428,7 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 def from_numpy(array: np.ndarray[Any, Any], /) -> Tensor:
     """Return a Tensor of a NumPy array on the selected backend, sharing memory where it can.
 
-    Parameters
-    ----------
-    array : numpy.ndarray
-        Of any shape, and a dtype of numbers or bool.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``array``.
-
-    Raises
-    ------
-    TypeError
-        If ``array`` is none of NumPy's.
-
-    Notes
-    -----
-    PyTorch: ``torch.from_numpy``.
+    Raises `TypeError` if ``array`` is none of NumPy's. PyTorch: ``torch.from_numpy``.
 
     Examples
     --------
@@ -510,13 +448,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """Return a Tensor of any object that has DLPack's protocol, on the selected backend.
 
     Raises `TypeError` if ``x`` does not have the protocol; `BufferError` if the data cannot be
-    exported or imported; `ValueError` if ``copy`` is False and a copy is needed.
-    Array API standard.
-
-    Parameters
-    ----------
-    copy : bool, optional
-        True always copies, False never does, and None only where it must.
+    exported or imported; `ValueError` if ``copy`` is False and a copy is needed. ``copy=True``
+    always copies, False never does, and None only where it must. Array API standard.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Creation functions of the standard: arrays from shapes and numbers.
 
-Those from data that there is already are in `wengert.ops.conversion`.
+Functions that convert existing data are in `wengert.ops.conversion`.
 """
 
 import math
@@ -22,19 +22,8 @@ from wengert.backends import (
 )
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import number, raw_array, shape_of
-from wengert.ops.data_type import (
-    astype,
-    get_default_dtype,
-    result_type,
-    to_backend,
-    to_device,
-)
-from wengert.tape.promotion import (
-    check_range,
-    check_storable,
-    default_complex_dtype,
-    number_type,
-)
+from wengert.ops.data_type import astype, get_default_dtype, result_type, to_backend, to_device
+from wengert.tape.promotion import check_range, check_storable, default_complex_dtype, number_type
 from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
 
 __all__ = [
@@ -146,14 +135,7 @@ def _filled(
 def empty(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array whose values are whatever was in memory.
-
-    Array API standard.
-
-    Parameters
-    ----------
-    *more : int
-        Further lengths, as in PyTorch's ``empty(2, 3)``.
+    """Return an array with any values; lengths may come one by one. Array API standard.
 
     Examples
     --------
@@ -166,14 +148,7 @@ def empty(
 def ones(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones.
-
-    Array API standard.
-
-    Parameters
-    ----------
-    *more : int
-        Further lengths, as in PyTorch's ``ones(2, 3)``.
+    """Return an array of ones; lengths may come one by one, ``ones(2, 3)``. Array API standard.
 
     Examples
     --------
@@ -187,14 +162,7 @@ def ones(
 def zeros(
     shape: Any, *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros.
-
-    Array API standard.
-
-    Parameters
-    ----------
-    *more : int
-        Further lengths, as in PyTorch's ``zeros(2, 3)``.
+    """Return an array of zeros; lengths may come one by one, ``zeros(2, 3)``. Array API standard.
 
     Examples
     --------
@@ -213,16 +181,9 @@ def full(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return an array of one value.
+    """Return an array of one value. Array API standard.
 
-    Array API standard.
-
-    Parameters
-    ----------
-    fill_value : bool, int, float, complex, or Tensor
-        The value. A Tensor of no axes gives its dtype, and the result is differentiable in it.
-    dtype : dtype, optional
-        By default what `asarray` gives ``fill_value``.
+    A Tensor of no axes as ``fill_value`` gives its dtype, and the result is differentiable in it.
 
     Examples
     --------
@@ -273,7 +234,7 @@ def _spread(
 
 
 def _finished(made: Tensor, device: Any, requires_grad: bool) -> Tensor:
-    """What was made of Tensors, on the wanted device, and a leaf if none of them is tracked."""
+    """A result of Tensors, on the wanted device; a leaf if asked for, and no Tensor is tracked."""
     if device is not None:
         made = to_device(made, device)
     if requires_grad and not made.requires_grad:
@@ -301,9 +262,7 @@ def _like(
 def empty_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array like ``x``, whose values are whatever was in memory.
-
-    Array API standard.
+    """Return an array like ``x``, whose values are whatever was in memory. Array API standard.
 
     Examples
     --------
@@ -316,9 +275,7 @@ def empty_like(
 def ones_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of ones like ``x``.
-
-    Array API standard.
+    """Return an array of ones like ``x``. Array API standard.
 
     Examples
     --------
@@ -331,9 +288,7 @@ def ones_like(
 def zeros_like(
     x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an array of zeros like ``x``.
-
-    Array API standard.
+    """Return an array of zeros like ``x``. Array API standard.
 
     Examples
     --------
@@ -352,14 +307,9 @@ def full_like(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return an array of one value like ``x``.
+    """Return an array of one value like ``x``. Array API standard.
 
-    Array API standard.
-
-    Parameters
-    ----------
-    fill_value : bool, int, float, complex, or Tensor
-        The value. The result is differentiable in a Tensor, which has no axes.
+    The result is differentiable in a Tensor ``fill_value``, which has no axes.
 
     Examples
     --------
@@ -398,18 +348,10 @@ def arange(
 ) -> Tensor:
     """Return evenly spaced numbers of the half-open interval ``[start, stop)``.
 
-    Raises `ValueError` if ``step`` is 0. Array API standard.
-
-    Parameters
-    ----------
-    start, stop : int, float or Tensor
-        The interval; ``arange(stop)`` starts at 0.
-    step : int, float or Tensor
-        The distance, not 0; it may be negative. The numbers are differentiable in the Tensors
-        ``start`` and ``step``; ``stop`` decides only how many there are.
-    dtype : dtype, optional
-        By default int64 for integers, the dtype of floating Tensors, and the default floating
-        dtype otherwise.
+    ``arange(stop)`` starts at 0. The numbers are differentiable in Tensors ``start`` and ``step``;
+    ``stop`` decides only how many there are. The dtype is by default int64 for integers, that of
+    floating Tensors, and the default floating dtype otherwise. Raises `ValueError` if ``step`` is
+    0. Array API standard.
 
     Examples
     --------
@@ -469,17 +411,11 @@ def linspace(
     endpoint: bool = True,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``.
+    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``. Array API standard.
 
+    The numbers are differentiable in Tensors ``start`` and ``stop``, which give the dtype. By
+    default it is the default floating dtype, or the complex one of its precision.
     Array API standard.
-
-    Parameters
-    ----------
-    start, stop : int, float, complex or Tensor
-        The interval; the numbers are differentiable in Tensors.
-    dtype : dtype, optional
-        By default that of floating Tensors, and otherwise the default floating dtype, or the
-        complex one of its precision.
 
     Examples
     --------
@@ -524,14 +460,9 @@ def eye(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a matrix with ones on its ``k``-th diagonal and zeros elsewhere.
+    """Return a matrix with ones on its ``k``-th diagonal (above the main one if positive).
 
     Array API standard.
-
-    Parameters
-    ----------
-    k : int
-        Which diagonal: positive above the main one, negative below.
 
     Examples
     --------

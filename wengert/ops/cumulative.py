@@ -116,25 +116,13 @@ Primitive(
 
 @operation(x=_cumulative_sum_rule, linear="together", batch=_running_batch, dtypes="numeric")
 def cumulative_sum(
-    x: Any,
-    /,
-    axis: int | None = None,
-    *,
-    dtype: Any = None,
-    include_initial: bool = False,
+    x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     r"""Running sums, :math:`y_i = \sum_{j \le i} x_j`.
 
     Their cotangents are summed from the other end. Smaller integers become the default integer.
     Raises `ValueError` if ``x`` is 0-d, the axis is out of bounds, or it is left out where there
-    are several. Array API standard.
-
-    Parameters
-    ----------
-    axis : int, optional
-        Along which axis; it may be left out where there is only one.
-    include_initial : bool
-        Whether the result starts with 0, and so is longer by one.
+    are several. ``include_initial`` puts a 0 in front. Array API standard.
 
     Examples
     --------
@@ -159,26 +147,14 @@ def cumulative_sum(
     dtypes="numeric",
 )
 def cumulative_prod(
-    x: Any,
-    /,
-    axis: int | None = None,
-    *,
-    dtype: Any = None,
-    include_initial: bool = False,
+    x: Any, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     r"""Running products, :math:`y_i = \prod_{j \le i} x_j`.
 
     Derivative :math:`\partial y_k / \partial x_i` = the product of the other factors of
     :math:`y_k`: right at zeros, however many there are. Smaller integers become the default
     integer. Raises `ValueError` if ``x`` is 0-d, the axis is out of bounds, or it is left out where
-    there are several. Array API standard.
-
-    Parameters
-    ----------
-    axis : int, optional
-        Along which axis; it may be left out where there is only one.
-    include_initial : bool
-        Whether the result starts with 1, and so is longer by one.
+    there are several. ``include_initial`` puts a 1 in front. Array API standard.
 
     Examples
     --------

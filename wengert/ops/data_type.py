@@ -64,12 +64,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
 
     It stays tracked; the cotangent is cast back, and a real input of a complex result gets its real
     part. Raises `TypeError` if a complex array is to become a real one: take `real` or `abs` first.
-    Array API standard.
-
-    Parameters
-    ----------
-    copy : bool
-        Whether to copy where nothing changes; False then returns ``x`` itself.
+    ``copy=False`` returns ``x`` itself where nothing changes. Array API standard.
 
     Examples
     --------
@@ -104,25 +99,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
 def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     """Move an array to another device of its own library.
 
-    The cotangent moves back to where ``x`` is.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Of any shape and dtype.
-    device : device
-        As the library names it, or a string such as ``"cuda:0"``.
-    stream : None
-        There for the standard's signature; only None is supported.
-
-    Returns
-    -------
-    Tensor
-        ``x`` itself if it is there already.
-
-    Notes
-    -----
-    Array API standard 2025.12, array object: ``to_device``.
+    The device is as the library names it, or a string such as ``"cuda:0"``. The cotangent moves
+    back to where ``x`` is. An array that is there already is returned itself. Array API standard.
 
     Examples
     --------
@@ -154,25 +132,9 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
 def to_backend(x: Any, name: str, /, *, device: Any = None) -> Tensor:
     """Move an array to another array library.
 
-    The cotangent moves back to the backend and the device of ``x``.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Of any shape and dtype.
-    name : str
-        The backend, or the backend and its device: ``"numpy"``, ``"torch:cuda:0"``.
-    device : device, optional
-        The device, where ``name`` has none.
-
-    Returns
-    -------
-    Tensor
-        ``x`` itself if it is there already.
-
-    Notes
-    -----
-    Wengert's own: the standard stays within one library.
+    ``name`` may end with a device, as in ``"torch:cuda:0"``. The cotangent moves back to the
+    backend and the device of ``x``. An array that is there already is returned itself.
+    Wengert's own.
 
     Examples
     --------
@@ -215,9 +177,7 @@ _KINDS = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind.
-
-    Array API standard.
+    """Whether a dtype is of a kind. Array API standard.
 
     Parameters
     ----------
@@ -266,12 +226,6 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     real, complex); a Python number of a higher kind than the arrays stands for the default dtype of
     its kind. Raises `ValueError` if there is no array and no dtype; `TypeError` if there is no
     common dtype, as of uint64 and int64. Array API standard.
-
-    Parameters
-    ----------
-    *arrays_and_dtypes : Tensor, array, dtype or Python number
-        At least one of them no number: a Python number takes the dtype of the others where it is
-        of their kind or below.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How an operation is written down: its function, under a decorator with its rules."""
+"""Decorators that make an operation of a function and its rules."""
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper

@@ -22,12 +22,8 @@ def _diagonal(x: Any, k: Any, function: str) -> int:
 def tril(x: Any, /, k: int = 0) -> Tensor:
     """Return the lower triangles of matrices, with zeros above the ``k``-th diagonal.
 
-    The cotangent is the same triangle of the result's. Array API standard.
-
-    Parameters
-    ----------
-    k : int
-        Which diagonal is the last one kept: positive above the main one, negative below.
+    The cotangent is the same triangle of the result's. ``k`` is positive above the main diagonal,
+    negative below. Array API standard.
 
     Examples
     --------
@@ -43,12 +39,8 @@ def tril(x: Any, /, k: int = 0) -> Tensor:
 def triu(x: Any, /, k: int = 0) -> Tensor:
     """Return the upper triangles of matrices, with zeros below the ``k``-th diagonal.
 
-    The cotangent is the same triangle of the result's. Array API standard.
-
-    Parameters
-    ----------
-    k : int
-        Which diagonal is the first one kept: positive above the main one, negative below.
+    The cotangent is the same triangle of the result's. ``k`` is positive above the main diagonal,
+    negative below. Array API standard.
 
     Examples
     --------
@@ -79,25 +71,13 @@ def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
     return tuple(grids)
 
 
-@operation(
-    arrays=_meshgrid_rule,
-    linear="together",
-    several=True,
-    view=None,
-    batch=_meshgrid_batch,
-)
+@operation(arrays=_meshgrid_rule, linear="together", several=True, view=None, batch=_meshgrid_batch)
 def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Return coordinate matrices of coordinate vectors.
 
     Each array's cotangent is the sum of its matrix's over the other axes. Returns one for each
-    array, all of one shape. Array API standard.
-
-    Parameters
-    ----------
-    *arrays : Tensor or array
-        One-dimensional, of one dtype.
-    indexing : {"xy", "ij"}
-        Cartesian order, in which the first two axes change places, or matrix order.
+    array, all of one shape. Cartesian order "xy" lets the first two axes change places; "ij" is
+    matrix order. Array API standard.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def _instead(what: str) -> str:
 
 
 class Refusing:
-    """What refuses keywords of PyTorch's that it does not have, and says why.
+    """A base of classes that refuse some keywords of PyTorch's, and say why.
 
     It is a base, because `inspect.signature` shows the first of ``__new__`` and ``__init__``.
     """

@@ -32,7 +32,7 @@ add_composite("add_part", add_part)
 
 
 class Layout:
-    """What a key does to an array of a shape.
+    """The effect of a key on an array of a shape.
 
     Every axis of the array is cut by a slice (an integer being a slice of length 1 that is
     dropped) or indexed by an array. The indexed axes become one, of rows; `rows` says which rows.

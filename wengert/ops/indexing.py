@@ -1,4 +1,4 @@
-"""Indexing: the standard's chapter of that name, and what is between a Tensor's brackets."""
+"""Indexing: the standard's chapter of that name, and the keys of ``x[key]``."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ Key = tuple[Any, ...]
 
 
 def _block(indices: Sequence[Any]) -> int:
-    """How many axes a result of indexing has in the place of the index arrays."""
+    """The number of axes of the result that stand for the index arrays."""
     return max([1 if dtype_of(i.dtype).kind == "bool" else len(i.shape) for i in indices])
 
 
@@ -155,7 +155,7 @@ def _is_index(part: Any) -> bool:
 
 
 def _index_array(x: Tensor, part: Any) -> Tensor:
-    """What indexes as an array, as a Tensor of the backend of ``x``."""
+    """An index array, mask or list as a Tensor of the backend of ``x``."""
     owner = backend_of(x._array)
     if isinstance(part, Tensor):
         array = part._array
@@ -191,31 +191,12 @@ def _index_array(x: Tensor, part: Any) -> Tensor:
 def getitem(x: Tensor, key: Any) -> Tensor:
     """Return the part of a Tensor that ``x[key]`` names, as NumPy's indexing does.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype.
-    key : index or tuple of indices
-        Integers, slices (with any step), Ellipsis, None (a new axis), boolean masks, integer
-        arrays (Tensors, arrays, or lists or tuples inside the key; negative ones count from the
-        end), mixed at will. Where arrays are separated by a slice, None or an Ellipsis, be it one
-        for no axes, their axes come first in the result, as in NumPy and unlike PyTorch.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of ``x``. Its cotangent goes back to the elements' places, and is added up
-        where an element was taken several times.
-
-    Raises
-    ------
-    IndexError
-        If an index is out of bounds, of a wrong kind, or there are more of them than axes.
-
-    Notes
-    -----
-    Array API standard 2025.12, indexing. It asks for less: mixed keys go beyond it. JAX and CuPy
-    do not report *arrays* of indices that are out of bounds: they would have to wait for them.
+    A key has integers, slices, Ellipsis, None, boolean masks and integer arrays, mixed at will.
+    Arrays are Tensors, arrays, or lists or tuples inside the key. Where a slice, None or an
+    Ellipsis separates arrays, their axes come first in the result, as in NumPy and unlike PyTorch.
+    The cotangent goes back to the places of the elements, and is added up where an element was
+    taken several times. Raises `IndexError` for an index that is out of bounds or of a wrong kind;
+    JAX and CuPy do not report arrays of indices that are out of bounds. Array API standard.
     """
     if _is_static(key):
         return _getitem_static(x, key=(key,))  # type: ignore[no-any-return]
@@ -233,29 +214,12 @@ _getitem_static = single(PRIMITIVES["getitem"], Indexed)
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """Replace the part of a Tensor that ``x[key] = value`` names.
 
-    The Tensor gets a new array; whatever else holds the old one does not see the change. The
-    operation is recorded and has a derivative in both ``x`` and ``value``.
-
-    Parameters
-    ----------
-    x : Tensor
-        Of any shape and dtype, which it keeps.
-    key : index or tuple of indices
-        As in `getitem`. Of several values for one place one is kept, on most libraries the last.
-    value : Tensor, array, number or list
-        Is broadcast to the shape of ``x[key]`` and cast to the dtype of ``x``, whose kind is as
-        high at least (:doc:`/conventions`).
-
-    Raises
-    ------
-    IndexError
-        If an index is out of bounds, of a wrong kind, or there are more of them than axes.
-    TypeError
-        If the value is of a higher kind than ``x``: complex, or floating for integers.
-    ValueError
-        If the value does not broadcast.
-    RuntimeError
-        If ``x`` is a leaf that requires grad, outside `no_grad`.
+    The Tensor gets a new array; others that hold the old one do not see the change. The operation
+    is recorded and has a derivative in both ``x`` and ``value``, which is broadcast and cast. Of
+    several values for one place one is kept, on most libraries the last. Raises `IndexError` as
+    `getitem` does; `TypeError` if the value is of a higher kind than ``x`` (:doc:`/conventions`);
+    `ValueError` if it does not broadcast; `RuntimeError` if ``x`` is a leaf that requires grad,
+    outside `no_grad`.
     """
     assign(x, replaced(x, key, value), value, key)
 
@@ -276,10 +240,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     batch=_setitem_batch,
 )
 def replaced(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> Tensor:
-    """What ``x`` is after ``x[key] = value``; `setitem` says what these are.
-
-    Errors name the ``call``.
-    """
+    """A copy of ``x`` after ``x[key] = value``, as in `setitem`; errors name the ``call``."""
     parts, indices = parse_key(x, key)
     owner = backend_of(x._array)
     if isinstance(value, list | tuple):
@@ -325,16 +286,8 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
 
     Cotangents are added up where a slice was taken several times. Raises `IndexError` if an index
     is out of bounds, where the library reports it; `TypeError` if the indices are not integers;
-    `ValueError` if the axis is out of bounds, or left out where there are several.
-    Array API standard.
-
-    Parameters
-    ----------
-    indices : Tensor or array
-        Of an integer dtype; negative ones count from the end. The standard's has one axis. With
-        any other number the result has all of them in place of ``axis``.
-    axis : int, optional
-        Along which axis; it may be left out where there is only one.
+    `ValueError` if the axis is out of bounds, or left out where there are several. Negative indices
+    count from the end; several axes of indices come in place of ``axis``. Array API standard.
 
     Examples
     --------
@@ -402,13 +355,9 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     Cotangents are added up where an element was taken several times. The result is of the dtype of
     ``x`` and the length of ``indices`` along ``axis``. Raises `IndexError` if an index is out of
     bounds, where the library reports it; `TypeError` if the indices are not integers; `ValueError`
-    if the axis is out of bounds, or the numbers of axes differ. Array API standard.
-
-    Parameters
-    ----------
-    indices : Tensor or array
-        Of an integer dtype and as many axes as ``x``. All but ``axis`` broadcast against those of
-        ``x``. Negative ones count from the end.
+    if the axis is out of bounds, or the numbers of axes differ. All axes of ``indices`` but
+    ``axis`` broadcast against those of ``x``; negative indices count from the end.
+    Array API standard.
 
     Examples
     --------

@@ -17,12 +17,7 @@ _EXTENDED = (
 
 
 class NamespaceInfo:
-    """What the namespace can do on the selected backend.
-
-    Notes
-    -----
-    Array API standard 2025.12, inspection.
-    """
+    """Abilities of the namespace on the selected backend."""
 
     def capabilities(self) -> dict[str, Any]:
         """Whether boolean indexing and data-dependent shapes work, and the most dimensions."""
@@ -45,15 +40,7 @@ class NamespaceInfo:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The standard's dtypes that the backend has, by name, of a kind or of all.
-
-        Parameters
-        ----------
-        device : device, optional
-            On which to have them.
-        kind : str or tuple of str, optional
-            As for `isdtype`.
-        """
+        """The standard's dtypes that the backend has, by name, of a kind or of all."""
         chosen = selection()
         where = chosen.device if device is None else chosen.backend.parse_device(device)
         there = chosen.backend.xp.__array_namespace_info__().dtypes(device=where)
@@ -69,16 +56,10 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 -- the standard's name
-    """Return what the namespace can do on the selected backend.
+    """Return the abilities of the namespace on the selected backend.
 
-    Returns
-    -------
-    NamespaceInfo
-        With the standard's methods: ``capabilities``, ``dtypes``, ``devices``, ....
-
-    Notes
-    -----
-    Array API standard 2025.12, inspection.
+    The object has the standard's methods: ``capabilities``, ``dtypes``, ``devices``, ....
+    Array API standard.
 
     Examples
     --------

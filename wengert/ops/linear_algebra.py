@@ -90,15 +90,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 
     The cotangents are :math:`G X_2^H` and :math:`X_1^H G`. The result is of shape (..., M, N),
     without M where ``x1`` is a vector and without N where ``x2`` is. Raises `ValueError` if an
-    operand is 0-d, or the shapes do not fit. Array API standard.
-
-    Parameters
-    ----------
-    x1 : Tensor or array
-        A matrix, a stack of matrices (..., M, K), or a vector (K,), of a numeric dtype.
-    x2 : Tensor or array
-        A matrix, a stack of matrices (..., K, N), or a vector (K,), of a numeric dtype. Stacks
-        broadcast.
+    operand is 0-d, or the shapes do not fit. Stacks broadcast. Array API standard.
 
     Examples
     --------
@@ -150,11 +142,6 @@ def matrix_transpose(x: Any, /) -> Tensor:
 
     The cotangent is transposed back. The result is of shape (..., N, M) and the dtype of ``x``.
     Raises `ValueError` if ``x`` has fewer than two axes. Array API standard.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Of shape (..., M, N) and any dtype.
 
     Examples
     --------
@@ -234,13 +221,8 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int
     Each cotangent is the tensordot of the result's with the conjugate of the other operand, over
     the other's unpaired axes. The result's axes are the unpaired ones of ``x1``, then those of
     ``x2``. Raises `ValueError` if an axis is out of bounds or comes twice, or if a pair's lengths
-    differ. Array API standard.
-
-    Parameters
-    ----------
-    axes : int or pair of sequences of int
-        Which axes of ``x1`` are paired with which of ``x2``. A number N pairs the last N of ``x1``
-        with the first N of ``x2``, in order; 0 gives the outer product.
+    differ. A number N of ``axes`` pairs the last N of ``x1`` with the first N of ``x2``; 0 gives
+    the outer product. Array API standard.
 
     Examples
     --------
@@ -276,16 +258,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Inner product of vectors, :math:`\sum_i \overline{(x_1)_i} (x_2)_i`.
 
     The first is conjugated. The cotangents are :math:`\bar g x_2` and :math:`g x_1`. Raises
-    `ValueError` if the axis is out of bounds, or has another length. Array API standard.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor or array
-        Of numeric dtypes, and shapes that broadcast but for ``axis``, whose length is the same in
-        both.
-    axis : int
-        Along which axis the vectors lie, counted from the end. A non-negative one is understood
-        where both arrays have equally many axes.
+    `ValueError` if the axis is out of bounds, or has another length. ``axis`` is counted from the
+    end; it may be non-negative where both arrays have as many axes. Array API standard.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """Methods that NumPy's arrays or PyTorch's tensors have, and the standard's functions do not name.
 
-`wengert.ops.operators` attaches each when it is first asked for. Where the two libraries mean
-different things by one name, what only one of them takes means what it means there, and what both
-take with different results is an error.
+`wengert.ops.operators` attaches each when it is first asked for. If NumPy and PyTorch disagree
+about a method, it accepts only calls that one of them accepts, and otherwise raises an error.
 """
 
 from operator import index
@@ -10,7 +9,7 @@ from typing import Any
 
 from wengert.backends import backend_of
 from wengert.ops import linear_algebra, manipulation, searching, statistical
-from wengert.ops.axes import as_axes, as_axis, as_shape, diagonal_ends
+from wengert.ops.axes import as_axes, as_axis, as_shape, diagonal_slice
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, to_backend, to_device
@@ -33,23 +32,12 @@ def _integers(given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def ravel(x: Tensor, /) -> Tensor:
-    """Return the elements in row-major order, along one axis.
-
-    Examples
-    --------
-    >>> wg.asarray([[1, 2], [3, 4]]).ravel()
-    tensor([1, 2, 3, 4])
-    """
+    """Return the elements in row-major order, along one axis."""
     return manipulation.reshape(x, (-1,))
 
 
 def flatten(x: Tensor, /, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Join axes into one: all of them, or as PyTorch does those from one to another.
-
-    Parameters
-    ----------
-    start_dim, end_dim : int
-        The first and the last of the axes that are joined.
+    """Join the axes from ``start_dim`` to ``end_dim`` into one.
 
     Examples
     --------
@@ -68,12 +56,7 @@ def flatten(x: Tensor, /, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def view(x: Tensor, /, *shape: Any) -> Tensor:
-    """Give the elements another shape: ``x.view(2, -1)`` is ``wg.reshape(x, (2, -1))``.
-
-    Raises
-    ------
-    TypeError
-        If a dtype is given: its bytes are not read as another's. Use `astype`.
+    """Give the elements another shape; a dtype is a `TypeError`, since no bytes are read anew.
 
     Examples
     --------
@@ -89,13 +72,7 @@ def view(x: Tensor, /, *shape: Any) -> Tensor:
 
 
 def view_as(x: Tensor, other: Tensor, /) -> Tensor:
-    """Give the elements the shape of another Tensor.
-
-    Examples
-    --------
-    >>> wg.ones(6).view_as(wg.ones((2, 3))).shape
-    (2, 3)
-    """
+    """Give the elements the shape of another Tensor."""
     return manipulation.reshape(x, tuple(other.shape))
 
 
@@ -104,8 +81,6 @@ reshape_as = view_as
 
 def expand(x: Tensor, /, *sizes: Any) -> Tensor:
     """Repeat along axes of length 1, and along new ones in front; -1 leaves a length.
-
-    As PyTorch does; `broadcast_to` takes the whole shape.
 
     Examples
     --------
@@ -123,21 +98,12 @@ def expand(x: Tensor, /, *sizes: Any) -> Tensor:
 
 
 def expand_as(x: Tensor, other: Tensor, /) -> Tensor:
-    """Broadcast to the shape of another Tensor.
-
-    Examples
-    --------
-    >>> wg.ones(3).expand_as(wg.ones((2, 3))).shape
-    (2, 3)
-    """
+    """Broadcast to the shape of another Tensor."""
     return manipulation.broadcast_to(x, tuple(other.shape))
 
 
 def repeat(x: Tensor, repeats: Any, /, *more: Any, axis: int | None = None) -> Tensor:
-    """Repeat each element along an axis, as `wengert.repeat` does.
-
-    PyTorch's method of this name repeats the whole: that is `tile`. So that neither is mistaken
-    for the other, the axis is named.
+    """Repeat each element along an axis, which is named: PyTorch's method repeats the whole.
 
     Examples
     --------
@@ -160,14 +126,8 @@ def repeat(x: Tensor, repeats: Any, /, *more: Any, axis: int | None = None) -> T
 def transpose(x: Tensor, /, *axes: Any) -> Tensor:
     """Reverse the axes, permute all of them as NumPy does, or swap two as PyTorch does.
 
-    Two numbers are PyTorch's: the axes that change places. Of a matrix NumPy takes them for the
-    new order of its axes, so that there ``x.transpose(0, 1)`` is refused, which changes nothing in
-    NumPy and transposes in PyTorch.
-
-    Raises
-    ------
-    ValueError
-        If the two libraries differ in what they would do, or the axes are no permutation.
+    Two numbers are PyTorch's: the axes that change places. ``x.transpose(0, 1)`` of a matrix is a
+    `ValueError`, since it changes nothing in NumPy, and transposes in PyTorch.
 
     Examples
     --------
@@ -188,13 +148,7 @@ def transpose(x: Tensor, /, *axes: Any) -> Tensor:
 
 
 def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
-    """Let two axes change places.
-
-    Examples
-    --------
-    >>> wg.ones((2, 3, 4)).swapaxes(0, 1).shape
-    (3, 2, 4)
-    """
+    """Let two axes change places."""
     order = list(range(x.ndim))
     first, second = as_axis(axis1, x.ndim, "swapaxes"), as_axis(axis2, x.ndim, "swapaxes")
     order[first], order[second] = second, first
@@ -202,24 +156,12 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
 
 
 def permute(x: Tensor, /, *dims: Any) -> Tensor:
-    """Reorder the axes: ``x.permute(2, 0, 1)`` is ``wg.permute_dims(x, (2, 0, 1))``.
-
-    Examples
-    --------
-    >>> wg.ones((2, 3, 4)).permute(2, 0, 1).shape
-    (4, 2, 3)
-    """
+    """Reorder the axes: ``x.permute(2, 0, 1)`` is ``wg.permute_dims(x, (2, 0, 1))``."""
     return manipulation.permute_dims(x, _integers(dims))
 
 
 def t(x: Tensor, /) -> Tensor:
-    """Transpose a matrix; a vector or a number stays as it is.
-
-    Examples
-    --------
-    >>> wg.ones((2, 3)).t().shape
-    (3, 2)
-    """
+    """Transpose a matrix; a vector or a number stays as it is."""
     if x.ndim > 2:
         raise ValueError(
             f"t is for matrices, and this Tensor has {x.ndim} dimensions; use x.mT or "
@@ -229,13 +171,7 @@ def t(x: Tensor, /) -> Tensor:
 
 
 def unsqueeze(x: Tensor, dim: int, /) -> Tensor:
-    """Insert an axis of length 1: `expand_dims`.
-
-    Examples
-    --------
-    >>> wg.ones((2, 3)).unsqueeze(0).shape
-    (1, 2, 3)
-    """
+    """Insert an axis of length 1: `expand_dims`."""
     return manipulation.expand_dims(x, index(dim))
 
 
@@ -243,15 +179,7 @@ def unsqueeze(x: Tensor, dim: int, /) -> Tensor:
 
 
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """Return diagonals as the last axis.
-
-    Parameters
-    ----------
-    offset : int
-        How far above the main diagonal (below it if negative).
-    axis1, axis2 : int
-        The axes of the matrices: the first two, as in NumPy and PyTorch. (`wengert.linalg.diagonal`
-        takes the last two, as the standard does.)
+    """Return diagonals of the first two axes, not the last two, as the last axis.
 
     Examples
     --------
@@ -264,53 +192,29 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     rest = [i for i in range(x.ndim) if i not in (first, second)]
     matrices = manipulation.permute_dims(x, (*rest, first, second))
     rows, columns = matrices.shape[-2:]
-    row, column, n = diagonal_ends(rows, columns, index(offset))
-    # In a flattened matrix the diagonal is every (columns + 1)-th element.
     flat = manipulation.reshape(matrices, (*matrices.shape[:-2], rows * columns))
-    start = row * columns + column
-    stop = start + n * (columns + 1) - columns if n else start
-    return getitem(flat, (..., slice(start, stop, columns + 1)))
+    return getitem(flat, (..., diagonal_slice(rows, columns, index(offset))))
 
 
 def trace(
     x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1, *, dtype: Any = None
 ) -> Tensor:
-    """Sum a diagonal; parameters as for `diagonal`, and the dtype of the sum.
-
-    Examples
-    --------
-    >>> wg.asarray([[1, 2], [3, 4]]).trace()
-    tensor(5)
-    """
+    """Sum a diagonal; parameters as for `diagonal`, and the dtype of the sum."""
     return statistical.sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Running sums along an axis, or as in NumPy of all elements in row-major order.
-
-    Examples
-    --------
-    >>> wg.asarray([1.0, 2.0, 3.0]).cumsum(0)
-    tensor([1., 3., 6.])
-    """
+    """Running sums along an axis, or as in NumPy of all elements in row-major order."""
     return cumulative_sum(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
 
 
 def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Running products along an axis, or as in NumPy of all elements in row-major order.
-
-    Examples
-    --------
-    >>> wg.asarray([1.0, 2.0, 3.0]).cumprod(0)
-    tensor([1., 2., 6.])
-    """
+    """Running products along an axis, or as in NumPy of all elements in row-major order."""
     return cumulative_prod(ravel(x) if axis is None else x, axis=axis, dtype=dtype)
 
 
 def dot(x: Tensor, other: Any, /) -> Tensor:
-    """Product with another array over the last axis of this and the last but one of that.
-
-    Of vectors it is the inner product, of matrices the matrix product, of a number the multiple.
+    """Product over the last axis of one array and the last but one of the other, as ``np.dot``.
 
     Examples
     --------
@@ -340,49 +244,22 @@ def masked_fill(x: Tensor, mask: Any, value: Any, /) -> Tensor:
 
 
 def copy(x: Tensor, /) -> Tensor:
-    """Return a copy, which stays tracked: `clone`.
-
-    Examples
-    --------
-    >>> x = wg.ones(2)
-    >>> y = x.copy()
-    >>> y += 1  # x stays as it is
-    >>> x
-    tensor([1., 1.])
-    """
+    """Return a copy, which stays tracked: `clone`."""
     return clone(x)
 
 
 def type(x: Tensor, dtype: Any, /) -> Tensor:
-    """Convert to another dtype: `astype`, which leaves what has that dtype as it is.
-
-    Examples
-    --------
-    >>> wg.ones(2).type(wg.float64).dtype
-    wengert.float64
-    """
+    """Convert to another dtype: `astype`, which leaves what has that dtype as it is."""
     return astype(x, dtype, copy=False)
 
 
 def type_as(x: Tensor, other: Tensor, /) -> Tensor:
-    """Convert to another Tensor's dtype.
-
-    Examples
-    --------
-    >>> wg.ones(2).type_as(wg.asarray([1, 2])).dtype
-    wengert.int64
-    """
+    """Convert to another Tensor's dtype."""
     return astype(x, other.dtype, copy=False)
 
 
 def cpu(x: Tensor, /) -> Tensor:
-    """Move to host memory: to the library's own device there, or to NumPy if it has none.
-
-    Examples
-    --------
-    >>> wg.ones(2).cpu().device
-    'cpu'
-    """
+    """Move to host memory: to the library's own device there, or to NumPy if it has none."""
     try:
         where = backend_of(x._array).parse_device("cpu")
     except ValueError:
@@ -391,20 +268,7 @@ def cpu(x: Tensor, /) -> Tensor:
 
 
 def cuda(x: Tensor, device: Any = None, /) -> Tensor:
-    """Move to a GPU of this Tensor's library: the current one, or that of a number.
-
-    Raises
-    ------
-    ValueError
-        If the library has no such device; ``x.to_backend("cupy")`` moves NumPy's arrays to one.
-
-    Examples
-    --------
-    >>> wg.ones(2).cuda()
-    Traceback (most recent call last):
-        ...
-    ValueError: numpy has no device 'cuda'; it has: cpu; x.to_backend("cupy") ...
-    """
+    """Move to a GPU of this Tensor's library: the current one, or that of a number."""
     where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
     try:
         return to_device(x, where)
@@ -416,13 +280,7 @@ def cuda(x: Tensor, device: Any = None, /) -> Tensor:
 
 
 def numel(x: Tensor, /) -> int:
-    """Return the number of elements: `size`, which is a property here.
-
-    Examples
-    --------
-    >>> wg.ones((2, 3)).numel()
-    6
-    """
+    """Return the number of elements: `size`, which is a property here."""
     return x.size
 
 
@@ -430,13 +288,7 @@ nelement = numel
 
 
 def dim(x: Tensor, /) -> int:
-    """Return the number of axes: `ndim`.
-
-    Examples
-    --------
-    >>> wg.ones((2, 3)).dim()
-    2
-    """
+    """Return the number of axes: `ndim`."""
     return x.ndim
 
 
@@ -444,33 +296,15 @@ ndimension = dim
 
 
 def element_size(x: Tensor, /) -> int:
-    """Return how many bytes an element has.
-
-    Examples
-    --------
-    >>> wg.ones(2, dtype=wg.float64).element_size()
-    8
-    """
+    """Return how many bytes an element has."""
     return x.dtype.itemsize
 
 
 def is_floating_point(x: Tensor, /) -> bool:
-    """Whether the dtype is real floating.
-
-    Examples
-    --------
-    >>> wg.ones(2).is_floating_point()
-    True
-    """
+    """Whether the dtype is real floating."""
     return x.dtype.kind == "real floating"
 
 
 def is_complex(x: Tensor, /) -> bool:
-    """Whether the dtype is complex.
-
-    Examples
-    --------
-    >>> wg.asarray([1j]).is_complex()
-    True
-    """
+    """Whether the dtype is complex."""
     return x.dtype.complex

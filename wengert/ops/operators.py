@@ -8,6 +8,7 @@ import numpy as np
 
 from wengert.backends import DType, as_dtype
 from wengert.interpreters.namespaces import differentiable
+from wengert.names import HINTS
 from wengert.ops.axes import number
 from wengert.ops.constants import bool as bool_
 from wengert.ops.constants import float16, float32, float64, int32, int64
@@ -53,12 +54,7 @@ BINARY = (
     ("lshift", "bitwise_left_shift", False),
     ("rshift", "bitwise_right_shift", False),
 )
-UNARY = (
-    ("neg", "negative"),
-    ("pos", "positive"),
-    ("abs", "abs"),
-    ("invert", "bitwise_invert"),
-)
+UNARY = (("neg", "negative"), ("pos", "positive"), ("abs", "abs"), ("invert", "bitwise_invert"))
 ORDER = (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"))
 EQUALITY = (("eq", "equal"), ("ne", "not_equal"))
 
@@ -67,24 +63,6 @@ NO_METHODS = {
     *("UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult"),
     *("FInfo", "IInfo", "einsum", "finfo", "iinfo", "logsumexp", "pad"),
 }
-
-#: Methods of NumPy and PyTorch that Tensors do not have: `wengert.names` has what to write.
-FOREIGN = frozenset(
-    """
-H abs_ absolute addmm allclose amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-argwhere bfloat16 bitwise_not bmm byte cfloat char chunk clamp clamp_ clamp_max clamp_min clip_
-conjugate contiguous cross data deg2rad det detach_ diag digamma div eq erfinv exp_ fill fix
-flat fliplr flipud float_power fmod gather ge get_device gt index_add index_add_ index_fill
-index_select inner inverse is_contiguous is_cuda is_sparse isclose isreal kron le left_shift
-lerp lgamma log_ logdet logsumexp lt mH masked_fill_ masked_select mm movedim mul mv nan_to_num
-nanmean nansum narrow nbytes ne neg neg_ new_empty new_full new_ones new_tensor new_zeros norm
-normal_ outer pin_memory pinverse pow_ ptp put rad2deg random_ register_backward_hook relu_
-repeat_interleave resize resize_ right_shift rot90 rsqrt scatter scatter_ scatter_add
-scatter_add_ select sgn share_memory_ short sigmoid sigmoid_ sinc slogdet split sqrt_ squeeze_
-stride strides sub svd swapdims take_along_dim tobytes topk tril_ triu_ true_divide unbind
-unflatten uniform_ unique unsqueeze_ vdot
-""".split()  # noqa: SIM905
-)
 
 
 def _operator(name: str, function: Function) -> Function:
@@ -268,19 +246,8 @@ def _to(
 ) -> Tensor:
     """Convert to another dtype, device or both: ``x.to(wg.float64)``, ``x.to("cuda:0")``.
 
-    Parameters
-    ----------
-    *where : dtype, device or Tensor
-        In any order. A Tensor stands for its backend, device and dtype.
-    dtype, device : optional
-        The same by name.
-    copy : bool
-        Whether to copy where nothing changes; otherwise this Tensor itself is returned.
-
-    Returns
-    -------
-    Tensor
-        It stays tracked.
+    The result stays tracked. A Tensor stands for its backend, device and dtype. ``copy`` asks for a
+    copy where nothing changes.
     """
     result = self
     for one in where:
@@ -367,7 +334,6 @@ def _attach_operators() -> None:
     )
     methods.update((name, Later(name, LATER[name])) for name in LATER.keys() - NO_METHODS)
     methods.update((name, Later(name, "wengert.ops.methods")) for name in METHODS)
-    methods.update((name, _Foreign(name)) for name in FOREIGN)
     for name, method in methods.items():
         setattr(Tensor, name, method)
 
@@ -413,3 +379,7 @@ def _dir(self: Tensor) -> list[str]:
 
 attach(vars(differentiable))
 _attach_operators()
+#: Names of NumPy's and PyTorch's that Tensors do not have: `wengert.names` has what to write.
+FOREIGN = {*HINTS["Tensor"], *HINTS["wengert"]} - {*dir(Tensor)}
+for _name in FOREIGN:
+    setattr(Tensor, _name, _Foreign(_name))

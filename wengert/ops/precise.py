@@ -21,15 +21,7 @@ _NUMPYS = ("transpose",)
 
 
 class Precise(ModuleType):
-    """A namespace whose functions run with float64 as the default dtype.
-
-    Parameters
-    ----------
-    home : module or object
-        What it has the names of.
-    name : str
-        What it is called.
-    """
+    """A namespace whose functions run with float64 as the default dtype."""
 
     def __init__(self, home: Any, name: str) -> None:
         super().__init__(name, home.__doc__)

@@ -1,9 +1,8 @@
 """Random numbers.
 
-Two kinds of drawing, seeded together by `manual_seed`. What starts a model (`randn`, `rand`, …)
-comes from one generator in host memory and is then moved, so that a model starts from the same
-numbers on every backend. What is drawn during training (`rand_like`, `bernoulli`, and so dropout)
-comes from a generator of the array's own device.
+`manual_seed` seeds two kinds of drawing. Numbers that start a model (`randn`, `rand`, …) come from
+one generator in host memory, so that a model starts from the same numbers on every backend. Numbers
+drawn during training (`rand_like`, `bernoulli`, dropout) come from a generator of the device.
 """
 
 from collections.abc import Callable
@@ -42,12 +41,7 @@ def __dir__() -> list[str]:
 
 
 def manual_seed(seed: int) -> None:
-    """Start all random numbers again from a seed, on the host and on every device.
-
-    Parameters
-    ----------
-    seed : int
-        Not negative.
+    """Start all random numbers again, on the host and every device, from a seed of 0 or more.
 
     Examples
     --------
@@ -79,7 +73,7 @@ def _real_part(dtype: DType) -> DType:
 
 
 def _on_host(draw: Callable[..., Any], *arguments: Any) -> np.ndarray[Any, Any]:
-    """What a function of `wengert.backends.generators` draws in host memory."""
+    """Numbers of a function of `wengert.backends.generators`, in host memory."""
     with lock:
         return draw(host(), *arguments)  # type: ignore[no-any-return]
 
@@ -87,7 +81,7 @@ def _on_host(draw: Callable[..., Any], *arguments: Any) -> np.ndarray[Any, Any]:
 def _placed(
     draw: Callable[..., Any], arguments: tuple[Any, ...], dtype: DType, device: Any, tracked: bool
 ) -> Tensor:
-    """What a function of `wengert.backends.generators` draws, as a Tensor."""
+    """Numbers of a function of `wengert.backends.generators`, as a Tensor."""
     backend, where = new_device(device)
     array = backend.drawn(_on_host, (draw, *arguments), where)
     raw = backend.raw_dtype(dtype)
@@ -138,8 +132,7 @@ def _drawn(
 ) -> tuple[Tensor, list[Any]]:
     """Standard random numbers, and the parameters of the distribution as operands beside them.
 
-    Of parameters that are arrays the numbers take the shape, the dtype and the place: each element
-    is drawn.
+    Parameters that are arrays give shape, dtype and device: each element is drawn.
     """
     for name, value in given.items():
         if hasattr(value, "shape") and not isinstance(value, Tensor | np.generic):
@@ -167,17 +160,9 @@ def uniform(
 ) -> Tensor:
     """Return uniform random numbers of the half-open interval [``low``, ``high``).
 
-    NumPy: ``numpy.random.uniform``.
-
-    Parameters
-    ----------
-    low, high : float or Tensor
-        The interval. Tensors broadcast together, and the result is differentiable in them: it is
-        :math:`a + (b - a) u` with a uniform :math:`u` of [0, 1).
-    size : int or tuple of int, optional
-        The shape; that of the Tensors, or ``()``, by default.
-    dtype : dtype, optional
-        Real floating; of Tensors, their own, and the default floating dtype otherwise.
+    Tensors ``low`` and ``high`` broadcast together, and give the shape and the dtype where ``size``
+    and ``dtype`` do not. The result is differentiable in them: it is :math:`a + (b - a) u` with a
+    uniform :math:`u` of [0, 1). NumPy: ``numpy.random.uniform``.
 
     Examples
     --------
@@ -205,17 +190,9 @@ def normal(
 ) -> Tensor:
     r"""Return normal random numbers of a mean and a standard deviation.
 
-    PyTorch: ``torch.normal``.
-
-    Parameters
-    ----------
-    mean, std : float or Tensor
-        Tensors broadcast together, and the result is differentiable in them:
-        :math:`\mu + \sigma \epsilon` with a standard normal :math:`\epsilon`.
-    size : int or tuple of int, optional
-        The shape; that of the Tensors, or ``()``, by default.
-    dtype : dtype, optional
-        As for `randn`; of Tensors, their own.
+    Tensors ``mean`` and ``std`` broadcast together, and give the shape and the dtype where ``size``
+    and ``dtype`` do not. The result is differentiable in them: it is :math:`\mu + \sigma \epsilon`
+    with the :math:`\epsilon` of `randn`. PyTorch: ``torch.normal``.
 
     Examples
     --------
@@ -234,21 +211,11 @@ def normal(
 
 
 def randint(
-    low: int,
-    high: Any = None,
-    size: Any = (),
-    *,
-    dtype: Any = None,
-    device: Any = None,
+    low: int, high: Any = None, size: Any = (), *, dtype: Any = None, device: Any = None
 ) -> Tensor:
     """Return random integers of the half-open interval [``low``, ``high``).
 
-    PyTorch: ``torch.randint``.
-
-    Parameters
-    ----------
-    low, high : int
-        The interval. As in PyTorch, ``randint(10, (3,))`` is ``randint(0, 10, (3,))``.
+    As in PyTorch, ``randint(10, (3,))`` is ``randint(0, 10, (3,))``. PyTorch: ``torch.randint``.
 
     Examples
     --------
@@ -274,11 +241,6 @@ def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
     PyTorch: ``torch.randperm``.
 
-    Parameters
-    ----------
-    n : int
-        How many: the length of the 1-d result.
-
     Examples
     --------
     >>> wg.sort(wg.random.randperm(5))
@@ -295,7 +257,7 @@ def randperm(n: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
-    """What a backend without a kernel of its own does: draw on the host and move."""
+    """Draw on the host and move, for a backend without a kernel of its own."""
     backend = xp.backend
     device = backend.device(x)
     stream = generators.stream(backend.name, device, generators.HostStream)
@@ -311,13 +273,8 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
 
     The numbers come from a generator of the device, and so differ between backends; `rand` gives
-    the same ones everywhere. PyTorch: ``torch.rand_like``.
-
-    Parameters
-    ----------
-    dtype : dtype, optional
-        A real floating dtype: that of ``x``, or of its real part, where it has one, and the
-        default otherwise.
+    the same ones everywhere. The dtype is by default that of ``x`` or of its real part, if it is
+    floating. PyTorch: ``torch.rand_like``.
 
     Examples
     --------
@@ -338,11 +295,6 @@ def bernoulli(p: Any, /) -> Tensor:
     """Return ones with the probabilities ``p`` and zeros otherwise, drawn where ``p`` is.
 
     The result does not depend on ``p`` differentiably. PyTorch: ``torch.bernoulli``.
-
-    Parameters
-    ----------
-    p : Tensor or array
-        Probabilities, of a real floating dtype.
 
     Examples
     --------

@@ -29,12 +29,8 @@ def _extreme_place_batch(
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the largest element; of the first one among equals.
 
-    Raises `ValueError` if there is no element, or the axis is out of bounds. Array API standard.
-
-    Parameters
-    ----------
-    axis : int, optional
-        Along which axis; by default the index is into the flattened array.
+    Raises `ValueError` if there is no element, or the axis is out of bounds. Without ``axis`` the
+    index is into the flattened array. Array API standard.
 
     Examples
     --------
@@ -49,12 +45,8 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Ten
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element; of the first one among equals.
 
-    Raises `ValueError` if there is no element, or the axis is out of bounds. Array API standard.
-
-    Parameters
-    ----------
-    axis : int, optional
-        Along which axis; by default the index is into the flattened array.
+    Raises `ValueError` if there is no element, or the axis is out of bounds. Without ``axis`` the
+    index is into the flattened array. Array API standard.
 
     Examples
     --------
@@ -114,18 +106,9 @@ def searchsorted(
     """Return where elements would have to be inserted in a sorted array to keep it sorted.
 
     The result is indices, of the shape of ``x2`` and the default index dtype. Raises `ValueError`
-    if ``x1`` does not have one axis, or ``side`` is neither name. Array API standard.
-
-    Parameters
-    ----------
-    x1 : Tensor or array
-        One axis, a real dtype, in ascending order (or brought into it by ``sorter``).
-    x2 : Tensor, array or Python number
-        The elements, of any shape and a real dtype.
-    side : {"left", "right"}
-        Whether the index is that of the first suitable place or of the last.
-    sorter : integer array, optional
-        Indices that sort ``x1``.
+    if ``x1`` does not have one axis, or ``side`` is neither name. Indices ``sorter`` bring ``x1``
+    into ascending order. ``side`` asks for the first suitable place or the last.
+    Array API standard.
 
     Examples
     --------

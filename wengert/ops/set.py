@@ -21,7 +21,7 @@ __all__ = [
 
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns.
+    """Result of `unique_all`.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns.
+    """Result of `unique_counts`.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class UniqueCountsResult(NamedTuple):
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns.
+    """Result of `unique_inverse`.
 
     Examples
     --------
@@ -65,14 +65,9 @@ class UniqueInverseResult(NamedTuple):
 def unique_all(x: Any, /) -> UniqueAllResult:
     """Return the distinct elements, where each is first, which each element is, and how often.
 
-    ``x`` is taken as flat. Array API standard.
-
-    Returns
-    -------
-    UniqueAllResult
-        ``values``, of the dtype of ``x``, each NaN counting as distinct; ``indices`` of the first
-        occurrences in the flat array; ``inverse_indices``, of the shape of ``x``, which rebuild it
-        from the values; ``counts``. Differentiating through the values is an error.
+    ``x`` is taken as flat. Each NaN counts as distinct. ``indices`` are the first occurrences in
+    the flat array; ``inverse_indices`` rebuild ``x`` from the values. Differentiating through the
+    values is an error. Array API standard.
 
     Examples
     --------
@@ -133,16 +128,7 @@ def unique_values(x: Any, /) -> Tensor:
 
 @operation(dtypes={"x1 x2": "any"}, compares=True, batch=alone(0))
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
-    """Tell for each element whether it is among given values.
-
-    Array API standard.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor, array or int
-        The elements, and the values. One of the two at least is an array.
-    invert : bool
-        Whether to tell instead if it is not among them.
+    """Tell for each element whether it is among given values. Array API standard.
 
     Examples
     --------

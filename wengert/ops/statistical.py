@@ -3,7 +3,7 @@
 import builtins
 import math
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from wengert.backends import add_composite, dtype_of
 from wengert.interpreters.batching import over_axes
@@ -16,23 +16,13 @@ from wengert.ops.shares import by_float32, divide, total, wide
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "cumulative_prod",
-    "cumulative_sum",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "std",
-    "sum",
-    "var",
-]
+__all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 Shape = tuple[int, ...]
 Axes = tuple[int, ...] | None
 
 
-# -- what the rules share ------------------------------------------------------------------------
+# -- steps of the rules ------------------------------------------------------------------------
 
 
 def _kept(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
@@ -48,7 +38,7 @@ def _spread(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
 
 
 def _count(x_shape: Shape, axis: Axes) -> int:
-    """How many elements one element of the result is made from."""
+    """The number of elements that one element of the result is made from."""
     return math.prod(x_shape if axis is None else [x_shape[i] for i in axis])
 
 
@@ -158,20 +148,13 @@ vars(differentiable)["deviations"] = partial(_deviations, differentiable)
 def _spread_out(
     xp: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> tuple[Any, Any]:
-    """Deviations from the mean, and what the slope is their quotient by."""
+    """Deviations from the mean, and the divisor that makes them the slope."""
     norm = _kept(xp, out, x_shape, axis, keepdims) / _scale(x_shape, axis, correction)
     return xp.deviations(x, norm, axis=axis)  # type: ignore[no-any-return]
 
 
 def _std_rule(
-    xp: Any,
-    g: Any,
-    x: Any,
-    out: Any,
-    x_shape: Shape,
-    axis: Axes,
-    correction: float,
-    keepdims: bool,
+    xp: Any, g: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> Any:
     centred, norm = _spread_out(xp, x, out, x_shape, axis, correction, keepdims)
     found = xp.direction(_kept(xp, g, x_shape, axis, keepdims), centred, norm)
@@ -191,14 +174,7 @@ def _var_tangent(
 
 
 def _std_tangent(
-    xp: Any,
-    t: Any,
-    x: Any,
-    out: Any,
-    x_shape: Shape,
-    axis: Axes,
-    correction: float,
-    keepdims: bool,
+    xp: Any, t: Any, x: Any, out: Any, x_shape: Shape, axis: Axes, correction: float, keepdims: bool
 ) -> Any:
     spread = _spread_out(xp, x, out, x_shape, axis, correction, keepdims)
     return xp.sum(xp.direction(xp.conj(t), *spread), axis=axis, keepdims=keepdims)
@@ -216,8 +192,26 @@ def _std_forward(
     return norm * _scale(x.shape, axis, correction) ** 0.5
 
 
-def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tensor:
-    """A spread without correction, corrected for degrees of freedom that are differentiated."""
+def _corrected(function: Any, x: Any, axis: Any, correction: Any, keepdims: bool) -> Tensor:
+    """A spread with its correction: a Python number, or a Tensor that is differentiated."""
+    name = function.__name__
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), name)
+    _check_inexact(x, name)
+    if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
+        found = by_float32(function, x, axis, correction=correction, keepdims=keepdims)
+        return cast(Tensor, found)
+    run = partial(function.run, x, axis=axes, keepdims=keepdims)
+    if type(correction) not in SCALARS:
+        plain: Tensor = run(correction=0.0)
+        correction = operand(correction, plain, name, "correction")
+        if isinstance(correction, Tensor):
+            ratio = _freedom_ratio(name, _count(x.shape, axes), correction)
+            return cast(Tensor, differentiable.astype(plain * ratio, plain.dtype, copy=False))
+    return cast(Tensor, run(correction=correction))
+
+
+def _freedom_ratio(function: str, n: int, correction: Tensor) -> Tensor:
+    """The factor of a spread without correction; infinite without degrees of freedom."""
     if correction.ndim:
         raise TypeError(
             f"{function} takes one number as correction, and was given a Tensor of shape "
@@ -227,10 +221,8 @@ def _corrected(function: str, plain: Tensor, n: int, correction: Tensor) -> Tens
     freedom = n - wide(xp, correction)
     some = freedom > 0
     ratio = xp.divide(n, xp.where(some, freedom, 1))
-    if function == "std":
-        ratio = xp.sqrt(ratio)
-    product = plain * xp.where(some, ratio, math.inf)
-    return xp.astype(product, plain.dtype, copy=False)  # type: ignore[no-any-return]
+    ratio = xp.sqrt(ratio) if function == "std" else ratio
+    return cast(Tensor, xp.where(some, ratio, math.inf))
 
 
 @operation(
@@ -251,13 +243,9 @@ def var(
 
     Derivative :math:`\frac 2 {n - c} (x_i - \bar x)`. Some libraries have no variance of complex
     numbers. The result is of the shape of ``x`` without the reduced axes, and the real dtype of its
-    precision. Raises `ValueError` if an axis is out of bounds or comes twice. Array API standard.
-
-    Parameters
-    ----------
-    correction : int, float or Tensor
-        The correction :math:`c` of the degrees of freedom: 0 for the population's variance, 1 for
-        an unbiased estimate from a sample. The result is differentiable in a Tensor of no axes.
+    precision. Raises `ValueError` if an axis is out of bounds or comes twice. The correction
+    :math:`c` is 1 for an unbiased estimate from a sample; the result is differentiable in a Tensor
+    of no axes. Array API standard.
 
     Examples
     --------
@@ -266,16 +254,7 @@ def var(
     >>> wg.grad(wg.var)(wg.asarray([1.0, 2.0, 3.0]))
     tensor([-0.6667,  0.0000,  0.6667])
     """
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
-    _check_inexact(x, "var")
-    if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
-        return by_float32(var, x, axis, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
-    if type(correction) not in SCALARS:
-        plain = var.run(x, axis=axes, correction=0.0, keepdims=keepdims)
-        correction = operand(correction, plain, "var", "correction")
-        if isinstance(correction, Tensor):
-            return _corrected("var", plain, _count(x.shape, axes), correction)
-    return var.run(x, axis=axes, correction=correction, keepdims=keepdims)
+    return _corrected(var, x, axis, correction, keepdims)
 
 
 @operation(
@@ -298,12 +277,7 @@ def std(
     Derivative :math:`\frac {x_i - \bar x} {(n - c) s}` with the deviation :math:`s`, taken as 0
     where :math:`s = 0`, as PyTorch does. The result is of the shape of ``x`` without the reduced
     axes, and the real dtype of its precision. Raises `ValueError` if an axis is out of bounds or
-    comes twice. Array API standard.
-
-    Parameters
-    ----------
-    correction : int, float or Tensor
-        Of the degrees of freedom, as in `var`.
+    comes twice. The correction is that of `var`. Array API standard.
 
     Examples
     --------
@@ -312,16 +286,7 @@ def std(
     >>> wg.grad(wg.std)(wg.asarray([2.0, 2.0]))  # 0 where the deviation is 0
     tensor([0., 0.])
     """
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
-    _check_inexact(x, "std")
-    if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
-        return by_float32(std, x, axis, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
-    if type(correction) not in SCALARS:
-        plain = std.run(x, axis=axes, correction=0.0, keepdims=keepdims)
-        correction = operand(correction, plain, "std", "correction")
-        if isinstance(correction, Tensor):
-            return _corrected("std", plain, _count(x.shape, axes), correction)
-    return std.run(x, axis=axes, correction=correction, keepdims=keepdims)
+    return _corrected(std, x, axis, correction, keepdims)
 
 
 # -- extremes ------------------------------------------------------------------------------------

@@ -59,14 +59,8 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
 
     The derivative is the negative difference of the cotangent between zeros, ``n`` times. The
     result is as ``x``, but shorter by ``n`` along ``axis``. Raises `ValueError` if ``n`` is
-    negative or there is no such axis. Array API standard.
-
-    Parameters
-    ----------
-    n : int
-        How many times; not negative. 0 gives a view of ``x``.
-    prepend, append : array, optional
-        What to put before and after ``x`` first: of its shape but for ``axis``.
+    negative or there is no such axis. ``prepend`` and ``append`` are put before and after ``x``
+    first. With ``n=0`` the result is a view of ``x``. Array API standard.
 
     Examples
     --------

@@ -2,8 +2,7 @@
 
 NumPy hands a call with a Tensor among its arguments over, ufuncs by `array_ufunc` (NEP 13) and
 other functions by `array_function` (NEP 18). Both look NumPy's name up in a table of functions of
-this package; what is in no table is an error. The tables are imported at the first such call, so
-that importing Wengert costs nothing more.
+this package; a name that is in no table is an error. The first such call imports the tables.
 """
 
 import sys
@@ -37,7 +36,7 @@ def _table(module: str) -> dict[str, Callable[..., Any]]:
 
 @cache
 def _of_ufunc(ufunc: np.ufunc, method: str) -> tuple[str, Callable[..., Any]]:
-    """How errors name a ufunc's method, and its counterpart."""
+    """The name of a ufunc's method in errors, and its counterpart."""
     table = _table("ufuncs")
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     if getattr(np, ufunc.__name__, None) is ufunc or ufunc.__name__ == "clip":
@@ -58,23 +57,8 @@ def array_ufunc(
 ) -> Any:
     """Answer a call of a ufunc of NumPy's, or of its methods, with a Tensor among the arguments.
 
-    Parameters
-    ----------
-    ufunc : numpy.ufunc
-        Which one.
-    method : str
-        ``"__call__"``, ``"reduce"``, ``"accumulate"`` or ``"outer"``.
-    *inputs
-        The operands.
-    out : tuple, optional
-        Tensors that take the results in place, as ``x += y`` does.
-    **keywords
-        ``where`` and ``dtype``, and those of the method.
-
-    Raises
-    ------
-    TypeError
-        If Wengert has no counterpart of the ufunc or of the method, or ``out`` is no Tensor.
+    Tensors in ``out`` take the results in place, as ``x += y`` does. Raises `TypeError` if there is
+    no counterpart, or ``out`` is no Tensor.
     """
     for x in inputs:
         if type(x) is not np.ndarray and isinstance(x, np.ndarray) and is_foreign(x):
@@ -100,19 +84,7 @@ def array_function(
 ) -> Any:
     """Answer a call of one of NumPy's other functions with a Tensor among its arguments.
 
-    Parameters
-    ----------
-    func : callable
-        Which one.
-    types : iterable of type
-        Those of the arguments that take part in the protocol.
-    args, kwargs
-        What it was called with.
-
-    Raises
-    ------
-    TypeError
-        If Wengert has no counterpart of it, or not with these arguments.
+    Raises `TypeError` if there is no counterpart that takes these arguments.
     """
     module = func.__module__
     name = f"{module.replace('numpy', 'np', 1)}.{func.__name__}"

@@ -23,36 +23,6 @@ from wengert.protocols.shapes import diagonal, of_diagonal
 from wengert.protocols.translation import cast, inexact, refuse
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "angle",
-    "array_equal",
-    "clip",
-    "contraction",
-    "convolve",
-    "corrcoef",
-    "correlate",
-    "cov",
-    "diff",
-    "dot",
-    "gradient",
-    "inner",
-    "interp",
-    "is_close",
-    "kron",
-    "middle",
-    "nan_to_num",
-    "outer",
-    "polyval",
-    "quantiles",
-    "rounded",
-    "select",
-    "trace",
-    "unique",
-    "vdot",
-    "where",
-]
-
-
 # -- products --------------------------------------------------------------------------------------
 
 
@@ -391,11 +361,7 @@ def interp(
 
 
 def diff(
-    a: Any,
-    n: int = 1,
-    axis: int = -1,
-    prepend: Any = np._NoValue,
-    append: Any = np._NoValue,
+    a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue
 ) -> Tensor:
     """``np.diff``, whose ends may be numbers."""
     (x,) = operands(a)

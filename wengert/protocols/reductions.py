@@ -20,21 +20,6 @@ from wengert.protocols import UnsupportedError
 from wengert.protocols.translation import cast, inexact
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "all_of",
-    "any_of",
-    "average",
-    "maximum_of",
-    "mean_of",
-    "minimum_of",
-    "nan_version",
-    "peak_to_peak",
-    "product_of",
-    "spread",
-    "sum_of",
-    "trapezoid",
-]
-
 Function = Callable[..., Any]
 
 
@@ -48,7 +33,7 @@ def _chosen(x: Tensor, where: Any, otherwise: Any) -> Tensor:
 
 
 def _number(where: Any, x: Tensor, axis: Any, keepdims: bool) -> Tensor:
-    """How many elements count."""
+    """The number of elements that count."""
     counted = broadcast_to(operands(x, where)[1], x.shape)
     return statistical.sum(astype(counted, x.dtype), axis=axis, keepdims=keepdims)
 
@@ -156,7 +141,7 @@ def spread(reduce: Function) -> Function:
             options = {"keepdims": keepdims, "correction": freedom, "where": where, "mean": mean}
             return by_float32(call, x, axis, **options)  # type: ignore[no-any-return]
         centre = mean if _given(mean) else mean_of(x, axis, keepdims=True, where=where)
-        # What is left out is left out before it is squared: the slope of a NaN's square is NaN.
+        # Elements are left out before they are squared: the slope of a NaN's square is NaN.
         away = _chosen(x - centre, where, 0)
         size = ew.abs(away)
         number = _number(where, size, axis, keepdims) - freedom
@@ -188,12 +173,7 @@ def peak_to_peak(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 
 
 def average(
-    a: Any,
-    axis: Any = None,
-    weights: Any = None,
-    returned: bool = False,
-    *,
-    keepdims: bool = False,
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
     """``np.average``."""
     if weights is None:

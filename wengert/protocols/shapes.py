@@ -10,7 +10,7 @@ import numpy as np
 from wengert.backends import as_dtype
 from wengert.ops import manipulation as ma
 from wengert.ops import methods
-from wengert.ops.axes import as_axis, at_axis, bent, diagonal_ends
+from wengert.ops.axes import as_axis, at_axis, bent, diagonal_slice
 from wengert.ops.creation import full_like, zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.grids import meshgrid
@@ -20,22 +20,6 @@ from wengert.protocols import UnsupportedError
 from wengert.protocols.translation import cast, listed, refuse
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
-
-__all__ = [
-    "append",
-    "at_least",
-    "concatenate",
-    "coordinates",
-    "diagonal",
-    "like",
-    "of_diagonal",
-    "ravel",
-    "reshape",
-    "rot90",
-    "split",
-    "stacked",
-    "transpose",
-]
 
 
 def like(function: Callable[..., Tensor], values: int = 0) -> Callable[..., Tensor]:
@@ -190,7 +174,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
 
 
 def _places(obj: Any) -> Any:
-    """Where NumPy's functions insert or delete, as it takes it."""
+    """Places to insert or delete, as NumPy takes them."""
     if isinstance(obj, slice):
         return obj
     (places,) = operands(obj)
@@ -199,7 +183,7 @@ def _places(obj: Any) -> Any:
 
 
 def _cut(i: int, n: int, parts: int) -> int:
-    """Where a part begins: the first ones are longer by one where they differ."""
+    """The begin of a part: the first parts are longer by one where lengths differ."""
     size, more = divmod(n, parts)
     return i * size + min(i, more)
 
@@ -302,9 +286,7 @@ def of_diagonal(v: Any, k: int = 0) -> Tensor:
     n = x.shape[0] + abs(k)
     flat = zeros_like(ma.broadcast_to(ma.reshape(x.detach(), (-1,))[:1], (n * n,))) if n else x
     if x.shape[0]:
-        row, column, length = diagonal_ends(n, n, k)
-        start = row * n + column
-        setitem(flat, slice(start, start + length * (n + 1) - n, n + 1), x)
+        setitem(flat, diagonal_slice(n, n, k), x)
     return ma.reshape(flat, (n, n))
 
 

@@ -11,9 +11,6 @@ from wengert.ops.data_type import astype
 from wengert.protocols import UnsupportedError
 from wengert.tape.tensor import Tensor
 
-__all__ = ["cast", "inexact", "listed", "refuse", "translated"]
-
-
 #: Arguments that ask for nothing that a Tensor has, and the values that they may take (None: any).
 _HARMLESS: dict[str, tuple[Any, ...] | None] = {
     "assume_unique": None,
@@ -35,10 +32,7 @@ _HARMLESS: dict[str, tuple[Any, ...] | None] = {
 def refuse(keywords: dict[str, Any]) -> None:
     """Raise an error for arguments that have no meaning here and are not NumPy's defaults.
 
-    Raises
-    ------
-    UnsupportedError
-        A TypeError, to which the caller adds the function's name.
+    The error is an `UnsupportedError`, to which the caller adds the name of the function.
     """
     for name, value in keywords.items():
         if name in _HARMLESS:
@@ -53,8 +47,6 @@ def translated(function: Callable[..., Any], parameters: str) -> Callable[..., A
 
     Parameters
     ----------
-    function : callable
-        It takes arrays by position and the rest by keyword.
     parameters : str
         NumPy's parameters in order. Those before ``/`` are passed on by position; of the others,
         ``ddof:correction`` is passed on as ``correction``, ``axis`` as itself, and ``-order`` not

@@ -12,12 +12,7 @@ from wengert.ops.beyond import at
 from wengert.ops.data_type import astype
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.linear_algebra import matmul, vecdot
-from wengert.ops.manipulation import (
-    broadcast_arrays,
-    expand_dims,
-    reshape,
-    squeeze,
-)
+from wengert.ops.manipulation import broadcast_arrays, expand_dims, reshape, squeeze
 from wengert.ops.operands import operands
 from wengert.ops.searching import where as where_
 from wengert.ops.special import logsumexp

@@ -51,7 +51,7 @@ def turns(draw):
 def quotients(draw):
     shape, positive = draw(ws.shapes()), ws.reals(0.5, 2)
     drawn = [draw(ws.arrays("float64", shape, elements=positive)) for _ in range(2)]
-    return Case(*drawn, draw(ws.arrays("float64", (), elements=ws.reals(-2, 3))))
+    return Case(*drawn, ord=draw(ws.reals(-2, 3)))
 
 
 @st.composite
@@ -208,7 +208,7 @@ ELEMENTWISE = {
     "quotient_power": Entry(
         real=quotients(),
         call=PRIMITIVES["quotient_power"].bind,
-        reference=lambda x, unit, order: (x / unit) ** order,
+        reference=lambda x, unit, ord: (x / unit) ** ord,
     ),
     # It has a derivative nowhere: only of no elements.
     "sharp": Entry(

@@ -1,4 +1,4 @@
-"""Einstein's notation: products of arrays, summed over the labels that the result has not."""
+"""Einstein's notation: products of arrays, summed over the labels that the result lacks."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -189,7 +189,7 @@ def _lengths(terms: Sequence[Term]) -> dict[Any, int]:
 
 
 def _path(terms: Sequence[Term], result: Labels, optimize: Any) -> Path:
-    """Which operands to contract, one step after the other; each result joins at the end."""
+    """Places of the operands of each step; the result of a step joins at the end."""
     if isinstance(optimize, list | tuple):
         steps = optimize[1:] if optimize[:1] in (["einsum_path"], ("einsum_path",)) else optimize
         return [tuple([index(i) for i in step]) for step in steps]
@@ -221,7 +221,9 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
     """Product of arrays, summed over labels of their axes: Einstein's notation.
 
     Each step is one matrix product of stacks, on any library. The cotangent of an operand is the
-    einsum of the result's with the conjugates of the others.
+    einsum of the result's with the conjugates of the others. Raises `ValueError` if the subscripts
+    or the path do not fit the operands; `ImportError` if ``optimize`` asks for opt_einsum and it is
+    not installed. NumPy: ``einsum``.
 
     Parameters
     ----------
@@ -239,23 +241,6 @@ def einsum(*operands: Any, optimize: Any = None) -> Tensor:
         opt_einsum's algorithms (``"optimal"``, ``"greedy"``, ...) ask for it. A path, such as
         ``[(1, 2), (0, 1)]``, says which operands each step takes; what they give joins as the last
         one.
-
-    Returns
-    -------
-    Tensor
-        Of the promoted dtype.
-
-    Raises
-    ------
-    ImportError
-        If ``optimize`` asks for opt_einsum and it is not installed.
-    ValueError
-        If the subscripts do not fit the operands, a label's lengths differ, the result has a label
-        twice or one that no operand has, or the path leaves more than one operand.
-
-    Notes
-    -----
-    NumPy: ``einsum``.
 
     Examples
     --------

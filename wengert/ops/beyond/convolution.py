@@ -1,4 +1,4 @@
-"""Convolutions of the last axes, and what their derivatives are made of: of each other.
+"""Convolutions of the last axes, three primitives that are each other's derivatives.
 
 With images x, weights w and a cotangent g of the result, the sum of ``g * convolution(x, w)`` is
 linear in each of the three. Its derivatives by g, by x and by w are the three primitives here, so
@@ -34,7 +34,7 @@ def _joined(xp: Any, x: Any, axis: int) -> Any:
 
 
 def _labels(count: int, groups: int) -> tuple[str, str, str]:
-    """Of weights, of windows and of their places."""
+    """Labels of weights, of windows and of their places."""
     inside, places = "ij"[:count], "yx"[:count]
     if groups == 1:
         return f"oc{inside}", f"nc{inside}{places}", f"no{places}"
@@ -42,7 +42,7 @@ def _labels(count: int, groups: int) -> tuple[str, str, str]:
 
 
 def _inside(lengths: Sizes, padding: Margins) -> tuple[Any, ...]:
-    """The key of what is between margins."""
+    """The key of the part between margins."""
     return (..., *[slice(a, a + n) for n, (a, _) in zip(lengths, padding, strict=True)])
 
 

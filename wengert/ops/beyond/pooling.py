@@ -99,9 +99,5 @@ def _argmax(xp: Any, x: Any, *, counts: Sizes, options: Options) -> Any:
 #: ``window_argmax(x, counts=, options=)``: for so many windows of the last axes, flat indices of
 #: their largest elements: of the first of equal ones, and the last of several nan.
 window_argmax = Primitive(
-    "window_argmax",
-    ("x",),
-    dtypes="real numeric",
-    forward=_argmax,
-    batch=as_it_is,
+    "window_argmax", ("x",), dtypes="real numeric", forward=_argmax, batch=as_it_is
 ).bind

@@ -17,46 +17,14 @@ from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshap
 from wengert.ops.sorting import sort
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
-#: The parameters (alpha, beta) of the methods that interpolate between plotting positions: R. J.
-#: Hyndman and Y. Fan, Sample quantiles in statistical packages, 1996.
-CONTINUOUS: Final = {
-    "interpolated_inverted_cdf": (0.0, 1.0),
-    "hazen": (0.5, 0.5),
-    "weibull": (0.0, 0.0),
-    "median_unbiased": (1 / 3, 1 / 3),
-    "normal_unbiased": (3 / 8, 3 / 8),
-}
-#: The methods that invert the empirical distribution: they take an element, or the mean of two.
-DISCRETE: Final = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")
-Method = Literal[
-    "linear",
-    "lower",
-    "higher",
-    "midpoint",
-    "nearest",
-    "interpolated_inverted_cdf",
-    "hazen",
-    "weibull",
-    "median_unbiased",
-    "normal_unbiased",
-    "inverted_cdf",
-    "averaged_inverted_cdf",
-    "closest_observation",
-]
+Method = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 METHODS: Final = get_args(Method)
 
 
 def _positions(xp: Any, q: Any, n: int, method: str) -> Any:
-    """Where the quantiles are among ``n`` sorted elements, also between two of them."""
-    if method in DISCRETE:
-        at = _steps(xp, q * n - 1, method)
-    elif method in CONTINUOUS:
-        alpha, beta = CONTINUOUS[method]
-        at = q * (n + 1 - alpha - beta) + (alpha - 1)
-    else:
-        at = q * (n - 1)
+    """Positions of the quantiles among ``n`` sorted elements, also between two of them."""
     # A ``q`` out of range must not give an index out of bounds. The caller makes an error or NaN.
-    at = xp.clip(at, 0, n - 1)
+    at = xp.clip(q * (n - 1), 0, n - 1)
     if method == "lower":
         return xp.floor(at)
     if method == "higher":
@@ -66,19 +34,8 @@ def _positions(xp: Any, q: Any, n: int, method: str) -> Any:
     return (xp.floor(at) + xp.ceil(at)) * 0.5 if method == "midpoint" else at
 
 
-def _steps(xp: Any, at: Any, method: str) -> Any:
-    """Where the steps of the empirical distribution are that have the quantiles."""
-    if method == "closest_observation":  # half-way, the one that is even when counted from 1
-        below = xp.floor(at - 0.5)
-        tie = (below == at - 0.5) & (xp.remainder(below, 2) == 1)
-        return xp.where(tie, below, below + 1)
-    if method == "averaged_inverted_cdf":
-        return xp.where(xp.floor(at) == at, at + 0.5, xp.ceil(at))
-    return xp.ceil(at)
-
-
 def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Indices of the elements before and after each quantile, and how far it is between them."""
+    """Indices of the elements around each quantile, and its way from the first to the second."""
     if isinstance(q, Tensor):
         xp = differentiable
         at = _positions(xp, q, n, method)
@@ -138,7 +95,7 @@ def quantile(
     keepdims: bool = False,
     method: Method = "linear",
 ) -> Tensor:
-    """Quantiles: what a share ``q`` of the elements is not above.
+    """Quantiles: a share ``q`` of the elements is not above them.
 
     The result is NaN if one of the elements is NaN, or an element of a Tensor ``q`` is not from 0
     to 1. The cotangent goes to the one or two elements that the quantile is made of; among equal
@@ -155,11 +112,7 @@ def quantile(
     method : str
         What is taken where the quantile, at :math:`q (n - 1)` of the sorted elements, is between
         two of them: ``"linear"`` interpolation, the ``"lower"`` or ``"higher"`` one, their
-        ``"midpoint"``, or the ``"nearest"`` (of the even index, half-way). Or another estimator
-        that interpolates: ``"hazen"``, ``"weibull"``, ``"median_unbiased"``,
-        ``"normal_unbiased"``, ``"interpolated_inverted_cdf"``; or one that takes an element, or
-        the mean of two: ``"inverted_cdf"``, ``"averaged_inverted_cdf"``,
-        ``"closest_observation"``.
+        ``"midpoint"``, or the ``"nearest"`` (of the even index, half-way).
 
     Examples
     --------
@@ -233,32 +186,10 @@ def median(
 def one_hot(x: Any, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
     """Unit vectors: ones at the given indices and zeros elsewhere.
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Indices, of any shape and an integer dtype.
-    num_classes : int
-        Length of the vectors.
-    dtype : dtype, optional
-        Of the result; the default floating dtype by default.
-    axis : int
-        Which axis of the result the vectors are along.
-
-    Returns
-    -------
-    Tensor
-        Of one axis more than ``x``. An index that is negative or too large gives zeros.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not of integers.
-    ValueError
-        If ``num_classes`` is negative, or the axis is out of bounds (also an IndexError).
-
-    Notes
-    -----
-    After array-api-extra's ``one_hot`` and JAX's.
+    The result has one axis more than ``x``, of length ``num_classes``; by default it is the last
+    one, and of the default floating dtype. An index that is negative or too large gives zeros.
+    Raises `TypeError` if ``x`` is not of integers; `ValueError` if ``num_classes`` is negative, or
+    the axis is out of bounds. array-api-extra: ``one_hot``.
 
     Examples
     --------

@@ -56,13 +56,7 @@ def _separated(operands: tuple[Any, ...]) -> tuple[list[Any], list[Written], Wri
 
 
 def parsed(operands: tuple[Any, ...]) -> tuple[list[Any], list[Labels], Labels]:
-    """What einsum was given: the arrays, a label for each of their axes, and the result's labels.
-
-    Raises
-    ------
-    ValueError
-        If the subscripts do not fit the operands or the result's do not fit theirs.
-    """
+    """The arrays of einsum, a label for each of their axes, and the labels of the result."""
     arrays, written, result = _separated(operands)
     terms: list[Labels] = []
     widest = 0

@@ -66,7 +66,7 @@ def _sums(xp: Any, value: Any, rows: Any, n: int) -> Any:
 
 
 def _shares(xp: Any, x: Any, value: Any, rows: Any, out: Any, beaten: str) -> tuple[Any, Any, Any]:
-    """Which elements and which values were beaten, and what share of its row each tie has."""
+    """Masks of beaten elements and values, and the share that each tie has of its row."""
     lose = getattr(xp, beaten)
     lost_x, lost_value = lose(x, out), lose(value, xp.take(out, rows, axis=0))
     tied = xp.astype(~lost_value, out.dtype)
@@ -134,7 +134,7 @@ def _products(xp: Any, value: Tensor, rows: Tensor, n: int) -> Tensor:
     return where(replaced(blank, rows, True), total, 1)
 
 
-# -- what users see --------------------------------------------------------------------------------
+# -- the public class ----------------------------------------------------------------------------
 
 
 class At:
@@ -245,7 +245,7 @@ class At:
         return value if number_type(value) in SCALARS else astype(value, dtype, copy=False)
 
     def _beside(self, value: Any, function: str) -> Tensor:
-        """A Tensor as it is; data of Python's or NumPy's beside ``x``; other arrays as Tensors."""
+        """A Tensor as it is, data of Python or NumPy beside ``x``, another array as a Tensor."""
         if isinstance(value, list | tuple):
             value = as_storable(f"at.{function}", value, self._x.dtype)
         if isinstance(value, Tensor):
@@ -275,32 +275,12 @@ _NOWHERE: Final = object()
 def at(x: Any, key: Any = _NOWHERE, /) -> At:
     """Update a part of an array functionally: ``at(x)[key].add(value)``.
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Of any shape and dtype.
-    key : index or tuple of indices, optional
-        Which part, as in ``x[key]``; or in brackets after.
-
-    Returns
-    -------
-    At
-        With the methods ``set``, ``add``, ``subtract``, ``multiply``, ``divide``, ``power``,
-        ``min``, ``max`` and ``get``. What they return is differentiable in ``x`` and the value.
-
-    Raises
-    ------
-    IndexError
-        From the methods, if an index is out of bounds or of a wrong kind.
-    TypeError
-        From the methods, if the value is of a higher kind than ``x`` (floating for integers).
-    ValueError
-        From the methods, if the value does not broadcast, or no key was given, or two.
-
-    Notes
-    -----
-    Where integer arrays name a place several times, sums, products and extremes take in all the
-    values, on every library. After JAX's ``x.at`` and array-api-extra's ``at``.
+    The key may also be given as ``at(x, key)``. The methods ``set``, ``add``, ``subtract``,
+    ``multiply``, ``divide``, ``power``, ``min``, ``max`` and ``get`` are differentiable in ``x``
+    and the value. Where integer arrays name a place several times, sums, products and extremes take
+    in all the values, on every library. Methods raise `IndexError` for a wrong index; `TypeError`
+    if the value is of a higher kind than ``x``; `ValueError` if it does not broadcast, or there is
+    no key, or two. array-api-extra: ``at``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sliding windows of the last axes, and the sums of what lies in one place: of each other adjoint.
+"""Sliding windows of the last axes, and sums of overlapping windows: each other's adjoint.
 
 Windows come before their places, so that copies of them are made of long rows.
 """
@@ -17,7 +17,7 @@ Sizes = tuple[int, ...]
 
 
 def _parts(size: Sizes, stride: Sizes, dilation: Sizes, counts: Sizes) -> Iterator[tuple[Key, Key]]:
-    """For each element of a window its key there, and that of where it lies in all windows."""
+    """For each element of a window its key there, and the key of its places in all windows."""
     for at in itertools.product(*map(range, size)):
         slices = [
             slice(i * d, i * d + (n - 1) * s + 1, s)

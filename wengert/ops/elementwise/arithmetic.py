@@ -30,12 +30,7 @@ __all__ = [
 ]
 
 
-@elementwise(
-    dtypes="numeric",
-    linear="together",
-    x1=lambda xp, g: g,
-    x2=lambda xp, g: g,
-)
+@elementwise(dtypes="numeric", linear="together", x1=lambda xp, g: g, x2=lambda xp, g: g)
 def add(x1: Any, x2: Any, /) -> Tensor:
     """Sum, :math:`x_1 + x_2`.
 
@@ -50,12 +45,7 @@ def add(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="numeric",
-    linear="together",
-    x1=lambda xp, g: g,
-    x2=lambda xp, g: -g,
-)
+@elementwise(dtypes="numeric", linear="together", x1=lambda xp, g: g, x2=lambda xp, g: -g)
 def subtract(x1: Any, x2: Any, /) -> Tensor:
     """Difference, :math:`x_1 - x_2`.
 
@@ -157,13 +147,7 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="numeric",
-    linear="together",
-    view=None,
-    x=lambda xp, g: g,
-    domain=ENTIRE,
-)
+@elementwise(dtypes="numeric", linear="together", view=None, x=lambda xp, g: g, domain=ENTIRE)
 def positive(x: Any, /) -> Tensor:
     """Equal values, :math:`+x`.
 
@@ -178,12 +162,7 @@ def positive(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="numeric",
-    linear="together",
-    x=lambda xp, g: -g,
-    domain=ENTIRE,
-)
+@elementwise(dtypes="numeric", linear="together", x=lambda xp, g: -g, domain=ENTIRE)
 def negative(x: Any, /) -> Tensor:
     """Opposite values, :math:`-x`.
 
@@ -213,11 +192,7 @@ def reciprocal(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="numeric",
-    x=lambda xp, g, x: g * (xp.conj(x) * 2),
-    domain=ENTIRE,
-)
+@elementwise(dtypes="numeric", x=lambda xp, g, x: g * (xp.conj(x) * 2), domain=ENTIRE)
 def square(x: Any, /) -> Tensor:
     """Square, :math:`x^2`.
 

@@ -30,9 +30,7 @@ __all__ = [
 
 @elementwise(dtypes="any", result="dtype bool", compares=True)
 def equal(x1: Any, x2: Any, /) -> Tensor:
-    """Whether :math:`x_1 = x_2`. A nan equals nothing.
-
-    Array API standard.
+    """Whether :math:`x_1 = x_2`. A nan equals nothing. Array API standard.
 
     Examples
     --------
@@ -43,9 +41,7 @@ def equal(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(dtypes="any", result="dtype bool", compares=True)
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
-    r"""Whether :math:`x_1 \ne x_2`.
-
-    Array API standard.
+    r"""Whether :math:`x_1 \ne x_2`. Array API standard.
 
     Examples
     --------
@@ -108,9 +104,7 @@ def greater_equal(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(dtypes="numeric", result="dtype bool")
 def isfinite(x: Any, /) -> Tensor:
-    """Whether neither infinite nor nan.
-
-    Array API standard.
+    """Whether neither infinite nor nan. Array API standard.
 
     Examples
     --------
@@ -121,9 +115,7 @@ def isfinite(x: Any, /) -> Tensor:
 
 @elementwise(dtypes="numeric", result="dtype bool")
 def isinf(x: Any, /) -> Tensor:
-    """Whether infinite; for a complex number, whether one of its parts is.
-
-    Array API standard.
+    """Whether infinite; for a complex number, whether one of its parts is. Array API standard.
 
     Examples
     --------
@@ -134,9 +126,7 @@ def isinf(x: Any, /) -> Tensor:
 
 @elementwise(dtypes="numeric", result="dtype bool")
 def isnan(x: Any, /) -> Tensor:
-    """Whether nan; for a complex number, whether one of its parts is.
-
-    Array API standard.
+    """Whether nan; for a complex number, whether one of its parts is. Array API standard.
 
     Examples
     --------
@@ -147,9 +137,7 @@ def isnan(x: Any, /) -> Tensor:
 
 @elementwise(dtypes="boolean", result="dtype bool")
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
-    """Whether both are true.
-
-    Array API standard.
+    """Whether both are true. Array API standard.
 
     Examples
     --------
@@ -161,9 +149,7 @@ def logical_and(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(dtypes="boolean", result="dtype bool")
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
-    """Whether one or both are true.
-
-    Array API standard.
+    """Whether one or both are true. Array API standard.
 
     Examples
     --------
@@ -175,9 +161,7 @@ def logical_or(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(dtypes="boolean", result="dtype bool")
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
-    """Whether exactly one is true.
-
-    Array API standard.
+    """Whether exactly one is true. Array API standard.
 
     Examples
     --------
@@ -188,9 +172,7 @@ def logical_xor(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(dtypes="boolean", result="dtype bool")
 def logical_not(x: Any, /) -> Tensor:
-    """Whether false.
-
-    Array API standard.
+    """Whether false. Array API standard.
 
     Examples
     --------
@@ -201,9 +183,7 @@ def logical_not(x: Any, /) -> Tensor:
 
 @elementwise(dtypes="integer or boolean")
 def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
-    """Bits that are set in both.
-
-    Array API standard.
+    """Bits that are set in both. Array API standard.
 
     Examples
     --------
@@ -214,9 +194,7 @@ def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(dtypes="integer or boolean")
 def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
-    """Bits that are set in one or both.
-
-    Array API standard.
+    """Bits that are set in one or both. Array API standard.
 
     Examples
     --------
@@ -227,9 +205,7 @@ def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(dtypes="integer or boolean")
 def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
-    """Bits that are set in exactly one.
-
-    Array API standard.
+    """Bits that are set in exactly one. Array API standard.
 
     Examples
     --------
@@ -240,9 +216,7 @@ def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(dtypes="integer or boolean")
 def bitwise_invert(x: Any, /) -> Tensor:
-    """Bits that are not set.
-
-    Array API standard.
+    """Bits that are not set. Array API standard.
 
     Examples
     --------

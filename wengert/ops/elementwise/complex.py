@@ -16,12 +16,8 @@ __all__ = ["abs", "conj", "imag", "real", "sign"]
 def conj(x: Any, /) -> Tensor:
     r"""Complex conjugate, :math:`x^*`; equal values for a real ``x``.
 
-    The cotangent is :math:`\bar y^*`. Array API standard.
-
-    Parameters
-    ----------
-    x : Tensor, array or Python number
-        Of any dtype but bool. A number gives a number, because operands in rules may be numbers.
+    The cotangent is :math:`\bar y^*`. A number gives a number, because operands in rules may be
+    numbers. Array API standard.
 
     Examples
     --------
@@ -33,12 +29,7 @@ def conj(x: Any, /) -> Tensor:
     return conj.run(x)
 
 
-@elementwise(
-    dtypes="complex",
-    linear="together",
-    view=True,
-    x=lambda xp, g: g,
-)
+@elementwise(dtypes="complex", linear="together", view=True, x=lambda xp, g: g)
 def real(x: Any, /) -> Tensor:
     r"""Real part, :math:`\operatorname{Re} x`.
 
@@ -55,12 +46,7 @@ def real(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="complex",
-    linear="together",
-    view=True,
-    x=lambda xp, g: g * 1j,
-)
+@elementwise(dtypes="complex", linear="together", view=True, x=lambda xp, g: g * 1j)
 def imag(x: Any, /) -> Tensor:
     r"""Imaginary part, :math:`\operatorname{Im} x`.
 
@@ -80,11 +66,7 @@ def _abs_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.along(g, x) if is_complex(x) else g * xp.sign(x)
 
 
-@elementwise(
-    dtypes="numeric",
-    x=_abs_rule,
-    domain=NOT_ZERO,
-)
+@elementwise(dtypes="numeric", x=_abs_rule, domain=NOT_ZERO)
 def abs(x: Any, /) -> Tensor:
     r"""Absolute value or modulus, :math:`|x|`.
 

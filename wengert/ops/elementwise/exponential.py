@@ -109,7 +109,7 @@ def log10(x: Any, /) -> Tensor:
 
 
 def _share(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
-    """What part of the sum of the exponentials is that of ``x1``, without overflow."""
+    """``g`` times the share of ``x1`` in the sum of the exponentials, without overflow."""
     same = (x1 == x2) & xp.isinf(x1)
     excess = xp.where(same, 0, x1) - xp.where(same, 0, x2)
     found = g * xp.expit(excess)
@@ -117,10 +117,7 @@ def _share(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
 
 
 @elementwise(
-    dtypes="real floating",
-    weak=False,
-    x1=_share,
-    x2=lambda xp, g, x1, x2: _share(xp, g, x2, x1),
+    dtypes="real floating", weak=False, x1=_share, x2=lambda xp, g, x1, x2: _share(xp, g, x2, x1)
 )
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     r"""Logarithm of a sum of exponentials, :math:`\log(e^{x_1} + e^{x_2})`, without overflow.

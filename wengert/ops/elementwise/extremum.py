@@ -117,13 +117,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     respect to a bound 1 where the bound is the result, and 0 elsewhere. Real dtypes. The result is
     of the broadcast shape and the dtype of ``x``; of the floating dtype if ``x`` is an integer
     array and a bound is floating. Raises `TypeError` if a bound is complex and ``x`` is not, or an
-    array of wider integers than those of ``x``. Array API standard.
-
-    Parameters
-    ----------
-    min, max : Tensor, array or Python number, optional
-        Bounds that broadcast with ``x``; None leaves that side open. Where ``max`` is less than
-        ``min`` the result is ``max``.
+    array of wider integers than those of ``x``. None leaves a side open. Where ``max`` is less than
+    ``min`` the result is ``max``. Array API standard.
 
     Examples
     --------

@@ -13,12 +13,7 @@ __all__ = ["ceil", "copysign", "floor", "nextafter", "round", "signbit", "trunc"
 _BETWEEN_INTEGERS = Domain(without=(0,), period=1)
 
 
-@elementwise(
-    dtypes="real numeric",
-    view=None,
-    x=ZERO,
-    domain=_BETWEEN_INTEGERS,
-)
+@elementwise(dtypes="real numeric", view=None, x=ZERO, domain=_BETWEEN_INTEGERS)
 def ceil(x: Any, /) -> Tensor:
     r"""Nearest integer that is not less, :math:`\lceil x \rceil`.
 
@@ -31,12 +26,7 @@ def ceil(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="real numeric",
-    view=None,
-    x=ZERO,
-    domain=_BETWEEN_INTEGERS,
-)
+@elementwise(dtypes="real numeric", view=None, x=ZERO, domain=_BETWEEN_INTEGERS)
 def floor(x: Any, /) -> Tensor:
     r"""Nearest integer that is not greater, :math:`\lfloor x \rfloor`.
 
@@ -49,12 +39,7 @@ def floor(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="numeric",
-    view=None,
-    x=ZERO,
-    domain=Domain(without=(0.5,), period=1),
-)
+@elementwise(dtypes="numeric", view=None, x=ZERO, domain=Domain(without=(0.5,), period=1))
 def round(x: Any, /) -> Tensor:
     """Nearest integer, the even one of two that are equally near.
 
@@ -67,12 +52,7 @@ def round(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    dtypes="real numeric",
-    view=None,
-    x=ZERO,
-    domain=_BETWEEN_INTEGERS,
-)
+@elementwise(dtypes="real numeric", view=None, x=ZERO, domain=_BETWEEN_INTEGERS)
 def trunc(x: Any, /) -> Tensor:
     """Nearest integer that is not farther from 0.
 

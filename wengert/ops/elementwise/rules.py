@@ -1,4 +1,4 @@
-"""What rules of several functions share: mostly how they behave at singular points."""
+"""Steps that rules of several functions share, mostly for singular points."""
 
 import math
 from typing import Any

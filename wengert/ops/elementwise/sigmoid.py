@@ -47,10 +47,7 @@ Primitive(
 )
 
 
-@elementwise(
-    forward=_expit_forward,
-    x=lambda xp, g, x: g * xp.conj(xp.logistic_bell(x, width=1)),
-)
+@elementwise(forward=_expit_forward, x=lambda xp, g, x: g * xp.conj(xp.logistic_bell(x, width=1)))
 def expit(x: Any, /) -> Tensor:
     r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
 

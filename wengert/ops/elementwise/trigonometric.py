@@ -134,8 +134,7 @@ def asin(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    x=lambda xp, g, x: -g / xp.conj(_root_of_one_minus_square(xp, x)),
-    domain=Domain(-1, 1),
+    x=lambda xp, g, x: -g / xp.conj(_root_of_one_minus_square(xp, x)), domain=Domain(-1, 1)
 )
 def acos(x: Any, /) -> Tensor:
     r"""Inverse cosine, :math:`\arccos x`, of real values in :math:`[0, \pi]`.
@@ -286,10 +285,7 @@ def asinh(x: Any, /) -> Tensor:
 
 
 # Two roots: the root of the product has the wrong sign in the left half of the complex plane.
-@elementwise(
-    x=lambda xp, g, x: g / xp.conj(xp.sqrt(x - 1) * xp.sqrt(x + 1)),
-    domain=Domain(1),
-)
+@elementwise(x=lambda xp, g, x: g / xp.conj(xp.sqrt(x - 1) * xp.sqrt(x + 1)), domain=Domain(1))
 def acosh(x: Any, /) -> Tensor:
     r"""Inverse hyperbolic cosine, :math:`\operatorname{arcosh} x`.
 

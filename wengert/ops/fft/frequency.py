@@ -34,14 +34,8 @@ def fftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -
     r"""Frequencies of the numbers of a spectrum.
 
     The result is 1-d, :math:`(0, 1, \dots, \lceil n/2 \rceil - 1, -\lfloor n/2 \rfloor, \dots, -1)
-    / (n d)`. Raises `ValueError` if ``n`` is less than 1. Array API standard.
-
-    Parameters
-    ----------
-    d : float or Tensor
-        Distance of samples. The frequencies are differentiable in a Tensor.
-    dtype : dtype, optional
-        Real floating; by default that of a floating Tensor ``d``, or the default floating dtype.
+    / (n d)`. Raises `ValueError` if ``n`` is less than 1. The frequencies are differentiable in a
+    Tensor ``d``, the distance of samples, and have its dtype by default. Array API standard.
 
     Examples
     --------
@@ -58,14 +52,7 @@ def rfftfreq(n: int, /, d: Any = 1.0, *, dtype: Any = None, device: Any = None) 
     r"""Frequencies of the numbers of half a spectrum, none of them negative.
 
     The result is 1-d, :math:`(0, 1, \dots, \lfloor n/2 \rfloor) / (n d)`. Raises `ValueError` if
-    ``n`` is less than 1. Array API standard.
-
-    Parameters
-    ----------
-    d : float or Tensor
-        Distance of samples. The frequencies are differentiable in a Tensor.
-    dtype : dtype, optional
-        Real floating; by default that of a floating Tensor ``d``, or the default floating dtype.
+    ``n`` is less than 1. Arguments are those of `fftfreq`. Array API standard.
 
     Examples
     --------

@@ -69,15 +69,7 @@ def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     inverse transform, without its factor, of the cotangent filled with zeros: ``n`` times `irfft`,
     after the numbers that stand for two are halved. The result is complex, of the precision of
     ``x`` (single for half precision). Raises `ValueError` if ``n`` is less than 1, there is no such
-    norm, or an axis is out of bounds. Array API standard.
-
-    Parameters
-    ----------
-    n : int, optional
-        Length to transform: ``x`` is cut, or filled with zeros at the end. Its own by default.
-    norm : {"backward", "ortho", "forward"}
-        Whether the factor :math:`1/n` is the inverse transform's, is shared as
-        :math:`1/\sqrt n`, or is this one's.
+    norm, or an axis is out of bounds. Arguments are those of `fft`. Array API standard.
 
     Examples
     --------
@@ -104,8 +96,6 @@ def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     n : int, optional
         Length of the result, of which the first ``n // 2 + 1`` numbers of the spectrum are used;
         ``2 * (m - 1)`` by default, ``m`` being the length of ``x`` along ``axis``.
-    norm : {"backward", "ortho", "forward"}
-        The norm of the transform that this one inverts.
 
     Examples
     --------
@@ -130,17 +120,8 @@ def rfftn(
     It is `rfft` along the last of the axes, then `fft` along the others. Its adjoint is that of
     each transform in turn. The result is complex, of the precision of ``x`` (single for half
     precision). Raises `ValueError` if ``s`` and ``axes`` differ in number, an axis comes twice, a
-    length is less than 1, there is no such norm, or an axis is out of bounds. Array API standard.
-
-    Parameters
-    ----------
-    s : sequence of int, optional
-        Lengths along the axes, each as ``n`` of `fft`; -1 for the array's own.
-    axes : sequence of int, optional
-        Which axes. By default the last ones, as many as ``s`` has lengths, or all.
-    norm : {"backward", "ortho", "forward"}
-        Whether the factor :math:`1/n` is the inverse transform's, is shared as
-        :math:`1/\sqrt n`, or is this one's. Here n is the product of the lengths.
+    length is less than 1, there is no such norm, or an axis is out of bounds. Arguments are those
+    of `fftn`. Array API standard.
 
     Examples
     --------
@@ -170,8 +151,6 @@ def irfftn(
     s : sequence of int, optional
         Lengths of the result along the axes, the last one as ``n`` of `irfft`; -1 for those that
         they have by default.
-    norm : {"backward", "ortho", "forward"}
-        The norm of the transform that this one inverts. Here n is the product of the lengths.
 
     Examples
     --------
@@ -189,13 +168,7 @@ def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     ``x`` is the first half of the signal. It is ``n`` times `irfft` of the conjugate, and has the
     adjoint of that. The result is real, of the precision of ``x``. Raises `TypeError` if ``x`` is
     not floating; `ValueError` if ``n`` is less than 1, there is no such norm, or an axis is out of
-    bounds. Array API standard.
-
-    Parameters
-    ----------
-    n : int, optional
-        Length of the result, of which the first ``n // 2 + 1`` numbers of the signal are used;
-        ``2 * (m - 1)`` by default, ``m`` being the length of ``x`` along ``axis``.
+    bounds. ``n`` is that of `irfft`. Array API standard.
 
     Examples
     --------
@@ -214,11 +187,6 @@ def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backwar
     and has the adjoint of that. The result is complex, of the precision of ``x`` (single for half
     precision). Raises `ValueError` if ``n`` is less than 1, there is no such norm, or an axis is
     out of bounds. Array API standard.
-
-    Parameters
-    ----------
-    norm : {"backward", "ortho", "forward"}
-        The norm of the transform that this one inverts.
 
     Examples
     --------

@@ -20,8 +20,6 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 
     Parameters
     ----------
-    x : Tensor or array
-        Of one axis at least and a complex dtype; a real floating one is converted.
     n : int, optional
         Length to transform: ``x`` is cut, or filled with zeros at the end. Its own by default.
     norm : {"backward", "ortho", "forward"}
@@ -46,11 +44,6 @@ def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Norm = "backward
     ``x`` (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if
     ``n`` is less than 1, there is no such norm, or an axis is out of bounds. Other arguments are
     those of `fft`. Array API standard.
-
-    Parameters
-    ----------
-    norm : {"backward", "ortho", "forward"}
-        The norm of the transform that this one inverts.
 
     Examples
     --------
@@ -84,8 +77,6 @@ def fftn(
 
     Parameters
     ----------
-    x : Tensor or array
-        Of any shape and a complex dtype; a real floating one is converted.
     s : sequence of int, optional
         Lengths along the axes, each as ``n`` of `fft`; -1 for the array's own.
     axes : sequence of int, optional
@@ -123,11 +114,6 @@ def ifftn(
     (single for half precision). Raises `TypeError` if ``x`` is not floating; `ValueError` if ``s``
     and ``axes`` differ in number, an axis comes twice, a length is less than 1, there is no such
     norm, or an axis is out of bounds. Other arguments are those of `fftn`. Array API standard.
-
-    Parameters
-    ----------
-    norm : {"backward", "ortho", "forward"}
-        The norm of the transform that this one inverts. Here n is the product of the lengths.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the transforms share: what they take, and how they run on batches."""
+"""Arguments and batch rule that the transforms share."""
 
 from collections.abc import Sequence
 from operator import index
@@ -18,11 +18,7 @@ Axes = tuple[int, ...]
 
 #: The norm of a transform to that of the inverse transform which is its adjoint: that both have the
 #: factor, or neither.
-ADJOINT: Final[dict[str, Norm]] = {
-    "backward": "forward",
-    "ortho": "ortho",
-    "forward": "backward",
-}
+ADJOINT: Final[dict[str, Norm]] = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def transform_batch(call: Any, x: Any, *, axes: Any, norm: str = "backward", **s: Any) -> Any:
@@ -30,7 +26,7 @@ def transform_batch(call: Any, x: Any, *, axes: Any, norm: str = "backward", **s
     return call.run(x, axes=shifted(axes, call.rank(0)), norm=norm, **s)
 
 
-# -- what transforms take ------------------------------------------------------------------------
+# -- arguments of transforms ---------------------------------------------------------------------
 
 
 def operand(x: Any, function: str, *, real: bool) -> Tensor:

@@ -1,4 +1,4 @@
-"""What the files of this package share: how matrices are checked, and steps of the rules."""
+"""Checks of matrices, and steps of the rules: shared by the files of this package."""
 
 from functools import reduce
 from typing import Any
@@ -64,7 +64,7 @@ def columns(xp: Any, x: Any, scale: Any) -> Any:
 
 
 def eye_like(xp: Any, x: Any) -> Any:
-    """Where the diagonal of a square matrix is."""
+    """A mask of the diagonal of a square matrix."""
     return xp.eye(x.shape[-1], dtype=xp.bool, device=xp.device(x))
 
 
@@ -88,10 +88,10 @@ EQUAL = 16
 
 
 def turns(xp: Any, values: Any, *moved: Any, used: Any = None) -> Any:
-    """Generate what is moved over the gaps of values, the column's less the row's, and 0 for none.
+    """Generate each of ``moved`` over the gaps of values, the column's less the row's; 0 for none.
 
-    Values that differ by rounding errors are equal: what is moved is infinite or nan there, where
-    it, or what is used of it, is not 0. (By rounding errors a difference of cotangents may be 0.)
+    Values that differ by rounding errors are equal: the quotient is infinite or nan there, unless
+    the numerator, or ``used``, is 0. (By rounding errors a difference of cotangents may be 0.)
     """
     column, row = (xp.expand_dims(values, axis=len(values.shape) - k) for k in (1, 0))
     eye = xp.eye(values.shape[-1], dtype=values.dtype, device=xp.device(values))

@@ -133,7 +133,7 @@ def det(x: Any, /) -> Tensor:
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns.
+    """Result of `slogdet`.
 
     Examples
     --------
@@ -197,14 +197,8 @@ def slogdet(x: Any, /) -> SlogdetResult:
     The cotangent :math:`\bar l` of the logarithm gives :math:`\bar X = \bar l X^{-H}`, and that of
     the sign of a complex ``x`` :math:`-i \operatorname{Im}(\bar s^* s) X^{-H}`. There is no
     derivative at singular matrices: it is infinite or nan. Raises `ValueError` if the matrices are
-    not square. Array API standard.
-
-    Returns
-    -------
-    sign : Tensor
-        Of the batch's shape and the dtype of ``x``: :math:`\det X / |\det X|`, or 0.
-    logabsdet : Tensor
-        Of the batch's shape, real: :math:`\ln |\det X|`, or -inf.
+    not square. The results are :math:`\det X / |\det X|`, or 0, and :math:`\ln |\det X|`, or -inf,
+    which is real. Array API standard.
 
     Examples
     --------

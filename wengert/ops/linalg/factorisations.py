@@ -71,19 +71,8 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     is not positive definite is an error of the array library. The cotangent is the Hermitian part
     of :math:`L^{-H} \Phi(L^H \bar L) L^{-1}`, where :math:`\Phi` takes the lower triangle with half
     the diagonal. The result is of the shape and dtype of ``x``, with a positive diagonal. Raises
-    `ValueError` if the matrices are not square. Array API standard.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Symmetric or Hermitian positive definite matrices (..., M, M), of a floating or complex
-        dtype.
-    upper : bool
-        Whether to read the upper triangle, and return :math:`U` instead of :math:`L`.
-
-    References
-    ----------
-    I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527.
+    `ValueError` if the matrices are not square. ``upper`` reads the upper triangle, and returns
+    :math:`U`. I. Murray, arXiv:1602.07527. Array API standard.
 
     Examples
     --------
@@ -106,7 +95,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns.
+    """Result of `qr`.
 
     Examples
     --------
@@ -172,30 +161,13 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
     r"""Factors of a matrix, :math:`X = Q R`, the one unitary and the other upper triangular.
 
     To be differentiated, the first :math:`K = \min(M, N)` columns have to be of full rank. The
-    cotangent for :math:`M \ge N` is
-    :math:`(\bar Q + Q \operatorname{herm}(\bar R R^H - Q^H \bar Q)) R^{-H}`, where herm continues
-    the upper triangle to a Hermitian matrix. For :math:`M < N` it follows from :math:`Q R_1 = X_1`
-    and :math:`R_2 = Q^H X_2`, where :math:`X_1` has the first M columns. Raises `ValueError` if
-    ``x`` has fewer than two axes, or there is no such mode; `NotImplementedError` in the backward
-    pass, of ``mode="complete"`` with more rows than columns. Array API standard.
-
-    Parameters
-    ----------
-    mode : {"reduced", "complete"}
-        Whether Q has K columns or M.
-
-    Returns
-    -------
-    Q : Tensor
-        Of shape (..., M, K) or (..., M, M), with orthonormal columns. Their signs (phases) are the
-        array library's.
-    R : Tensor
-        Of shape (..., K, N) or (..., M, N).
-
-    References
-    ----------
-    S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions with
-    application in optimum experimental design, arXiv:1001.1654.
+    cotangent for :math:`M \ge N` is :math:`(\bar Q + Q \operatorname{herm}(\bar R R^H - Q^H \bar
+    Q)) R^{-H}`, where herm continues the upper triangle to a Hermitian matrix. For :math:`M < N` it
+    follows from :math:`Q R_1 = X_1` and :math:`R_2 = Q^H X_2`, where :math:`X_1` has the first M
+    columns. Raises `ValueError` if ``x`` has fewer than two axes, or there is no such mode;
+    `NotImplementedError` in the backward pass, of ``mode="complete"`` with more rows than columns.
+    The signs (phases) of the columns of Q are the library's. Q has K columns, and M if ``mode`` is
+    "complete". S. F. Walter and L. Lehmann, arXiv:1001.1654. Array API standard.
 
     Examples
     --------

@@ -5,33 +5,23 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from wengert.backends import dtype_of
-from wengert.interpreters.batching import over_axes, shifted
-from wengert.interpreters.namespaces import differentiable
+from wengert.interpreters.batching import over_axes
 from wengert.ops import elementwise, statistical
-from wengert.ops.axes import as_axes, kept, number, operand, raw_array
+from wengert.ops.axes import as_axes, kept, number, raw_array
 from wengert.ops.data_type import astype
 from wengert.ops.define import operation
-from wengert.ops.elementwise import (
-    equal,
-    greater,
-    isfinite,
-    isnan,
-    logical_and,
-    multiply,
-    not_equal,
-    sign,
-)
+from wengert.ops.elementwise import greater, multiply, sign
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import length, without_slope
 from wengert.ops.limits import finfo
 from wengert.ops.linalg.common import inexact, matrices
 from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims
-from wengert.ops.searching import count_nonzero, where
+from wengert.ops.searching import count_nonzero
 from wengert.ops.shares import by_float32
 from wengert.tape.domain import NOT_ZERO, POSITIVE
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["matrix_norm", "matrix_rank", "vector_norm"]
 
@@ -49,75 +39,59 @@ def _norm_tangent(xp: Any, t: Any, x: Any, out: Any, axis: tuple[int, ...], keep
     return xp.sum(xp.real(along), axis=axis, keepdims=keepdims)
 
 
-def _raised(xp: Any, x: Any, exponent: Any) -> Any:
-    number = isinstance(exponent, int | float)
-    return xp.pow_scalar(x, exponent=exponent) if number else xp.pow(x, exponent)
-
-
-def _quotient_power(xp: Any, x: Any, unit: Any, ord: Any) -> Any:
+def _quotient_power(xp: Any, x: Any, unit: Any, *, ord: float) -> Any:
     ratio = x / unit
     # The power may be in range where the quotient is not: then it is the square of the root's.
     tiny = float(xp.finfo(ratio.dtype).smallest_normal)
     lost = (ratio < tiny) | xp.isinf(ratio)
     root = xp.sqrt(x) / xp.sqrt(unit)
-    powers = _raised(xp, xp.where(lost, root, ratio), ord)
+    powers = xp.pow_scalar(xp.where(lost, root, ratio), exponent=ord)
     return xp.where(lost, xp.square(powers), powers)
 
 
-def _quotient_power_x(xp: Any, g: Any, x: Any, unit: Any, ord: Any) -> Any:
-    lower = xp.quotient_power(x, unit, ord - 1) * ord
+def _quotient_power_x(xp: Any, g: Any, x: Any, unit: Any, ord: float) -> Any:
+    lower = xp.quotient_power(x, unit, ord=ord - 1) * ord
     return g * (lower / unit)
-
-
-def _quotient_power_ord(xp: Any, g: Any, x: Any, unit: Any, out: Any) -> Any:
-    zero = x == 0
-    logarithm = xp.log(xp.where(zero, 1, x)) - xp.log(unit)
-    return g * xp.where(zero, 0, out * logarithm)
 
 
 # (x / unit)**ord of numbers that are not negative
 Primitive(
     "quotient_power",
-    ("x", "unit", "ord"),
+    ("x", "unit"),
     {
         "x": _quotient_power_x,
         "unit": lambda xp, g, unit, ord, out: g * (out * -ord / unit),
-        "ord": _quotient_power_ord,
     },
     elementwise=True,
     dtypes="real floating",
-    weak=True,
     domain={"x": POSITIVE, "unit": POSITIVE},
     forward=_quotient_power,
 )
 
 
-def _leading(xp: Any, size: Any, ord: Any, axis: tuple[int, ...]) -> Any:
-    """The element that is most of the sum of powers: the largest, or the least."""
-    if isinstance(ord, int | float):
-        return (xp.max if ord > 0 else xp.min)(size, axis=axis, keepdims=True)
-    largest, least = (f(size, axis=axis, keepdims=True) for f in (xp.max, xp.min))
-    return xp.where(ord > 0, largest, least)
+def _leading(xp: Any, size: Any, ord: float, axis: tuple[int, ...]) -> Any:
+    """The largest term of the sum of powers: of the largest element, or of the least."""
+    return (xp.max if ord > 0 else xp.min)(size, axis=axis, keepdims=True)
 
 
-def _power_norm(xp: Any, x: Any, ord: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _power_norm(xp: Any, x: Any, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
     size = xp.abs(x)
     unit = None if 0 in x.shape else _leading(xp, size, ord, axis)
     if unit is not None:
         unit = xp.where((unit > 0) & xp.isfinite(unit), unit, 1)
     by = xp.ones_like(size) if unit is None else unit
-    if isinstance(ord, int | float) and ord > 0:
-        terms = xp.quotient_power(size, by, ord)
+    if ord < 0:
+        zero = size == 0
+        terms = xp.quotient_power(xp.where(zero, by, size), by, ord=ord)
+        terms = xp.where(zero, math.inf, terms)
     else:
-        zero, below = size == 0, ord + xp.zeros_like(size) < 0
-        of_zero = xp.where(below, math.inf, xp.zeros_like(size))
-        terms = xp.where(zero, of_zero, xp.quotient_power(xp.where(zero, by, size), by, ord))
-    norm = _raised(xp, xp.sum(terms, axis=axis, keepdims=True), 1 / ord)
+        terms = xp.quotient_power(size, by, ord=ord)
+    norm = xp.pow_scalar(xp.sum(terms, axis=axis, keepdims=True), exponent=1 / ord)
     norm = norm if unit is None else norm * unit
     return norm if keepdims else xp.squeeze(norm, axis=axis)
 
 
-def _weights(xp: Any, size: Any, norm: Any, ord: Any, axis: tuple[int, ...], sharp: Any) -> Any:
+def _weights(xp: Any, size: Any, norm: Any, ord: float, axis: tuple[int, ...], sharp: Any) -> Any:
     """``(size / norm)**(p - 1)``, and 1 where it is sharp."""
     unit = _leading(xp, size, ord, axis)
     unit = xp.where(xp.isfinite(norm) & (unit > 0), unit, norm)
@@ -127,82 +101,50 @@ def _weights(xp: Any, size: Any, norm: Any, ord: Any, axis: tuple[int, ...], sha
     fixed = xp.count_nonzero(first, axis=axis, keepdims=True) == 1
     fixed = sharp | (first & fixed)
     size = xp.where(fixed, unit, size)
-    terms = xp.quotient_power(size, unit, ord)
+    terms = xp.quotient_power(size, unit, ord=ord)
     terms = xp.where(sharp, 0, xp.where(fixed, 1, terms))
     total = xp.sum(terms, axis=axis, keepdims=True)
     total = xp.where(total == 0, 1, total)
-    weights = xp.where(fixed, 1, xp.quotient_power(size, unit, ord - 1))
-    return weights * _raised(xp, total, (1 - ord) / ord)
+    weights = xp.where(fixed, 1, xp.quotient_power(size, unit, ord=ord - 1))
+    return weights * xp.pow_scalar(total, exponent=(1 - ord) / ord)
 
 
-def _power_slope(xp: Any, g: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
+def _power_slope(xp: Any, g: Any, x: Any, out: Any, ord: float, axis: tuple[int, ...]) -> Any:
     """``g (|x| / norm)**(p - 1)`` in the direction of x, which is in range where the norm is."""
     shape = kept(x.shape, axis)
     g, norm, size = xp.reshape(g, shape), xp.reshape(out, shape), xp.abs(x)
     at, nothing = size == 0, norm == 0
     # There the weight has no slope, and below an order of 1 would not be finite.
-    if isinstance(ord, int | float):
-        sharp = at if ord < 2 else at & nothing
-    else:
-        sharp = at & (nothing | (ord < 2))
+    sharp = at if ord < 2 else at & nothing
     # Of a norm that overflows nothing is known.
     norm = xp.where(xp.isfinite(norm), xp.where(nothing, 1, norm), math.nan)
     if 0 in x.shape:
         return g * x
     scale = g * _weights(xp, size, norm, ord, axis, sharp)
-    if not isinstance(ord, int | float) or ord < 0:  # of a norm of 0 others are no part
+    if ord < 0:  # of a norm of 0 others are no part
         scale = xp.where(nothing & ~at, 0, scale)
     found = xp.direction(scale, x, size) if is_complex(x) else scale * xp.sign(x)
     return without_slope(xp, found, lambda: (sharp, x))
 
 
 def _power_tangent(
-    xp: Any, t: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...], keepdims: bool
+    xp: Any, t: Any, x: Any, out: Any, ord: float, axis: tuple[int, ...], keepdims: bool
 ) -> Any:
     one = xp.ones_like(out)
     along = xp.conj(t) * _power_slope(xp, one, x, out, ord, axis)
     return xp.sum(xp.real(along), axis=axis, keepdims=keepdims)
 
 
-def _by_order(xp: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
-    """Derivative by the order: the norm's share of the sum of ``r**p log(r)``, r = |x| / norm."""
-    norm = xp.reshape(out, kept(x.shape, axis))
-    nothing = norm == 0
-    ratio = xp.abs(x) / xp.where(xp.isfinite(norm), xp.where(nothing, 1, norm), math.nan)
-    ratio = xp.where(nothing | (ratio == 0), 1, ratio)
-    total = xp.sum(_raised(xp, ratio, ord) * xp.log(ratio), axis=axis, keepdims=True)
-    return norm * total / ord
-
-
-def _order_rule(xp: Any, g: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...]) -> Any:
-    slope = _by_order(xp, x, out, ord, axis)
-    return xp.sum(xp.reshape(g, slope.shape) * slope)
-
-
-def _order_tangent(
-    xp: Any, t: Any, x: Any, out: Any, ord: Any, axis: tuple[int, ...], keepdims: bool
-) -> Any:
-    slope = _by_order(xp, x, out, ord, axis)
-    return t * (slope if keepdims else xp.squeeze(slope, axis=axis))
-
-
-def _power_batch(call: Any, x: Any, ord: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
-    if not isinstance(ord, int | float) and call.own[1]:
-        return call.each(x, ord, axis=axis, keepdims=keepdims)
-    return call.run(x, ord, axis=shifted(axis, call.rank(0)), keepdims=keepdims)
-
-
-#: Norms of orders that are finite and not 0: a number, or an array of no axes.
+#: Norms of orders that are finite and not 0.
 _of_finite_order = Primitive(
     "power_norm",
-    ("x", "ord"),
-    {"x": _power_slope, "ord": _order_rule},
+    ("x",),
+    {"x": _power_slope},
     dtypes="floating",
-    jvps={"x": _power_tangent, "ord": _order_tangent},
-    weak=True,
-    domain={"x": NOT_ZERO, "ord": POSITIVE},
+    jvps={"x": _power_tangent},
+    domain=NOT_ZERO,
     forward=_power_norm,
-    batch=_power_batch,
+    batch=over_axes(),
 ).bind
 
 
@@ -216,26 +158,15 @@ _of_finite_order = Primitive(
     batch=over_axes(keepdims=False),
 )
 def vector_norm(
-    x: Any,
-    /,
-    *,
-    axis: int | Sequence[int] | None = None,
-    keepdims: bool = False,
-    ord: float = 2,
+    x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: float = 2
 ) -> Tensor:
     r"""Norm of vectors, :math:`(\sum_i |x_i|^p)^{1/p}`.
 
     The cotangent of the 2-norm is :math:`\bar y\, x / \|x\|`. Gradients are 0 at 0; for ``inf`` and
     ``-inf`` equal elements share them. The result is of the shape of ``x`` without the reduced
     axes, and the real dtype of its precision. Raises `ValueError` if an axis is out of bounds or
-    comes twice. Array API standard.
-
-    Parameters
-    ----------
-    ord : int, float or Tensor
-        The order p: any number. ``inf`` is the largest absolute value, ``-inf`` the smallest, 0 the
-        number of elements that are not 0. The norm is differentiable in a Tensor of no axes; where
-        that is infinite or 0 the derivative is 0.
+    comes twice. The order p is any number: ``inf`` gives the largest absolute value, ``-inf`` the
+    smallest, 0 the number of elements that are not 0. Array API standard.
 
     Examples
     --------
@@ -252,12 +183,10 @@ def vector_norm(
         return by_float32(vector_norm, x, axis=axis, keepdims=keepdims, ord=ord)  # type: ignore[no-any-return]
     axes = tuple(range(len(shape))) if axis is None else as_axes(axis, len(shape))
     if not isinstance(ord, int | float):
-        x = wrapped(x)
-        ord = operand(ord, differentiable.real(x), "vector_norm", "ord")
-        if isinstance(ord, Tensor):
-            return _of_order(x, ord, axes, keepdims)
+        ord = number(ord, "vector_norm", "ord")
         if isinstance(ord, complex):
             raise TypeError(f"vector_norm takes a real number as ord, not {ord!r}")
+        ord = float(ord)
     if ord == 2 and axes:
         return vector_norm.run(x, axis=axes, keepdims=keepdims)
     size = elementwise.abs(x)
@@ -269,36 +198,14 @@ def vector_norm(
         return statistical.sum(sign(size), axis=axes, keepdims=keepdims)
     if ord == 1 or not axes:
         return statistical.sum(size, axis=axes, keepdims=keepdims)
-    return _of_finite_order(x, ord, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
-
-
-def _of_order(x: Tensor, ord: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """Norms of an order that is a Tensor, in which they are differentiable where it is finite."""
-    if ord.ndim:
-        raise TypeError(
-            "vector_norm takes one number as ord, and was given a Tensor of shape "
-            f"{tuple(ord.shape)}"
-        )
-    limits = {
-        order: vector_norm(x, axis=axes, keepdims=keepdims, ord=order)
-        for order in (0, math.inf, -math.inf)
-    }
-    usual = logical_and(isfinite(ord), not_equal(ord, 0))
-    norm = _of_finite_order(x, where(usual, ord, 1), axis=axes, keepdims=keepdims)
-    for order, limit in limits.items():
-        norm = where(equal(ord, order), limit, norm)
-    return where(isnan(ord), math.nan, norm)
+    return _of_finite_order(x, ord=ord, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 # -- of matrices ---------------------------------------------------------------------------------
 
 
 def matrix_norm(
-    x: Any,
-    /,
-    *,
-    keepdims: bool = False,
-    ord: float | Literal["fro", "nuc"] | None = "fro",
+    x: Any, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro"
 ) -> Tensor:
     """Norm of a matrix, or of each matrix of a stack.
 
@@ -345,13 +252,8 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """Number of singular values of each matrix that are not negligible.
 
     The result is of the batch's shape and an integer dtype. Raises `ValueError` if ``x`` has fewer
-    than two axes. Array API standard.
-
-    Parameters
-    ----------
-    rtol : float or array, optional
-        Singular values up to ``rtol`` times the largest count as 0; an array gives one for each
-        matrix. By default ``max(M, N)`` times the dtype's ``eps``.
+    than two axes. Singular values below ``rtol`` times the largest count as 0: ``max(M, N)`` times
+    the dtype's ``eps`` by default; an array has one for each matrix. Array API standard.
 
     Examples
     --------

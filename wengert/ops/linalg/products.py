@@ -6,7 +6,7 @@ from typing import Any
 from wengert.interpreters.batching import paired
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import statistical
-from wengert.ops.axes import axis_from_end, bent, shape_of
+from wengert.ops.axes import axis_from_end, diagonal_slice, shape_of
 from wengert.ops.conversion import clone
 from wengert.ops.creation import eye, ones
 from wengert.ops.define import operation
@@ -34,15 +34,8 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.
 
     The cotangents are :math:`\bar x_2 \times g` and :math:`g \times \bar x_1`. Raises `ValueError`
-    if the axis is out of bounds, or has another length. Array API standard.
-
-    Parameters
-    ----------
-    x1, x2 : Tensor or array
-        Of numeric dtypes, and shapes that broadcast but for ``axis``, whose length is 3 in both.
-    axis : int
-        Along which axis the vectors lie, counted from the end. A non-negative one is understood
-        where both arrays have equally many axes.
+    if the axis is out of bounds, or has another length. ``axis`` is counted from the end; it may be
+    non-negative where both arrays have as many axes. Array API standard.
 
     Examples
     --------
@@ -66,11 +59,6 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     The cotangents are :math:`G \bar x_2` and :math:`G^T \bar x_1`. The result is of shape (M, N).
     Raises `ValueError` if an operand has not one axis. Array API standard.
 
-    Parameters
-    ----------
-    x1, x2 : Tensor or array
-        Vectors of lengths M and N, of numeric dtypes.
-
     Examples
     --------
     >>> wg.linalg.outer(wg.asarray([1.0, 2.0]), wg.asarray([3.0, 4.0]))
@@ -87,14 +75,8 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """Diagonal of a matrix, or of each matrix of a stack.
 
     The cotangent is the result's on the diagonal, and 0 elsewhere. Raises `ValueError` if ``x`` has
-    fewer than two axes. Array API standard.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Matrices (..., M, N) of any dtype.
-    offset : int
-        Which diagonal: positive above the main one, negative below.
+    fewer than two axes. ``offset`` is positive above the main diagonal, negative below.
+    Array API standard.
 
     Examples
     --------
@@ -103,31 +85,16 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """
     shape = _two_axes("diagonal", x)
     m, n = shape[-2:]
-    first = index(offset)
-    length = bent(_length, m, n, first)
-    # Of the elements in their order, every (n + 1)-st is on the diagonal.
-    start = first if first >= 0 else -first * n
-    stop = start + (length - 1) * (n + 1) + 1 if length else start
     flat = reshape(x, (*shape[:-2], m * n))
-    return getitem(flat, (..., slice(start, stop, n + 1)))
-
-
-def _length(m: int, n: int, first: int) -> int:
-    return max(0, min(m, n - first) if first >= 0 else min(m + first, n))
+    return getitem(flat, (..., diagonal_slice(m, n, index(offset))))
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Sum of a diagonal of a matrix, or of each matrix of a stack.
 
     The cotangent is the result's on the diagonal, and 0 elsewhere. Raises `ValueError` if ``x`` has
-    fewer than two axes. Array API standard.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Matrices (..., M, N) of a numeric dtype.
-    dtype : dtype, optional
-        In which the sum is taken, as for `wengert.sum`.
+    fewer than two axes. ``offset`` is that of `diagonal`, ``dtype`` that of `wengert.sum`.
+    Array API standard.
 
     Examples
     --------
@@ -151,13 +118,8 @@ def _two_axes(name: str, x: Any) -> tuple[int, ...]:
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Product of ``n`` copies of a square matrix, by repeated squaring.
 
-    The derivative is that of the products. Raises `ValueError` if the matrices are not square.
-    Array API standard.
-
-    Parameters
-    ----------
-    n : int
-        The exponent. The power 0 is the identity; a negative one is that of the inverse.
+    The derivative is that of the products. Raises `ValueError` if the matrices are not square. The
+    power 0 is the identity; a negative one is that of the inverse. Array API standard.
 
     Examples
     --------

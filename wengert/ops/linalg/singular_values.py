@@ -23,7 +23,7 @@ __all__ = ["SVDResult", "svd", "svdvals"]
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns.
+    """Result of `svd`.
 
     Examples
     --------
@@ -155,21 +155,9 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
         & + (I - U U^H) \bar U S^{-1} V^H + U S^{-1} \bar V^H (I - V V^H)
 
     with :math:`E_{ij} = S_j^2 - S_i^2` and :math:`\operatorname{skew}(A) = A - A^H`. Raises
-    `ValueError` if ``x`` has fewer than two axes. Array API standard.
-
-    Parameters
-    ----------
-    full_matrices : bool
-        Whether U and V are square, rather than with :math:`K = \min(M, N)` columns.
-
-    Returns
-    -------
-    U : Tensor
-        Of shape (..., M, M) or (..., M, K): the left singular vectors, in columns.
-    S : Tensor
-        Of shape (..., K), real: the singular values, descending.
-    Vh : Tensor
-        Of shape (..., N, N) or (..., K, N): the right singular vectors, conjugate, in rows.
+    `ValueError` if ``x`` has fewer than two axes. With :math:`K = \min(M, N)` the result is ``U``
+    (..., M, M), ``S`` (..., K), real and descending, and ``Vh`` (..., N, N); without
+    ``full_matrices`` U has K columns and Vh K rows. Array API standard.
 
     Examples
     --------

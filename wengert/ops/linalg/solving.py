@@ -51,16 +51,9 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
 
     The cotangents are :math:`-\bar X_2 X^H` and :math:`\bar X_2 = X_1^{-H} \bar X`. A singular
     matrix is an error of the array library, or gives infinities, as the library has it. The result
-    is of shape (..., M) or (..., M, K). Raises `ValueError` if the shapes do not fit.
+    is of shape (..., M) or (..., M, K). Raises `ValueError` if the shapes do not fit. One
+    right-hand side has the shape (M,), several have (..., M, K); stacks broadcast.
     Array API standard.
-
-    Parameters
-    ----------
-    x1 : Tensor or array
-        Invertible matrices (..., M, M), of a floating or complex dtype.
-    x2 : Tensor or array
-        One right-hand side (M,), if it has one axis, else stacks of them (..., M, K). Stacks
-        broadcast.
 
     Examples
     --------
@@ -97,11 +90,6 @@ def inv(x: Any, /) -> Tensor:
     To multiply with an inverse, `solve` is faster and more accurate. A singular matrix is an error
     of the array library, or gives infinities, as the library has it. The cotangent is
     :math:`-Y^H \bar Y Y^H`. Raises `ValueError` if the matrices are not square. Array API standard.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Invertible matrices (..., M, M), of a floating or complex dtype.
 
     Examples
     --------
@@ -173,22 +161,9 @@ def solve_triangular(
 
     The other triangle is not looked at. The cotangents are those of `solve`, and that of the matrix
     has the same triangle. The result is of the shape of ``x2``, with the broadcast stack. Raises
-    `ValueError` if the shapes do not fit. PyTorch: ``torch.linalg.solve_triangular``.
-
-    Parameters
-    ----------
-    x1 : Tensor or array
-        Triangular matrices (..., M, M), of a floating or complex dtype, without zeros on the
-        diagonal.
-    x2 : Tensor or array
-        Right-hand sides (..., M, K), or (..., K, M) if ``left`` is false. Stacks broadcast.
-    upper : bool
-        Whether the matrices are upper triangular, or lower.
-    left : bool
-        Whether the unknown is on the right of the matrix, :math:`X_1 X = X_2`, or on its left,
-        :math:`X X_1 = X_2`.
-    unitriangular : bool
-        Whether the diagonal is taken to be 1, and not looked at.
+    `ValueError` if the shapes do not fit. ``left=False`` asks for :math:`X_2 X_1^{-1}`;
+    ``unitriangular`` takes the diagonal to be 1, and does not look at it.
+    PyTorch: ``torch.linalg.solve_triangular``.
 
     Examples
     --------
@@ -211,16 +186,8 @@ def cholesky_solve(x: Any, factor: Any, *, upper: bool = False) -> Tensor:
 
     It is two triangular systems, :math:`L Y = X` and :math:`L^H Z = Y`. The derivative is that of
     both. The result is of the shape of ``x``, with the broadcast stack. Raises `ValueError` if the
-    shapes do not fit. PyTorch: ``torch.cholesky_solve``.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Right-hand sides (..., M, K).
-    factor : Tensor or array
-        What `cholesky` gives, (..., M, M). Stacks broadcast.
-    upper : bool
-        Whether the factor is :math:`U`, of :math:`U^H U`, instead of :math:`L`.
+    shapes do not fit. ``factor`` is what `cholesky` gives; with ``upper`` it is :math:`U`, of
+    :math:`U^H U`. PyTorch: ``torch.cholesky_solve``.
 
     Examples
     --------
@@ -267,21 +234,12 @@ def _pinv_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.
 
-    With :math:`P = X^+` the cotangent is
-    :math:`-P^H \bar P P^H + (I - X P) \bar P^H P P^H + P^H P \bar P^H (I - P X)`, which holds where
-    the rank does not change. The result is of shape (..., N, M). Raises `ValueError` if ``x`` has
-    fewer than two axes. Array API standard.
-
-    Parameters
-    ----------
-    rtol : float or array, optional
-        Singular values below ``rtol`` times the largest count as 0; an array gives one for each
-        matrix. By default ``max(M, N)`` times the dtype's ``eps``.
-
-    References
-    ----------
-    G. H. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares
-    problems whose variables separate, SIAM Journal on Numerical Analysis 10 (1973) 413-432.
+    With :math:`P = X^+` the cotangent is :math:`-P^H \bar P P^H + (I - X P) \bar P^H P P^H + P^H P
+    \bar P^H (I - P X)`, which holds where the rank does not change. The result is of shape (..., N,
+    M). Raises `ValueError` if ``x`` has fewer than two axes. Singular values below ``rtol`` times
+    the largest count as 0: ``max(M, N)`` times the dtype's ``eps`` by default; an array has one for
+    each matrix. G. H. Golub and V. Pereyra, SIAM Journal on Numerical Analysis 10 (1973) 413-432.
+    Array API standard.
 
     Examples
     --------

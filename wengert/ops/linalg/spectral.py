@@ -11,7 +11,7 @@ __all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns.
+    """Result of `eigh`.
 
     Examples
     --------
@@ -24,7 +24,7 @@ class EighResult(NamedTuple):
 
 
 class EigResult(NamedTuple):
-    """What `eig` returns.
+    """Result of `eig`.
 
     Examples
     --------
@@ -71,16 +71,10 @@ def eigh(x: Any, /) -> EighResult:
     are unique only up to a sign (phase), and up to a rotation where eigenvalues are equal.
     Derivatives make sense for functions of them that do not depend on that choice. Where only the
     eigenvalues are used, they are finite whatever the eigenvalues are. The cotangent is :math:`V
-    (\operatorname{diag}(\bar\lambda) + \operatorname{skew}(V^H \bar V) / 2 E)
-    V^H` with :math:`E_{ij} = \lambda_j - \lambda_i` and :math:`\operatorname{skew}(A) = A -
-    A^H`. Raises `ValueError` if the matrices are not square. Array API standard.
-
-    Returns
-    -------
-    eigenvalues : Tensor
-        Of shape (..., M), real, ascending.
-    eigenvectors : Tensor
-        Of shape (..., M, M), in columns of norm 1.
+    (\operatorname{diag}(\bar\lambda) + \operatorname{skew}(V^H \bar V) / 2 E) V^H` with
+    :math:`E_{ij} = \lambda_j - \lambda_i` and :math:`\operatorname{skew}(A) = A - A^H`. Raises
+    `ValueError` if the matrices are not square. The eigenvalues (..., M) are real and ascending,
+    the eigenvectors (..., M, M) columns of norm 1. Array API standard.
 
     Examples
     --------
@@ -168,23 +162,12 @@ def eig(x: Any, /) -> EigResult:
 
     Eigenvectors are unique only up to a phase. Derivatives make sense for functions of them that do
     not depend on that choice, and where the matrix has as many eigenvectors as rows. The cotangent
-    is :math:`V^{-H} (\operatorname{diag}(\bar\lambda) + (V^H \bar V - V^H V D) / \bar E)
-    V^H`, without the diagonal of the fraction, with :math:`E_{ij} = \lambda_j -
-    \lambda_i` and D the real diagonal of :math:`V^H \bar V`; for a real ``x`` its real part. Raises
-    `ValueError` if the matrices are not square. Array API standard.
-
-    Returns
-    -------
-    eigenvalues : Tensor
-        Of shape (..., M), complex, in no particular order.
-    eigenvectors : Tensor
-        Of shape (..., M, M), complex, in columns of norm 1.
-
-    References
-    ----------
-    C. Boeddeker, P. Hanebrink, L. Drude, J. Heymann and R. Haeb-Umbach, On the computation of
-    complex-valued gradients with application to statistically optimum beamforming,
-    arXiv:1701.00392.
+    is :math:`V^{-H} (\operatorname{diag}(\bar\lambda) + (V^H \bar V - V^H V D) / \bar E) V^H`,
+    without the diagonal of the fraction, with :math:`E_{ij} = \lambda_j - \lambda_i` and D the real
+    diagonal of :math:`V^H \bar V`; for a real ``x`` its real part. Raises `ValueError` if the
+    matrices are not square. The eigenvalues (..., M) come in any order, the eigenvectors (..., M,
+    M) are columns of norm 1; both are complex. C. Boeddeker et al., arXiv:1701.00392.
+    Array API standard.
 
     Examples
     --------

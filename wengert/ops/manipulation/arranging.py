@@ -44,12 +44,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Insert axes of length 1.
 
     The cotangent is reshaped back. Raises `ValueError` if an axis is out of bounds or comes twice.
-    Array API standard.
-
-    Parameters
-    ----------
-    axis : int or tuple of int
-        Where the new axes are in the result; negative numbers count from its end.
+    Axes are those of the result, from its end if negative. Array API standard.
 
     Examples
     --------
@@ -67,10 +62,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
 
 
 @operation(
-    x=lambda xp, g, x_shape: xp.reshape(g, x_shape),
-    linear="together",
-    view=True,
-    batch=over_axes(),
+    x=lambda xp, g, x_shape: xp.reshape(g, x_shape), linear="together", view=True, batch=over_axes()
 )
 def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Remove axes of length 1.
@@ -104,13 +96,8 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     """Reorder the axes.
 
-    The cotangent is permuted back. Raises `ValueError` if ``axes`` is no permutation.
-    Array API standard.
-
-    Parameters
-    ----------
-    axes : tuple of int
-        For each axis of the result, the axis of ``x`` that it is: a permutation of all of them.
+    The cotangent is permuted back. Raises `ValueError` if ``axes`` is no permutation. ``axes`` has
+    for each axis of the result that of ``x``. Array API standard.
 
     Examples
     --------
@@ -132,11 +119,6 @@ def moveaxis(
     The cotangent's axes are moved back. Raises `ValueError` if an axis is out of bounds or comes
     twice, or if the numbers differ. Array API standard.
 
-    Parameters
-    ----------
-    source, destination : int or tuple of int
-        Which axes, and where each is to be. Equally many.
-
     Examples
     --------
     >>> wg.moveaxis(wg.ones((2, 3, 4)), 0, -1).shape
@@ -156,10 +138,7 @@ def moveaxis(
 
 
 @operation(
-    x=lambda xp, g, axis: xp.flip(g, axis=axis),
-    linear="together",
-    view=True,
-    batch=over_axes(),
+    x=lambda xp, g, axis: xp.flip(g, axis=axis), linear="together", view=True, batch=over_axes()
 )
 def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Reverse the order of the elements along axes.
@@ -179,23 +158,13 @@ def flip(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 @operation(x=_roll_back, linear="together", batch=_roll_batch)
 def roll(
-    x: Any,
-    /,
-    shift: int | tuple[int, ...],
-    axis: int | tuple[int, ...] | None = None,
+    x: Any, /, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None
 ) -> Tensor:
     """Shift the elements along axes; what leaves at one end comes in at the other.
 
     The cotangent is rolled back. Raises `ValueError` if an axis is out of bounds, or the numbers of
-    shifts and axes differ. Array API standard.
-
-    Parameters
-    ----------
-    shift : int or tuple of int
-        By how many places; one number for all axes, or one for each.
-    axis : int or tuple of int, optional
-        Along which axes, a repeated one being shifted by the sum. By default the array is rolled
-        as if it were flat.
+    shifts and axes differ. One shift is for all axes; shifts of a repeated axis are summed. Without
+    ``axis`` the array is rolled as if it were flat. Array API standard.
 
     Examples
     --------
@@ -245,17 +214,9 @@ def reshape(
 ) -> Tensor:
     """Give the elements, in row-major order, another shape.
 
-    The cotangent is reshaped back. Raises `ValueError` if the number of elements differs.
-    Array API standard.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The new shape. One length may be -1: it follows from the number of elements.
-    *lengths : int
-        The other lengths, where the shape is not given as one: ``x.reshape(2, -1)``.
-    copy : bool, optional
-        True copies, False raises if the library would have to, None copies where it has to.
+    The cotangent is reshaped back. Raises `ValueError` if the number of elements differs. One
+    length may be -1: it follows from the others. Lengths may come one by one, ``reshape(x, 2,
+    -1)``. ``copy=False`` is an error where the library would have to copy. Array API standard.
 
     Examples
     --------

@@ -131,14 +131,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     The cotangent is summed over the copies. Counts in an array decide the shape of the result, so
     they are read back from the device. Raises `ValueError` if a count is negative, the counts do
     not fit the axis, or the axis is out of bounds; `TypeError` if ``repeats`` is not of an integer
-    dtype. Array API standard.
-
-    Parameters
-    ----------
-    repeats : int or integer array
-        How often: one number for all elements, or a 1-d array with one for each along ``axis``.
-    axis : int, optional
-        Along which axis; by default the array is flattened first.
+    dtype. Without ``axis`` the array is flattened first. Array API standard.
 
     Examples
     --------
@@ -211,13 +204,8 @@ def _tile_batch(call: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     """Repeat a whole array along its axes, like tiles on a floor.
 
-    The cotangent is summed over the copies. Raises `ValueError` if a repetition is negative.
-    Array API standard.
-
-    Parameters
-    ----------
-    repetitions : tuple of int
-        How often along each axis. The shorter of it and the shape is filled up with ones in front.
+    The cotangent is summed over the copies. Raises `ValueError` if a repetition is negative. The
+    shorter of shape and repetitions is filled up with ones in front. Array API standard.
 
     Examples
     --------

@@ -50,14 +50,8 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
     """Join arrays along an axis that they have.
 
     Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, the shapes do
-    not fit, or the axis is out of bounds. Array API standard.
-
-    Parameters
-    ----------
-    arrays : tuple or list of arrays
-        At least one, of equal shapes but for ``axis``.
-    axis : int, optional
-        Along which axis; None flattens the arrays first.
+    not fit, or the axis is out of bounds. The axis None flattens the arrays first.
+    Array API standard.
 
     Examples
     --------
@@ -90,13 +84,6 @@ def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
 
     Each array's cotangent is its piece. Raises `ValueError` if there are no arrays, their shapes
     differ, or the axis is out of bounds. Array API standard.
-
-    Parameters
-    ----------
-    arrays : tuple or list of arrays
-        At least one, of equal shapes.
-    axis : int
-        The place of the new axis in the result.
 
     Examples
     --------

@@ -65,13 +65,8 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
 
     Derivative 1 for positive ``x`` and ``negative_slope`` elsewhere, also at 0. A. L. Maas et al.,
     "Rectifier nonlinearities improve neural network acoustic models", ICML 2013. Real floating
-    dtypes. PyTorch: ``torch.nn.functional.leaky_relu``.
-
-    Parameters
-    ----------
-    negative_slope : float or Tensor
-        The factor of negative values. The result is differentiable in a Tensor, which may also be
-        an array that broadcasts with ``x``.
+    dtypes. The result is differentiable in a Tensor ``negative_slope``, which broadcasts with
+    ``x``. PyTorch: ``torch.nn.functional.leaky_relu``.
 
     Examples
     --------
@@ -96,11 +91,7 @@ def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
     return g * xp.conj(slope)
 
 
-@elementwise(
-    dtypes="real floating",
-    forward=lambda xp, x: x * xp.expit(x),
-    x=_silu_rule,
-)
+@elementwise(dtypes="real floating", forward=lambda xp, x: x * xp.expit(x), x=_silu_rule)
 def silu(x: Any, /) -> Tensor:
     r"""Sigmoid linear unit, :math:`x \sigma(x)`.
 
@@ -132,7 +123,7 @@ def _bounded(xp: Any, x: Any) -> Any:
 
 
 def _logit_gate(xp: Any, x: Any) -> Any:
-    """What GELU's approximation is gated by: ``(1 + tanh(u)) / 2`` is the sigmoid of ``2 u``."""
+    """The gate of GELU's approximation: ``(1 + tanh(u)) / 2`` is the sigmoid of ``2 u``."""
     cubic = xp.square(x) * _CUBIC + 1
     return x * cubic * (2 * _SCALE)
 
@@ -162,12 +153,8 @@ def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
 
     Derivative :math:`\Phi(x) + x \phi(x)` with the normal density :math:`\phi`. D. Hendrycks and K.
     Gimpel, "Gaussian error linear units", arXiv:1606.08415. Real floating dtypes. Raises
-    `ValueError` if ``approximate`` is neither. PyTorch: ``torch.nn.functional.gelu``.
-
-    Parameters
-    ----------
-    approximate : {"none", "tanh"}
-        ``"tanh"`` computes :math:`\frac x 2 (1 + \tanh(\sqrt{2/\pi} (x + 0.044715 x^3)))`.
+    `ValueError` if ``approximate`` is neither. ``"tanh"`` computes :math:`\frac x 2 (1 +
+    \tanh(\sqrt{2/\pi} (x + 0.044715 x^3)))`. PyTorch: ``torch.nn.functional.gelu``.
 
     Examples
     --------

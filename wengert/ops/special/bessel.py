@@ -167,9 +167,7 @@ def i0(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="real floating",
-    forward=lambda xp, x: x * xp.reduced_bessel(x, n=1),
-    x=_i1_rule,
+    dtypes="real floating", forward=lambda xp, x: x * xp.reduced_bessel(x, n=1), x=_i1_rule
 )
 def i1(x: Any, /) -> Tensor:
     """Modified Bessel function of order 1, :math:`I_1(x) = I_0'(x)`.

@@ -46,7 +46,7 @@ _FAR_SLOPE = [BERNOULLI[k - 1] / (2 * k) for k in reversed(_ORDERS)]
 
 
 def _reflected(xp: Any, x: Any) -> tuple[Any, Any, Any]:
-    """Which ``x`` are reflected, ``1 - x`` for those, and how far they are from an integer."""
+    """A mask of reflected ``x``, their ``1 - x``, and the distance from an integer."""
     left = x < -0.5
     finite = xp.where(xp.isinf(x), 0, x)
     return left, xp.where(left, 1 - x, x), finite - xp.round(finite)
@@ -63,7 +63,7 @@ def _brought_near(xp: Any, x: Any) -> tuple[Any, Any, Any]:
 
 
 def _correction(xp: Any, x: Any) -> Any:
-    """What is to be added to Stirling's formula, from 10 on."""
+    """The correction of Stirling's formula, from 10 on."""
     inverse = xp.reciprocal(x)
     return inverse * polynomial(xp, xp.square(inverse), _FAR_LOG)
 
@@ -162,7 +162,7 @@ psi = digamma
 
 
 def _odd(xp: Any, x: Any) -> Any:
-    """Where an integral ``x`` is odd."""
+    """Whether an integral ``x`` is odd."""
     return xp.floor(x / 2) * 2 != x
 
 
@@ -223,12 +223,7 @@ def _gammasgn_forward(xp: Any, x: Any) -> Any:
     return xp.where(nothing, math.nan, value)
 
 
-@elementwise(
-    dtypes="real floating",
-    forward=_gammasgn_forward,
-    x=ZERO,
-    domain=_OFF_POLES,
-)
+@elementwise(dtypes="real floating", forward=_gammasgn_forward, x=ZERO, domain=_OFF_POLES)
 def gammasgn(x: Any, /) -> Tensor:
     """Sign of the gamma function, 1 or -1; nan at the poles -1, -2, ....
 
@@ -245,10 +240,10 @@ def gammasgn(x: Any, /) -> Tensor:
 
 
 def _turned(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Where two poles cancel, and ``1 - a - b`` there: ``B(a, b) = (-1)^b B(1 - a - b, b)``.
+    """A mask of cancelling poles, and ``1 - a - b`` there, ``a`` elsewhere.
 
-    There ``a`` and ``a + b`` are integers up to 0, and ``b`` is one from 1 on; elsewhere it is
-    ``a``.
+    ``B(a, b) = (-1)^b B(1 - a - b, b)`` if ``a`` and ``a + b`` are integers up to 0, and ``b`` one
+    from 1 on.
     """
     end = 1 - (a + b)
     whole = (xp.floor(a) == a) & (xp.floor(b) == b)
@@ -258,7 +253,7 @@ def _turned(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _is_pole(xp: Any, x: Any) -> Any:
-    """Where the gamma function has a pole."""
+    """Whether the gamma function has a pole."""
     return (x <= 0) & (xp.floor(x) == x)
 
 
@@ -343,7 +338,7 @@ def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
 
 
 def _step_of(xp: Any, x: Any, step: Any, coefficients: Sequence[float]) -> Any:
-    """What a polynomial in ``1 / x`` loses from ``x`` to ``x + step``."""
+    """The decrease of a polynomial in ``1 / x`` from ``x`` to ``x + step``."""
     end = x + step
     u, v = xp.reciprocal(x), xp.reciprocal(end)
     apart = u * (step / end)
@@ -429,11 +424,6 @@ def multigammaln(a: Any, d: int) -> Tensor:
     value is what the sum of `gammaln` gives. Derivative: the sum of `digamma` at the same places.
     Real floating dtypes. Raises `ValueError` if ``d`` is no positive integer.
     SciPy: ``scipy.special.multigammaln``.
-
-    Parameters
-    ----------
-    d : int
-        Dimension of the space, at least 1.
 
     Examples
     --------

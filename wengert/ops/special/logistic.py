@@ -23,9 +23,7 @@ def _logit_forward(xp: Any, x: Any) -> Any:
     offset = xp.where(middle, x * 2 - 1, 0)
     outside = xp.where(middle, 0.25, x)
     return xp.where(
-        middle,
-        xp.log1p(offset) - xp.log1p(-offset),
-        xp.log(outside) - xp.log1p(-outside),
+        middle, xp.log1p(offset) - xp.log1p(-offset), xp.log(outside) - xp.log1p(-outside)
     )
 
 
@@ -58,7 +56,7 @@ def _log1p(xp: Any, z: Any) -> Any:
 
 
 def _tail(xp: Any, x: Any) -> Any:
-    """What ``softplus(x)`` has beyond ``max(x, 0)``, the same as beyond ``max(-x, 0)``."""
+    """The excess of ``softplus(x)`` over ``max(x, 0)``, an even function."""
     return xp.log1p(xp.exp(-xp.abs(x)))
 
 
@@ -82,10 +80,7 @@ def _log_expit_forward(xp: Any, x: Any) -> Any:
     return -_softplus_forward(xp, -x)
 
 
-@elementwise(
-    forward=_log_expit_forward,
-    x=lambda xp, g, x: g * xp.conj(xp.expit(-x)),
-)
+@elementwise(forward=_log_expit_forward, x=lambda xp, g, x: g * xp.conj(xp.expit(-x)))
 def log_expit(x: Any, /) -> Tensor:
     r"""Logarithm of the logistic sigmoid, :math:`\log \sigma(x) = -\log(1 + e^{-x})`.
 
@@ -101,10 +96,7 @@ def log_expit(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(
-    forward=_softplus_forward,
-    x=lambda xp, g, x: g * xp.conj(xp.expit(x)),
-)
+@elementwise(forward=_softplus_forward, x=lambda xp, g, x: g * xp.conj(xp.expit(x)))
 def softplus(x: Any, /) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^x)`, without overflow.
 

@@ -148,9 +148,7 @@ def _erfcx_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="real floating",
-    forward=_erfcx_forward,
-    x=lambda xp, g, x: g * xp.erfcx_slope(x, n=1),
+    dtypes="real floating", forward=_erfcx_forward, x=lambda xp, g, x: g * xp.erfcx_slope(x, n=1)
 )
 def erfcx(x: Any, /) -> Tensor:
     r"""Scaled complementary error function, :math:`e^{x^2} \operatorname{erfc} x`.

@@ -1,13 +1,12 @@
 """Higher derivatives of the gamma function's logarithm, and the zeta function that they are."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
-from wengert.interpreters.namespaces import differentiable
+from wengert.ops.axes import number
 from wengert.ops.define import operation
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.tensor import Tensor, number_of
+from wengert.tape.tensor import Tensor
 
 __all__ = ["polygamma", "zeta"]
 
@@ -74,46 +73,21 @@ def polygamma(n: Any, x: Any) -> Tensor:
     For positive ``x`` it is :math:`(-1)^{n+1} n! \zeta(n + 1, x)` with Hurwitz's `zeta`. Derivative
     with respect to ``x``: `polygamma` of order ``n + 1``. Source: M. Abramowitz and I. A. Stegun,
     "Handbook of Mathematical Functions", section 6.4. Real floating dtypes. Raises `ValueError` if
-    an order is negative or no integer. SciPy: ``scipy.special.polygamma``.
-
-    Parameters
-    ----------
-    n : int, or integer Tensor or array
-        Order, not negative. Orders in an array broadcast with ``x``.
+    an order is negative or no integer.
+    SciPy: ``scipy.special.polygamma``.
 
     Examples
     --------
     >>> wg.special.polygamma(1, wg.asarray([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
-    if isinstance(n, int | float):
-        return polygamma.run(x, n=_order(n))
-    xp = differentiable
-    orders = xp.asarray(n)
-    if orders.ndim == 0:
-        return polygamma.run(x, n=_order(number_of(orders, "item")))
-    # One call for each order that occurs.
-    value = None
-    for order in sorted({_order(found) for found in _flat(orders.tolist())}):
-        this = polygamma.run(x, n=order)
-        value = this if value is None else xp.where(orders == order, this, value)
-    if value is None:
-        return polygamma.run(xp.broadcast_arrays(xp.asarray(x), orders)[0], n=0)
-    shape = xp.broadcast_shapes(value.shape, orders.shape)
-    return xp.broadcast_to(value, shape)  # type: ignore[no-any-return]
+    return polygamma.run(x, n=_order(number(n, "polygamma", "n")))
 
 
 def _order(n: Any) -> int:
     if n < 0 or int(n) != n:
         raise ValueError(f"polygamma takes orders 0, 1, 2, ..., and not {n!r}")
     return int(n)
-
-
-def _flat(values: Sequence[Any]) -> list[Any]:
-    flat: list[Any] = []
-    for value in values:
-        flat.extend(_flat(value) if isinstance(value, list) else [value])
-    return flat
 
 
 @of_reals("zeta")
@@ -129,8 +103,8 @@ def _zeta_forward(xp: Any, x: Any, q: Any) -> Any:
     inverse = xp.reciprocal(beyond)
     factor = exponent * inverse * 0.5
     rest = beyond / (exponent - 1) + 0.5
-    for j, number in enumerate(BERNOULLI, 1):
-        rest = rest + factor * number
+    for j, bernoulli in enumerate(BERNOULLI, 1):
+        rest = rest + factor * bernoulli
         up = (exponent + (2 * j - 1)) * (exponent + 2 * j)
         up = up * xp.square(inverse)
         factor = factor * (up / ((2 * j + 1) * (2 * j + 2)))
@@ -159,17 +133,10 @@ def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.
 
     It is inf for ``x`` = 1, and nan for less. Zero and the negative integers as ``q`` give inf;
-    what other negative numbers give is the library's. Derivative with respect to ``q``:
-    :math:`-x \zeta(x + 1, q)`. That with respect to ``x`` is not implemented, as in PyTorch.
-    Source: the Euler-Maclaurin formula, M. Abramowitz and I. A. Stegun, "Handbook of Mathematical
-    Functions", 23.1.30. SciPy: ``scipy.special.zeta``.
-
-    Parameters
-    ----------
-    x : Tensor, array or Python number
-        Exponent, real floating.
-    q : Tensor, array or Python number, optional
-        Real floating and positive; 1 by default, which is Riemann's function.
+    what other negative numbers give is the library's. Derivative with respect to ``q``: :math:`-x
+    \zeta(x + 1, q)`. That with respect to ``x`` is not implemented, as in PyTorch. Source: the
+    Euler-Maclaurin formula, M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions",
+    23.1.30. Without ``q`` it is Riemann's function. SciPy: ``scipy.special.zeta``.
 
     Examples
     --------

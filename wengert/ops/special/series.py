@@ -1,4 +1,4 @@
-"""What the composites of special functions share: polynomials, fractions and their precision."""
+"""Polynomials, fractions and precision: shared by the composites of special functions."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -39,13 +39,7 @@ def euler_maclaurin(s: float) -> list[float]:
 
 
 def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a composite check its arrays' dtype, and compute in single precision at least.
-
-    Parameters
-    ----------
-    name : str
-        The function's name, for the error that complex numbers and integers are.
-    """
+    """Make a composite check its arrays' dtype, and compute in single precision at least."""
 
     def decorate(forward: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(forward)

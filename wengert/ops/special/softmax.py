@@ -120,16 +120,9 @@ def logsumexp(
 
     The derivative is the share of each term, :math:`b_i e^{a_i} / \sum_j b_j e^{a_j}`: the softmax
     of ``a`` where there are no weights. An infinite result is shared evenly by the terms that are
-    equal to it. The sum of nothing is 0, and its logarithm -inf.
-    SciPy: ``scipy.special.logsumexp``.
-
-    Parameters
-    ----------
-    b : Tensor or array, optional
-        Weights that broadcast with ``a``, of any sign; 1 by default.
-    return_sign : bool
-        Whether the sum's sign (complex: its direction) is returned beside the logarithm of its
-        absolute value. Without it, a negative real sum gives nan.
+    equal to it. The sum of nothing is 0, and its logarithm -inf. ``return_sign`` gives the sign of
+    the sum (complex: its direction) beside the logarithm of its absolute value; without it a
+    negative real sum gives nan. SciPy: ``scipy.special.logsumexp``.
 
     Examples
     --------
@@ -213,12 +206,8 @@ def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Softmax, :math:`s_i = e^{x_i} / \sum_j e^{x_j}`.
 
     It is nan along ``axis`` where all of ``x`` is -inf, or some of it is inf. The cotangent is
-    :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`. SciPy: ``scipy.special.softmax``.
-
-    Parameters
-    ----------
-    axis : int or sequence of int, optional
-        Axes along which the result sums to 1; all by default.
+    :math:`s^* \left(\bar y - \sum_i \bar y_i s_i^*\right)`. By default the sum is over all axes.
+    SciPy: ``scipy.special.softmax``.
 
     Examples
     --------
@@ -275,12 +264,7 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     r"""Logarithm of the softmax, :math:`x_i - \log \sum_j e^{x_j}`, accurate in its tail.
 
     It is nan where `softmax` is. The cotangent is :math:`\bar y - s^* \sum_i \bar y_i`, with the
-    softmax :math:`s`. SciPy: ``scipy.special.log_softmax``.
-
-    Parameters
-    ----------
-    axis : int or sequence of int, optional
-        Axes along which the exponentials of the result sum to 1; all by default.
+    softmax :math:`s`. By default the sum is over all axes. SciPy: ``scipy.special.log_softmax``.
 
     Examples
     --------
