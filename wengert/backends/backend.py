@@ -341,11 +341,13 @@ def make_namespace(backend: Backend) -> ModuleType:
     tells where arrays are made beside one; ``plain``, whether rules take what a node saved as
     it is; and ``elsewhere``, whether results are on a current device instead of their operands'.
     """
+    if backend.name in _added:
+        vars(backend)["kernels"] = {**backend.kernels, **_added[backend.name]}
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
     if not backend.complete:
         names["__getattr__"] = partial(_missing, backend, "")
-    own = {
+    own: dict[str, Kernel] = {
         **{name: partial(forward, xp) for name, forward in _composites.items()},
         **backend.kernels,
     }
@@ -355,9 +357,7 @@ def make_namespace(backend: Backend) -> ModuleType:
         vars(module).update(_functions(backend, getattr(backend.xp, extension, None)))
         if not backend.complete:
             vars(module)["__getattr__"] = partial(_missing, backend, f"{extension}.")
-    for name, function in own.items():
-        extension, _, short = name.rpartition(".")
-        setattr(names[extension] if extension else xp, short, placed(backend, function))
+    _fill(xp, backend, own)
     names.update(
         backend=backend,
         library=backend.xp,
@@ -371,6 +371,12 @@ def make_namespace(backend: Backend) -> ModuleType:
             learn_dtype(names[name], dtype)
     _made.append(xp)
     return xp
+
+
+def _fill(xp: ModuleType, backend: Backend, functions: Mapping[str, Kernel]) -> None:
+    for name, function in functions.items():
+        extension, _, short = name.rpartition(".")
+        setattr(getattr(xp, extension) if extension else xp, short, placed(backend, function))
 
 
 def _functions(backend: Backend, module: Any) -> dict[str, Any]:
@@ -415,6 +421,8 @@ def composed(name: str) -> Kernel:
     return _composites[name]
 
 
+#: Kernels that `add_kernels` was given, by backend.
+_added: dict[str, Mapping[str, Kernel]] = {}
 _composites: dict[str, Kernel] = {"conj": _conj, "real": _real, "imag": _imag}
 _made: list[ModuleType] = []
 
@@ -440,8 +448,15 @@ def add_composite(name: str, forward: Kernel) -> None:
     if isinstance(forward, partial):  # which `composite` could not tell from the namespace's own
         raise TypeError(f"{name}: a composite is a function, not a partial one")
     _composites[name] = forward
-    extension, _, short = name.rpartition(".")
     for xp in _made:
         if name not in xp.backend.kernels:
-            function = placed(xp.backend, partial(forward, xp))
-            setattr(getattr(xp, extension) if extension else xp, short, function)
+            _fill(xp, xp.backend, {name: partial(forward, xp)})
+
+
+def add_kernels(backend: str, kernels: Mapping[str, Kernel]) -> None:
+    """Give one backend's namespace kernels of rows that stand in a room above."""
+    _added[backend] = {**_added.get(backend, {}), **kernels}
+    for xp in _made:
+        if xp.backend.name == backend:
+            vars(xp.backend)["kernels"] = {**xp.backend.kernels, **kernels}
+            _fill(xp, xp.backend, kernels)

@@ -17,9 +17,7 @@ from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_convolutions import KERNELS as CONVOLUTIONS
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
-from wengert.backends.numpy_normalisations import KERNELS as NORMALISATIONS
 from wengert.backends.numpy_pooling import KERNELS as POOLING
-from wengert.backends.numpy_recurrent import KERNELS as RECURRENT
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
 from wengert.backends.numpy_reductions import roots, square_sum, sum_over
 from wengert.backends.references import has_shared_base
@@ -415,9 +413,7 @@ class NumpyBackend(Backend):
         "where": where,
         **CONVOLUTIONS,
         **NETWORKS,
-        **NORMALISATIONS,
         **POOLING,
-        **RECURRENT,
         **REDUCTIONS,
         **(scipy_special() if _HAS_SCIPY else {}),
     }
