@@ -108,18 +108,6 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
     return roots(total, x, axis, number - correction, True)
 
 
-def deviations(x: Any, norm: Any, *, axis: Any) -> tuple[Any, Any]:
-    """Deviations from the mean, and their norm, 0 where it is only that of the mean's rounding."""
-    center = mean(x, axis=axis, keepdims=True)
-    away = x - center
-    away = away - mean(away, axis=axis, keepdims=True)
-    if x.size:
-        largest = center.item(abs(center).argmax())
-        if norm.item(norm.argmin()) > 1e3 * x.size * np.finfo(x.dtype).eps * abs(largest):
-            return away, norm
-    return away, np.where(np.any(away != 0, axis=axis, keepdims=True), norm, 0)
-
-
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     flags = x if x.dtype.kind == "b" else x != 0
     return _reduce_add(flags, axis=axis, dtype=np.intp, keepdims=keepdims)
@@ -380,7 +368,6 @@ class NumpyBackend(Backend):
         "concat_arrays": concat_arrays,
         "conj": conj,
         "count_nonzero": count_nonzero,
-        "deviations": deviations,
         "expand_dims": expand_dims,
         "getitem": getitem,
         "inverse_or_infinite": inverse_or_infinite,

@@ -105,16 +105,6 @@ def expit(x: Any) -> Any:
     return _divide(small, below, below)
 
 
-def softplus_tail(x: Any) -> Any:
-    """``log(1 + exp(-abs(x)))``, of real numbers."""
-    tail = np.abs(x)
-    if not tail.shape:
-        return np.log1p(np.exp(-tail))
-    np.negative(tail, tail)
-    np.exp(tail, tail)
-    return np.log1p(tail, tail)
-
-
 def logistic_bell(x: Any, *, width: int) -> Any:
     """``(width / (2 cosh(width x / 2)))**2``."""
     small = np.abs(x) if x.dtype.kind == "f" else np.where(x.real >= 0, x, -x)
@@ -173,5 +163,4 @@ KERNELS: Mapping[str, Kernel] = {
     "logistic_bell": logistic_bell,
     "mask": mask,
     "relu": relu,
-    "softplus_tail": softplus_tail,
 }

@@ -68,16 +68,8 @@ def torch_windows(
 class Places(NamedTuple):
     """Where the windows' elements are along one axis.
 
-    Attributes
-    ----------
-    first : array
-        Where each window begins.
-    step : int
-        How far apart its elements are.
-    length : int
-        How many elements the longest window has.
-    low, high : array
-        The first and the last place of each window; all others are replaced by these.
+    Windows begin at ``first``, have up to ``length`` elements that are ``step`` apart, and places
+    outside ``low`` and ``high``, of which each has its own, are replaced by these.
     """
 
     first: Any

@@ -56,7 +56,6 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "expit": [
         *[((x,), {}) for x in (X, X[0, 0].copy(), X.astype(np.float32), RNG.normal(size=(70, 60)))]
     ],
-    "softplus_tail": [((x,), {}) for x in (X, X[0, 0].copy(), X.astype(np.float32))],
     "logistic_bell": [((X,), {"width": width}) for width in (1, 2)],
     "mask": [((X, np.maximum(Y, 0)), {})],
     "matmul": [((X, Y.T.copy()), {}), ((X[None], Y.T.copy()[None]), {})],
