@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.backends.test_numpy_convolutions import laid_out
+from tests.ops.test_numpy_convolutions import laid_out
 from wengert.backends import get_backend
 from wengert.backends.backend import composed
 from wengert.nn.functional import recurrent as recurrent  # declares the primitives

@@ -320,7 +320,7 @@ def make_namespace(backend: Backend) -> ModuleType:
     it is; and ``elsewhere``, whether results are on a current device instead of their operands'.
     """
     if backend.name in _added:
-        vars(backend)["kernels"] = {**backend.kernels, **_added[backend.name]}
+        dict.update(backend.kernels, _added[backend.name])
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
     if not backend.complete:
@@ -431,5 +431,5 @@ def add_kernels(backend: str, kernels: Mapping[str, Kernel]) -> None:
     _added[backend] = {**_added.get(backend, {}), **kernels}
     for xp in _made:
         if xp.backend.name == backend:
-            vars(xp.backend)["kernels"] = {**xp.backend.kernels, **kernels}
+            xp.backend.kernels.update(kernels)
             _fill(xp, xp.backend, kernels)

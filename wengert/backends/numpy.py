@@ -14,10 +14,8 @@ from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.factorised import solve
 from wengert.backends.keys import fill, indexed_axes
-from wengert.backends.numpy_convolutions import KERNELS as CONVOLUTIONS
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
-from wengert.backends.numpy_pooling import KERNELS as POOLING
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
 from wengert.backends.numpy_reductions import roots, square_sum, sum_over
 from wengert.backends.references import has_shared_base
@@ -398,9 +396,7 @@ class NumpyBackend(Backend):
         "unique_values": unique_values,
         "var": var,
         "where": where,
-        **CONVOLUTIONS,
         **NETWORKS,
-        **POOLING,
         **REDUCTIONS,
         **(scipy_special() if _HAS_SCIPY else {}),
     }

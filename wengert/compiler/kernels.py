@@ -7,11 +7,11 @@ import numpy as np
 
 from wengert.backends import (
     cupy,
-    numpy_convolutions,
     numpy_reductions,
 )
 from wengert.backends.backend import Kernel
 from wengert.nn.kernels import cupy_classification, numpy_classification, numpy_normalisations
+from wengert.ops.beyond import numpy_convolutions
 
 __all__ = ["KERNELS", "PLAIN", "KernelFacts"]
 

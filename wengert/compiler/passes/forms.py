@@ -13,9 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from wengert.backends import (
-    numpy_convolutions,
     numpy_networks,
-    numpy_pooling,
     numpy_reductions,
 )
 from wengert.backends.numpy import add_part, broadcast_to
@@ -28,6 +26,7 @@ from wengert.nn.kernels import (
     numpy_normalisations,
     numpy_recurrent,
 )
+from wengert.ops.beyond import numpy_convolutions, numpy_pooling
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.primitive import Primitive
 

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
-from wengert.backends import get_backend, numpy_convolutions
+from wengert.backends import get_backend
 from wengert.backends.backend import composed
 from wengert.nn import functional as F
 from wengert.ops.beyond import convolution as convolution  # declares the primitives
+from wengert.ops.beyond import numpy_convolutions
 
 KERNELS = numpy_convolutions.KERNELS
 RNG = np.random.default_rng(0)

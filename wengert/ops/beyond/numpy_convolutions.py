@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from wengert.backends.backend import Kernel, composed
+from wengert.backends.backend import Kernel, add_kernels, composed
 from wengert.backends.registry import namespaces
 from wengert.backends.windows import window_counts
 
@@ -222,3 +222,4 @@ COVERED: Mapping[str, Kernel] = {
 KERNELS: Mapping[str, Kernel] = {
     name: _where_covered(name, kernel) for name, kernel in COVERED.items()
 }
+add_kernels("numpy", KERNELS)
