@@ -15,10 +15,27 @@ __all__ = [
     "KERNELS",
     "masked",
     "ones",
+    "row_layout",
     "scalar",
 ]
 
 _add, _multiply, _divide = np.add, np.multiply, np.divide
+
+
+#: Columns up to which broadcasting a column costs more than an index for each element.
+SHORT = 16
+
+
+@lru_cache(maxsize=16)
+def row_layout(rows: int, columns: int) -> tuple[Any, Any]:
+    """Where each row of a matrix starts in its elements, and the row of each of these.
+
+    One index is faster than two. The second is None where NumPy may as well broadcast.
+    """
+    starts = np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
+    if columns > SHORT:
+        return starts, None
+    return starts, np.repeat(np.arange(rows), columns).reshape(rows, columns)
 
 
 @lru_cache(maxsize=16)

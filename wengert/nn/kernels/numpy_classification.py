@@ -8,26 +8,11 @@ from typing import Any
 import numpy as np
 
 from wengert.backends.backend import Kernel, add_kernels
-from wengert.backends.numpy_networks import ones, scalar
+from wengert.backends.numpy_networks import ones, row_layout, scalar
 
 __all__ = ["KERNELS"]
 
 _multiply = np.multiply
-
-#: Columns up to which broadcasting a column costs more than an index for each element.
-SHORT = 16
-
-
-@lru_cache(maxsize=16)
-def row_layout(rows: int, columns: int) -> tuple[Any, Any]:
-    """Where each row of a matrix starts in its elements, and the row of each of these.
-
-    One index is faster than two. The second is None where NumPy may as well broadcast.
-    """
-    starts = np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
-    if columns > SHORT:
-        return starts, None
-    return starts, np.repeat(np.arange(rows), columns).reshape(rows, columns)
 
 
 def _along_rows(values: Any, row_of: Any) -> Any:
