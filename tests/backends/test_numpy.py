@@ -136,7 +136,6 @@ def test_every_kernel_of_one_array_with_options_is_compared() -> None:
     own = {name for name, kernel in KERNELS.items() if getattr(kernel, "__module__", "") == module}
     few = {"clip", "concat_arrays", "getitem", "linalg.eig", "matmul", "permute_dims", "setitem"}
     few |= {"take_along_axis"}  # compared in `test_numpy_pooling`
-    few |= {"deviations"}  # of which the deviation's slope is made
     few |= {"inverse_or_infinite"}  # compared in `tests/ops/test_matrices_at_limits.py`
     few |= {"add_part", "scatter_add", "scatter_max", "scatter_min", "unique_values", "where"}
     assert {name for name in own if inspect.isfunction(KERNELS[name])} - few <= {*OPTIONS}

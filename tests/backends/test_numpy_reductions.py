@@ -155,20 +155,13 @@ def test_the_sigmoid_is_the_composite_to_the_last_bit(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_the_logarithm_of_the_sigmoid_is_the_composite_to_the_last_bit(dtype: str) -> None:
-    from wengert.ops.special.logistic import _tail
-
+def test_the_logarithm_of_the_sigmoid_is_softplus_turned_round(dtype: str) -> None:
     ends = [np.inf, -np.inf, np.nan, 0.0, -0.0]
     x = np.concatenate([np.linspace(-800, 800, 4001), ends]).astype(dtype)
     with np.errstate(over="raise", divide="raise", invalid="raise"):
-        found = KERNELS["softplus_tail"](x)
-        expected = _tail(get_backend("numpy").namespace, x)
-        one = KERNELS["softplus_tail"](x[7])
-    assert found.dtype == one.dtype == x.dtype
-    assert np.array_equal(found, expected, equal_nan=True)
-    assert one == found[7]
-    mirrored = wg.log_expit(wg.asarray(x)).numpy()
-    assert np.array_equal(mirrored, -wg.softplus(wg.asarray(-x)).numpy(), equal_nan=True)
+        mirrored = wg.log_expit(wg.asarray(x)).numpy()
+        expected = -wg.softplus(wg.asarray(-x)).numpy()
+    assert np.array_equal(mirrored, expected, equal_nan=True)
 
 
 SOFTMAX = [np.inf, -np.inf, np.nan, 0.0, 700.0]

@@ -36,7 +36,7 @@ SURVIVED, UNREACHED, LATE = "survived", "not reached", "timed out"
 #: file, or all of it.
 OTHERS: dict[str, str] = {
     **{f"wengert/backends/{name}.py": "" for name in ("cupy", "dask", "dask_linalg", "jax")},
-    "wengert/backends/cupy_networks.py": "",
+    "wengert/nn/kernels/cupy_classification.py": "",
     "wengert/compiler/passes/cupy_routines.py": "",
     **{f"wengert/backends/{name}.py": "" for name in ("torch", "fused")},
     **{f"wengert/backends/{name}.py": "" for name in ("keys", "ndonnx")},

@@ -287,7 +287,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "'F8_E5M2_': DTYPES[\"float8_e5m2\"],",
     ): OTHERS,
     (
-        "wengert/backends/numpy_networks.py",
+        "wengert/nn/kernels/numpy_classification.py",
         "number = int(np.count_nonzero(counted)) or 1",
         "number = int(np.count_nonzero(counted)) or 2",
     ): "where none counts, what it divides is multiplied by zeros",
@@ -346,11 +346,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "seldom = (max(before[0], SELDOM), *before[1:]) if before[0] else before",
         "seldom = (max(before[0], SELDOM), *before[1:]) if before[1] else before",
     ): "the same results, and a collection more",
-    (
-        "wengert/backends/numpy_convolutions.py",
-        "needed = [max(q.stop, width + q.reach - q.start) for q in across if q.stop > q.start]",
-        "needed = [max(q.stop, (width + q.reach + q.start)) for q in across if q.stop > q.start]",
-    ): "wider margins, of zeros",
     (
         "wengert/storage/description.py",
         "n += 1",

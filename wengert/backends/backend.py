@@ -136,13 +136,7 @@ class Backend:
         return self.device(array)
 
     def parse_device(self, device: Any) -> Any:
-        """The library's device object for what a user wrote, such as ``"cuda:0"``.
-
-        Raises
-        ------
-        ValueError
-            If the library has no such device.
-        """
+        """The library's device for what a user wrote, as ``"cuda:0"``; ValueError without one."""
         for known in self.devices():
             if device == known or device == self.device_name(known):
                 return known
@@ -188,12 +182,8 @@ class Backend:
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         """The values of ``array`` as a NumPy array, which may share memory with it.
 
-        Those of a dtype that NumPy lacks are in float32.
-
-        Raises
-        ------
-        BackendError
-            If the library can't export the array by ``__array__`` or DLPack.
+        Values of a dtype that NumPy lacks are in float32. Raises `BackendError` if the library
+        exports the array neither by ``__array__`` nor by DLPack.
         """
         refusals = []
         exports: list[Kernel] = [np.asarray] if hasattr(array, "__array__") else []
@@ -229,13 +219,7 @@ class Backend:
         return self.from_numpy(draw(*arguments), device)
 
     def adopt(self, array: Any) -> Any:
-        """A user's array as Wengert keeps it: off the library's own tape, if it has one.
-
-        Raises
-        ------
-        ValueError
-            If there are too few facts of it, as its shape.
-        """
+        """A user's array off the library's own tape; ValueError if its shape is not known."""
         return array
 
     def array(self, value: Any) -> Any:
@@ -281,10 +265,7 @@ def _same(array: Any) -> Any:
 
 
 class Placed:
-    """A function whose results are on its operands' device, for libraries with a current device.
-
-    ``apart`` is called in its place where the operands are on several devices.
-    """
+    """A function with results on its operands' device; ``apart`` is called if these are several."""
 
     __slots__ = ("_apart", "_backend", "_elsewhere", "function")
 
@@ -306,10 +287,7 @@ class Placed:
 
 
 def placed(backend: Backend | None, function: Any, apart: Kernel | None = None) -> Any:
-    """A function with its results on its operands' device; itself where they are there anyway.
-
-    ``apart`` is what does the same for operands on several devices.
-    """
+    """A function with results on its operands' device: of libraries with a current one `Placed`."""
     if backend is None or backend.elsewhere is None:
         return function
     is_function = callable(function) and not isinstance(function, type)
@@ -341,11 +319,13 @@ def make_namespace(backend: Backend) -> ModuleType:
     tells where arrays are made beside one; ``plain``, whether rules take what a node saved as
     it is; and ``elsewhere``, whether results are on a current device instead of their operands'.
     """
+    if backend.name in _added:
+        dict.update(backend.kernels, _added[backend.name])
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
     if not backend.complete:
         names["__getattr__"] = partial(_missing, backend, "")
-    own = {
+    own: dict[str, Kernel] = {
         **{name: partial(forward, xp) for name, forward in _composites.items()},
         **backend.kernels,
     }
@@ -355,9 +335,7 @@ def make_namespace(backend: Backend) -> ModuleType:
         vars(module).update(_functions(backend, getattr(backend.xp, extension, None)))
         if not backend.complete:
             vars(module)["__getattr__"] = partial(_missing, backend, f"{extension}.")
-    for name, function in own.items():
-        extension, _, short = name.rpartition(".")
-        setattr(names[extension] if extension else xp, short, placed(backend, function))
+    _fill(xp, backend, own)
     names.update(
         backend=backend,
         library=backend.xp,
@@ -373,12 +351,18 @@ def make_namespace(backend: Backend) -> ModuleType:
     return xp
 
 
+def _fill(xp: ModuleType, backend: Backend, functions: Mapping[str, Kernel]) -> None:
+    for name, function in functions.items():
+        extension, _, short = name.rpartition(".")
+        setattr(getattr(xp, extension) if extension else xp, short, placed(backend, function))
+
+
 def _functions(backend: Backend, module: Any) -> dict[str, Any]:
     return {name: placed(backend, x) for name, x in backend.public(module).items()}
 
 
 def _missing(backend: Backend, prefix: str, name: str) -> Any:
-    """What a namespace answers for a name that it has not."""
+    """Raise the error for a missing function."""
     raise MissingFunctionError(
         f"{backend.name} has no {prefix}{name} in the version installed; to_backend('numpy') moves "
         "the arrays to where it is"
@@ -415,19 +399,16 @@ def composed(name: str) -> Kernel:
     return _composites[name]
 
 
+#: Kernels that `add_kernels` was given, by backend.
+_added: dict[str, Mapping[str, Kernel]] = {}
 _composites: dict[str, Kernel] = {"conj": _conj, "real": _real, "imag": _imag}
 _made: list[ModuleType] = []
 
 
 def add_composite(name: str, forward: Kernel) -> None:
-    """Give every backend's namespace a function that no array library has.
+    """Give every backend's namespace a function ``forward(xp, *arrays, **parameters)``.
 
-    Parameters
-    ----------
-    name : str
-        The function's name. A backend may have a kernel of that name, which then stands.
-    forward : callable
-        ``forward(xp, *arrays, **parameters)``, written against a namespace.
+    A backend's kernel of the name stands.
 
     Examples
     --------
@@ -440,8 +421,15 @@ def add_composite(name: str, forward: Kernel) -> None:
     if isinstance(forward, partial):  # which `composite` could not tell from the namespace's own
         raise TypeError(f"{name}: a composite is a function, not a partial one")
     _composites[name] = forward
-    extension, _, short = name.rpartition(".")
     for xp in _made:
         if name not in xp.backend.kernels:
-            function = placed(xp.backend, partial(forward, xp))
-            setattr(getattr(xp, extension) if extension else xp, short, function)
+            _fill(xp, xp.backend, {name: partial(forward, xp)})
+
+
+def add_kernels(backend: str, kernels: Mapping[str, Kernel]) -> None:
+    """Give one backend's namespace kernels of rows that stand in a room above."""
+    _added[backend] = {**_added.get(backend, {}), **kernels}
+    for xp in _made:
+        if xp.backend.name == backend:
+            xp.backend.kernels.update(kernels)
+            _fill(xp, xp.backend, kernels)

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Backend, Kernel, composed
-from wengert.backends.cupy_networks import covered, cupy_softmax_cross_entropy
+from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.fused import cupy_kernels
 from wengert.backends.generators import stream
@@ -128,12 +127,6 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
         return BACKEND.cupy.take_along_axis(x, indices, axis)
     after = math.prod(x.shape[axis + 1 :])
     return _taking()(x, indices, x.shape[axis], indices.shape[axis], after)
-
-
-def softmax_cross_entropy_parts(x: Any, target: Any, **options: Any) -> Any:
-    if covered(x, target):
-        return cupy_softmax_cross_entropy(x, target, **options)
-    return composed("softmax_cross_entropy_parts")(BACKEND.namespace, x, target, **options)
 
 
 def reciprocal(x: Any, /) -> Any:
@@ -272,7 +265,6 @@ class CupyBackend(Backend):
             "reciprocal": reciprocal,
             "scatter_add": scatter_add,
             "setitem": setitem,
-            "softmax_cross_entropy_parts": softmax_cross_entropy_parts,
             "sliding_windows": strided_windows(self.cupy.lib.stride_tricks.as_strided),
             "take_along_axis": take_along_axis,
             **({"linalg.eig": eig} if hasattr(self.cupy.linalg, "eig") else {}),

@@ -17,15 +17,7 @@ __all__ = ["KERNELS", "Named"]
 
 
 class Named:
-    """NumPy's kernel of a name with parameters: what dask tells from others without its code.
-
-    Parameters
-    ----------
-    kernel : str
-        Of NumPy's namespace, such as ``"linalg.inv"``.
-    **parameters
-        Its keywords.
-    """
+    """NumPy's kernel of a name, as ``"linalg.inv"``, with keywords; dask compares these alone."""
 
     def __init__(self, kernel: str, **parameters: Any) -> None:
         self.__name__ = self.kernel = kernel

@@ -118,16 +118,6 @@ FLOATING: set[type] = set()
 def dtype_of(raw: Any) -> DType:
     """Return Wengert's dtype for a library's own dtype object, found by its name.
 
-    Parameters
-    ----------
-    raw : dtype
-        Of an array library.
-
-    Returns
-    -------
-    DType
-        The one object for that type.
-
     Examples
     --------
     >>> import numpy as np
@@ -162,17 +152,7 @@ def as_dtype(spec: Any) -> DType:
     spec : DType, str, type or a library's dtype
         ``wg.float32``, ``"float32"``, ``np.float32``, ``np.dtype("f4")``, ``torch.float32``, or
         Python's ``bool``, ``int``, ``float``, ``complex``. The Python types mean bool, int64,
-        float64 and complex128, as in NumPy.
-
-    Returns
-    -------
-    DType
-        The one object for that type.
-
-    Raises
-    ------
-    TypeError
-        If ``spec`` names no data type of the standard.
+        float64 and complex128, as in NumPy. TypeError is raised for any other.
 
     Examples
     --------

@@ -88,12 +88,7 @@ def as_generator(given: Any) -> "np.random.Generator":
 
 
 def get_rng_state() -> dict[str, Any]:
-    """Return the state of all random generators, for `set_rng_state`.
-
-    Returns
-    -------
-    dict
-        It can be pickled.
+    """Return the state of all random generators, a dict for `set_rng_state` and for pickles.
 
     Examples
     --------
@@ -111,17 +106,9 @@ def get_rng_state() -> dict[str, Any]:
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Set the state of all random generators.
+    """Set the state of all random generators to one from `get_rng_state`.
 
-    Parameters
-    ----------
-    state : dict
-        What `get_rng_state` returned.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If it is something else. Nothing has changed then.
+    Raises KeyError, TypeError or ValueError for anything else. Nothing has changed then.
 
     Examples
     --------

@@ -48,16 +48,9 @@ def widths(key: Key, is_mask: Any) -> list[int]:
 
 
 def apart(key: Key, ndim: int, is_mask: Any) -> tuple[Key, int | None]:
-    """Replace an Ellipsis for no axes between index arrays by None.
+    """Replace an Ellipsis for no axes between index arrays by None, as other libraries need it.
 
-    In NumPy it keeps them apart, so that their axes come first; for other libraries it is nothing.
-
-    Returns
-    -------
-    key : tuple
-        The filled key.
-    after : int or None
-        How many axes the result has after the one that None has made, if it has made one.
+    Beside the key it gives how many axes the result has after the one that None has made, if any.
     """
     taken = widths(key, is_mask)
     if -1 not in taken or sum(n for n in taken if n > 0) != ndim:
@@ -102,15 +95,7 @@ def check_integers(key: Key, shape: tuple[int, ...], is_mask: Any) -> None:
 
 
 def forward_slices(key: Key, shape: tuple[int, ...], is_mask: Any) -> tuple[Key, tuple[int, ...]]:
-    """Replace slices that go backwards by equivalent ones on a flipped array.
-
-    Returns
-    -------
-    key : tuple
-        The filled key, with positive steps alone.
-    axes : tuple of int
-        Which axes to flip first.
-    """
+    """Replace slices that go backwards: the key with positive steps, and axes to flip first."""
     if all(type(part) is not slice or part.step is None or part.step > 0 for part in key):
         return key, ()
     taken = widths(key, is_mask)

@@ -19,27 +19,10 @@ def keep_freed_memory(limit: int = 2**30) -> None:
     pages that the system has to clear first. On arrays of ten thousand numbers and more that can
     take most of the time of elementwise operations.
 
-    Parameters
-    ----------
-    limit : int
-        How many free bytes at the end of the heap are kept, up to 2**31 - 1. Free memory between
-        arrays that live is kept in any case.
-
-    Raises
-    ------
-    TypeError
-        If the limit is no integer.
-    ValueError
-        If the limit is negative or too large.
-    RuntimeError
-        If the C library is not glibc: it alone has this setting.
-
-    Notes
-    -----
-    It is a setting of the whole process, from now on, for all code in it; nothing undoes it. The
-    process holds up to ``limit`` bytes more than it uses. Arrays of more than 32 MiB are handed
-    back in any case. ``MALLOC_TRIM_THRESHOLD_`` and ``MALLOC_MMAP_THRESHOLD_`` in the environment
-    do the same before Python starts. Where another allocator was preloaded it has no effect.
+    The setting is the whole process's, and nothing undoes it. Up to ``limit`` bytes at the end of
+    the heap are kept, at most 2**31 - 1; arrays of more than 32 MiB are handed back in any case.
+    ``MALLOC_TRIM_THRESHOLD_`` and ``MALLOC_MMAP_THRESHOLD_`` in the environment do the same before
+    Python starts. Raises RuntimeError if the C library is not glibc, which alone has this setting.
 
     Examples
     --------

@@ -14,12 +14,8 @@ from wengert.backends.backend import Backend, Kernel
 from wengert.backends.dtypes import DType
 from wengert.backends.factorised import solve
 from wengert.backends.keys import fill, indexed_axes
-from wengert.backends.numpy_convolutions import KERNELS as CONVOLUTIONS
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
-from wengert.backends.numpy_normalisations import KERNELS as NORMALISATIONS
-from wengert.backends.numpy_pooling import KERNELS as POOLING
-from wengert.backends.numpy_recurrent import KERNELS as RECURRENT
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
 from wengert.backends.numpy_reductions import roots, square_sum, sum_over
 from wengert.backends.references import has_shared_base
@@ -108,18 +104,6 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
         axis = (axis,)
     total = square_sum(x - center / number, axis, keepdims, own=x.ndim > 0)
     return roots(total, x, axis, number - correction, True)
-
-
-def deviations(x: Any, norm: Any, *, axis: Any) -> tuple[Any, Any]:
-    """Deviations from the mean, and their norm, 0 where it is only that of the mean's rounding."""
-    center = mean(x, axis=axis, keepdims=True)
-    away = x - center
-    away = away - mean(away, axis=axis, keepdims=True)
-    if x.size:
-        largest = center.item(abs(center).argmax())
-        if norm.item(norm.argmin()) > 1e3 * x.size * np.finfo(x.dtype).eps * abs(largest):
-            return away, norm
-    return away, np.where(np.any(away != 0, axis=axis, keepdims=True), norm, 0)
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -382,7 +366,6 @@ class NumpyBackend(Backend):
         "concat_arrays": concat_arrays,
         "conj": conj,
         "count_nonzero": count_nonzero,
-        "deviations": deviations,
         "expand_dims": expand_dims,
         "getitem": getitem,
         "inverse_or_infinite": inverse_or_infinite,
@@ -413,11 +396,7 @@ class NumpyBackend(Backend):
         "unique_values": unique_values,
         "var": var,
         "where": where,
-        **CONVOLUTIONS,
         **NETWORKS,
-        **NORMALISATIONS,
-        **POOLING,
-        **RECURRENT,
         **REDUCTIONS,
         **(scipy_special() if _HAS_SCIPY else {}),
     }

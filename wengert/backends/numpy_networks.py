@@ -20,7 +20,10 @@ __all__ = [
 ]
 
 _add, _multiply, _divide = np.add, np.multiply, np.divide
-_sum: Any = np.add.reduce
+
+
+#: Columns up to which broadcasting a column costs more than an index for each element.
+SHORT = 16
 
 
 @lru_cache(maxsize=16)
@@ -33,11 +36,6 @@ def row_layout(rows: int, columns: int) -> tuple[Any, Any]:
     if columns > SHORT:
         return starts, None
     return starts, np.repeat(np.arange(rows), columns).reshape(rows, columns)
-
-
-def _along_rows(values: Any, row_of: Any) -> Any:
-    """One value for each row: as a column, or repeated for each element where that is faster."""
-    return values.reshape((-1, 1)) if row_of is None else values.take(row_of)
 
 
 @lru_cache(maxsize=16)
@@ -70,13 +68,6 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias`` of a matrix or vector ``x``."""
     out = x.dot(weight.mT)  # `np.matmul` of small matrices takes a third of a microsecond longer
     return out if bias is None else _add_into(out, bias)
-
-
-def _sum_last(x: Any) -> Any:
-    """The sum over the last axis: by BLAS, which needs a third of the time, where it can."""
-    if x.dtype.char in "fd":
-        return x.dot(ones(x.shape[-1], x.dtype))
-    return _sum(x, axis=-1)
 
 
 def axpby(a: float, x: Any, b: float, y: Any) -> Any:
@@ -131,16 +122,6 @@ def expit(x: Any) -> Any:
     return _divide(small, below, below)
 
 
-def softplus_tail(x: Any) -> Any:
-    """``log(1 + exp(-abs(x)))``, of real numbers."""
-    tail = np.abs(x)
-    if not tail.shape:
-        return np.log1p(np.exp(-tail))
-    np.negative(tail, tail)
-    np.exp(tail, tail)
-    return np.log1p(tail, tail)
-
-
 def logistic_bell(x: Any, *, width: int) -> Any:
     """``(width / (2 cosh(width x / 2)))**2``."""
     small = np.abs(x) if x.dtype.kind == "f" else np.where(x.real >= 0, x, -x)
@@ -154,98 +135,11 @@ def logistic_bell(x: Any, *, width: int) -> Any:
     return _divide(small, np.square(below, below), small)
 
 
-def softmax_cross_entropy_parts(
-    x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
-) -> tuple[Any, Any]:
-    """The loss, and its derivative by each logit."""
-    rows, classes = x.shape
-    starts, row_of = row_layout(rows, classes)
-    mean = reduction == "mean"
-    places, part, counted = targets(target, starts, classes, ignore_index, mean, x.dtype)
-    # For short rows, finding the largest and taking it costs half of `np.max` along an axis.
-    z = np.subtract(x, _along_rows(x.take(x.argmax(1) + starts), row_of))
-    chosen = z.take(places)
-    if label_smoothing:
-        _multiply(chosen, 1 - label_smoothing, chosen)
-        _add(chosen, _multiply(_sum_last(z), label_smoothing / classes), chosen)
-    np.exp(z, z)
-    total = _sum_last(z)
-    losses = np.log(total)
-    losses = counted_losses(np.subtract(losses, chosen, losses), counted)
-    _multiply(z, _along_rows(_divide(part, total), row_of), z)
-    if label_smoothing:
-        even = _multiply(part, label_smoothing / classes)
-        np.subtract(z, _along_rows(even, row_of), z)
-        part = _multiply(part, 1 - label_smoothing)
-    z.put(places, np.subtract(z.take(places), part))
-    if reduction == "none":
-        return losses, z
-    loss = losses.dot(ones(rows, losses.dtype))
-    return loss / number_counted(counted) if mean else loss, z
-
-
-#: Of indices: a negative one is larger than any other.
-_UNSIGNED = np.dtype(np.uint64)
-
-
-@lru_cache(maxsize=64)
-def _all_counted(rows: int) -> Any:
-    """A mask in which each row counts."""
-    return np.ones(rows, bool)
-
-
-@lru_cache(maxsize=64)
-def _same_parts(rows: int, mean: bool, dtype: Any) -> tuple[Any, Any]:
-    """Each row's part in the loss, the same for all, and a mask in which all count."""
-    return np.full(rows, 1 / rows if mean and rows else 1, dtype), _all_counted(rows)
-
-
-def targets(
-    target: Any, starts: Any, classes: int, ignore_index: int, mean: bool, dtype: Any
-) -> tuple[Any, Any, Any]:
-    """Where each row's right class is, the row's part in the loss, and which rows count.
-
-    Raises
-    ------
-    IndexError
-        For a class that there is not.
-    """
-    rows = len(target)
-    plain = target.view(_UNSIGNED)
-    if not rows or (plain.item(plain.argmax()) < classes and not 0 <= ignore_index < classes):
-        return starts + target, *_same_parts(rows, mean, dtype)
-    counted = target != ignore_index
-    wrong = target[counted & ((target < 0) | (target >= classes))]
-    if wrong.size:
-        raise IndexError(
-            f"Target {wrong[0]} is out of bounds: there are {classes} classes, so targets are "
-            f"from 0 to {classes - 1}, or ignore_index={ignore_index}"
-        )
-    number = int(np.count_nonzero(counted)) or 1
-    part = _multiply(counted, scalar(1 / number if mean else 1, dtype))
-    return starts + np.where(counted, target, 0), part, counted
-
-
-def counted_losses(losses: Any, counted: Any) -> Any:
-    """The losses of rows that count, and zero for the others."""
-    return losses if counted is _all_counted(len(losses)) else np.where(counted, losses, 0)
-
-
-def number_counted(counted: Any) -> float:
-    """How many rows count; not a number if none does."""
-    if counted is _all_counted(len(counted)):
-        return len(counted) or math.nan
-    return int(np.count_nonzero(counted)) or math.nan
-
-
 #: Elements from which the time in NumPy's loops outweighs that of starting them.
 WIDE = 1 << 12
 
 #: Elements up to which zeros of the whole shape are kept: more push other things out of the caches.
 FILLED = 1 << 14
-
-#: Columns up to which broadcasting a column costs more than an index for each element.
-SHORT = 16
 
 #: Integers as wide as the floats of each size.
 BITS: Any = {"e": np.dtype(np.int16), "f": np.dtype(np.int32), "d": np.dtype(np.int64)}
@@ -286,6 +180,4 @@ KERNELS: Mapping[str, Kernel] = {
     "logistic_bell": logistic_bell,
     "mask": mask,
     "relu": relu,
-    "softplus_tail": softplus_tail,
-    "softmax_cross_entropy_parts": softmax_cross_entropy_parts,
 }

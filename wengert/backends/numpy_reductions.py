@@ -52,27 +52,13 @@ BLOCK = 1 << 16
 
 
 class Rows(NamedTuple):
-    """An array as a stack of matrices whose columns are reduced, or as a matrix with short rows.
+    """An array as a stack of matrices whose columns are reduced, or as a matrix with short rows."""
 
-    Attributes
-    ----------
-    over : {"columns", "stack", "rows"}
-        What is reduced: the columns of a matrix, those of each matrix of a stack, or rows.
-    parts : tuple of int or None
-        The shape of the matrix or stack; None where the array has it.
-    length : int
-        How many numbers each result is made from.
-    shape : tuple of int or None
-        The shape of the result; None where the reduction gives it.
-    made : tuple of int
-        The shape that the reduction gives.
-    """
-
-    over: str
-    parts: tuple[int, ...] | None
-    length: int
-    shape: tuple[int, ...] | None
-    made: tuple[int, ...]
+    over: str  # "columns" of a matrix, those of each matrix of a "stack", or "rows"
+    parts: tuple[int, ...] | None  # the shape of the matrix or stack; None where the array has it
+    length: int  # how many numbers each result is made from
+    shape: tuple[int, ...] | None  # of the result; None where the reduction gives it
+    made: tuple[int, ...]  # the shape that the reduction gives
 
 
 @lru_cache(maxsize=1024)
@@ -311,13 +297,8 @@ def _is_row(x: Any, axis: tuple[int, ...]) -> bool:
 
 def _is_small(x: Any, axis: tuple[int, ...]) -> bool:
     """Whether it is a matrix of short rows whose calls take longer than what they compute."""
-    return (
-        axis == (1,)
-        and x.ndim == 2
-        and 0 < x.size <= FILLED
-        and x.shape[1] <= LONGEST
-        and x.dtype.char in "fd"
-    )
+    short = axis == (1,) and x.ndim == 2 and 0 < x.size <= FILLED and x.shape[1] <= LONGEST
+    return short and x.dtype.char in "fd"
 
 
 def _top(x: Any, axis: tuple[int, ...]) -> Any:

@@ -37,10 +37,7 @@ _loaded: dict[str, Backend] = {}
 def builtin_backends() -> dict[str, bool]:
     """The built-in backends by name, and whether the library of each is installed.
 
-    Returns
-    -------
-    dict of str to bool
-        The libraries are looked for, and not imported.
+    No library is imported.
 
     Examples
     --------
@@ -55,11 +52,6 @@ def builtin_backends() -> dict[str, bool]:
 
 def plugin_backends() -> dict[str, Any]:
     """Entry points of the group ``wengert.backends``, by name.
-
-    Returns
-    -------
-    dict of str to EntryPoint
-        Of the packages that are installed.
 
     Examples
     --------
@@ -80,20 +72,8 @@ def is_backend(name: str) -> bool:
 def get_backend(name: str | None = None) -> Backend:
     """Return a backend by its name; without one, the backend that is selected now.
 
-    Parameters
-    ----------
-    name : str, optional
-        ``"numpy"``, or the module of a library's Array API namespace.
-
-    Returns
-    -------
-    Backend
-        The same object for one name.
-
-    Raises
-    ------
-    BackendError
-        If no backend has that name, or its library is not installed.
+    The name may be the module of a library's Array API namespace. Raises `BackendError` for a name
+    that no backend has, and if the library is not installed.
 
     Examples
     --------
@@ -153,11 +133,7 @@ def register(backend: Backend) -> Backend:
 
 
 def is_library(module: str) -> bool:
-    """Whether a module, by its name, is of the array library of a backend that has been loaded.
-
-    Such are those that the records' ``packages`` name, with what is below them. A namespace alone
-    tells nothing: a project may have one of its own, beside code that compiled functions follow.
-    """
+    """Whether a module, by its name, is below one of the ``packages`` of a loaded backend."""
     return any(
         f"{module}.".startswith(f"{package}.")
         for backend in _loaded.values()
@@ -241,22 +217,9 @@ def placed_by(operands: Iterable[Any], function: Any) -> Any:
 
 
 def backend_of(array: Any) -> Backend:
-    """Return the backend whose array ``array`` is.
+    """Return the backend of a raw array.
 
-    Parameters
-    ----------
-    array : array
-        Raw: of an array library.
-
-    Returns
-    -------
-    Backend
-        That of the array's type.
-
-    Raises
-    ------
-    TypeError
-        If ``array`` is no array of a known library and does not name its namespace.
+    Raises TypeError for what is no array of a known library and does not name its namespace.
 
     Examples
     --------
@@ -301,22 +264,10 @@ class Selection(NamedTuple):
 
 
 def target_device(array: Any, device: Any) -> Any:
-    """The device that an array is to go to, for what a user or a rule names.
+    """The device, as the library has it, for one that a user or a rule names for a raw array.
 
-    A `Selection` names the device beside another array. An array that is with that one already
-    stays as it is, however either is spread over several devices.
-
-    Parameters
-    ----------
-    array : array
-        Raw.
-    device : device, str or Selection
-        Where it is to go.
-
-    Returns
-    -------
-    device
-        As the array's library has it.
+    A `Selection` names the device beside another array. An array that is there already stays as it
+    is, however it is spread over several devices.
 
     Examples
     --------
@@ -339,10 +290,7 @@ local_selection: ContextVar[Selection | None] = ContextVar("wengert_backend", de
 def selection() -> Selection:
     """Return the backend and device on which new arrays are made, and why.
 
-    Returns
-    -------
-    Selection
-        The backend, the device (None where the library decides) and the reason.
+    The device is None where the library decides.
 
     Examples
     --------
@@ -381,13 +329,8 @@ def set_backend(spec: str) -> None:
     Parameters
     ----------
     spec : str
-        ``"name"`` or ``"name:device"``, such as ``"torch"``, ``"cupy:1"``, ``"torch:cuda:0"``.
-
-    Raises
-    ------
-    BackendError
-        If there is no such backend, its library is not installed, or it has no device to compute
-        on. The selection stays.
+        ``"name"`` or ``"name:device"``, such as ``"torch"``, ``"cupy:1"``, ``"torch:cuda:0"``. If
+        it can't be used, `BackendError` is raised, and the selection stays.
 
     Examples
     --------
@@ -405,10 +348,7 @@ def set_backend(spec: str) -> None:
 def use_backend(spec: str) -> Iterator[None]:
     """Make new arrays on another backend inside a ``with`` block, in this thread or task.
 
-    Parameters
-    ----------
-    spec : str
-        As for `set_backend`.
+    ``spec`` is that of `set_backend`.
 
     Examples
     --------

@@ -31,14 +31,9 @@ def scipy(name: str) -> Any:
 
 
 class LibraryFunction(NamedTuple):
-    """The function that a kernel calls once its arguments are checked.
+    """The function, from ``load()``, that a kernel calls once its arguments are checked.
 
-    Attributes
-    ----------
-    load : callable
-        ``load()`` gives the function. Half precision is cast to float32 for it.
-    takes_complex : bool
-        Whether the function takes complex numbers.
+    Half precision is cast to float32 for it.
     """
 
     load: Callable[[], Kernel]

@@ -290,13 +290,7 @@ class TorchBackend(Backend):
         return self.torch.from_numpy(array).to(device)
 
     def adopt(self, array: Any) -> Any:
-        """A tensor off PyTorch's tape, onto which no result of Wengert's is put.
-
-        Raises
-        ------
-        TypeError
-            If ``torch.func`` or forward mode differentiates it, and would see a constant.
-        """
+        """A tensor off PyTorch's tape; TypeError if PyTorch's transforms differentiate it."""
         # Others are lifted, over what was adopted, or recorded: those say that they are Tensors.
         if not issubclass(type(array), self.torch.Tensor):
             return array

@@ -7,13 +7,11 @@ import numpy as np
 
 from wengert.backends import (
     cupy,
-    cupy_networks,
-    numpy_convolutions,
-    numpy_networks,
-    numpy_normalisations,
     numpy_reductions,
 )
 from wengert.backends.backend import Kernel
+from wengert.nn.kernels import cupy_classification, numpy_classification, numpy_normalisations
+from wengert.ops.beyond import numpy_convolutions
 
 __all__ = ["KERNELS", "PLAIN", "KernelFacts"]
 
@@ -71,9 +69,9 @@ def _clip_pieces() -> dict[str, Kernel]:
 
 
 KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
-    numpy_networks.targets: KernelFacts(looks=True, raises=True),
-    numpy_networks.counted_losses: _LOOKS,
-    numpy_networks.number_counted: _LOOKS,
+    numpy_classification.targets: KernelFacts(looks=True, raises=True),
+    numpy_classification.counted_losses: _LOOKS,
+    numpy_classification.number_counted: _LOOKS,
     numpy_normalisations.inverse_roots: _LOOKS,
     numpy_normalisations.units: _LOOKS,
     numpy_normalisations.scaled_rows: _OF_ROWS,
@@ -94,9 +92,9 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
         for name, function in numpy_convolutions.KERNELS.items()
     },
     cupy.clip: KernelFacts(pieces=_clip_pieces),
-    cupy.softmax_cross_entropy_parts: KernelFacts(
-        covers=cupy_networks.covered, kernel=cupy_networks.cupy_softmax_cross_entropy
+    cupy_classification.softmax_cross_entropy_parts: KernelFacts(
+        covers=cupy_classification.covered, kernel=cupy_classification.cupy_softmax_cross_entropy
     ),
     cupy.take_along_axis: KernelFacts(launches=True),
-    cupy_networks.cupy_softmax_cross_entropy: KernelFacts(launches=True),
+    cupy_classification.cupy_softmax_cross_entropy: KernelFacts(launches=True),
 }

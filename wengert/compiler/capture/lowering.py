@@ -19,7 +19,6 @@ from wengert.backends import (
     dtype_of,
     numpy,
     numpy_networks,
-    numpy_normalisations,
     numpy_reductions,
 )
 from wengert.backends.backend import placed
@@ -44,6 +43,7 @@ from wengert.compiler.passes.forms import (
 )
 from wengert.compiler.program import is_literal, order_of
 from wengert.interpreters.lifted import bottom
+from wengert.nn.kernels import numpy_classification, numpy_normalisations
 
 __all__ = ["lowered"]
 
@@ -292,7 +292,9 @@ def _kernels() -> dict[str, dict[str, Any]]:
         elif facts.chooses is not None and facts.reduction is not None:
             helpers[function.__name__] = _chosen(function, facts.chooses, facts.reduction)
     made: dict[str, dict[str, Any]] = {}
-    for module in (numpy_networks, numpy_reductions, numpy_normalisations, numpy):
+    for module in (
+        numpy_networks, numpy_reductions, numpy_normalisations, numpy_classification, numpy
+    ):  # fmt: skip
         taken = {
             name: made[x.__module__][name]
             for name, x in vars(module).items()

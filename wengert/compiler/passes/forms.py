@@ -13,18 +13,20 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from wengert.backends import (
-    cupy_networks,
-    numpy_convolutions,
     numpy_networks,
-    numpy_normalisations,
-    numpy_pooling,
-    numpy_recurrent,
     numpy_reductions,
 )
 from wengert.backends.numpy import add_part, broadcast_to
 from wengert.compiler.facts import row_of
 from wengert.compiler.kernels import KERNELS
 from wengert.compiler.program import Instruction
+from wengert.nn.kernels import (
+    cupy_classification,
+    numpy_classification,
+    numpy_normalisations,
+    numpy_recurrent,
+)
+from wengert.ops.beyond import numpy_convolutions, numpy_pooling
 from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
 from wengert.tape.primitive import Primitive
 
@@ -164,11 +166,12 @@ _OF_ROWS: Final = Form("{f}({0}, {1}, out={out})", inside="any")
 FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_convolutions.COVERED.values(), _FRESH),
     **dict.fromkeys(numpy_networks.KERNELS.values(), _FRESH),
+    **dict.fromkeys(numpy_classification.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_normalisations.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_pooling.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_recurrent.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
-    cupy_networks.cupy_softmax_cross_entropy: _FRESH,
+    cupy_classification.cupy_softmax_cross_entropy: _FRESH,
     **{x: _REDUCTION for x, facts in KERNELS.items() if facts.chooses is not None},
     **{x: _OF_ROWS for x, facts in KERNELS.items() if facts.of_rows},
     COPY: Form("{out}[...] = {0}", statement=True),

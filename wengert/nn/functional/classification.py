@@ -15,6 +15,8 @@ from wengert.nn.functional.define import (
     refused,
 )
 from wengert.nn.functional.softmaxes import log_softmax
+from wengert.nn.kernels import cupy_classification as cupy_classification
+from wengert.nn.kernels import numpy_classification as numpy_classification
 from wengert.ops.axes import number, operand
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording

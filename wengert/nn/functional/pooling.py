@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert import ops
-from wengert.backends.windows import Options, Places, pooled_places
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.convolution import window_lengths
 from wengert.nn.functional.spatial import (
@@ -18,6 +17,7 @@ from wengert.nn.functional.spatial import (
     sizes,
     widened,
 )
+from wengert.ops.beyond.places import Options, Places, pooled_places
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
 from wengert.ops.shares import by_float32
 from wengert.tape.tensor import Tensor

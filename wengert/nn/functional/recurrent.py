@@ -15,6 +15,7 @@ from wengert.interpreters.batching import composed
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.activation import relu, tanh
 from wengert.nn.functional.linear import linear
+from wengert.nn.kernels import numpy_recurrent as numpy_recurrent
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 

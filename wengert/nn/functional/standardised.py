@@ -7,6 +7,7 @@ from typing import Any
 from wengert.backends import add_composite
 from wengert.interpreters.batching import along, composed
 from wengert.interpreters.namespaces import differentiable
+from wengert.nn.kernels import numpy_normalisations as numpy_normalisations
 from wengert.ops.euclidean import length
 from wengert.tape.primitive import Primitive
 

@@ -13,6 +13,7 @@ from typing import Any
 
 # They are called through the namespace.
 from wengert.ops.beyond import contraction as contraction
+from wengert.ops.beyond import numpy_convolutions as numpy_convolutions
 from wengert.ops.beyond import windows as windows
 from wengert.tape.primitive import Primitive
 

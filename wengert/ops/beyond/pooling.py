@@ -5,9 +5,10 @@ import math
 from typing import Any
 
 from wengert.backends import dtype_of
-from wengert.backends.windows import Options, Places, pooled_places
 from wengert.interpreters.batching import as_it_is
+from wengert.ops.beyond import numpy_pooling as numpy_pooling
 from wengert.ops.beyond import windows as windows  # called through the namespace
+from wengert.ops.beyond.places import Options, Places, pooled_places
 from wengert.tape.primitive import Primitive
 
 Sizes = tuple[int, ...]

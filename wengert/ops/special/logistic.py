@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from wengert.backends import add_composite
 from wengert.ops.define import elementwise
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.elementwise.sigmoid import expit
@@ -60,12 +59,9 @@ def _tail(xp: Any, x: Any) -> Any:
     return xp.log1p(xp.exp(-xp.abs(x)))
 
 
-add_composite("softplus_tail", _tail)
-
-
 def _softplus_forward(xp: Any, x: Any) -> Any:
     if not is_complex(x):
-        return xp.maximum(x, 0) + xp.softplus_tail(x)
+        return xp.maximum(x, 0) + _tail(xp, x)
     right = xp.real(x) >= 0
     small = _log1p(xp, xp.exp(xp.where(right, -x, x)))
     value = xp.where(right, x, 0) + small
@@ -76,7 +72,7 @@ def _softplus_forward(xp: Any, x: Any) -> Any:
 
 def _log_expit_forward(xp: Any, x: Any) -> Any:
     if not is_complex(x):
-        return xp.minimum(x, 0) - xp.softplus_tail(x)
+        return xp.minimum(x, 0) - _tail(xp, x)
     return -_softplus_forward(xp, -x)
 
 

@@ -1,4 +1,4 @@
-"""Kernels of networks, for CuPy: in one or two launches what would be many.
+"""CuPy's cross entropy of classes: in one or two launches what would be many.
 
 Each row is one thread's, which reads it several times: so rows are short (`SHORT`). A sum over all
 rows is one block's, as CuPy's reductions to one number are: so that one is taken of few elements
@@ -11,7 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["covered", "cupy_softmax_cross_entropy"]
+from wengert.backends import get_backend
+from wengert.backends.backend import add_kernels, composed
+
+__all__ = ["covered", "cupy_softmax_cross_entropy", "softmax_cross_entropy_parts"]
 
 #: Classes of the longest rows. (Chosen, and not measured on a GPU.)
 SHORT: Final = 128
@@ -167,3 +170,14 @@ def covered(x: Any, target: Any, **options: Any) -> bool:
         and 0 < x.shape[1] <= SHORT
         and x.shape[0]
     )
+
+
+def softmax_cross_entropy_parts(x: Any, target: Any, **options: Any) -> Any:
+    """The loss and the slopes: by the kernels, or by the composite."""
+    if covered(x, target):
+        return cupy_softmax_cross_entropy(x, target, **options)
+    xp = get_backend("cupy").namespace
+    return composed("softmax_cross_entropy_parts")(xp, x, target, **options)
+
+
+add_kernels("cupy", {"softmax_cross_entropy_parts": softmax_cross_entropy_parts})

@@ -8,8 +8,9 @@ import pytest
 import wengert as wg
 import wengert.nn.functional as F
 from tests.simulated_cupy import counting
-from wengert.backends import Backend, cupy_networks
+from wengert.backends import Backend
 from wengert.backends.backend import composed
+from wengert.nn.kernels import cupy_classification
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend")]
 
@@ -53,7 +54,7 @@ def test_kernels_compute_what_they_stand_for(
     many: bool,
 ) -> None:
     if many:
-        monkeypatch.setattr(cupy_networks, "FEW", 4)
+        monkeypatch.setattr(cupy_classification, "FEW", 4)
     x, classes = backend.from_numpy(LOGITS.astype(dtype)), backend.from_numpy(target)
     options = {"ignore_index": ignored, "reduction": reduction, "label_smoothing": smoothing}
     _close(backend, *_parts(backend, x, classes, **options))
@@ -127,7 +128,7 @@ def test_launches(
     monkeypatch: pytest.MonkeyPatch, reduction: str, many: bool, compiled: bool
 ) -> None:
     if many:
-        monkeypatch.setattr(cupy_networks, "FEW", 4)
+        monkeypatch.setattr(cupy_classification, "FEW", 4)
     x = wg.asarray(LOGITS, dtype="float32", requires_grad=True)
     target = wg.asarray(TARGET)
 

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends.backend import Kernel
-from wengert.backends.windows import Options, Places, pooled_places, window_counts
+from wengert.backends.backend import Kernel, add_kernels
+from wengert.backends.windows import window_counts
+from wengert.ops.beyond.places import Options, Places, pooled_places
 
 __all__ = ["KERNELS"]
 
@@ -122,3 +123,4 @@ def _parts(
 
 
 KERNELS: Mapping[str, Kernel] = {"window_argmax": window_argmax, "window_sum": window_sum}
+add_kernels("numpy", KERNELS)

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.backends.test_numpy_convolutions import laid_out
-from wengert.backends import get_backend, numpy_recurrent
+from tests.ops.test_numpy_convolutions import laid_out
+from wengert.backends import get_backend
 from wengert.backends.backend import composed
 from wengert.nn.functional import recurrent as recurrent  # declares the primitives
+from wengert.nn.kernels import numpy_recurrent
 
 KERNELS = numpy_recurrent.KERNELS
 RNG = np.random.default_rng(0)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.backends.test_numpy_convolutions import laid_out
-from wengert.backends import get_backend, numpy_pooling
+from tests.ops.test_numpy_convolutions import laid_out
+from wengert.backends import get_backend
 from wengert.backends.backend import composed
 from wengert.nn import functional as F
+from wengert.ops.beyond import numpy_pooling
 from wengert.ops.beyond import pooling as pooling  # declares the primitives
 
 KERNELS = type(get_backend("numpy")).kernels

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends.backend import Kernel
+from wengert.backends.backend import Kernel, add_kernels
 from wengert.backends.numpy_reductions import (
     LONGEST,
     are_moderate,
@@ -305,3 +305,4 @@ KERNELS: Mapping[str, Kernel] = {
     "standardised_cotangent": standardised_cotangent,
     "units": units,
 }
+add_kernels("numpy", KERNELS)

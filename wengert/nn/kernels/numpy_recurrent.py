@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Kernel
+from wengert.backends.backend import Kernel, add_kernels
 from wengert.backends.numpy_networks import scalar
 
 __all__ = ["KERNELS"]
@@ -252,3 +252,4 @@ KERNELS: Mapping[str, Kernel] = {
     "lstm": lstm,
     "lstm_cotangents": lstm_cotangents,
 }
+add_kernels("numpy", KERNELS)

@@ -1,0 +1,225 @@
+"""NumPy's convolutions of images: products of matrices with windows of few images, or of few rows.
+
+Images are first copied between zeros. With a stride of 1 each element of all windows then reads one
+run of numbers, across the ends of rows. A run has a few numbers more than there are places; the
+result leaves them out. They can overflow, and a zero times an infinity is not a number. So a result
+that is not finite is computed again without them.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import wraps
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from wengert.backends.backend import Kernel, add_kernels, composed
+from wengert.backends.registry import namespaces
+from wengert.backends.windows import window_counts
+
+__all__ = ["COVERED", "KERNELS", "covers"]
+
+Sizes = tuple[int, ...]
+Margins = tuple[tuple[int, int], ...]
+#: Stride, zeros before and after each axis, dilation and groups.
+How = tuple[Sizes, Margins, Sizes, int]
+
+#: Numbers of windows that are made at once: a megabyte in single precision.
+AT_ONCE: Final = 1 << 18
+#: Products up to which OpenBLAS multiplies matrices as they are, which is a quarter faster than to
+#: arrange them first, and the fewest places for which matrices are made so small.
+SMALL: Final = 10**6
+FEWEST: Final = 64
+#: Channels up to which composites are faster, by up to six times (NumPy 2.4).
+FEW: Final = 4
+#: Results for each channel from which the composite gives the images' cotangent faster.
+MANY: Final = 6
+
+
+def _windows(
+    x: Any, size: Sizes, how: How, products: int, exact: bool
+) -> Iterator[tuple[slice, slice, int, Any]]:
+    """Images, rows, the places of a row, and windows as matrices (images, groups, numbers, places).
+
+    Each number of a window is a factor of so many products.
+    """
+    stride, margins, dilation, groups = how
+    inside = [
+        slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape[2:], margins, strict=True)
+    ]
+    x = x[:, :, *inside]
+    (top, bottom), (left, right) = ((max(a, 0), max(b, 0)) for a, b in margins)
+    batch, channels, height, width = x.shape
+    high, whole = height + top + bottom, width + left + right
+    rows, columns = window_counts((high, whole), size, stride, dilation)
+    wide = max(width + max(left, right), columns)  # the zeros after a row are before the next one
+    length = columns if exact or stride != (1, 1) else wide
+    numbers = channels * math.prod(size)
+    places = SMALL // (numbers * products)
+    number = (places if places >= FEWEST else AT_ONCE // numbers) // length
+    number = -(-rows // -(-rows // max(number, 1)))  # blocks of one size
+    at_once = AT_ONCE // max(numbers * number * length, channels * high * wide)
+    images = min(max(at_once, 1), max(batch, 1))
+    held = np.zeros((images, channels, high * wide + whole), x.dtype)
+    image = held[..., : high * wide].reshape(images, channels, high, wide, copy=False)
+    image = image[:, :, top : top + height, left : left + width]
+    memory = np.empty(images * numbers * number * length, x.dtype)
+    apart = wide * x.itemsize, x.itemsize
+    steps = *held.strides[:2], *np.multiply(dilation, apart), *np.multiply(stride, apart)
+    for first in range(0, batch, images):
+        some = slice(first, min(first + images, batch))
+        image[: some.stop - first] = x[some]
+        for start in range(0, rows, number):
+            part = slice(start, min(start + number, rows))
+            shape = some.stop - first, channels, *size, part.stop - start, length
+            windows = memory[: math.prod(shape)].reshape(shape)
+            windows[...] = as_strided(held[:, :, start * stride[0] * wide :], shape, steps)
+            yield some, part, length, windows.reshape(shape[0], groups, numbers // groups, -1)
+
+
+def _correlate(x: Any, weight: Any, how: How, out: Any, exact: bool) -> None:
+    """Write products of weights (groups, O, C, h, w) with windows into an array (N, O, H, W)."""
+    groups, products, _, *size = weight.shape
+    matrix, memory = weight.reshape(groups, products, -1), out[:0]
+    for some, part, length, windows in _windows(x, tuple(size), how, products, exact):
+        shape = len(windows), groups, products, windows.shape[3]
+        if memory.shape != shape:
+            memory = np.empty(shape, x.dtype)
+        found = np.matmul(matrix, windows, memory).reshape(shape[0], groups * products, -1, length)
+        out[some, :, part] = found[..., : out.shape[3]]
+
+
+def _of_images(compute: Kernel) -> Kernel:
+    """A function of images, which computes again if its result is not finite."""
+
+    @wraps(compute)
+    def kernel(*arrays: Any, how: How, **lengths: Any) -> Any:
+        with np.errstate(all="ignore"):
+            out = compute(*arrays, how=how, exact=False, **lengths)
+            numbers = out.reshape(-1)
+            finite = math.isfinite(np.vdot(numbers, numbers).real)
+        return out if finite else compute(*arrays, how=how, exact=True, **lengths)
+
+    return kernel
+
+
+def _is_pointwise(size: Sizes, how: How) -> bool:
+    """Whether a window is one element, and each element has one."""
+    return {*size, *how[0]} == {1} and not any(map(any, how[1]))
+
+
+def _grouped(x: Any, groups: int) -> Any:
+    """Images as stacks of matrices (N, groups, C, places)."""
+    shape = len(x), groups, x.shape[1] // groups, math.prod(x.shape[2:])
+    return np.ascontiguousarray(x).reshape(shape)
+
+
+@_of_images
+def convolution(x: Any, weight: Any, bias: Any, *, how: How, exact: bool) -> Any:
+    """Products of weights (O, C / groups, h, w) with windows, and a bias."""
+    stride, padding, dilation, groups = how
+    produced, inner, *size = weight.shape
+    wide = [n + a + b for n, (a, b) in zip(x.shape[2:], padding, strict=True)]
+    shape = len(x), produced, *window_counts(wide, size, stride, dilation)
+    by_group = np.ascontiguousarray(weight).reshape(groups, produced // groups, inner, *size)
+    if _is_pointwise(size, how):
+        out = np.matmul(by_group[..., 0, 0], _grouped(x, groups)).reshape(shape)
+    else:
+        out = np.empty(shape, x.dtype)
+        _correlate(x, by_group, how, out, exact)
+    return out if bias is None else np.add(out, bias.reshape(-1, 1, 1), out)
+
+
+def _phases(
+    n: int, k: int, s: int, d: int, before: int, count: int
+) -> Iterator[tuple[slice, slice, tuple[int, int]]]:
+    """Parts of windows, the elements that they read, and how far these are from the first window.
+
+    Either the stride or the dilation is 1.
+    """
+    for first in range(min(k, s)):
+        start = (first - before) % s
+        at, number = (start + before - first) // s, len(range(start, n, s))
+        reach = (k - 1 - first) // s * d
+        if number:
+            yield slice(first, None, s), slice(start, None, s), (reach - at, number + at - count)
+
+
+@_of_images
+def convolution_input(y: Any, weight: Any, *, lengths: Sizes, how: How, exact: bool) -> Any:
+    """For each phase of the images a convolution with the part of the weights that reads it.
+
+    Zeros beside ``y`` meet the weights, so that one that is not finite spreads to more elements.
+    """
+    stride, padding, dilation, groups = how
+    produced, inner, *size = weight.shape
+    by_group = np.ascontiguousarray(weight).reshape(groups, produced // groups, inner, *size)
+    turned = by_group.swapaxes(1, 2)
+    shape = len(y), groups * inner, *lengths
+    if _is_pointwise(size, how):
+        return np.matmul(turned[..., 0, 0], _grouped(y, groups)).reshape(shape)
+    out = np.zeros(shape, y.dtype)
+    before = [a for a, _ in padding]
+    axes = map(_phases, lengths, size, stride, dilation, before, y.shape[2:])
+    for (down, high, rows), (across, wide, columns) in product(*axes):
+        own = np.ascontiguousarray(turned[:, :, :, down, across][..., ::-1, ::-1])
+        alike = (1, 1), (rows, columns), dilation, groups
+        _correlate(y, own, alike, out[:, :, high, wide], exact)
+    return out
+
+
+@_of_images
+def convolution_weight(x: Any, y: Any, *, size: Sizes, how: How, exact: bool) -> Any:
+    """Products of windows with an array (N, O, H, W)."""
+    groups, numbers = how[3], x.shape[1] // how[3] * math.prod(size)
+    products, width = y.shape[1] // groups, y.shape[3]
+    if _is_pointwise(size, how):
+        total = np.matmul(_grouped(y, groups), _grouped(x, groups).mT).sum(axis=0)
+        return total.reshape(y.shape[1], -1, *size)
+    total, held = np.zeros((groups, numbers, products), x.dtype), y[:0]
+    for some, part, length, windows in _windows(x, size, how, products, exact):
+        shape = len(windows), y.shape[1], part.stop - part.start, length
+        if held.shape != shape:
+            held = np.zeros(shape, y.dtype)
+        held[..., :width] = y[some, :, part]
+        places = _grouped(held, groups).mT
+        if numbers > products:  # NumPy turns the smaller matrix faster than OpenBLAS does
+            places = np.ascontiguousarray(places)
+        total += np.matmul(windows, places).sum(axis=0)
+    return np.ascontiguousarray(total.mT).reshape(y.shape[1], -1, *size)
+
+
+def covers(
+    first: Any, second: Any, *bias: Any, how: How, lengths: Any = None, size: Any = None
+) -> bool:
+    """Whether a kernel is faster than the composite: of images of more than a few channels."""
+    channels = first.shape[1] if size else second.shape[1] * how[3]
+    alike = {x.dtype for x in (first, second, *bias) if x is not None}
+    if len(how[0]) != 2 or channels <= FEW or len(alike) > 1 or first.dtype.char not in "fdFD":
+        return False
+    if lengths is None:
+        return True
+    one = all(1 in both for both in zip(how[0], how[2], strict=True))
+    return one and (first.shape[1] < MANY * channels or _is_pointwise(second.shape[2:], how))
+
+
+def _where_covered(name: str, kernel: Kernel) -> Kernel:
+    def function(*operands: Any, **parameters: Any) -> Any:
+        if covers(*operands, **parameters):
+            return kernel(*operands, **parameters)
+        return composed(name)(namespaces[np.ndarray], *operands, **parameters)
+
+    return function
+
+
+COVERED: Mapping[str, Kernel] = {
+    "convolution": convolution,
+    "convolution_input": convolution_input,
+    "convolution_weight": convolution_weight,
+}
+KERNELS: Mapping[str, Kernel] = {
+    name: _where_covered(name, kernel) for name, kernel in COVERED.items()
+}
+add_kernels("numpy", KERNELS)
