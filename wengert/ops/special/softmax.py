@@ -189,16 +189,25 @@ def _softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
 
 
 @in_float32
+def _moved(xp: Any, t: Any, shares: Any, axis: Axes) -> Any:
+    parts = t * shares
+    return parts - shares * xp.sum(parts, axis=axis, keepdims=True)
+
+
+def _of_sum_one(xp: Any, out: Any, axis: Axes) -> Any:
+    """The shares; of half precision, where one may be rounded to 1, over their sum."""
+    if not dtype_of(out.dtype).narrow:
+        return out
+    shares = wide(xp, out)
+    return shares / xp.sum(shares, axis=axis, keepdims=True)
+
+
 def _softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
-    share = xp.conj(out)
-    parts = g * share
-    return parts - share * xp.sum(parts, axis=axis, keepdims=True)
+    return _moved(xp, g, xp.conj(_of_sum_one(xp, out, axis)), axis)
 
 
-@in_float32
 def _softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    parts = t * out
-    return parts - out * xp.sum(parts, axis=axis, keepdims=True)
+    return _moved(xp, t, _of_sum_one(xp, out, axis), axis)
 
 
 @operation(
