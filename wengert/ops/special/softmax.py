@@ -10,7 +10,7 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of
 from wengert.ops.define import operation
 from wengert.ops.elementwise.rules import is_complex
-from wengert.ops.euclidean import without_slope
+from wengert.ops.euclidean import factor_of, without_slope
 from wengert.ops.shares import in_float32, wide
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -158,7 +158,12 @@ def _weighted(
         shift = xp.max(height, axis=axes, keepdims=True)
         shift = xp.where(xp.isfinite(shift), shift, 0)
     terms = a - shift
+    factor = None  # of weights, which makes the square of their sum stay in range
     if b is not None:
+        held = dtype_of(b.dtype)
+        if held.inexact and not held.narrow and 0 not in b.shape:
+            factor = factor_of(xp, xp.abs(b.detach()), axes)
+            b = b * factor
         if not is_complex(a):
             # Terms of weight 0 must not overflow. (The logarithm may have been rounded up.)
             terms = xp.minimum(terms, math.log(xp.finfo(a.dtype).max) * (1 - 2**-10))
@@ -171,6 +176,7 @@ def _weighted(
         total = xp.abs(total)
     empty = total == 0
     out = xp.log(xp.where(empty, 1, total)) + xp.where(empty, -math.inf, shift)
+    out = out if factor is None else out - xp.log(factor)
     if not keepdims:
         shape = _dropped(a.shape, axes)
         out, sign = xp.reshape(out, shape), xp.reshape(sign, shape)
