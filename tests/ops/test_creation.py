@@ -70,6 +70,13 @@ def test_values(backend: Backend) -> None:
         assert x.backend is backend
 
 
+def test_numbers_between_ends_whose_difference_overflows(backend: Backend) -> None:
+    for dtype, end in (("float64", 2.0**1023), ("float32", 2.0**127), ("complex128", 2j**1023)):
+        parts = wg.linspace(-end, end, 5, dtype=dtype), wg.linspace(end, -end, 2, dtype=dtype)
+        assert [x.tolist() for x in parts] == [[-end, -end / 2, 0, end / 2, end], [end, -end]]
+        assert all(x.backend is backend and x.dtype.name == dtype for x in parts)
+
+
 def test_like_follows_its_argument_and_not_the_selection(backend: Backend) -> None:
     x = wg.tensor([[1.0, 2.0]], dtype=wg.float64, requires_grad=True)
     with wg.use_backend("numpy"):

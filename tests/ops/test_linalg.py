@@ -137,7 +137,7 @@ def of_rank(kind, n, rank):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("n", "rank"), [(2, 1), (2, 0), (3, 2), (3, 1), (4, 4), (4, 3), (4, 2)])
+@pytest.mark.parametrize(("n", "rank"), [(2, 1), (2, 0), (3, 2), (3, 1), (4, 4), (4, 2), (4, 1)])
 def test_derivatives_of_determinants_to_the_third(kind, n, rank) -> None:
     """At singular matrices too, where the inverse is not there."""
     check_determinants(of_rank(kind, n, rank), min(n, 3))
@@ -146,8 +146,7 @@ def test_derivatives_of_determinants_to_the_third(kind, n, rank) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_determinants_at_the_identity_and_far_below_full_rank(kind) -> None:
     check_determinants(np.eye(4) + 0 * drawn(kind, 4, 4), 3)
-    check_determinants(0 * drawn(kind, 4, 4), 2)
-    check_determinants(of_rank(kind, 4, 1), 2)
+    check_determinants(0 * drawn(kind, 4, 4), 4)
     check_determinants(1e-6 * of_rank(kind, 3, 2), 3)
     check_determinants(1e6 * of_rank(kind, 3, 2), 3)
 

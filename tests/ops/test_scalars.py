@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.tape.primitive import PRIMITIVES
 
 OPERATORS = [
     *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge),
@@ -69,3 +70,33 @@ def test_compiled_comparisons_are_those_of_eager_code(number: Any, reached: bool
         found, expected = compiled(x, number), step(x, number)
         assert [y.tolist() for y in found] == [y.tolist() for y in expected]
         assert expected[0].tolist() == [True, False]
+
+
+#: Functions of two numbers of which one may stay Python's.
+WEAK = sorted(
+    name
+    for name, row in PRIMITIVES.items()
+    if row.elementwise and row.weak and len(row.inputs) == 2 and row.rules and name != "nextafter"
+)
+
+
+def slopes(function: Any) -> list[Any]:
+    """A value and two derivatives, the second one forward over reverse and reverse twice."""
+
+    def slope(x: Any) -> Any:
+        return wg.grad(lambda x: wg.sum(function(x)))(x)
+
+    x = wg.asarray([0.5, 1.5])
+    twice = wg.grad(lambda x: wg.sum(slope(x)))(x)
+    return [function(x), *wg.jvp(slope, (x,), (wg.ones_like(x),)), twice]
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_numbers_beside_a_tensor_are_as_tensors_in_all_derivatives(backend: Any, name: str) -> None:
+    run = PRIMITIVES[name].bind
+    for number, tensor in (
+        (lambda x: run(x, 2.0), lambda x: run(x, wg.full_like(x, 2.0))),
+        (lambda x: run(2.0, x), lambda x: run(wg.full_like(x, 2.0), x)),
+    ):
+        for found, expected in zip(slopes(number), slopes(tensor), strict=True):
+            np.testing.assert_allclose(found.tolist(), expected.tolist(), rtol=1e-6)

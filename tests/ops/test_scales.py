@@ -93,6 +93,7 @@ UNITS = {
     "normalize": lambda x: F.normalize(x),
     "normalize, by sums": lambda x: F.normalize(x, 1.0),
     "normalize, by cubes": lambda x: F.normalize(x, 3.0),
+    "normalize, by roots": lambda x: F.normalize(x, 0.25),
     "cosine_similarity": lambda x: F.cosine_similarity(x, wg.asarray([[1.0, 2.0]], dtype=x.dtype)),
     "weight_norm": lambda x: wg.nn.utils.parametrizations._WeightNorm(0)(wg.ones_like(x[:, :1]), x),
     "cosine_embedding_loss": lambda x: F.cosine_embedding_loss(
@@ -133,6 +134,22 @@ def test_norms_outside_the_range_divide(backend: Backend, compiled: bool) -> Non
             if backend.name == "jax" and dtype != "float16":
                 continue  # XLA flushes subnormal numbers to 0
             np.testing.assert_allclose(steep, slope, rtol=4 * fine, atol=2 * step, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_no_weights_and_gradients_are_0_for_an_infinite_norm(backend: Backend) -> None:
+    for dtype, large in (("float64", 2.0**1023), ("float32", 2.0**127)):
+        x = wg.full((2, 4), large, dtype=dtype).requires_grad_()
+        weights = UNITS["weight_norm"](x)
+        assert all(np.isnan(weights.tolist()).reshape(-1))
+        for order in (2.0, 3.0, 0.25):
+            table = x.detach().clone().requires_grad_()
+            F.embedding(wg.asarray([1]), table, max_norm=1.0, norm_type=order)
+            expected = [[large] * 4, [4 ** (-1 / order)] * 4]
+            np.testing.assert_allclose(table.tolist(), expected, rtol=1e-6)
+        x.grad = x.detach().clone()
+        assert wg.nn.utils.clip_grad_norm_(x, 1.0).item() == np.inf
+        assert all(np.isnan(x.grad.tolist()).reshape(-1))
 
 
 def test_what_overflows_has_no_slope_of_0(backend: Backend) -> None:

@@ -365,3 +365,32 @@ def test_float32_stays_float32_on_every_backend(backend: Backend) -> None:
         assert out.dtype == wg.float32, name
         (g,) = wg.autograd.grad(out, x, wg.ones_like(out), create_graph=True)
         assert g.dtype == wg.float32, name
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_slopes_of_half_precision_at_probabilities_that_round_to_1(dtype) -> None:
+    """Against double precision: what is left of 1 is the sum of the others."""
+    functional = wg.nn.functional
+    functions = (
+        lambda x: wg.softmax(x, axis=1)[:, 0],
+        lambda x: wg.log_softmax(x, axis=1)[:, 0],
+        lambda x: functional.softmin(-x, dim=1)[:, 0],
+        lambda x: functional.cross_entropy(x, wg.zeros(2, dtype="int64"), reduction="sum"),
+        lambda x: functional.binary_cross_entropy_with_logits(x, wg.ones_like(x), reduction="sum"),
+        lambda x: wg.expit(x),
+        lambda x: wg.tanh(x),
+    )
+    with wg.use_backend("torch" if dtype == "bfloat16" else "numpy"):
+        half = wg.astype(wg.asarray([[6.0, 0.0, -1.0], [7.5, -0.5, -2.0]]), getattr(wg, dtype))
+        eps = float(wg.finfo(half.dtype).eps)
+        weight = np.array([1.0, -2.0, 0.5])
+        for function in functions:
+            found = []
+            for x in (half, wg.astype(half, wg.float64)):
+                y = function(x.requires_grad_())
+                (g,) = wg.autograd.grad(wg.sum(y), x, create_graph=True)
+                (h,) = wg.autograd.grad(wg.sum(g * wg.asarray(weight, dtype=x.dtype)), x)
+                t = wg.jvp(function, (x.detach(),), (wg.eye(2, 3, dtype=x.dtype),))[1]
+                found.append([np.asarray(v.tolist()) for v in (g, h, t)])
+            for ours, right in zip(*found, strict=True):
+                np.testing.assert_allclose(ours, right, rtol=16 * eps, atol=1e-6)

@@ -107,6 +107,17 @@ def test_a_complex_parameter_is_two_real_ones(name: str, options: dict[str, Any]
         np.testing.assert_allclose(whole.detach().numpy(), expected, rtol=1e-12)
 
 
+def test_gradients_whose_squares_overflow_have_their_share_in_the_mean(backend: Any) -> None:
+    """The first step is the rate, whatever the gradient; the share of its square is in range."""
+    for shape in ((), (3,)):
+        for method, rate in ((optim.Adam, 0.1), (optim.AdamW, 0.1), (optim.RMSprop, 1.0)):
+            w = wg.ones(shape, requires_grad=True)
+            w.grad = wg.full(shape, 1e20)
+            method([w], lr=0.1).step()
+            expected = 1 - rate - (0.001 if method is optim.AdamW else 0)
+            np.testing.assert_allclose(w.detach().tolist(), np.full(shape, expected), 1e-5, 1e-6)
+
+
 @pytest.mark.parametrize("dtype", [wg.complex64, wg.complex128])
 def test_the_state_of_complex_parameters_is_loaded_as_it_was(dtype: Any) -> None:
     with wg.use_backend("numpy"):

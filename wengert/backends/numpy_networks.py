@@ -84,11 +84,11 @@ def axpby(a: float, x: Any, b: float, y: Any) -> Any:
 
 def add_squares(a: float, x: Any, b: float, g: Any) -> Any:
     """``a * x + b * g**2``, of floating arrays."""
-    square = _multiply(g, g)
+    square = _multiply(g, g) if b == 1 else _multiply(g, b)
     if not square.shape:
-        return square * b + x * a
+        return (square if b == 1 else square * g) + x * a
     if b != 1:
-        _multiply(square, b, square)
+        _multiply(square, g, square)
     return _add(square, x, square) if a == 1 else _add_into(_multiply(x, a), square)
 
 

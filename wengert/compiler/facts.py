@@ -240,7 +240,7 @@ FACTS: Final[dict[str, Facts]] = {
 #: Neither elementwise nor linear, and defined for all values.
 HARMLESS: Final = frozenset(
     """
-argmax argmin argsort class_mask convolution count_nonzero cumulative_prod isin
+argmax argmin argsort class_mask cofactors convolution count_nonzero cumulative_prod isin
 linalg.det linalg.qr linalg.slogdet linalg.vector_norm linear linear_recurrence log_softmax
 gru lstm moments scatter_max scatter_min searchsorted softmax softmax_cross_entropy sort
 standardised window_argmax

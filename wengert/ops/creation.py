@@ -3,6 +3,7 @@
 Functions that convert existing data are in `wengert.ops.conversion`.
 """
 
+import cmath
 import math
 from operator import index
 from typing import Any
@@ -23,6 +24,7 @@ from wengert.backends import (
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import number, raw_array, shape_of
 from wengert.ops.data_type import astype, get_default_dtype, result_type, to_backend, to_device
+from wengert.ops.limits import finfo
 from wengert.tape.promotion import check_range, check_storable, default_complex_dtype, number_type
 from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
 
@@ -117,6 +119,14 @@ def _check_steps(start: Any, stop: Any, dtype: DType) -> None:
     """Raise if a dtype does not hold the ends of a `linspace`, or the numbers between them."""
     for value in (start, stop, 0.0):
         check_storable("linspace", value, dtype)
+
+
+def _far_apart(start: Any, stop: Any, dtype: DType) -> bool:
+    """Whether the difference of finite numbers overflows."""
+    if not (dtype.inexact and cmath.isfinite(start) and cmath.isfinite(stop)):
+        return False
+    length = complex(stop) - complex(start)
+    return max(abs(length.real), abs(length.imag)) > finfo(dtype).max
 
 
 def _filled(
@@ -444,6 +454,10 @@ def linspace(
     start, stop = (_number(value, "linspace") for value in (start, stop))
     wanted = default_dtype(0.0, start, stop) if dtype is None else as_dtype(dtype)
     _check_steps(start, stop, wanted)
+    if _far_apart(start, stop, wanted):
+        first = full((), start, dtype=wanted, device=device)
+        made = linspace(first, stop, num, dtype=wanted, endpoint=endpoint)
+        return made.requires_grad_(requires_grad)
     array = backend.namespace.linspace(
         start, stop, num, dtype=backend.raw_dtype(wanted), device=where, endpoint=endpoint
     )

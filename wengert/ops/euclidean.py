@@ -13,7 +13,7 @@ from wengert.backends import dtype_of
 from wengert.tape.domain import NOT_ZERO
 from wengert.tape.primitive import Primitive
 
-__all__ = ["length", "without_slope"]
+__all__ = ["factor_of", "length", "without_slope"]
 
 Axes = tuple[int, ...]
 
@@ -21,7 +21,7 @@ Axes = tuple[int, ...]
 _SCALES = {4: (45, -48, 96), 8: (480, -450, 600)}
 
 
-def _factor(xp: Any, size: Any, axis: Axes) -> Any:
+def factor_of(xp: Any, size: Any, axis: Axes) -> Any:
     """A power of two for each row by which the largest number's square is well within the range."""
     largest = xp.max(size, axis=axis, keepdims=True)
     high, low, step = _SCALES[dtype_of(size.dtype).itemsize]
@@ -33,7 +33,7 @@ def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False, share: flo
     """Root of the sum of squared absolute values over axes, times a share of at most 1."""
     size = xp.abs(x)
     usual = 0 in x.shape or dtype_of(size.dtype).itemsize not in _SCALES
-    factor = None if usual else _factor(xp, size, axis)
+    factor = None if usual else factor_of(xp, size, axis)
     size = size if factor is None else size * factor
     root = xp.sqrt(xp.sum(xp.square(size), axis=axis, keepdims=True))
     root = root if share == 1 else root * share

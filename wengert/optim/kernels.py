@@ -36,8 +36,8 @@ def slope(xp: Any, p: Any, g: Any, maximize: bool, decay: float) -> Any:
 
 
 def add_squares(xp: Any, a: float, x: Any, b: float, g: Any) -> Any:
-    """Return ``a * x + b * g**2`` in a new array."""
-    return xp.axpby(a, x, b, xp.multiply(g, g))
+    """Return ``a * x + b * g**2`` in a new array; the square alone might overflow."""
+    return xp.axpby(a, x, 1, xp.multiply(xp.multiply(g, b), g))
 
 
 add_composite("add_normalised", add_normalised)

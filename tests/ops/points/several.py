@@ -272,12 +272,10 @@ RANKS = (("rank 2", ONES), ("rank 1", RANK_ONE), ("rank 0", NOTHING))
 
 
 def _of_det(name: str, at: Any, by: Any, **more: Any) -> Row:
-    # (Third derivatives near rank 0 need cubes of what is small, which vanish.)
-    points = SLIGHT if at[0][0] else [0.0, *SLIGHT[2:]]
     function = matrices(at, by)
     return L(
         f"det at {name}", _exact_det(at, by), lambda x: wg.linalg.det(function(x)),
-        at=points, floor=1e4, **more,
+        at=SLIGHT, floor=1e4, **more,
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Rows for the extension ``linalg``: well-conditioned matrices, and calls that know no gauge."""
 
 import importlib
+import itertools
 
 import numpy as np
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ import wengert as wg
 from tests.ops.cases import BOX, DTYPES, Case, elements
 from tests.ops.tables.linear_algebra import both, mixed
 from wengert.ops import linalg
+from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 
 SMALL = ws.reals(-0.5, 0.5)
@@ -258,6 +260,29 @@ def default_rtol(x):
     return np.linalg.pinv(x, rtol=1e-12)
 
 
+@st.composite
+def with_directions(draw, kind):
+    """Matrices, and directions of as many or a single one."""
+    x = draw(spread(kind))
+    count = draw(st.integers(0, 2))
+    return Case(x, *(drawn(draw, kind, draw(st.sampled_from([x.shape, x.shape[-2:]])))
+                     for _ in range(count)))  # fmt: skip
+
+
+def cofactors(x, *along):
+    """By minors; differences of polynomials of degree 2 are exact."""
+    n = x.shape[-1]
+    found = 0
+    for signs in itertools.product((1, -1), repeat=len(along)):
+        at = x + sum(s * t for s, t in zip(signs, along, strict=True))
+        for i, j in itertools.product(range(n), repeat=2):
+            unit = np.zeros((n, n))
+            unit[i, j] = (-1) ** (i + j) * np.prod(signs) / 2 ** len(along)
+            minor = np.delete(np.delete(at, i, axis=-2), j, axis=-1)
+            found = found + np.linalg.det(minor)[..., None, None] * unit
+    return found
+
+
 LINALG = {
     "linalg.solve": both(systems, **plainly("solve")),
     "linalg.solve_triangular": both(
@@ -266,6 +291,9 @@ LINALG = {
     "linalg.inv": both(square, **plainly("inv")),
     "linalg.pinv": both(rectangular, **plainly("pinv", reference=default_rtol)),
     "linalg.det": both(square, **plainly("det")),
+    "cofactors": both(
+        with_directions, call=PRIMITIVES["cofactors"].bind, reference=cofactors, half=False
+    ),
     "linalg.slogdet": both(square, **plainly("slogdet")),
     "linalg.cholesky": both(
         lambda kind: st.booleans().flatmap(lambda upper: square(kind, upper=upper)),

@@ -6,6 +6,7 @@ from wengert import ops
 from wengert.backends import dtype_of
 from wengert.nn.functional.define import Reduction, look, pair, real_floating, reduced, weighted
 from wengert.ops.define import operation
+from wengert.ops.shares import in_float32
 from wengert.ops.special.everyday import log_expit
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -19,11 +20,16 @@ def _logistic_forward(xp: Any, x: Any, y: Any) -> Any:
     return x * (above - y) + tail
 
 
+@in_float32  # in half precision a sigmoid near 1 is 1, and so the target
+def _logistic_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    return g * (xp.expit(x) - y)
+
+
 _logistic_loss = Primitive(
     "logistic_loss",
     ("x", "y"),
     {
-        "x": lambda xp, g, x, y: g * (xp.expit(x) - y),
+        "x": _logistic_rule,
         "y": lambda xp, g, x: -(g * x),
     },
     elementwise=True,

@@ -10,6 +10,7 @@ from wengert.nn.functional.define import (
     REDUCTIONS,
     Reduction,
     check_reduction,
+    detached,
     look,
     reduced,
     refused,
@@ -18,6 +19,7 @@ from wengert.nn.functional.softmaxes import log_softmax
 from wengert.nn.kernels import cupy_classification as cupy_classification
 from wengert.nn.kernels import numpy_classification as numpy_classification
 from wengert.ops.axes import number, operand
+from wengert.ops.euclidean import factor_of
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import forwards
@@ -328,6 +330,7 @@ def nll_loss(
         options: Any = {"ignore_index": ignore_index, "reduction": reduction}
         return by_float32(nll_loss, x, labels, weight, **options)  # type: ignore[no-any-return]
     ignore_index = number(ignore_index, "nll_loss", "ignore_index")
+    weight = _for_a_mean(weight, reduction)
     losses, total = _likelihoods(x, _class_indices("nll_loss", x, labels), weight, ignore_index)
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
@@ -391,6 +394,16 @@ def _likelihoods(
     return ops.where(valid, losses, 0.0), ops.sum(weights)
 
 
+def _for_a_mean(weight: Any, reduction: str) -> Any:
+    """Weights, and for a mean a power of two times them: the square of their sum is in range."""
+    if weight is None or reduction != "mean":
+        return weight
+    w = wrapped(weight)
+    if w.ndim != 1 or not w.size or not w.dtype.inexact:
+        return w
+    return ops.multiply(w, factor_of(ops, ops.abs(detached(w)), (0,)))
+
+
 def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
     w = wrapped(weight)
     if tuple(w.shape) != (x.shape[axis],):
@@ -416,6 +429,7 @@ def _weighted(
 ) -> Tensor:
     axis = min(1, logits.ndim - 1)
     x = log_softmax(logits, axis)
+    weight = _for_a_mean(weight, reduction)
     losses, total = _likelihoods(x, target, weight, ignore_index)
     if isinstance(smoothing, Tensor) or smoothing:
         spread = x

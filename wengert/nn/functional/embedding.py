@@ -132,10 +132,14 @@ def _limit(table: Tensor, flat: Tensor, limit: float, order: float) -> None:
         )
     with no_grad():
         rows = wide(ops, table)  # half precision ends below the norms of its rows
-        norms = vector_norm(rows, axis=1, ord=order)
-        large = ops.logical_and(ops.greater(norms, limit), ops.greater(_counts(table, flat), 0))
-        scale = ops.where(large, ops.divide(limit, ops.add(norms, 1e-7)), 1)
-        table.copy_(ops.multiply(rows, ops.expand_dims(scale, axis=1)))
+        # So may any other. Rows over numbers of their own have norms in range.
+        unit = ops.clip(ops.multiply(ops.max(ops.abs(rows), axis=1, keepdims=True), 0.25), 1)
+        near = ops.divide(rows, unit)
+        norms = vector_norm(near, axis=1, keepdims=True, ord=order)
+        given = ops.expand_dims(ops.greater(_counts(table, flat), 0), axis=1)
+        large = ops.logical_and(ops.greater(norms, ops.divide(limit, unit)), given)
+        scale = ops.divide(limit, ops.add(norms, ops.divide(1e-7, unit)))
+        table.copy_(ops.where(large, ops.multiply(near, scale), rows))
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:

@@ -392,11 +392,10 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
     axes = as_axes(dim, len(shape))
     if order == 2 and axes:
         return units(x, axis=axes, eps=smallest)[0]  # type: ignore[no-any-return]
-    # A norm may overflow where a share of it does not, which powers of two take exactly. XLA's
-    # quotients by the largest numbers are 0.
-    count = math.prod([shape[i] for i in axes])
-    share = 2.0 ** -math.ceil(math.log2(count) / order + 2) if order >= 1 and count > 1 else 1.0
-    if share < 1:
-        x, smallest = ops.multiply(x, share), smallest * share
+    # A norm may overflow where numbers over it do not. XLA's quotients by the largest are 0.
+    if order and 0 not in shape:
+        largest = ops.max(ops.abs(detached(x)), axis=axes, keepdims=True)
+        unit = ops.clip(ops.multiply(largest, 0.25), 1)
+        x, smallest = ops.divide(x, unit), ops.divide(smallest, unit)
     norm = vector_norm(x, axis=axes, keepdims=True, ord=order)
     return ops.divide(x, ops.clip(norm, smallest))

@@ -81,7 +81,7 @@ def clip_grad_norm_(
     r"""Scale gradients so that their norm together is at most ``max_norm``.
 
     All are multiplied by :math:`\min(1, c / (n + 10^{-6}))` with the bound :math:`c` and the norm
-    :math:`n`.
+    :math:`n`. By an infinite norm they are nan.
 
     Parameters
     ----------
@@ -115,7 +115,9 @@ def clip_grad_norm_(
     with no_grad():
         gradients = _gradients("clip_grad_norm_", parameters)
         total = get_total_norm(gradients, norm_type, error_if_nonfinite)
-        scale = ops.clip(ops.divide(max_norm, ops.add(total, 1e-6)), None, 1.0)
+        # By an infinite norm gradients would be 0, and nobody would know.
+        known = ops.where(ops.isinf(total), math.nan, total)
+        scale = ops.clip(ops.divide(max_norm, ops.add(known, 1e-6)), None, 1.0)
         for grad in gradients:
             grad._array = ops.astype(ops.multiply(grad, scale), grad.dtype, copy=False)._array
     return total

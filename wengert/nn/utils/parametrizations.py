@@ -1,5 +1,6 @@
 """Parametrisations by norms."""
 
+import math
 from typing import Any
 
 from wengert import ops
@@ -38,7 +39,9 @@ class _WeightNorm(Module):
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
         if weight_v.dtype.narrow:  # whose norms may overflow
             return by_float32(self.forward, weight_g, weight_v)  # type: ignore[no-any-return]
-        return weight_v * (weight_g / self._norm(weight_v))
+        norm = self._norm(weight_v)
+        norm = ops.where(ops.isinf(norm), math.nan, norm)  # by which weights would be 0
+        return weight_v * (weight_g / norm)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return self._norm(weight), weight

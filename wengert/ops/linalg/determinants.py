@@ -1,92 +1,26 @@
 """Determinants, with derivatives of any order also at singular matrices."""
 
 import math
+from collections.abc import Sequence
+from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
-from wengert.backends import add_composite, namespaces
-from wengert.interpreters.batching import as_it_is
+from wengert.backends import add_composite
+from wengert.interpreters.batching import as_it_is, elementwise
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.define import operation
-from wengert.ops.linalg.common import adjoint, columns, complex_dtype, imaginary, matrices, product
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.ops.linalg.common import (
+    adjoint,
+    complex_dtype,
+    diagonal_matrix,
+    imaginary,
+    matrices,
+    product,
+)
+from wengert.tape.primitive import Primitive
+from wengert.tape.tensor import Tensor
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
-
-#: How many singular values may be 0 for derivatives that are right to any order.
-BORDER = 2
-
-# The derivative of det(A) is its matrix of cofactors, det(A) A^-H, which is there and smooth where
-# the inverse is not. So A is bordered by R columns and rows, B = [[A, U], [V, 0]], which span what
-# a singular A lacks: B is invertible. With B^-1 = [[X, Y], [Z, H]] Jacobi's identity of
-# complementary minors says det(A) = det(B) det(H), and differentiating that, the cofactors are
-# those of det(B) (det(H) X - Y adj(H) Z), transposed. It holds for any border, so the border is a
-# constant, and every derivative is one of det and inv at an invertible matrix.
-
-
-def _bordering(xp: Any, x: Any) -> tuple[Any, ...]:
-    """Borders of matrices, 2 x 2 at least: columns, rows, corner, and a shift of the matrices.
-
-    The border is along the last singular vectors. If more singular values than that are 0, the
-    shift moves the others away from it by a rounding error. They are those of the matrices over a
-    power of two, which is the last: 1, or where the determinant may leave the range and the
-    cofactors do not, about a singular value.
-    """
-    n = x.shape[-1]
-    inner = n - BORDER
-    # Some libraries raise an error at nan; here the inverse is to spread it.
-    u, s, vh = xp.linalg.svd(xp.where(xp.isfinite(x), x, 0), full_matrices=False)
-    top = s[..., :1]
-    top = xp.where(top > 0, top, xp.ones_like(top))
-    low = top * (n * float(xp.finfo(s.dtype).eps))
-    # The border's entries have the scale that neither spoils the condition nor lets the
-    # determinant of the whole overflow.
-    scale = xp.maximum(s[..., inner - 1 : inner], low) if inner else top
-    room = math.log2(xp.finfo(s.dtype).max)
-    # Of subnormal numbers the reciprocal, by which complex numbers are divided, would overflow.
-    exponent = xp.maximum(xp.log2(scale), 2 - room)
-    unit = xp.where(xp.abs(exponent) < room / 16, 1.0, xp.pow(2.0, xp.round(exponent)))
-    scale = xp.expand_dims(xp.sqrt(xp.divide(scale, unit)), axis=-1)
-    kept = s[..., :inner]
-    shift = xp.where(kept > low, xp.zeros_like(kept), xp.broadcast_to(low / unit, kept.shape))
-    return (
-        u[..., :, inner:] * scale,
-        vh[..., inner:, :] * scale,
-        xp.zeros((*x.shape[:-2], BORDER, BORDER), dtype=x.dtype, device=xp.device(x)),
-        xp.matmul(columns(xp, u[..., :, :inner], shift), vh[..., :inner, :]),
-        xp.expand_dims(unit, axis=-1),
-    )
-
-
-def _constant_bordering(x: Any) -> tuple[Tensor, ...]:
-    """The same of a Tensor, and off the tape: the result does not depend on the border."""
-    array = wrapped(x).detach()._array
-    xp = namespaces[type(array)]
-    made = _bordering(xp, array) if xp.backend is None else xp.bordering(array)
-    return tuple(map(untracked, made))
-
-
-add_composite("bordering", _bordering)
-vars(differentiable)["bordering"] = _constant_bordering
-
-
-def _cofactors(xp: Any, x: Any) -> Any:
-    """The transposed cofactors: by them a tangent is multiplied and summed."""
-    n = x.shape[-1]
-    right, below, corner, shift, unit = xp.bordering(x)
-    upper = xp.concat([x / unit + shift, right], axis=-1)
-    bordered = xp.concat([upper, xp.concat([below, corner], axis=-1)], axis=-2)
-    inverse = xp.linalg.inv(bordered)
-    h = inverse[..., n:, n:]
-    h00, h11 = h[..., 0, 0], h[..., 1, 1]
-    minor = h00 * h11 - h[..., 0, 1] * h[..., 1, 0]
-    # Of a 2 x 2 matrix the adjugate is its trace less itself.
-    eye = xp.eye(BORDER, dtype=x.dtype, device=xp.device(x))
-    adjugate = _as_matrix(xp, h00 + h11) * eye - h
-    both = _as_matrix(xp, minor) * inverse[..., :n, :n] - product(
-        xp, inverse[..., :n, n:], adjugate, inverse[..., n:, :n]
-    )
-    found = _as_matrix(xp, xp.linalg.det(bordered)) * both
-    return found * xp.pow(unit, n - 1)
 
 
 def _as_matrix(xp: Any, x: Any) -> Any:
@@ -94,27 +28,124 @@ def _as_matrix(xp: Any, x: Any) -> Any:
     return xp.expand_dims(xp.expand_dims(x, axis=len(x.shape)), axis=len(x.shape))
 
 
-def _det_rule(xp: Any, g: Any, x: Any) -> Any:
-    g = _as_matrix(xp, g)
-    if x.shape[-1] < 2:
-        return g * xp.ones_like(x)
-    return g * adjoint(xp, _cofactors(xp, x))
+# The k-th derivative of det(A) is linear in each of its k directions and symmetric, and depends on
+# the others and A alone. Without the last direction it is a matrix: the cofactors of A, and their
+# derivatives along k - 1 directions. So one primitive is its own derivative. With A = U S V^H and
+# the directions T turned into U^H T V, it is a sum over sets of k indices: the product of all other
+# singular values times a determinant of rows of the directions. Nothing is divided, so that
+# any rank will do. The rest is scales: A, the directions and the products are powers of two times
+# what is near 1, and the exponents are added.
 
 
-def _det_forward(xp: Any, t: Any, x: Any) -> Any:
-    if x.shape[-1] < 2:
-        return xp.sum(t, axis=(-2, -1))
-    return xp.sum(t * xp.matrix_transpose(_cofactors(xp, x)), axis=(-2, -1))
+def _near_one(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Matrices without a power of two, and its exponent: that of the largest element."""
+    size = xp.max(xp.abs(x), axis=(-2, -1), keepdims=True)
+    least = 2 * float(xp.finfo(size.dtype).smallest_normal)
+    exponent = xp.floor(xp.log2(xp.maximum(size, least))) - 1
+    return x * xp.pow(2.0, -exponent), exponent
 
 
-@operation("linalg.det", x=_det_rule, dtypes="floating", jvps={"x": _det_forward}, batch=as_it_is)
+def _on_axes(xp: Any, x: Any, axes: Sequence[int], count: int) -> Any:
+    """The last axes of an array as certain ones of ``count`` axes."""
+    lead = x.shape[: len(x.shape) - len(axes)]
+    return xp.reshape(x, (*lead, *(x.shape[-1] if i in axes else 1 for i in range(count))))
+
+
+def _other_products(xp: Any, s: Any, count: int) -> tuple[Any, Any]:
+    """Products of all values but ``count`` at each place, over a power of two; its exponent."""
+    zero = s == 0
+    logarithm = xp.log2(xp.where(zero, 1, s))
+    zeros = xp.astype(zero, s.dtype)
+    at = xp.arange(s.shape[-1], device=xp.device(s))
+    each = range(count)
+    exponent, left = (
+        sum(
+            (-_on_axes(xp, v, [i], count) for i in each),
+            _on_axes(xp, xp.sum(v, axis=-1), [], count),
+        )
+        for v in (logarithm, zeros)
+    )
+    there = left == 0
+    for i, j in combinations(each, 2):
+        there = there & (_on_axes(xp, at, [i], count) != _on_axes(xp, at, [j], count))
+    exponent = xp.where(there, exponent, -math.inf)
+    top = xp.floor(xp.max(exponent, axis=tuple(range(-count, 0)), keepdims=True))
+    top = xp.where(xp.isfinite(top), top, 0)
+    return xp.pow(2.0, exponent - top), top
+
+
+def _cofactors(xp: Any, x: Any, *along: Any) -> Any:
+    n, count = x.shape[-1], len(along) + 1
+    if count > n:  # the determinant is of degree n
+        return sum(map(xp.zeros_like, along), xp.zeros_like(x))
+    finite = xp.isfinite(x)  # some libraries raise at nan
+    near, exponent = _near_one(xp, xp.where(finite, x, 0))
+    u, s, vh = xp.linalg.svd(near, full_matrices=False)
+    weight, top = _other_products(xp, s, count)
+    weight = xp.astype(weight, x.dtype)
+    exponent = exponent * (n - count) + xp.reshape(top, (*s.shape[:-1], 1, 1))
+    turned = []
+    for t in along:
+        near, more = _near_one(xp, t)
+        exponent = exponent + more
+        turned.append(product(xp, adjoint(xp, u), near, adjoint(xp, vh)))
+    last, found = count - 1, 0
+    for places in permutations(range(count)):
+        term = weight * (-1) ** sum(i > j for i, j in combinations(places, 2))
+        for i, t in enumerate(turned):
+            j = places[i]
+            if i == j:
+                term = term * _on_axes(xp, xp.linalg.diagonal(t), [i], count)
+            else:
+                t = t if i < j else xp.matrix_transpose(t)
+                term = term * _on_axes(xp, t, [i, j], count)
+        over = tuple([i - count for i in range(count) if i not in (last, places[last])])
+        term = xp.sum(term, axis=over) if over else term
+        moved = places[last] != last
+        found = found + (xp.matrix_transpose(term) if moved else diagonal_matrix(xp, term))
+    found = product(xp, xp.conj(u), found, xp.conj(vh))
+    found = found * _as_matrix(xp, xp.linalg.det(xp.matmul(u, vh)))
+    half = xp.floor(exponent * 0.5)  # since the whole power may be out of range
+    found = found * xp.pow(2.0, half) * xp.pow(2.0, exponent - half)
+    return xp.where(xp.all(finite, axis=(-2, -1), keepdims=True), found, math.nan)
+
+
+def _others(along: tuple[Any, ...], index: int) -> tuple[Any, ...]:
+    return along[:index] + along[index + 1 :]
+
+
+Primitive(
+    "cofactors",
+    ("x", "*along"),
+    {
+        "x": lambda xp, g, x, along: xp.conj(xp.cofactors(x, xp.conj(g), *along)),
+        "along": lambda xp, g, x, along, index: xp.conj(
+            xp.cofactors(x, xp.conj(g), *_others(along, index))
+        ),
+    },
+    forward=_cofactors,
+    jvps={
+        "x": lambda xp, t, x, along: xp.cofactors(x, t, *along),
+        "along": lambda xp, t, x, along, index: xp.cofactors(x, t, *_others(along, index)),
+    },
+    batch=elementwise,
+)
+
+
+@operation(
+    "linalg.det",
+    x=lambda xp, g, x: _as_matrix(xp, g) * xp.conj(xp.cofactors(x)),
+    dtypes="floating",
+    jvps={"x": lambda xp, t, x: xp.sum(t * xp.cofactors(x), axis=(-2, -1))},
+    batch=as_it_is,
+)
 def det(x: Any, /) -> Tensor:
     r"""Determinant of a matrix, or of each matrix of a stack.
 
     The cotangent is :math:`\bar y` times the conjugate cofactors,
     :math:`\overline{\det X}\, X^{-H}` where ``x`` is invertible. It is right at singular matrices
-    as well, to any order where at most two singular values are 0. Raises `ValueError` if the
-    matrices are not square. Array API standard.
+    as well, and so are derivatives of any order. Raises `ValueError` if the matrices are not
+    square. Array API standard.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, kept, shape_of
 from wengert.ops.define import operation
 from wengert.ops.elementwise.rules import is_complex
-from wengert.ops.euclidean import without_slope
+from wengert.ops.euclidean import factor_of, without_slope
 from wengert.ops.shares import in_float32, wide
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -151,7 +151,12 @@ def _weighted(
         shift = xp.max(height, axis=axes, keepdims=True)
         shift = xp.where(xp.isfinite(shift), shift, 0)
     terms = a - shift
+    factor = None  # of weights, which makes the square of their sum stay in range
     if b is not None:
+        held = dtype_of(b.dtype)
+        if held.inexact and not held.narrow and 0 not in b.shape:
+            factor = factor_of(xp, xp.abs(b.detach()), axes)
+            b = b * factor
         if not is_complex(a):
             # Terms of weight 0 must not overflow. (The logarithm may have been rounded up.)
             terms = xp.minimum(terms, math.log(xp.finfo(a.dtype).max) * (1 - 2**-10))
@@ -164,6 +169,7 @@ def _weighted(
         total = xp.abs(total)
     empty = total == 0
     out = xp.log(xp.where(empty, 1, total)) + xp.where(empty, -math.inf, shift)
+    out = out if factor is None else out - xp.log(factor)
     if not keepdims:
         shape = _dropped(a.shape, axes)
         out, sign = xp.reshape(out, shape), xp.reshape(sign, shape)
@@ -182,16 +188,25 @@ def _softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
 
 
 @in_float32
+def _moved(xp: Any, t: Any, shares: Any, axis: Axes) -> Any:
+    parts = t * shares
+    return parts - shares * xp.sum(parts, axis=axis, keepdims=True)
+
+
+def _of_sum_one(xp: Any, out: Any, axis: Axes) -> Any:
+    """The shares; of half precision, where one may be rounded to 1, over their sum."""
+    if not dtype_of(out.dtype).narrow:
+        return out
+    shares = wide(xp, out)
+    return shares / xp.sum(shares, axis=axis, keepdims=True)
+
+
 def _softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
-    share = xp.conj(out)
-    parts = g * share
-    return parts - share * xp.sum(parts, axis=axis, keepdims=True)
+    return _moved(xp, g, xp.conj(_of_sum_one(xp, out, axis)), axis)
 
 
-@in_float32
 def _softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    parts = t * out
-    return parts - out * xp.sum(parts, axis=axis, keepdims=True)
+    return _moved(xp, t, _of_sum_one(xp, out, axis), axis)
 
 
 @operation(
