@@ -254,8 +254,15 @@ HINTS: Final = {
         "upsample": "wg.nn.functional.interpolate",
     },
     "wengert.optim": {
+        "ASGD": "wg.optim.SGD, and wg.optim.swa_utils.AveragedModel for the mean of its iterates",
         "Adafactor": "wg.optim.Adam",
+        "Rprop": "wg.optim.LBFGS for gradients of all data, or wg.optim.Lion for steps by signs",
         "SparseAdam": "wg.optim.Adam",
+    },
+    "wengert.optim.swa_utils": {
+        "get_ema_multi_avg_fn": "AveragedModel(model, avg_fn=get_ema_avg_fn(decay))",
+        "get_swa_avg_fn": "AveragedModel(model), whose averages are means of all",
+        "get_swa_multi_avg_fn": "AveragedModel(model), whose averages are means of all",
     },
 }
 
@@ -266,6 +273,9 @@ KEYWORDS: Final = {
         "which chooses among PyTorch's kernels: leave it out (wg.compile fuses the updates of all "
         "parameters, on every backend)",
     ),
+    "AveragedModel": {
+        "multi_avg_fn": "which is of lists: give avg_fn, which is of one parameter",
+    },
     "DataLoader": dict.fromkeys(
         (
             *("num_workers", "pin_memory", "pin_memory_device", "persistent_workers"),

@@ -54,20 +54,6 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "decoupled_weight_decay": (False, True),
         "maximize": (False, True),
     },
-    "ASGD": {
-        "lr": (0.01, 0.05),
-        "lambd": (1e-4, 0.2),
-        "alpha": (0.75, 0.4),
-        "t0": (1e6, 2),
-        "weight_decay": (0, 0.2),
-        "maximize": (False, True),
-    },
-    "Rprop": {
-        "lr": (0.01, 0.1),
-        "etas": ((0.5, 1.2), (0.9, 2.0)),
-        "step_sizes": ((1e-6, 50), (0.02, 0.04)),
-        "maximize": (False, True),
-    },
     "Muon": {
         "lr": (0.001, 0.05),
         "weight_decay": (0.1, 0),
@@ -154,27 +140,6 @@ def radam(p, g, s, t, o):
     return p - o["lr"] * move
 
 
-def asgd(p, g, s, t, o):
-    _, g = prepared(p, g, o)
-    eta, mu = s.get("eta", o["lr"]), s.get("mu", 1)
-    p = (1 - o["lambd"] * eta) * p - eta * g
-    s["ax"] = s.get("ax", 0) + mu * (p - s.get("ax", 0))
-    s["eta"] = o["lr"] / (1 + o["lambd"] * o["lr"] * t) ** o["alpha"]
-    s["mu"] = 1 / max(1, t - o["t0"])
-    return p
-
-
-def rprop(p, g, s, t, o):
-    g = -g if o["maximize"] else g
-    agree = np.sign(g * s.get("prev", 0))
-    size = s.get("step_size", o["lr"]) * np.choose(
-        agree.astype(int) + 1, [o["etas"][0], 1, o["etas"][1]]
-    )
-    s["step_size"] = np.clip(size, *o["step_sizes"])
-    s["prev"] = g * (agree >= 0)
-    return p - np.sign(s["prev"]) * s["step_size"]
-
-
 def lion(p, g, s, t, o):
     g = -g if o["maximize"] else g
     m = s.get("exp_avg", 0)
@@ -208,8 +173,6 @@ RULES = {
     "Adamax": adamax,
     "NAdam": nadam,
     "RAdam": radam,
-    "ASGD": asgd,
-    "Rprop": rprop,
     "Muon": muon,
     "Lion": lion,
 }
