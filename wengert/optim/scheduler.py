@@ -142,14 +142,14 @@ class LRScheduler:
             If a group's rate is not what schedules have set, or another schedule is in the way.
         """
         optimizer = self.optimizer
+        step = self.last_epoch + 1 if epoch is None else epoch
+        if epoch is not None and epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         if self.last_epoch == 0 and not optimizer.state and optimizer not in IDLE:
             warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
                 "of the learning rate schedule is skipped. Call `optimizer.step()` first."
             )
-        step = self.last_epoch + 1 if epoch is None else epoch
-        if epoch is not None and epoch < 0:
-            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         if not self._is_registered():
             raise self._conflict("has given its place to another schedule: step that one")
         if (found := self._find(step)) is None:
