@@ -187,3 +187,29 @@ def check_states(optimiser, states, t):
         for name, value in state.items():
             value = value.detach().numpy() if hasattr(value, "detach") else value
             np.testing.assert_allclose(value, kept[i][name], rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+def check_pytorchs_states(ours, theirs, rtol, atol):
+    """All that an optimiser keeps for each parameter is what PyTorch's keeps."""
+    mine, yours = (each.state_dict()["state"] for each in (ours, theirs))
+    assert mine.keys() == yours.keys()
+    for key, state in mine.items():
+        scratch = {"al"}  # which L-BFGS fills anew in each iteration
+        assert state.keys() == yours[key].keys() - scratch
+        for name, value in state.items():
+            check_equal(value, yours[key][name], rtol, atol, name)
+
+
+def check_equal(mine, yours, rtol, atol, name):
+    """Two values of a state: arrays, numbers, lists of them, or None."""
+    if mine is None or yours is None:
+        assert mine is yours, name
+    elif isinstance(mine, list):
+        for one, other in zip(mine, yours, strict=True):
+            check_equal(one, other, rtol, atol, name)
+    else:
+        found, expected = (
+            np.asarray(x.detach().numpy() if hasattr(x, "detach") else x) for x in (mine, yours)
+        )
+        assert found.shape == expected.shape, name
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=name)

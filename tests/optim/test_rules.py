@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from tests.ops.spaces import irregular, pairs
-from tests.optim.rules import OPTIONS, RULES, check_states
+from tests.optim.rules import OPTIONS, RULES, check_pytorchs_states, check_states
 from wengert import nn, optim
 
 CALLS = [(name, given) for name, space in OPTIONS.items() for given in pairs(space)]
@@ -243,12 +243,7 @@ def test_a_hundred_steps_agree_with_pytorch(name: str) -> None:
 def carried_over(torch: Any, name: str, ours: Any, theirs: Any, starts: Any) -> None:
     """States of one library load in the other's, and the next step is the same."""
     mine, yours = ours.state_dict(), copy.deepcopy(theirs.state_dict())
-    assert mine["state"].keys() == yours["state"].keys()
-    for key, state in mine["state"].items():
-        assert state.keys() == yours["state"][key].keys()
-        for kept, value in yours["state"][key].items():
-            own = state[kept].numpy() if hasattr(state[kept], "numpy") else state[kept]
-            np.testing.assert_allclose(own, value.numpy(), rtol=1e-6, atol=1e-9, err_msg=kept)
+    check_pytorchs_states(ours, theirs, rtol=1e-6, atol=1e-9)
     options = {k: v for k, v in mine["param_groups"][0].items() if k != "params"}
     assert options.items() <= yours["param_groups"][0].items()
     for state in mine["state"].values():
