@@ -22,7 +22,7 @@ def table(module: str) -> dict[str, str]:
     """What the page says of each name of a module of PyTorch's."""
     text = PAGE.read_text()
     part = text[text.index(f"## `{module}`\n") :].split("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", part, re.M)
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", part, re.MULTILINE)
     assert len(rows) == len(dict(rows)), module
     return dict(rows)
 
