@@ -486,7 +486,7 @@ def test_a_scheduler_of_ones_own() -> None:
     assert Third(optimiser).get_last_lr() == [0.1 / 3, 0.05 / 3]
     scheduler = Higher(ours(), 10)
     assert scheduler.get_last_lr() == scheduler.rates(0) == [1.1, 1.05]
-    assert not scheduler.multiplies and scheduler.last_epoch == 0
+    assert not scheduler._multiplies and scheduler.last_epoch == 0
 
 
 def test_a_rate_that_is_a_rounding_below_zero_is_loaded() -> None:

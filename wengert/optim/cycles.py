@@ -15,8 +15,8 @@ class _Wave(LRScheduler):
     eta_min: float
 
     @property
-    def multiplies(self) -> bool:
-        return super().multiplies and self.eta_min == 0
+    def _multiplies(self) -> bool:
+        return super()._multiplies and self.eta_min == 0
 
     def _rates_at(self, step: Any) -> list[Any]:
         height = self.lr_factor(step)
@@ -111,10 +111,10 @@ class _Cycle(LRScheduler):
     """A schedule with rates of its own, which may also change the momentum."""
 
     cycle_momentum: bool
-    momenta: Callable[[Any], list[Any]]
+    _momenta: Callable[[Any], list[Any]]
 
     @property
-    def multiplies(self) -> bool:
+    def _multiplies(self) -> bool:
         return False
 
     def _check_momentum(self, optimizer: Optimizer, base: Any, most: Any) -> None:
@@ -130,11 +130,11 @@ class _Cycle(LRScheduler):
     def _register(self) -> None:
         self._take_over()
 
-    def settings(self, step: Any) -> list[dict[str, Any]]:
-        found = super().settings(step)
+    def _settings(self, step: Any) -> list[dict[str, Any]]:
+        found = super()._settings(step)
         if self.cycle_momentum:
             groups = self.optimizer.param_groups
-            for group, values, momentum in zip(groups, found, self.momenta(step), strict=True):
+            for group, values, momentum in zip(groups, found, self._momenta(step), strict=True):
                 if "betas" in group:
                     values["betas"] = (momentum, *group["betas"][1:])
                 else:
@@ -226,7 +226,7 @@ class OneCycleLR(_Cycle):
         again = [self.first_lrs] * (len(self._ends) - 2)
         return self._between([self.first_lrs, self.max_lrs, *again, self.last_lrs], step)
 
-    def momenta(self, step: Any) -> list[Any]:
+    def _momenta(self, step: Any) -> list[Any]:
         high, low = self.max_momentums, self.base_momentums
         return self._between([high, low] + [high] * (len(self._ends) - 1), step)
 
@@ -311,7 +311,7 @@ class CyclicLR(_Cycle):
         height, limits = self._height(step), zip(self.min_lrs, self.max_lrs, strict=True)
         return [low + (high - low) * height for low, high in limits]
 
-    def momenta(self, step: Any) -> list[Any]:
+    def _momenta(self, step: Any) -> list[Any]:
         height = self._height(step)
         limits = zip(self.base_momentums, self.max_momentums, strict=True)
         return [high - (high - low) * height for low, high in limits]

@@ -59,7 +59,7 @@ class LRScheduler:
             for group in optimizer.param_groups:
                 group.setdefault("initial_lr", group["lr"])
         self.last_epoch: Any = last_epoch + 1
-        self.settings(self.last_epoch)  # errors come before anything has changed
+        self._settings(self.last_epoch)  # errors come before anything has changed
         # Lists of the optimiser, by which its schedules know of each other.
         self._factors, self._rates = optimizer._factors, optimizer._rates
         if not self._rates:
@@ -91,12 +91,12 @@ class LRScheduler:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["initial_lr"] = rate
         self._take_over()
-        self._set(self.settings(self.last_epoch))
+        self._set(self._settings(self.last_epoch))
 
     # -- the function of the step ------------------------------------------------------------------
 
     @property
-    def multiplies(self) -> bool:
+    def _multiplies(self) -> bool:
         """Whether the rates are the initial ones times factors of the step."""
         return type(self).get_lr is LRScheduler.get_lr
 
@@ -123,7 +123,7 @@ class LRScheduler:
         finally:
             self.last_epoch = here
 
-    def settings(self, step: Any) -> list[dict[str, Any]]:
+    def _settings(self, step: Any) -> list[dict[str, Any]]:
         """What each group gets in a step."""
         return [{"lr": rate} for rate in self.rates(step)]
 
@@ -165,8 +165,8 @@ class LRScheduler:
         if not self._is_registered():
             return None
         if len(factors) == 1:
-            return self.settings(step)
-        if not all(each or each is self._own for each in factors) or not self.multiplies:
+            return self._settings(step)
+        if not all(each or each is self._own for each in factors) or not self._multiplies:
             return None
         rates: Any = self.base_lrs
         for each in factors:
@@ -195,7 +195,7 @@ class LRScheduler:
 
     def _settle(self) -> None:
         """Set the rates of this step, unless others have set them; then `step` will tell."""
-        self._own[:] = self.lr_factors(self.last_epoch) if self.multiplies else []
+        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
         found = self._find(self.last_epoch)
         if found is not None and not self._difference(found):
             self._set(found)
@@ -204,7 +204,7 @@ class LRScheduler:
         for group, values in zip(self.optimizer.param_groups, found, strict=True):
             for name, value in values.items():
                 group[name] = value
-        self._own[:] = self.lr_factors(self.last_epoch) if self.multiplies else []
+        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
         # One list, whose items are inputs of compiled steps.
         self._rates[:] = [values["lr"] for values in found]
 
@@ -266,8 +266,8 @@ class _Joined(LRScheduler):
         self._take_over()
 
     @property
-    def multiplies(self) -> bool:
-        return super().multiplies and all(each.multiplies for each in self._schedulers)
+    def _multiplies(self) -> bool:
+        return super()._multiplies and all(each._multiplies for each in self._schedulers)
 
 
 class SequentialLR(_Joined):
@@ -321,9 +321,9 @@ class SequentialLR(_Joined):
         chosen, own = self._choose(step)
         return chosen.rates(own)
 
-    def settings(self, step: Any) -> list[dict[str, Any]]:
+    def _settings(self, step: Any) -> list[dict[str, Any]]:
         chosen, own = self._choose(step)
-        return chosen.settings(own)
+        return chosen._settings(own)
 
 
 class ChainedScheduler(_Joined):
@@ -351,11 +351,11 @@ class ChainedScheduler(_Joined):
     ) -> None:
         self._join(schedulers, optimizer)
         for index, scheduler in enumerate(schedulers):
-            if not scheduler.multiplies or scheduler.last_epoch != schedulers[0].last_epoch:
+            if not scheduler._multiplies or scheduler.last_epoch != schedulers[0].last_epoch:
                 raise ValueError(
                     f"ChainedScheduler multiplies factors of one step, and at index {index} is a "
                     f"{type(scheduler).__name__} in step {scheduler.last_epoch}, whose rates are "
-                    f"{'' if scheduler.multiplies else 'not '}factors of the initial ones"
+                    f"{'' if scheduler._multiplies else 'not '}factors of the initial ones"
                 )
         super().__init__(schedulers[0].optimizer, schedulers[0].last_epoch - 1)
 

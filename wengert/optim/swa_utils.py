@@ -214,7 +214,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer)
 
     @property
-    def multiplies(self) -> bool:
+    def _multiplies(self) -> bool:
         return False
 
     def _register(self) -> None:
