@@ -234,13 +234,52 @@ HINTS: Final = {
         "round": "wg.round",
     },
     "wengert.nn": {
+        "AdaptiveAvgPool3d": "wg.mean over three axes, for one place",
+        "AdaptiveLogSoftmaxWithLoss": "wg.nn.Linear and wg.nn.CrossEntropyLoss",
+        "AdaptiveMaxPool3d": "wg.max over three axes, for one place",
+        "AvgPool3d": "wg.nn.AvgPool2d over two axes, then wg.nn.AvgPool1d over the third",
+        "BatchNorm3d": "wg.nn.BatchNorm1d of x.reshape(n, c, -1)",
         "Buffer": "the module's register_buffer(name, value)",
-        "ConstantPad1d": "wg.pad",
-        "ConstantPad2d": "wg.pad",
+        "CTCLoss": "PyTorch's ctc_loss in a wg.autograd.Function",
+        "ChannelShuffle": "x.reshape(n, groups, -1, h, w), wg.moveaxis(x, 1, 2) and reshape again",
+        "Container": "wg.nn.Module",
+        "Conv3d": "a sum of wg.nn.Conv2d over the slices of the kernel",
+        "ConvTranspose3d": "a sum of wg.nn.ConvTranspose2d over the slices of the kernel",
+        "CrossMapLRN2d": "wg.nn.GroupNorm",
+        "DataParallel": "wg.distributed.average, in a program of several processes",
         "Dropout3d": "wg.nn.Dropout2d for two axes, or wg.nn.functional.dropout",
+        "EmbeddingBag": "wg.nn.Embedding, and wg.mean over the axis of the bag",
+        "FeatureAlphaDropout": "wg.nn.AlphaDropout",
+        "FractionalMaxPool2d": "wg.nn.AdaptiveMaxPool2d",
+        "FractionalMaxPool3d": "wg.nn.AdaptiveMaxPool2d for two axes",
+        "InstanceNorm3d": "wg.nn.InstanceNorm1d of x.reshape(n, c, -1)",
+        "LazyLinear": "wg.nn.Linear, with its number of features",
+        "LinearCrossEntropyLoss": "wg.nn.Linear and wg.nn.CrossEntropyLoss",
+        "LinearCrossEntropyOptions": "wg.nn.Linear and wg.nn.CrossEntropyLoss",
+        "LocalResponseNorm": "wg.nn.GroupNorm",
+        "MaxPool3d": "wg.nn.MaxPool2d over two axes, then wg.nn.MaxPool1d over the third",
         "NLLLoss2d": "wg.nn.NLLLoss",
+        "RNNBase": "wg.nn.RNN, wg.nn.LSTM or wg.nn.GRU",
+        "RNNCellBase": "wg.nn.RNNCell, wg.nn.LSTMCell or wg.nn.GRUCell",
         "SyncBatchNorm": "wg.nn.BatchNorm1d or wg.nn.BatchNorm2d on each process",
         "Transformer": "wg.nn.TransformerEncoder and wg.nn.TransformerDecoder",
+        "UninitializedBuffer": "the module's register_buffer(name, value)",
+        "UninitializedParameter": "wg.nn.Parameter, of a shape",
+        "ZeroPad3d": "wg.pad",
+        **{f"ConstantPad{n}d": "wg.pad" for n in (1, 2, 3)},
+        **{f"CircularPad{n}d": 'wg.pad(x, widths, mode="wrap")' for n in (1, 2, 3)},
+        **{f"ReflectionPad{n}d": 'wg.pad(x, widths, mode="reflect")' for n in (1, 2, 3)},
+        **{f"ReplicationPad{n}d": 'wg.pad(x, widths, mode="edge")' for n in (1, 2, 3)},
+        **{
+            f"LPPool{n}d": "an average pool of abs(x) ** p, times its window's size, ** (1 / p)"
+            for n in (1, 2, 3)
+        },
+        **{f"MaxUnpool{n}d": "wg.zeros(shape).at(indices).set(x)" for n in (1, 2, 3)},
+        **{
+            f"Lazy{name}{n}d": f"wg.nn.{name}{min(n, 2)}d, with its number of channels"
+            for name in ("BatchNorm", "Conv", "ConvTranspose", "InstanceNorm")
+            for n in (1, 2, 3)
+        },
     },
     "wengert.nn.functional": {
         "celu_": "wg.nn.functional.celu",
@@ -254,8 +293,16 @@ HINTS: Final = {
         "upsample": "wg.nn.functional.interpolate",
     },
     "wengert.optim": {
+        "ASGD": "wg.optim.SGD, and wg.optim.swa_utils.AveragedModel for the mean of its iterates",
         "Adafactor": "wg.optim.Adam",
+        "Rprop": "wg.optim.LBFGS for gradients of all data, or wg.optim.Lion for steps by signs",
         "SparseAdam": "wg.optim.Adam",
+        "swap_in_optimizer_params_and_state": "optimizer.load_state_dict(state)",
+    },
+    "wengert.optim.swa_utils": {
+        "get_ema_multi_avg_fn": "AveragedModel(model, avg_fn=get_ema_avg_fn(decay))",
+        "get_swa_avg_fn": "AveragedModel(model), whose averages are means of all",
+        "get_swa_multi_avg_fn": "AveragedModel(model), whose averages are means of all",
     },
 }
 
@@ -266,6 +313,9 @@ KEYWORDS: Final = {
         "which chooses among PyTorch's kernels: leave it out (wg.compile fuses the updates of all "
         "parameters, on every backend)",
     ),
+    "AveragedModel": {
+        "multi_avg_fn": "which is of lists: give avg_fn, which is of one parameter",
+    },
     "DataLoader": dict.fromkeys(
         (
             *("num_workers", "pin_memory", "pin_memory_device", "persistent_workers"),

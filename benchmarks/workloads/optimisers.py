@@ -27,8 +27,6 @@ METHODS: dict[str, tuple[str, dict[str, float]]] = {
     "adamax": ("Adamax", {}),
     "nadam": ("NAdam", {}),
     "radam": ("RAdam", {}),
-    "asgd": ("ASGD", {}),
-    "rprop": ("Rprop", {}),
     "muon": ("Muon", {}),
 }
 

@@ -180,10 +180,6 @@ ROWS: dict[str, Row] = {
     "nadam-mlp": Row("NAdam alone, 784-512-512-10", Updates, (_NETWORK, "nadam"), (_FEW, "nadam")),
     "radam-50": Row("RAdam alone, 50 × 64", Updates, (_VECTORS, "radam"), (_FEW, "radam")),
     "radam-mlp": Row("RAdam alone, 784-512-512-10", Updates, (_NETWORK, "radam"), (_FEW, "radam")),
-    "asgd-50": Row("ASGD alone, 50 × 64", Updates, (_VECTORS, "asgd"), (_FEW, "asgd")),
-    "asgd-mlp": Row("ASGD alone, 784-512-512-10", Updates, (_NETWORK, "asgd"), (_FEW, "asgd")),
-    "rprop-50": Row("Rprop alone, 50 × 64", Updates, (_VECTORS, "rprop"), (_FEW, "rprop")),
-    "rprop-mlp": Row("Rprop alone, 784-512-512-10", Updates, (_NETWORK, "rprop"), (_FEW, "rprop")),
     "muon-64": Row("Muon alone, 3 × 64 × 128", Updates, (_TALL, "muon"), (((3, 2),), "muon")),
     "muon-512": Row(
         "Muon alone, 512 × 784 and 512²", Updates, (_LARGE, "muon"), (((2, 3),), "muon")

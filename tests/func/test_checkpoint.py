@@ -196,7 +196,7 @@ class Swa(nn.Module):
     def __init__(self):
         super().__init__()
         self.layer = nn.Linear(3, 3)
-        self.average = wg.optim.swa_utils.AveragedModel(self.layer, multi_avg_fn=None)
+        self.average = wg.optim.swa_utils.AveragedModel(self.layer)
 
     def forward(self, x):
         self.average.update_parameters(self.layer)

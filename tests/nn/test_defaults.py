@@ -41,7 +41,6 @@ OTHERWISE = {
                 "InstanceNorm1d InstanceNorm2d",
                 {"eps": 1e-5, "momentum": 0.1, "affine": False, "track_running_stats": False},
             ),
-            ("ASGD", {"lr": 0.01, "lambd": 0.0001, "alpha": 0.75}),
             ("LBFGS", {"lr": 1}),
             ("Adadelta", {"lr": 1.0, "eps": 1e-6}),
             ("Adagrad", {"lr": 0.01, "eps": 1e-10}),
@@ -52,7 +51,6 @@ OTHERWISE = {
                 {"weight_decay": 0.1, "momentum": 0.95, "nesterov": True, "eps": 1e-7},
             ),
             ("RMSprop", {"lr": 0.01, "alpha": 0.99}),
-            ("Rprop", {"lr": 0.01}),
         )
         for name in names.split()
         for parameter, default in defaults.items()

@@ -358,6 +358,61 @@ def test_gradients_of_half_precision_are_clipped_by_their_norm(
     np.testing.assert_allclose(values(parameter.grad), a * scale, rtol=2e-3)
 
 
+SIZES = {
+    "usual": ([1.5, -2.0], [0.25]),
+    "large": ([1e20, -2e20], [3e19]),
+    "small": ([1e-30, 2e-30], [1e-31]),
+    "far apart": ([1e25, 1e-25], [3.0]),
+    "zeros": ([0.0, 0.0], [0.0]),
+    "one of zeros": ([3.0, 4.0], [0.0]),
+}
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "float32"), ("float64", "float32")])
+@pytest.mark.parametrize("name", SIZES)
+def test_the_squares_of_gradients_neither_overflow_nor_vanish(
+    backend: Any, name: str, dtypes: tuple[str, str]
+) -> None:
+    arrays = [np.asarray(a, dtype) for a, dtype in zip(SIZES[name], dtypes, strict=True)]
+    parameters = [nn.Parameter(wg.zeros(a.shape, dtype=a.dtype.name)) for a in arrays]
+    for parameter, array in zip(parameters, arrays, strict=True):
+        parameter.grad = wg.asarray(array.copy())
+    exact = np.linalg.norm(np.concatenate([a.astype("float64") for a in arrays]))
+    total = nn.utils.clip_grad_norm_(parameters, 0.5)
+    np.testing.assert_allclose(total.item(), exact, rtol=1e-6)
+    for parameter, array in zip(parameters, arrays, strict=True):
+        assert parameter.grad.dtype == array.dtype.name
+        scale = min(1.0, 0.5 / (exact + 1e-6))
+        expected = (array * scale).astype(array.dtype)
+        np.testing.assert_allclose(values(parameter.grad), expected, rtol=1e-6)
+
+
+def test_the_norm_of_complex_gradients() -> None:
+    z = wg.asarray([3 + 4j, 1j], dtype="complex64")
+    assert nn.utils.get_total_norm([z, wg.asarray([1.0])]).item() == pytest.approx(27**0.5)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e20, 1e-30])
+def test_a_compiled_step_clips_to_the_same_digits(size: float) -> None:
+    with wg.use_backend("numpy"):
+        rng = np.random.default_rng(3)
+        held = [rng.normal(size=s).astype("float32") for s in ((30, 7), (4,), (3, 5))]
+        found = []
+        for wrap in (lambda f: f, wg.compile):
+            parameters = [nn.Parameter(wg.zeros(a.shape)) for a in held]
+
+            def step(*given: Any, parameters: Any = parameters) -> Any:
+                for p, g in zip(parameters, given, strict=True):
+                    p.grad = g * size
+                return nn.utils.clip_grad_norm_(parameters, size / 2), [p.grad for p in parameters]
+
+            run = wrap(step)
+            for _ in range(3):
+                total, grads = run(*[wg.asarray(a) for a in held])
+            found.append([x.numpy().tobytes() for x in (total, *grads)])
+        assert found[0] == found[1]
+
+
 def test_clip_grad_norm_of_what_is_not_finite() -> None:
     parameter = nn.Parameter(wg.zeros(2))
     parameter.grad = wg.asarray([1.0, math.inf])

@@ -42,8 +42,8 @@ _SAID = {
         "zeros_like x.dim x.element_size x.is_complex x.is_floating_point x.nelement"
     ),
     "| params": (
-        "optim.ASGD optim.Adadelta optim.Adagrad optim.Adam optim.AdamW optim.Adamax "
-        "optim.LBFGS optim.Lion optim.Muon optim.NAdam optim.RAdam optim.RMSprop optim.Rprop "
+        "optim.Adadelta optim.Adagrad optim.Adam optim.AdamW optim.Adamax "
+        "optim.LBFGS optim.Lion optim.Muon optim.NAdam optim.RAdam optim.RMSprop "
         "optim.SGD"
     ),
     "| tensor": (

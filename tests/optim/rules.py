@@ -54,20 +54,6 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "decoupled_weight_decay": (False, True),
         "maximize": (False, True),
     },
-    "ASGD": {
-        "lr": (0.01, 0.05),
-        "lambd": (1e-4, 0.2),
-        "alpha": (0.75, 0.4),
-        "t0": (1e6, 2),
-        "weight_decay": (0, 0.2),
-        "maximize": (False, True),
-    },
-    "Rprop": {
-        "lr": (0.01, 0.1),
-        "etas": ((0.5, 1.2), (0.9, 2.0)),
-        "step_sizes": ((1e-6, 50), (0.02, 0.04)),
-        "maximize": (False, True),
-    },
     "Muon": {
         "lr": (0.001, 0.05),
         "weight_decay": (0.1, 0),
@@ -154,27 +140,6 @@ def radam(p, g, s, t, o):
     return p - o["lr"] * move
 
 
-def asgd(p, g, s, t, o):
-    _, g = prepared(p, g, o)
-    eta, mu = s.get("eta", o["lr"]), s.get("mu", 1)
-    p = (1 - o["lambd"] * eta) * p - eta * g
-    s["ax"] = s.get("ax", 0) + mu * (p - s.get("ax", 0))
-    s["eta"] = o["lr"] / (1 + o["lambd"] * o["lr"] * t) ** o["alpha"]
-    s["mu"] = 1 / max(1, t - o["t0"])
-    return p
-
-
-def rprop(p, g, s, t, o):
-    g = -g if o["maximize"] else g
-    agree = np.sign(g * s.get("prev", 0))
-    size = s.get("step_size", o["lr"]) * np.choose(
-        agree.astype(int) + 1, [o["etas"][0], 1, o["etas"][1]]
-    )
-    s["step_size"] = np.clip(size, *o["step_sizes"])
-    s["prev"] = g * (agree >= 0)
-    return p - np.sign(s["prev"]) * s["step_size"]
-
-
 def lion(p, g, s, t, o):
     g = -g if o["maximize"] else g
     m = s.get("exp_avg", 0)
@@ -208,8 +173,6 @@ RULES = {
     "Adamax": adamax,
     "NAdam": nadam,
     "RAdam": radam,
-    "ASGD": asgd,
-    "Rprop": rprop,
     "Muon": muon,
     "Lion": lion,
 }
@@ -224,3 +187,29 @@ def check_states(optimiser, states, t):
         for name, value in state.items():
             value = value.detach().numpy() if hasattr(value, "detach") else value
             np.testing.assert_allclose(value, kept[i][name], rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+def check_pytorchs_states(ours, theirs, rtol, atol):
+    """All that an optimiser keeps for each parameter is what PyTorch's keeps."""
+    mine, yours = (each.state_dict()["state"] for each in (ours, theirs))
+    assert mine.keys() == yours.keys()
+    for key, state in mine.items():
+        scratch = {"al"}  # which L-BFGS fills anew in each iteration
+        assert state.keys() == yours[key].keys() - scratch
+        for name, value in state.items():
+            check_equal(value, yours[key][name], rtol, atol, name)
+
+
+def check_equal(mine, yours, rtol, atol, name):
+    """Two values of a state: arrays, numbers, lists of them, or None."""
+    if mine is None or yours is None:
+        assert mine is yours, name
+    elif isinstance(mine, list):
+        for one, other in zip(mine, yours, strict=True):
+            check_equal(one, other, rtol, atol, name)
+    else:
+        found, expected = (
+            np.asarray(x.detach().numpy() if hasattr(x, "detach") else x) for x in (mine, yours)
+        )
+        assert found.shape == expected.shape, name
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=name)

@@ -61,7 +61,6 @@ def test_gradients_in_double_precision_stay() -> None:
         lambda p: optim.Adam(p, lr=0.01, amsgrad=True),
         lambda p: optim.RMSprop(p, centered=True, momentum=0.5),
         lambda p: optim.Lion(p, lr=0.01),
-        lambda p: optim.Rprop(p),
     ],
 )
 def test_masters_are_what_float32_parameters_would_be(make: Any, backend: Backend) -> None:

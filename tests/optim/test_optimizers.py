@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.optim.rules import check_pytorchs_states
 from wengert import nn, optim
 from wengert.backends import Backend
 from wengert.optim import kernels
@@ -89,11 +90,7 @@ def test_a_hundred_steps_agree_with_pytorch(name: str, options: dict[str, Any]) 
     for before, p, q in zip(start, net.parameters(), twin.parameters(), strict=True):
         np.testing.assert_allclose(values(p), values(q), rtol=1e-8, atol=1e-10)
         assert abs(values(p) - before).max() > 1e-3
-    mine, yours = (
-        {key: {*state} for key, state in each.state_dict()["state"].items()}
-        for each in (ours, theirs)
-    )
-    assert mine == yours
+    check_pytorchs_states(ours, theirs, rtol=1e-6, atol=1e-10)
 
 
 @pytest.mark.parametrize(("name", "options"), [OPTIONS[4], OPTIONS[11], OPTIONS[15]])
@@ -300,7 +297,7 @@ def test_a_state_dict_that_does_not_fit_changes_nothing() -> None:
     assert not one.state
 
 
-@pytest.mark.parametrize("name", ["SGD", "Muon", "Adam", "Rprop"])
+@pytest.mark.parametrize("name", ["SGD", "Muon", "Adam"])
 def test_a_state_of_fewer_axes_is_not_broadcast(name: str) -> None:
     p = nn.Parameter(wg.ones((3, 2)))
     options = {"momentum": 0.9} if name == "SGD" else {}

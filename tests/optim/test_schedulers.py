@@ -177,11 +177,10 @@ def test_sixty_epochs_have_pytorchs_rates(case: Any, kind: str) -> None:
             advance(*pair, range(60)) for pair in zip(optimisers, schedulers, strict=True)
         )
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15)
-    mine, yours = (each.state_dict() for each in schedulers)
-    assert mine.keys() == yours.keys()
     for group, other in zip(optimisers[0].param_groups, optimisers[1].param_groups, strict=True):
-        beyond = {"foreach", "fused", "capturable", "differentiable"}
-        assert group.keys() == other.keys() - beyond
+        kernels = {"foreach", "fused", "capturable", "differentiable"}
+        limits = {"max_lr", "min_lr", "base_momentum", "max_momentum"}  # here the schedule has them
+        assert group.keys() == other.keys() - kernels - limits
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
@@ -234,8 +233,10 @@ def test_a_resumed_schedule_goes_on(case: Any) -> None:
         again = ours()
         other = make(lr_scheduler, again, case)
         again.load_state_dict(state)
-        plain = {"_last_lr": [0.1], "_step_count": 3}
-        for wrong in ({}, plain, {**saved, "last_epochs": 7}, {**saved, "_last_lr": [0.1]}, None):
+        wrongs: Any = ({}, {"_last_lr": [0.1]}, {**saved, "last_epochs": 7}, None)
+        if "ReduceLROnPlateau" in case:
+            wrongs = (*wrongs, {**saved, "_last_lr": [0.1]})
+        for wrong in wrongs:
             before = repr(other.state_dict())
             with pytest.raises((TypeError, ValueError), match="state"):
                 other.load_state_dict(wrong)
@@ -244,21 +245,11 @@ def test_a_resumed_schedule_goes_on(case: Any) -> None:
         assert advance(again, other, range(23, 50)) == expected
 
 
-#: Ways to take a run up again, and the schedules whose rates are then wrong.
-TAKEN_UP: dict[str, set[str]] = {
-    "optimiser, schedule": set(),
-    "schedule, optimiser": set(),
-    "optimiser before the schedule is made": {
-        *("ConstantLR7", "ConstantLR8", "LinearLR9"),
-        *COMBINED,
-    },
-    "no optimiser": {
-        *("MultiplicativeLR2", "StepLR3", "StepLR4", "MultiStepLR5", "ExponentialLR6"),
-        *("ConstantLR7", "ConstantLR8", "LinearLR9", "LinearLR10", "PolynomialLR11"),
-        *("PolynomialLR12", "CosineAnnealingLR13", "CosineAnnealingLR14", "ReduceLROnPlateau25"),
-        *("ReduceLROnPlateau26", "ReduceLROnPlateau27", *COMBINED),
-    },
-}
+#: Ways to take a run up again.
+TAKEN_UP = (
+    *("optimiser, schedule", "schedule, optimiser"),
+    *("optimiser before the schedule is made", "no optimiser"),
+)
 
 
 def goes_on(case: Any, way: str, done: int) -> bool:
@@ -280,53 +271,19 @@ def goes_on(case: Any, way: str, done: int) -> bool:
     return expected == advance(other, again, range(done, 50))
 
 
-def stopped(way: str) -> set[str]:
-    named = [*zip(CASES, IDS, strict=True), *zip(COMBINED, COMBINED, strict=True)]
-    return {
-        name for case, name in named if not all(goes_on(case, way, done) for done in (1, 12, 33))
-    }
-
-
+@pytest.mark.whole
 @pytest.mark.parametrize("way", TAKEN_UP)
 @pytest.mark.filterwarnings("ignore:Detected call")
 def test_a_stopped_run_goes_on_with_its_rates(way: str) -> None:
-    assert stopped(way) == TAKEN_UP[way]
-
-
-@pytest.mark.parametrize("way", [way for way, wrong in TAKEN_UP.items() if wrong])
-@pytest.mark.filterwarnings("ignore:Detected call")
-@pytest.mark.xfail(
-    strict=True, reason="rates are set in turn; schedules become functions of the step"
-)
-def test_a_stopped_run_goes_on_whatever_is_loaded(way: str) -> None:
-    assert not stopped(way)
-
-
-def test_a_state_of_other_parts_is_refused() -> None:
-    def sequence(*functions: Any) -> Any:
-        optimiser = ours()
-        parts = [lr_scheduler.LambdaLR(optimiser, list(each)) for each in functions]
-        return lr_scheduler.SequentialLR(optimiser, parts, [9] * (len(parts) - 1))
-
-    constant, objects = (abs, abs), (Slower(0.1), Slower(0.2))
-    one = sequence(constant, objects)
-    lambdas = (lambda t: 1.0, lambda t: 1.0)
-    for other in (
-        sequence(constant),
-        sequence(constant, (Slower(0.1), lambdas[0])),
-        sequence(lambdas, objects),
-    ):
-        for here, there in ((one, other), (other, one)):
-            before = repr(here.state_dict())
-            state = {**there.state_dict(), "last_epoch": 5}
-            with pytest.raises(ValueError, match=r"in the state"):
-                here.load_state_dict(state)
-            assert repr(here.state_dict()) == before
+    named = [*zip(CASES, IDS, strict=True), *zip(COMBINED, COMBINED, strict=True)]
+    assert not [
+        name for case, name in named if not all(goes_on(case, way, done) for done in (1, 12, 33))
+    ]
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", ALL)
-def test_pytorchs_state_is_loaded(case: Any) -> None:
+def test_pytorchs_step_is_loaded(case: Any) -> None:
     torch = pytest.importorskip("torch")
     first, second = theirs(torch), ours()
     with warnings.catch_warnings():
@@ -336,7 +293,10 @@ def test_pytorchs_state_is_loaded(case: Any) -> None:
         advance(first, scheduler, range(23))
         advance(second, other, range(2))
         second.load_state_dict(first.state_dict())
-        other.load_state_dict(scheduler.state_dict())
+        theirs_state = scheduler.state_dict()
+        if case == "chain":  # which counts nothing by itself
+            theirs_state["last_epoch"] = scheduler._schedulers[0].last_epoch
+        other.load_state_dict({name: theirs_state[name] for name in other.state_dict()})
         expected = advance(first, scheduler, range(23, 50))
         np.testing.assert_allclose(advance(second, other, range(23, 50)), expected, rtol=1e-10)
 
@@ -399,12 +359,8 @@ def test_a_given_epoch(name: str, options: dict[str, Any], epochs: list[float]) 
                 scheduler.step(epoch)
         found, expected = (each.get_last_lr() for each in schedulers)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-    if "Warm" not in name:
-        with pytest.warns(UserWarning, match="epoch parameter"):
-            schedulers[0].step(2)
 
 
-@pytest.mark.filterwarnings("ignore:.*epoch parameter")
 @pytest.mark.parametrize(("name", "options"), [row[:2] for row in GIVEN])
 def test_a_given_epoch_has_the_rates_that_steps_lead_to(name: str, options: dict[str, Any]) -> None:
     stepped, given = (getattr(lr_scheduler, name)(ours(), **options) for _ in range(2))
@@ -451,15 +407,6 @@ def test_the_order_of_steps(name: str) -> None:
         warnings.simplefilter("error")
         optimiser.step()
         scheduler.step()
-
-
-def test_what_is_not_to_be_called_so_is_named_with_the_line() -> None:
-    scheduler = lr_scheduler.StepLR(ours(), 2)
-    scheduler.optimizer.step()
-    for call, text in ((scheduler.get_lr, "get_last_lr"), (lambda: scheduler.step(2), "epoch")):
-        with pytest.warns(UserWarning, match=text) as caught:
-            call()
-        assert [one.filename for one in caught] == [__file__]
 
 
 def of_ones(kind: str) -> tuple[wg.nn.Parameter, Any]:
@@ -523,22 +470,40 @@ def test_a_scheduler_of_ones_own() -> None:
     scheduler = Halved(optimiser)
     scheduler.step()
     assert scheduler.get_last_lr() == [0.05, 0.025]
-    with pytest.raises(NotImplementedError, match="LRScheduler does not define get_lr"):
+    with pytest.raises(NotImplementedError, match="defines neither lr_factor nor get_lr"):
         lr_scheduler.LRScheduler(optimiser)
+    scheduler.step()  # the optimiser is as it was
+
+    class Third(lr_scheduler.LRScheduler):
+        def lr_factor(self, step: int) -> float:
+            return 1 / 3
+
+    class Higher(lr_scheduler.CosineAnnealingLR):
+        def get_lr(self) -> list[float]:
+            return [rate + 1 for rate in super().get_lr()]
+
+    optimiser = ours()
+    assert Third(optimiser).get_last_lr() == [0.1 / 3, 0.05 / 3]
+    scheduler = Higher(ours(), 10)
+    assert scheduler.get_last_lr() == scheduler.rates(0) == [1.1, 1.05]
+    assert not scheduler._multiplies and scheduler.last_epoch == 0
 
 
 def test_a_rate_that_is_a_rounding_below_zero_is_loaded() -> None:
+    """PyTorch's schedules may end there."""
     optimiser = ours()
     scheduler = lr_scheduler.LinearLR(optimiser, 1 / 3, 0.0, 5)
     advance(optimiser, scheduler, range(5))
-    assert min(scheduler.get_last_lr()) < 0  # as in PyTorch
+    assert scheduler.get_last_lr() == [0.0, 0.0]
+    state = optimiser.state_dict()
+    for group in state["param_groups"]:
+        group["lr"] = -1e-18
     other = ours()
-    other.load_state_dict(optimiser.state_dict())
-    assert [group["lr"] for group in other.param_groups] == scheduler.get_last_lr()
-    wrong = optimiser.state_dict()
-    wrong["param_groups"][0]["initial_lr"] = -0.1
+    other.load_state_dict(state)
+    assert [group["lr"] for group in other.param_groups] == [-1e-18, -1e-18]
+    state["param_groups"][0]["initial_lr"] = -0.1
     with pytest.raises(ValueError, match=r"Invalid learning rate: -0\.1"):
-        other.load_state_dict(wrong)
+        other.load_state_dict(state)
 
 
 def test_going_on_from_an_epoch() -> None:
@@ -547,9 +512,139 @@ def test_going_on_from_an_epoch() -> None:
         lr_scheduler.ExponentialLR(optimiser, 0.5, last_epoch=3)
     first = lr_scheduler.ExponentialLR(optimiser, 0.5)
     advance(optimiser, first, range(4))
-    second = lr_scheduler.ExponentialLR(optimiser, 0.5, last_epoch=first.last_epoch)
+    other = ours()
+    other.load_state_dict(optimiser.state_dict())
+    second = lr_scheduler.ExponentialLR(other, 0.5, last_epoch=3)
+    assert second.last_epoch == first.last_epoch == 4
     assert second.get_last_lr() == first.get_last_lr()
-    assert second.base_lrs == [0.1, 0.05]
+    assert second.base_lrs == (0.1, 0.05)
+    assert advance(other, second, range(3)) == advance(optimiser, first, range(3))
+
+
+# -- who sets the rates ----------------------------------------------------------------------------
+
+
+def after(steps: int, make: Any = lambda o: lr_scheduler.StepLR(o, 1, 0.5)) -> tuple[Any, Any]:
+    optimiser = ours()
+    scheduler = make(optimiser)
+    advance(optimiser, scheduler, range(steps))
+    return optimiser, scheduler
+
+
+def test_a_rate_that_the_user_has_set_is_not_overwritten() -> None:
+    optimiser, scheduler = after(2)
+    optimiser.param_groups[1]["lr"] = 0.3
+    match = r"StepLR has set the rate of group 1 to 0.0125 in step 2, and it is 0.3 now.*base_lrs"
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=match):
+            scheduler.step()
+    assert [group["lr"] for group in optimiser.param_groups] == [0.025, 0.3]
+    assert scheduler.last_epoch == 2
+    scheduler.base_lrs = (0.1, 1.2)
+    assert optimiser.param_groups[1]["lr"] == 0.3
+    scheduler.step()
+    assert [group["lr"] for group in optimiser.param_groups] == [0.0125, 0.15]
+
+
+def test_a_rate_that_was_changed_before_the_schedule_is_not_overwritten() -> None:
+    optimiser, _ = after(2)
+    optimiser.param_groups[0]["lr"] = 1.0
+    scheduler = lr_scheduler.CosineAnnealingLR(optimiser, 5)
+    assert optimiser.param_groups[0]["lr"] == 1.0
+    with pytest.raises(RuntimeError, match=r"set the rate of group 0 .*it is 1.0 now"):
+        scheduler.step()
+
+
+def test_an_optimiser_that_is_loaded_without_its_schedule_is_told() -> None:
+    optimiser, _ = after(3)
+    other, again = after(0)
+    other.load_state_dict(optimiser.state_dict())
+    with pytest.raises(RuntimeError, match=r"to 0.1 in step 0, and it is 0.0125.*load the sched"):
+        again.step()
+
+
+def test_initial_rates_are_the_loaded_optimisers() -> None:
+    optimiser, scheduler = after(0)
+    scheduler.base_lrs = (0.8, 0.4)
+    advance(optimiser, scheduler, range(2))
+    for first in (0, 1):
+        other, again = after(0)
+        pairs = [(other, optimiser), (again, scheduler)]
+        for mine, theirs in pairs[:: 1 if first else -1]:
+            mine.load_state_dict(theirs.state_dict())
+        again.step()
+        assert again.get_last_lr() == [0.1, 0.05]
+
+
+def test_two_schedules_of_factors_multiply() -> None:
+    def make(optimiser: Any) -> Any:
+        return [
+            lr_scheduler.LinearLR(optimiser, 0.25, total_iters=4),
+            lr_scheduler.CosineAnnealingLR(optimiser, 10),
+        ]
+
+    optimiser = ours()
+    pair = make(optimiser)
+    for t in range(1, 8):
+        optimiser.step()
+        for each in pair:
+            each.step()
+        expected = 0.1 * (0.25 + 0.75 * min(t, 4) / 4) * (1 + math.cos(math.pi * t / 10)) / 2
+        assert optimiser.param_groups[0]["lr"] == pytest.approx(expected, rel=1e-14)
+        assert pair[0].get_last_lr() == pair[1].get_last_lr()
+    other = ours()
+    again = make(other)
+    for mine, theirs in zip((*again[::-1], other), (*pair[::-1], optimiser), strict=True):
+        mine.load_state_dict(theirs.state_dict())
+    for each in (*pair, *again):
+        each.step()
+    assert again[0].get_last_lr() == pair[0].get_last_lr()
+
+
+WITH_OTHERS = {
+    "least": lambda o: lr_scheduler.CosineAnnealingLR(o, 10, eta_min=0.01),
+    "cycle": lambda o: lr_scheduler.OneCycleLR(o, 0.3, 10),
+    "triangles": lambda o: lr_scheduler.CyclicLR(o, 0.1, 0.3),
+}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", WITH_OTHERS)
+def test_schedules_that_do_not_multiply_are_refused(name: str) -> None:
+    makers = [lambda o: lr_scheduler.StepLR(o, 1), WITH_OTHERS[name]]
+    for order in (makers, makers[::-1]):
+        optimiser = ours()
+        pair = [make(optimiser) for make in order]
+        rates = [group["lr"] for group in optimiser.param_groups]
+        optimiser.step()
+        with pytest.raises(RuntimeError, match="SequentialLR"):
+            pair[0].step()  # a cycle that is made later takes the place of a schedule before it
+        assert [group["lr"] for group in optimiser.param_groups] == rates
+        assert pair[0].last_epoch == 0
+    optimiser = ours()
+    match = "ChainedScheduler multiplies.*not factors"
+    with pytest.raises(ValueError, match=match):
+        lr_scheduler.ChainedScheduler([make(optimiser) for make in makers])
+
+
+def test_a_schedule_within_another_is_not_stepped() -> None:
+    optimiser = ours()
+    parts = [lr_scheduler.ConstantLR(optimiser), lr_scheduler.StepLR(optimiser, 1)]
+    scheduler = lr_scheduler.SequentialLR(optimiser, parts, [2])
+    optimiser.step()
+    with pytest.raises(RuntimeError, match="ConstantLR has given its place to another schedule"):
+        parts[0].step()
+    scheduler.step()
+
+
+def test_a_group_that_is_added_needs_its_initial_rate() -> None:
+    optimiser, scheduler = after(2)
+    optimiser.add_param_group({"params": nn.Parameter(wg.ones(1)), "lr": 0.2, "initial_lr": 0.8})
+    scheduler.step()
+    assert scheduler.get_last_lr() == [0.0125, 0.00625, 0.1]
+    optimiser.add_param_group({"params": nn.Parameter(wg.ones(1)), "lr": 0.2})
+    with pytest.raises(KeyError, match=r"param_groups\[3\].*'initial_lr'"):
+        scheduler.step()
 
 
 @pytest.mark.whole
@@ -564,7 +659,6 @@ def test_going_on_from_an_epoch() -> None:
         (lambda o: lr_scheduler.LinearLR(o, 1, 2), ValueError, "Ending .* not 2"),
         (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 0), ValueError, "T_0.*got 0"),
         (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1, 0), ValueError, "T_mult"),
-        (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1, 1, "0"), ValueError, "eta_min"),
         (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1).step(-1), ValueError, "negative"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0), ValueError, "either total_steps OR"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, 0), ValueError, "total_steps, but got 0"),
@@ -590,13 +684,13 @@ def test_going_on_from_an_epoch() -> None:
             ValueError,
             "threshold mode x",
         ),
-        (lambda o: lr_scheduler.ReduceLROnPlateau(o, min_lr=[1]), ValueError, "expected 2 min_lrs"),
+        (lambda o: lr_scheduler.ReduceLROnPlateau(o, min_lr=[1]), ValueError, "min_lr .*1 values"),
         (lambda o: lr_scheduler.ChainedScheduler([]), ValueError, "at least one"),
         (lambda o: lr_scheduler.ChainedScheduler([o]), TypeError, "index 0"),
         (
             lambda o: lr_scheduler.ChainedScheduler([lr_scheduler.ReduceLROnPlateau(o)]),
-            ValueError,
-            "does not support `ReduceLROnPlateau`",
+            TypeError,
+            "functions of the step, and at index 0 is a ReduceLROnPlateau",
         ),
         (
             lambda o: lr_scheduler.SequentialLR(o, [lr_scheduler.StepLR(ours(), 1)], []),
@@ -650,31 +744,28 @@ def test_no_momentum_to_cycle() -> None:
 
 
 def test_a_group_more_for_a_plateau() -> None:
-    for least, error in ((0.01, None), ([0.01, 0.02], RuntimeError)):
+    for least in (0.01, [0.01, 0.02]):
         optimiser = ours()
         scheduler = lr_scheduler.ReduceLROnPlateau(optimiser, patience=0, min_lr=least)
         optimiser.add_param_group({"params": nn.Parameter(wg.ones(1))})
-        scheduler.step(wg.asarray(1.0))
-        if error:
-            with pytest.raises(error, match=r"\(3\) differs.*\(2\)"):
-                scheduler.step(2.0)
-        else:
+        if least == 0.01:
+            scheduler.step(wg.asarray(1.0))
             scheduler.step(2.0)
             assert scheduler.get_last_lr() == pytest.approx([0.01, 0.01, 0.01])
-            assert not scheduler.in_cooldown
+        else:
+            with pytest.raises(ValueError, match="min_lr has 2 values, param_groups has 3"):
+                scheduler.step(1.0)
+            assert scheduler.last_epoch == 0
 
 
-def test_copies_and_states_have_rates_of_their_own() -> None:
-    optimiser = ours()
-    scheduler = lr_scheduler.ExponentialLR(optimiser, 0.5)
-    other, kept = copy.copy(scheduler), scheduler.get_last_lr()
-    state = {**scheduler.state_dict(), "_last_lr": (0.1, 0.05)}
-    advance(optimiser, scheduler, range(1))
-    assert other.get_last_lr() == kept == [0.1, 0.05]
-    scheduler.load_state_dict(state)
-    assert scheduler.get_last_lr() == [0.1, 0.05]
+def test_copies_go_their_own_ways() -> None:
+    optimiser, scheduler = after(1)
+    other = copy.deepcopy(scheduler)
+    assert other.optimizer is not optimiser
     advance(optimiser, scheduler, range(2))
-    assert state["_last_lr"] == (0.1, 0.05)
+    assert other.get_last_lr() == [0.05, 0.025] != scheduler.get_last_lr()
+    advance(other.optimizer, other, range(2))
+    assert other.get_last_lr() == scheduler.get_last_lr()
 
 
 @pytest.mark.parametrize("case", CASES, ids=[name for name, _ in CASES])

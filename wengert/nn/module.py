@@ -7,6 +7,8 @@ from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from wengert.backends import DType, as_dtype, namespaces
 from wengert.nn.conversion import castable, convert, destination, place, replace
 from wengert.nn.hooks import Hookable, changes
@@ -469,7 +471,12 @@ def indented(text: str) -> str:
 def clear_grad(tensor: Tensor) -> None:
     """Set a Tensor's gradient to zeros."""
     if (grad := tensor._grad) is not None:
-        tensor._grad = untracked(namespaces[type(grad._array)].zeros_like(grad._array))
+        array = grad._array
+        if type(array) is np.ndarray:  # NumPy's `zeros_like` takes twice as long
+            zeros: Any = np.zeros(array.shape, array.dtype)
+        else:
+            zeros = namespaces[type(array)].zeros_like(array)
+        tensor._grad = untracked(zeros)
 
 
 def _moved(tensor: Tensor, backend: Any, dtype: DType | None, device: Any) -> Any:

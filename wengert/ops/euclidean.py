@@ -13,18 +13,18 @@ from wengert.backends import dtype_of
 from wengert.tape.domain import NOT_ZERO
 from wengert.tape.primitive import Primitive
 
-__all__ = ["factor_of", "length", "without_slope"]
+__all__ = ["SCALES", "factor_of", "length", "without_slope"]
 
 Axes = tuple[int, ...]
 
 #: By the size of a dtype, exponents of 2: from and below which numbers are scaled, and by how much.
-_SCALES = {4: (45, -48, 96), 8: (480, -450, 600)}
+SCALES = {4: (45, -48, 96), 8: (480, -450, 600)}
 
 
 def factor_of(xp: Any, size: Any, axis: Axes) -> Any:
     """A power of two for each row by which the largest number's square is well within the range."""
     largest = xp.max(size, axis=axis, keepdims=True)
-    high, low, step = _SCALES[dtype_of(size.dtype).itemsize]
+    high, low, step = SCALES[dtype_of(size.dtype).itemsize]
     factor = xp.where(largest < 2.0**low, 2.0**step, xp.ones_like(largest))
     return xp.where(largest > 2.0**high, 2.0**-step, factor)
 
@@ -32,7 +32,7 @@ def factor_of(xp: Any, size: Any, axis: Axes) -> Any:
 def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False, share: float = 1) -> Any:
     """Root of the sum of squared absolute values over axes, times a share of at most 1."""
     size = xp.abs(x)
-    usual = 0 in x.shape or dtype_of(size.dtype).itemsize not in _SCALES
+    usual = 0 in x.shape or dtype_of(size.dtype).itemsize not in SCALES
     factor = None if usual else factor_of(xp, size, axis)
     size = size if factor is None else size * factor
     root = xp.sqrt(xp.sum(xp.square(size), axis=axis, keepdims=True))

@@ -148,31 +148,60 @@ class Adagrad(Optimizer):
         return update
 
 
-class Adadelta(Optimizer):
+class _Kin(Optimizer):
+    """Optimisers with Adam's running moments, or others of the same shape."""
+
+    ranges = MOMENTS
+    componentwise = True
+    means: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
+
+    def init(self, xp: Any, p: Any) -> State:
+        return {"step": 0, **{name: xp.zeros_like(p) for name in self.means}}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        move, maximize, decay = self.move(xp, group), group["maximize"], group["weight_decay"]
+        decoupled = group.get("decoupled_weight_decay")
+        shrink = 1 - group["lr"] * decay if decoupled else 1
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if maximize or (decay and not decoupled):
+                g = slope(xp, p, g, maximize, 0 if decoupled else decay)
+            if decay and decoupled:
+                p = xp.multiply(p, shrink)
+            state["step"] = state["step"] + 1
+            return move(p, g, state)
+
+        return update
+
+    def move(self, xp: Any, group: Group) -> Rule:
+        """Return the function that moves a parameter, whose decay and step are done."""
+        raise NotImplementedError
+
+
+def _moments(xp: Any, g: Any, state: State, beta1: float, beta2: float) -> tuple[Any, Any]:
+    """Adam's running moments, with one gradient more."""
+    state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
+    state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
+    return m, v
+
+
+class Adadelta(_Kin):
     r"""Adadelta: steps in units of the parameter, by running means of squares of both.
 
     .. math::
-        v_t &= \rho v_{t-1} + (1 - \rho) g_t^2 \\
-        d_t &= g_t \sqrt{u_{t-1} + \epsilon} / \sqrt{v_t + \epsilon}, \qquad
-        u_t = \rho u_{t-1} + (1 - \rho) d_t^2 \\
-        p_t &= p_{t-1} - \gamma d_t
+        v_t &= \rho v_{t-1} + (1 - \rho) g_t^2, \qquad
+        d_t = g_t \sqrt{u_{t-1} + \epsilon} / \sqrt{v_t + \epsilon} \\
+        u_t &= \rho u_{t-1} + (1 - \rho) d_t^2, \qquad p_t = p_{t-1} - \gamma d_t
 
-    Here :math:`\gamma` is ``lr``, :math:`\rho` ``rho`` and :math:`\epsilon` ``eps``.
-    ``weight_decay`` adds its multiple of the parameter to the gradient. Zeiler, "ADADELTA: an
-    adaptive learning rate method" (2012). PyTorch: ``torch.optim.Adadelta``.
+    Zeiler, "ADADELTA: an adaptive learning rate method" (2012). PyTorch: ``torch.optim.Adadelta``.
 
     Examples
     --------
-    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
-    >>> optimizer = wg.optim.Adadelta([w])
-    >>> (w**2).sum().backward()
-    >>> optimizer.step()
-    >>> w
-    tensor([ 0.9968, -1.9968], requires_grad=True)
+    >>> optimizer = wg.optim.Adadelta(wg.nn.Linear(2, 1).parameters(), rho=0.95)
     """
 
     ranges = _COMMON | {"rho": Range(0, 1)}
-    componentwise = True
+    means = ("square_avg", "acc_delta")
 
     def __init__(
         self,
@@ -186,51 +215,36 @@ class Adadelta(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def init(self, xp: Any, p: Any) -> State:
-        return {"step": 0, "square_avg": xp.zeros_like(p), "acc_delta": xp.zeros_like(p)}
-
-    def rule(self, xp: Any, group: Group) -> Rule:
+    def move(self, xp: Any, group: Group) -> Rule:
         lr, rho, eps = group["lr"], group["rho"], group["eps"]
-        maximize, decay = group["maximize"], group["weight_decay"]
 
-        def update(p: Any, g: Any, state: State) -> Any:
-            if maximize or decay:
-                g = slope(xp, p, g, maximize, decay)
-            state["step"] += 1
-            state["square_avg"] = v = xp.add_squares(rho, state["square_avg"], 1 - rho, g)
+        def move(p: Any, g: Any, state: State) -> Any:
             held = state["acc_delta"]
+            state["square_avg"] = v = xp.add_squares(rho, state["square_avg"], 1 - rho, g)
             ratio = xp.divide(xp.sqrt(xp.add(held, eps)), xp.sqrt(xp.add(v, eps)))
-            move = xp.multiply(ratio, g)
-            state["acc_delta"] = xp.add_squares(rho, held, 1 - rho, move)
-            return xp.axpby(1, p, -lr, move)
+            step = xp.multiply(ratio, g)
+            state["acc_delta"] = xp.add_squares(rho, held, 1 - rho, step)
+            return xp.axpby(1, p, -lr, step)
 
-        return update
+        return move
 
 
-class Adamax(Optimizer):
+class Adamax(_Kin):
     r"""Adamax: Adam with a decaying maximum instead of the second moment.
 
     .. math::
-        m_t &= \beta_1 m_{t-1} + (1 - \beta_1) g_t, \qquad
-        u_t = \max(\beta_2 u_{t-1}, |g_t| + \epsilon) \\
-        p_t &= p_{t-1} - \frac{\gamma}{1 - \beta_1^t} \frac{m_t}{u_t}
+        u_t = \max(\beta_2 u_{t-1}, |g_t| + \epsilon), \qquad
+        p_t = p_{t-1} - \frac{\gamma}{1 - \beta_1^t} \frac{m_t}{u_t}
 
-    Here :math:`\gamma` is ``lr`` and :math:`\epsilon` ``eps``. ``weight_decay`` adds its multiple
-    of the parameter to the gradient. Kingma and Ba, "Adam: a method for stochastic optimization"
-    (2015), section 7. PyTorch: ``torch.optim.Adamax``.
+    Kingma and Ba, "Adam: a method for stochastic optimization" (2015), section 7.
+    PyTorch: ``torch.optim.Adamax``.
 
     Examples
     --------
-    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
-    >>> optimizer = wg.optim.Adamax([w], lr=0.1)
-    >>> (w**2).sum().backward()
-    >>> optimizer.step()
-    >>> w
-    tensor([ 0.9000, -1.9000], requires_grad=True)
+    >>> optimizer = wg.optim.Adamax(wg.nn.Linear(2, 1).parameters(), lr=0.01)
     """
 
-    ranges = MOMENTS
-    componentwise = True
+    means = ("exp_avg", "exp_inf")
 
     def __init__(
         self,
@@ -244,56 +258,34 @@ class Adamax(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def init(self, xp: Any, p: Any) -> State:
-        return {"step": 0, "exp_avg": xp.zeros_like(p), "exp_inf": xp.zeros_like(p)}
-
-    def rule(self, xp: Any, group: Group) -> Rule:
+    def move(self, xp: Any, group: Group) -> Rule:
         lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]
-        maximize, decay = group["maximize"], group["weight_decay"]
 
-        def update(p: Any, g: Any, state: State) -> Any:
-            if maximize or decay:
-                g = slope(xp, p, g, maximize, decay)
-            state["step"] = step = state["step"] + 1
+        def move(p: Any, g: Any, state: State) -> Any:
             state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
             largest = xp.maximum(xp.add(xp.abs(g), eps), xp.multiply(state["exp_inf"], beta2))
             state["exp_inf"] = largest
-            return xp.axpby(1, p, -lr / (1 - beta1**step), xp.divide(m, largest))
+            return xp.axpby(1, p, -lr / (1 - beta1 ** state["step"]), xp.divide(m, largest))
 
-        return update
+        return move
 
 
-class NAdam(Optimizer):
+class NAdam(_Kin):
     r"""NAdam: Adam with Nesterov's momentum, which grows as training goes on.
-
-    With :math:`m_t` and :math:`v_t` as in `Adam`,
 
     .. math::
         \mu_t &= \beta_1 (1 - 0.96^{t \psi} / 2), \qquad M_t = \mu_1 \dots \mu_t \\
-        \hat m_t &= \frac{\mu_{t+1} m_t}{1 - M_{t+1}} + \frac{(1 - \mu_t) g_t}{1 - M_t} \\
-        p_t &= p_{t-1} - \gamma \frac{\hat m_t}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
+        \hat m_t &= \frac{\mu_{t+1} m_t}{1 - M_{t+1}} + \frac{(1 - \mu_t) g_t}{1 - M_t}
 
-    Here :math:`\gamma` is ``lr``, :math:`\epsilon` ``eps``, :math:`\psi` ``momentum_decay`` and
-    :math:`\lambda` ``weight_decay``. The gradient has :math:`\lambda p_{t-1}` added. Dozat,
+    Here :math:`\psi` is ``momentum_decay``, and :math:`\hat m_t` is in place of Adam's. Dozat,
     "Incorporating Nesterov momentum into Adam" (2016). PyTorch: ``torch.optim.NAdam``.
-
-    Parameters
-    ----------
-    decoupled_weight_decay : bool
-        Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
 
     Examples
     --------
-    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
-    >>> optimizer = wg.optim.NAdam([w], lr=0.1)
-    >>> (w**2).sum().backward()
-    >>> optimizer.step()
-    >>> w
-    tensor([ 0.8944, -1.8944], requires_grad=True)
+    >>> optimizer = wg.optim.NAdam(wg.nn.Linear(2, 1).parameters(), momentum_decay=0.01)
     """
 
     ranges = MOMENTS | {"momentum_decay": Range()}
-    componentwise = True
 
     def __init__(
         self,
@@ -310,35 +302,25 @@ class NAdam(Optimizer):
         super().__init__(params, given(locals()))
 
     def init(self, xp: Any, p: Any) -> State:
-        zeros = xp.zeros_like(p)
-        return {"step": 0, "mu_product": 1.0, "exp_avg": zeros, "exp_avg_sq": xp.zeros_like(p)}
+        return {**super().init(xp, p), "mu_product": 1.0}
 
-    def rule(self, xp: Any, group: Group) -> Rule:
-        lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]
-        maximize, decay, psi = group["maximize"], group["weight_decay"], group["momentum_decay"]
-        scaled, added = (decay, 0) if group["decoupled_weight_decay"] else (0, decay)
+    def move(self, xp: Any, group: Group) -> Rule:
+        lr, eps, psi, betas = group["lr"], group["eps"], group["momentum_decay"], group["betas"]
 
-        def update(p: Any, g: Any, state: State) -> Any:
-            if maximize or added:
-                g = slope(xp, p, g, maximize, added)
-            if scaled:
-                p = xp.multiply(p, 1 - lr * scaled)
-            state["step"] = step = state["step"] + 1
-            mu = beta1 * (1 - 0.5 * 0.96 ** (step * psi))
-            following = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * psi))
+        def move(p: Any, g: Any, state: State) -> Any:
+            step, (m, v) = state["step"], _moments(xp, g, state, *betas)
+            mu, after = (betas[0] * (1 - 0.5 * 0.96 ** (t * psi)) for t in (step, step + 1))
             state["mu_product"] = product = state["mu_product"] * mu
-            state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-            state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
-            ahead = xp.axpby(following / (1 - product * following), m, (1 - mu) / (1 - product), g)
-            return add_corrected(xp, p, -lr, ahead, v, 1 - beta2**step, eps)
+            ahead = xp.axpby(after / (1 - product * after), m, (1 - mu) / (1 - product), g)
+            return add_corrected(xp, p, -lr, ahead, v, 1 - betas[1] ** step, eps)
 
-        return update
+        return move
 
 
-class RAdam(Optimizer):
+class RAdam(_Kin):
     r"""RAdam: Adam whose steps are scaled once the second moment's variance is bounded.
 
-    With :math:`m_t` and :math:`v_t` as in `Adam`, :math:`\rho = 2 / (1 - \beta_2) - 1` and
+    With :math:`\rho = 2 / (1 - \beta_2) - 1` and
     :math:`\rho_t = \rho - 2 t \beta_2^t / (1 - \beta_2^t)`,
 
     .. math::
@@ -346,28 +328,13 @@ class RAdam(Optimizer):
               \sqrt{\frac{(\rho_t - 4) (\rho_t - 2) \rho}{(\rho - 4) (\rho - 2) \rho_t}}
               \frac{\sqrt{1 - \beta_2^t}}{\sqrt{v_t} + \epsilon}
 
-    where :math:`\rho_t > 5`, and without the last two factors elsewhere. Here :math:`\gamma` is
-    ``lr``, :math:`\epsilon` ``eps`` and :math:`\lambda` ``weight_decay``. The gradient has
-    :math:`\lambda p_{t-1}` added. Liu et al., "On the variance of the adaptive learning rate and
-    beyond" (2020). PyTorch: ``torch.optim.RAdam``.
-
-    Parameters
-    ----------
-    decoupled_weight_decay : bool
-        Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
+    where :math:`\rho_t > 5`, and without the last two factors elsewhere. Liu et al., "On the
+    variance of the adaptive learning rate and beyond" (2020). PyTorch: ``torch.optim.RAdam``.
 
     Examples
     --------
-    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
-    >>> optimizer = wg.optim.RAdam([w], lr=0.1)
-    >>> (w**2).sum().backward()
-    >>> optimizer.step()
-    >>> w
-    tensor([ 0.8000, -1.6000], requires_grad=True)
+    >>> optimizer = wg.optim.RAdam(wg.nn.Linear(2, 1).parameters(), lr=0.01)
     """
-
-    ranges = MOMENTS
-    componentwise = True
 
     def __init__(
         self,
@@ -382,29 +349,17 @@ class RAdam(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def init(self, xp: Any, p: Any) -> State:
-        return {"step": 0, "exp_avg": xp.zeros_like(p), "exp_avg_sq": xp.zeros_like(p)}
-
-    def rule(self, xp: Any, group: Group) -> Rule:
+    def move(self, xp: Any, group: Group) -> Rule:
         lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]
-        maximize, decay = group["maximize"], group["weight_decay"]
-        scaled, added = (decay, 0) if group["decoupled_weight_decay"] else (0, decay)
         limit = 2 / (1 - beta2) - 1
 
-        def update(p: Any, g: Any, state: State) -> Any:
-            if maximize or added:
-                g = slope(xp, p, g, maximize, added)
-            if scaled:
-                p = xp.multiply(p, 1 - lr * scaled)
-            state["step"] = step = state["step"] + 1
-            state["exp_avg"] = m = xp.axpby(beta1, state["exp_avg"], 1 - beta1, g)
-            state["exp_avg_sq"] = v = xp.add_squares(beta2, state["exp_avg_sq"], 1 - beta2, g)
-            rate = lr / (1 - beta1**step)
-            rho = limit - 2 * step * beta2**step / (1 - beta2**step)
-            if rho > 5:
-                ratio = (rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho)
-                rate = rate * (ratio * (1 - beta2**step)) ** 0.5
-                return xp.add_normalised(p, -rate, m, v, eps)
-            return xp.axpby(1, p, -rate, m)
+        def move(p: Any, g: Any, state: State) -> Any:
+            step, (m, v) = state["step"], _moments(xp, g, state, beta1, beta2)
+            rate, left = lr / (1 - beta1**step), 1 - beta2**step
+            rho = limit - 2 * step * beta2**step / left
+            if rho <= 5:
+                return xp.axpby(1, p, -rate, m)
+            ratio = (rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho)
+            return xp.add_normalised(p, -rate * (ratio * left) ** 0.5, m, v, eps)
 
-        return update
+        return move

@@ -1,58 +1,70 @@
-"""Schedulers of waves: cosines with warm restarts, one cycle, triangles."""
+"""Schedules that are waves: cosines, one cycle, triangles."""
 
 import math
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
-from wengert.optim.groups import Group
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import LRScheduler, checked, cosine, for_groups
+from wengert.optim.scheduler import LRScheduler, checked, cosine_factor, for_groups
 
 
-def _is(x: Any, kind: type) -> bool:
-    return isinstance(x, kind)  # NumPy's numbers, too
+class _Wave(LRScheduler):
+    """A schedule between the initial rate and a least one."""
+
+    eta_min: float
+
+    @property
+    def _multiplies(self) -> bool:
+        return super()._multiplies and self.eta_min == 0
+
+    def _rates_at(self, step: Any) -> list[Any]:
+        height = self.lr_factor(step)
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
 
-class _Cycle(LRScheduler):
-    """A scheduler that may also change the momentum."""
+class CosineAnnealingLR(_Wave):
+    r"""Half a wave from the initial rate down, and up again.
 
-    cycle_momentum: bool
-    use_beta1: bool
+    .. math::
+        \gamma_t = \eta + (\gamma_0 - \eta) \frac{1 + \cos(\pi t / T)}{2}
 
-    def _prepare(self, optimizer: Optimizer, base: Any, most: Any, first: bool) -> Any:
-        """Check that there is a momentum, and return its limits, which the groups keep."""
-        names = optimizer.defaults
-        if "momentum" not in names and "betas" not in names:
-            raise ValueError(
-                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
-            )
-        self.use_beta1 = "betas" in names
-        limits = (
-            for_groups("base_momentum", optimizer, base),
-            for_groups("max_momentum", optimizer, most),
-        )
-        if first:
-            for group, low, high in zip(optimizer.param_groups, *limits, strict=True):
-                self._set_momentum(group, high)
-                group.update({"max_momentum": high, "base_momentum": low})
-        return limits
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
+    PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingLR``.
 
-    def _set_momentum(self, group: Group, value: float) -> None:
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
+    Parameters
+    ----------
+    T_max : int
+        :math:`T`, the steps of half a wave.
+    eta_min : float
+        The least rate, :math:`\eta`.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    >>> [round(schedule.rates(step)[0], 4) for step in range(5)]
+    [1.0, 0.8536, 0.5, 0.1464, 0.0]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def lr_factor(self, step: Any) -> Any:
+        return cosine_factor(step / self.T_max)
 
 
-class CosineAnnealingWarmRestarts(LRScheduler):
+class CosineAnnealingWarmRestarts(_Wave):
     r"""Half a wave down, again and again from the initial rate.
 
     .. math::
         \gamma_t = \eta + (\gamma_0 - \eta) \frac{1 + \cos(\pi c / T_i)}{2}
 
-    where c counts the steps since the last restart. Here :math:`\gamma_0` is the initial rate.
-    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
+    where c counts the steps since the last restart. Loshchilov and Hutter, "SGDR: stochastic
+    gradient descent with warm restarts" (2017).
     PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingWarmRestarts``.
 
     Parameters
@@ -66,17 +78,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     Examples
     --------
-    >>> w = wg.tensor(1.0, requires_grad=True)
-    >>> (w * w).backward()
-    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(round(schedule.get_last_lr()[0], 4))
-    ...     optimizer.step()
-    ...     schedule.step()
-    >>> rates
-    [1.0, 0.5, 1.0, 0.5]
+    >>> [round(schedule.rates(step)[0], 4) for step in (0, 1, 1.5, 2)]
+    [1.0, 0.5, 0.1464, 1.0]
     """
 
     def __init__(
@@ -87,57 +92,54 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
-        if not (_is(T_0, Integral) and T_0 > 0):
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if not (_is(T_mult, Integral) and T_mult >= 1):
-            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
-        if not _is(eta_min, Real):
-            raise ValueError(
-                f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
-            )
-        self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
-        self.T_cur: float = last_epoch
+        _check_positive("T_0", T_0)
+        _check_positive("T_mult", T_mult)
+        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self) -> list[float]:
-        height = (1 + cosine(self.T_cur / self.T_i)) / 2
-        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
-
-    def step(self, epoch: float | None = None) -> None:
-        """Set the rates of the next step, or of a given one, which may be a fraction.
-
-        Parameters
-        ----------
-        epoch : float, optional
-            Such as ``epoch + batch / batches``.
-        """
-        if epoch is None and self.last_epoch >= 0:
-            epoch = self.last_epoch + 1
-            self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur %= self.T_i
-                self.T_i *= self.T_mult
-        else:
-            epoch = epoch or 0
-            if epoch < 0:
-                raise ValueError(f"Expected non-negative epoch, but got {epoch}")
-            self._restarted(epoch)
-        self._get_lr_called_within_step = True
-        try:
-            self.last_epoch = math.floor(epoch)
-            self._set(self.get_lr())
-        finally:
-            self._get_lr_called_within_step = False
-
-    def _restarted(self, epoch: float) -> None:
-        """Find the half wave in which a step is."""
+    def lr_factor(self, step: Any) -> Any:
         if self.T_mult == 1:
-            self.T_i, self.T_cur = self.T_0, epoch % self.T_0
+            return cosine_factor(step % self.T_0 / self.T_0)
+        length = self.T_0
+        while step >= length:
+            step = step - length
+            length *= self.T_mult
+        return cosine_factor(step / length)
+
+
+class _Cycle(LRScheduler):
+    """A schedule with rates of its own, which may also change the momentum."""
+
+    cycle_momentum: bool
+    _momenta: Callable[[Any], list[Any]]
+
+    @property
+    def _multiplies(self) -> bool:
+        return False
+
+    def _check_momentum(self, optimizer: Optimizer, base: Any, most: Any) -> None:
+        if not self.cycle_momentum:
             return
-        self.T_i, self.T_cur = self.T_0, epoch
-        while self.T_cur >= self.T_i:
-            self.T_cur -= self.T_i
-            self.T_i *= self.T_mult
+        if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+            raise ValueError(
+                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+            )
+        self.base_momentums = for_groups("base_momentum", optimizer, base)
+        self.max_momentums = for_groups("max_momentum", optimizer, most)
+
+    def _register(self) -> None:
+        self._take_over()
+
+    def _settings(self, step: Any) -> list[dict[str, Any]]:
+        found = super()._settings(step)
+        if self.cycle_momentum:
+            groups = self.optimizer.param_groups
+            for group, values, momentum in zip(groups, found, self._momenta(step), strict=True):
+                if "betas" in group:
+                    values["betas"] = (momentum, *group["betas"][1:])
+                else:
+                    values["momentum"] = momentum
+        return found
 
 
 class OneCycleLR(_Cycle):
@@ -159,22 +161,15 @@ class OneCycleLR(_Cycle):
     base_momentum, max_momentum : float or list of float
         The least momentum, at the largest rate, and the largest.
     div_factor, final_div_factor : float
-        The largest rate is so many times the initial one, and that so many times the last.
+        The largest rate is so many times the first one, and that so many times the last.
     three_phase : bool
-        Whether the rate goes down as long as up, and from the initial to the last one after that.
+        Whether the rate goes down as long as up, and from the first to the last one after that.
 
     Examples
     --------
-    >>> w = wg.tensor(1.0, requires_grad=True)
-    >>> (w * w).backward()
-    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> optimizer = wg.optim.Adam([wg.tensor(1.0, requires_grad=True)])
     >>> schedule = wg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=4)
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(round(schedule.get_last_lr()[0], 4))
-    ...     optimizer.step()
-    ...     schedule.step()
-    >>> rates
+    >>> [round(schedule.rates(step)[0], 4) for step in range(4)]
     [0.04, 0.8117, 0.2831, 0.0]
     """
 
@@ -195,7 +190,7 @@ class OneCycleLR(_Cycle):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        most = for_groups("max_lr", optimizer, max_lr)
+        self.max_lrs = for_groups("max_lr", optimizer, max_lr)
         if total_steps is not None:
             counts = {"total_steps": total_steps}
         elif epochs is not None and steps_per_epoch is not None:
@@ -203,77 +198,37 @@ class OneCycleLR(_Cycle):
         else:
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
         for name, count in counts.items():
-            if not (_is(count, Integral) and count > 0):
-                raise ValueError(f"Expected positive integer {name}, but got {count}")
+            _check_positive(name, count)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:  # type: ignore[redundant-expr]
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
-        self.optimizer = optimizer
-        self.total_steps = math.prod(counts.values())
-        self._anneal_func_type = anneal_strategy
-        self.cycle_momentum = cycle_momentum
-        peak = pct_start * self.total_steps
-        rates, momenta = ["initial_lr", "max_lr"], ["max_momentum", "base_momentum"]
-        ends = [peak - 1]
-        if three_phase:
-            ends.append(2 * peak - 2)
-            rates.append("initial_lr")
-            momenta.append("max_momentum")
-        ends.append(self.total_steps - 1)
-        rates.append("min_lr")
-        momenta.append("max_momentum")
-        self._schedule_phases: list[dict[str, Any]] = [
-            {
-                "end_step": end,
-                "start_lr": rates[i],
-                "end_lr": rates[i + 1],
-                "start_momentum": momenta[i],
-                "end_momentum": momenta[i + 1],
-            }
-            for i, end in enumerate(ends)
-        ]
-        first = last_epoch == -1
-        if cycle_momentum:
-            self._prepare(optimizer, base_momentum, max_momentum, first)
-        if first:
-            for group, rate in zip(optimizer.param_groups, most, strict=True):
-                start = rate / div_factor
-                group.update(
-                    {"initial_lr": start, "max_lr": rate, "min_lr": start / final_div_factor}
-                )
+        self._left = remainder_of(anneal_strategy)
+        self.total_steps, self.cycle_momentum = math.prod(counts.values()), cycle_momentum
+        self._check_momentum(optimizer, base_momentum, max_momentum)
+        self.first_lrs = [rate / div_factor for rate in self.max_lrs]
+        self.last_lrs = [rate / final_div_factor for rate in self.first_lrs]
+        peak = pct_start * self.total_steps - 1
+        #: The steps at which phases end.
+        self._ends = [peak, *([2 * peak] if three_phase else []), self.total_steps - 1]
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self) -> list[float]:
-        step = self.last_epoch
+    def _between(self, stops: list[list[float]], step: Any) -> list[Any]:
         if step > self.total_steps:
             raise ValueError(
                 f"Tried to step {step} times. The specified number of total steps is "
                 f"{self.total_steps}"
             )
-        start = 0.0
-        for phase in self._schedule_phases[:-1]:
-            if step <= phase["end_step"]:
-                break
-            start = phase["end_step"]
-        else:
-            phase = self._schedule_phases[-1]
-        part = (step - start) / (phase["end_step"] - start)
-        rates = []
-        for group in self.optimizer.param_groups:
-            rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], part))
-            if self.cycle_momentum:
-                limits = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                self._set_momentum(group, self._between(*limits, part))
-        return rates
+        phase = next((i for i, end in enumerate(self._ends) if step <= end), len(self._ends) - 1)
+        begin = self._ends[phase - 1] if phase else 0.0
+        left = self._left((step - begin) / (self._ends[phase] - begin))
+        return [b + (a - b) * left for a, b in zip(stops[phase], stops[phase + 1], strict=True)]
 
-    def _between(self, start: float, end: float, part: float) -> float:
-        if self._anneal_func_type == "linear":
-            return (end - start) * part + start
-        height: float = (1 + cosine(part)) / 2
-        return end + (start - end) * height
+    def _rates_at(self, step: Any) -> list[Any]:
+        again = [self.first_lrs] * (len(self._ends) - 2)
+        return self._between([self.first_lrs, self.max_lrs, *again, self.last_lrs], step)
+
+    def _momenta(self, step: Any) -> list[Any]:
+        high, low = self.max_momentums, self.base_momentums
+        return self._between([high, low] + [high] * (len(self._ends) - 1), step)
 
 
 class CyclicLR(_Cycle):
@@ -305,17 +260,10 @@ class CyclicLR(_Cycle):
 
     Examples
     --------
-    >>> w = wg.tensor(1.0, requires_grad=True)
-    >>> (w * w).backward()
-    >>> optimizer = wg.optim.SGD([w], lr=1.0)
+    >>> optimizer = wg.optim.Adam([wg.tensor(1.0, requires_grad=True)])
     >>> schedule = wg.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2)
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(round(schedule.get_last_lr()[0], 4))
-    ...     optimizer.step()
-    ...     schedule.step()
-    >>> rates
-    [0.1, 0.3, 0.5, 0.3]
+    >>> [round(schedule.rates(step)[0], 4) for step in range(5)]
+    [0.1, 0.3, 0.5, 0.3, 0.1]
     """
 
     def __init__(
@@ -334,46 +282,54 @@ class CyclicLR(_Cycle):
         max_momentum: float = 0.9,
         last_epoch: int = -1,
     ) -> None:
-        least = for_groups("base_lr", checked(optimizer), base_lr)
+        self.min_lrs = for_groups("base_lr", checked(optimizer), base_lr)
         self.max_lrs = for_groups("max_lr", optimizer, max_lr)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError(f"mode is invalid and scale_fn is None: {mode}")
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size = float(step_size_up + down)
         self.step_ratio = step_size_up / self.total_size
-        self.mode, self.gamma = mode, gamma
-        self._scale_fn_custom = scale_fn
-        if scale_fn is None:
-            scale_mode = "iterations" if mode == "exp_range" else "cycle"
-        self.scale_mode = scale_mode
-        first = last_epoch == -1
-        self.cycle_momentum = cycle_momentum
-        if cycle_momentum:
-            limits = self._prepare(optimizer, base_momentum, max_momentum, first)
-            self.base_momentums, self.max_momentums = limits
-        if first:
-            for group, rate in zip(optimizer.param_groups, least, strict=True):
-                group["lr"] = rate
+        self.mode, self.gamma, self.cycle_momentum = mode, gamma, cycle_momentum
+        self.scale_fn, self.scale_mode = scale_fn, scale_mode
+        self._check_momentum(optimizer, base_momentum, max_momentum)
         super().__init__(optimizer, last_epoch)
-        self.base_lrs = least
 
-    def scale_fn(self, x: float) -> float:
-        """Factor of the height, of a triangle or in a step."""
-        if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
+    def _scale(self, step: Any, cycle: Any) -> Any:
+        if self.scale_fn is not None:
+            return self.scale_fn(cycle if self.scale_mode == "cycle" else step)
         if self.mode == "triangular2":
-            return 1 / 2 ** (x - 1)
-        return self.gamma**x if self.mode == "exp_range" else 1.0
+            return 1 / 2 ** (cycle - 1)
+        return self.gamma**step if self.mode == "exp_range" else 1.0
 
-    def _rates(self) -> list[float]:
-        turns = self.last_epoch / self.total_size
+    def _height(self, step: Any) -> Any:
+        turns = step / self.total_size
         cycle = math.floor(1 + turns)
-        x = 1 + turns - cycle
-        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
-        factor = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
-        if self.cycle_momentum:
-            limits = self.base_momentums, self.max_momentums
-            for group, low, high in zip(self.optimizer.param_groups, *limits, strict=True):
-                self._set_momentum(group, high - (high - low) * height * factor)
-        limits = self.base_lrs, self.max_lrs
-        return [low + (high - low) * height * factor for low, high in zip(*limits, strict=True)]
+        x, ratio = 1 + turns - cycle, self.step_ratio
+        return (x / ratio if x <= ratio else (x - 1) / (ratio - 1)) * self._scale(step, cycle)
+
+    def _rates_at(self, step: Any) -> list[Any]:
+        height, limits = self._height(step), zip(self.min_lrs, self.max_lrs, strict=True)
+        return [low + (high - low) * height for low, high in limits]
+
+    def _momenta(self, step: Any) -> list[Any]:
+        height = self._height(step)
+        limits = zip(self.base_momentums, self.max_momentums, strict=True)
+        return [high - (high - low) * height for low, high in limits]
+
+
+def remainder_of(anneal_strategy: str) -> Callable[[Any], Any]:
+    """The share of the way that is left, by the share of the steps that have been made."""
+    if anneal_strategy not in ("cos", "linear"):
+        raise ValueError(
+            f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+        )
+    return cosine_factor if anneal_strategy == "cos" else _linear_factor
+
+
+def _linear_factor(part: Any) -> Any:
+    return 1 - part
+
+
+def _check_positive(name: str, count: Any) -> None:
+    if not (isinstance(count, Integral) and int(count) > 0):  # NumPy's integers, too
+        raise ValueError(f"Expected positive integer {name}, but got {count}")

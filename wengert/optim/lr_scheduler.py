@@ -1,28 +1,29 @@
-"""Schedules of learning rates, by PyTorch's names.
+r"""Schedules of learning rates, by PyTorch's names: functions of the step.
 
-A scheduler sets ``"lr"`` in the groups of an optimiser. Compiled steps take rates as inputs, and so
-are not recorded again.
+A schedule sets ``"lr"`` in the groups of an optimiser. Compiled steps take rates as inputs, and so
+are not recorded again. In formulas :math:`\gamma_0` is the initial rate, and :math:`t` the step.
 """
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from wengert.optim.cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from wengert.optim.factors import (
-    ConstantLR,
+from wengert.backends.states import check_names
+from wengert.nn.conversion import check_constant
+from wengert.optim.cycles import (
     CosineAnnealingLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
+    CosineAnnealingWarmRestarts,
+    CyclicLR,
+    OneCycleLR,
 )
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import LRScheduler, checked
+from wengert.optim.scheduler import (
+    ChainedScheduler,
+    LRScheduler,
+    SequentialLR,
+    for_groups,
+)
 
 __all__ = [
     "ChainedScheduler",
@@ -43,8 +44,250 @@ __all__ = [
     "StepLR",
 ]
 
+Function = Callable[[Any], float]
 
-class ReduceLROnPlateau(LRScheduler):
+
+class LambdaLR(LRScheduler):
+    r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
+
+    PyTorch: ``torch.optim.lr_scheduler.LambdaLR``.
+
+    Parameters
+    ----------
+    lr_lambda : callable or list of callable
+        :math:`f`, or one for each group. The state has nothing of it.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+    >>> [schedule.rates(step)[0] for step in (0, 1, 3)]
+    [1.0, 0.5, 0.25]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1
+    ) -> None:
+        self.lr_lambdas = for_groups("lr_lambda", optimizer, lr_lambda)
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise TypeError(
+                    f"lr_lambda should be a function, but got {type(function).__name__}"
+                )
+        super().__init__(optimizer, last_epoch)
+
+    def lr_factors(self, step: Any) -> list[Any]:
+        return [function(step) for function in self.lr_lambdas]
+
+
+class MultiplicativeLR(LambdaLR):
+    r"""The rate times a function of the step: :math:`\gamma_t = \gamma_{t-1} f(t)`.
+
+    PyTorch: ``torch.optim.lr_scheduler.MultiplicativeLR``.
+
+    Parameters
+    ----------
+    lr_lambda : callable or list of callable
+        :math:`f`, or one for each group.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda step: 1 / step)
+    >>> [schedule.rates(step)[0] for step in (1, 2, 4)]
+    [1.0, 0.5, 0.041666666666666664]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1
+    ) -> None:
+        self._reached: Any = 0
+        self._products: list[Any] = []
+        super().__init__(optimizer, lr_lambda, last_epoch)
+
+    def lr_factors(self, step: Any) -> list[Any]:
+        # The product so far is kept: steps do not multiply all factors anew.
+        if step < self._reached or not self._products:
+            self._reached, self._products[:] = 0, [1.0] * len(self.lr_lambdas)
+        while self._reached < step:
+            self._reached += 1
+            for i, function in enumerate(self.lr_lambdas):
+                self._products[i] *= function(self._reached)
+        return [*self._products]
+
+
+class StepLR(LRScheduler):
+    r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
+
+    Here :math:`g` is ``gamma`` and :math:`s` ``step_size``.
+    PyTorch: ``torch.optim.lr_scheduler.StepLR``.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> [schedule.rates(step)[0] for step in range(5)]
+    [1.0, 1.0, 0.5, 0.5, 0.25]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def lr_factor(self, step: Any) -> Any:
+        return self.gamma ** (step // self.step_size)
+
+
+class MultiStepLR(LRScheduler):
+    """The rate times ``gamma`` at some steps, as often as each is named.
+
+    PyTorch: ``torch.optim.lr_scheduler.MultiStepLR``.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> [schedule.rates(step)[0] for step in range(5)]
+    [1.0, 0.5, 0.5, 0.25, 0.25]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones, self.gamma = sorted(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def lr_factor(self, step: Any) -> Any:
+        return self.gamma ** bisect_right(self.milestones, step)
+
+
+class ConstantLR(LRScheduler):
+    """The rate times ``factor``, from 0 to 1, for the first ``total_iters`` steps.
+
+    PyTorch: ``torch.optim.lr_scheduler.ConstantLR``.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> [schedule.rates(step)[0] for step in range(4)]
+    [0.5, 0.5, 1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ValueError(
+                f"Constant multiplicative factor expected to be between 0 and 1, not {factor}."
+            )
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def lr_factor(self, step: Any) -> Any:
+        return self.factor if step < self.total_iters else 1
+
+
+class LinearLR(LRScheduler):
+    """The rate times a factor that changes linearly for ``total_iters`` steps.
+
+    PyTorch: ``torch.optim.lr_scheduler.LinearLR``.
+
+    Parameters
+    ----------
+    start_factor, end_factor : float
+        The first, above 0 and at most 1, and the last, from 0 to 1.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3)
+    >>> [schedule.rates(step)[0] for step in range(5)]
+    [0.25, 0.5, 0.75, 1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal "
+                f"to 1, not {start_factor}."
+            )
+        if not 0 <= end_factor <= 1:
+            raise ValueError(
+                f"Ending multiplicative factor expected to be between 0 and 1, not {end_factor}."
+            )
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def lr_factor(self, step: Any) -> Any:
+        part = min(step, self.total_iters) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * part
+
+
+class ExponentialLR(LRScheduler):
+    r"""The rate times ``gamma``, :math:`g`, in each step: :math:`\gamma_t = \gamma_0 g^t`.
+
+    PyTorch: ``torch.optim.lr_scheduler.ExponentialLR``.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> [schedule.rates(step)[0] for step in range(4)]
+    [1.0, 0.5, 0.25, 0.125]
+    """
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def lr_factor(self, step: Any) -> Any:
+        return self.gamma**step
+
+
+class PolynomialLR(LRScheduler):
+    r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
+
+    Here :math:`n` is ``total_iters`` and :math:`q` ``power``.
+    PyTorch: ``torch.optim.lr_scheduler.PolynomialLR``.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> [schedule.rates(step)[0] for step in range(6)]
+    [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def lr_factor(self, step: Any) -> Any:
+        return (1 - min(step, self.total_iters) / self.total_iters) ** self.power
+
+
+class ReduceLROnPlateau:
     """The rate times a factor once a figure, such as the validation loss, gets no better.
 
     PyTorch: ``torch.optim.lr_scheduler.ReduceLROnPlateau``.
@@ -70,12 +313,10 @@ class ReduceLROnPlateau(LRScheduler):
     --------
     >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
-    >>> rates = []
     >>> for loss in (2.0, 1.0, 1.0, 1.0):
     ...     schedule.step(loss)
-    ...     rates.append(schedule.get_last_lr()[0])
-    >>> rates
-    [1.0, 1.0, 1.0, 0.1]
+    >>> schedule.get_last_lr()
+    [0.1]
     """
 
     def __init__(
@@ -98,27 +339,22 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError(
                 f"threshold mode {threshold_mode} is unknown; it should be 'rel' or 'abs'"
             )
-        self.optimizer = checked(optimizer)
-        count = len(optimizer.param_groups)
-        listed = isinstance(min_lr, list | tuple)
-        if listed and len(min_lr) != count:  # type: ignore[arg-type]
-            raise ValueError(f"expected {count} min_lrs, got {len(min_lr)}")  # type: ignore[arg-type]
-        self.default_min_lr = None if listed else min_lr
-        self.min_lrs: list[Any] = list(min_lr) if listed else [min_lr] * count  # type: ignore[arg-type]
+        for_groups("min_lr", optimizer, min_lr)
+        self.optimizer, self.min_lr = optimizer, min_lr
         self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
-        self.mode_worse = math.inf if mode == "min" else -math.inf
-        self.last_epoch = 0
-        self._keep(self._now())
-        self.best = self.mode_worse
-        self.cooldown_counter = self.num_bad_epochs = 0
+        self.last_epoch = self.cooldown_counter = self.num_bad_epochs = 0
+        self.best = math.inf if mode == "min" else -math.inf
 
-    @property
-    def in_cooldown(self) -> bool:
-        """Whether the rate has been reduced just now."""
-        return self.cooldown_counter > 0
+    def __setattr__(self, name: str, value: Any) -> None:
+        check_constant(value, name)
+        super().__setattr__(name, value)
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def get_last_lr(self) -> list[float]:
+        """Return the rate of each group."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:
         """Look at the figure of an epoch, and reduce the rates if it is time.
 
         Parameters
@@ -129,183 +365,45 @@ class ReduceLROnPlateau(LRScheduler):
             The number of the epoch, if it is not the next one.
         """
         figure = float(metrics)
+        least = for_groups("min_lr", self.optimizer, self.min_lr)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self._is_better(figure, self.best):
+        self.num_bad_epochs += 1
+        if self._is_better(figure):
             self.best, self.num_bad_epochs = figure, 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
+        if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            self._reduce()
+            for group, low in zip(self.optimizer.param_groups, least, strict=True):
+                rate = max(group["lr"] * self.factor, low)
+                if group["lr"] - rate > self.eps:
+                    group["lr"] = rate
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._keep(self._now())
 
-    def _reduce(self) -> None:
-        groups = self.optimizer.param_groups
-        if len(groups) != len(self.min_lrs):
-            if self.default_min_lr is None:
-                raise RuntimeError(
-                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from "
-                    f"when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}); give "
-                    "`min_lrs` a rate for each group"
-                )
-            self.min_lrs = [self.default_min_lr] * len(groups)
-        for group, least in zip(groups, self.min_lrs, strict=True):
-            rate = max(group["lr"] * self.factor, least)
-            if group["lr"] - rate > self.eps:
-                group["lr"] = rate
+    def _is_better(self, figure: float) -> bool:
+        change = self.threshold if self.mode == "max" else -self.threshold
+        bound = self.best * (1 + change) if self.threshold_mode == "rel" else self.best + change
+        return figure < bound if self.mode == "min" else figure > bound
 
-    def _is_better(self, figure: float, best: float) -> bool:
-        sign = -1 if self.mode == "min" else 1
-        if self.threshold_mode == "rel":
-            best = best * (1 + sign * self.threshold)
-        else:
-            best = best + sign * self.threshold
-        return figure < best if self.mode == "min" else figure > best
+    def state_dict(self) -> dict[str, Any]:
+        """Return what has been counted, the best figure and the rates."""
+        names = ("last_epoch", "best", "num_bad_epochs", "cooldown_counter")
+        return {**{name: getattr(self, name) for name in names}, "_last_lr": self.get_last_lr()}
 
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Load what `state_dict` has returned, before or after the optimiser.
 
-class _Several(LRScheduler):
-    """Schedulers of one optimiser."""
-
-    _schedulers: list[LRScheduler]
-
-    def _check(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> Optimizer:
-        name = type(self).__name__
-        if not schedulers:
-            raise ValueError(f"{name} expects at least one scheduler, but got no scheduler.")
-        for index, scheduler in enumerate(schedulers):
-            if not hasattr(scheduler, "optimizer"):
-                raise TypeError(
-                    f"{name} at index {index} should have `optimizer` as its attribute."
-                )
-            if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(  # noqa: TRY004 -- as PyTorch
-                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires "
-                    "additional kwargs to be specified when calling `step`, but got one at index "
-                    f"{index} in the given schedulers sequence."
-                )
-            optimizer = optimizer or scheduler.optimizer
-            if scheduler.optimizer is not optimizer:
-                raise ValueError(
-                    f"{name} expects all schedulers to belong to the same optimizer, but got "
-                    f"scheduler {type(scheduler).__name__} at index {index} of another one."
-                )
-        return checked(optimizer)
-
-
-class SequentialLR(_Several):
-    """One scheduler after the other, such as one of warming up and one of annealing.
-
-    PyTorch: ``torch.optim.lr_scheduler.SequentialLR``.
-
-    Parameters
-    ----------
-    milestones : list of int
-        The step at which each but the first begins, where its own step is 0.
-
-    Examples
-    --------
-    >>> w = wg.tensor(1.0, requires_grad=True)
-    >>> (w * w).backward()
-    >>> optimizer = wg.optim.SGD([w], lr=1.0)
-    >>> schedules = wg.optim.lr_scheduler
-    >>> warm = schedules.ConstantLR(optimizer, factor=0.1, total_iters=2)
-    >>> decay = schedules.ExponentialLR(optimizer, gamma=0.5)
-    >>> schedule = schedules.SequentialLR(optimizer, [warm, decay], milestones=[2])
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     optimizer.step()
-    ...     schedule.step()
-    >>> rates
-    [0.1, 0.1, 1.0, 0.5]
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        schedulers: list[LRScheduler],
-        milestones: list[int],
-        last_epoch: int = -1,
-    ) -> None:
-        self.optimizer = self._check(schedulers, optimizer)
-        if len(milestones) != len(schedulers) - 1:
-            raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than "
-                f"the number of milestone points, but got number of schedulers {len(schedulers)} "
-                f"and the number of milestones to be equal to {len(milestones)}"
-            )
-        self._schedulers, self._milestones = schedulers, milestones
-        self.last_epoch = last_epoch + 1
-        for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
-        _undo(self)
-        chosen = schedulers[bisect_right(milestones, 0)]
-        chosen._initial_step()
-        self._keep(chosen.get_last_lr())
-
-    def step(self) -> None:  # type: ignore[override]
-        """Set the rates of the next step."""
-        self.last_epoch += 1
-        index = bisect_right(self._milestones, self.last_epoch)
-        chosen = self._schedulers[index]
-        if index > 0 and self._milestones[index - 1] == self.last_epoch:
-            chosen._update_lr(0)
-        else:
-            chosen.step()
-        self._keep(chosen.get_last_lr())
-
-
-def _undo(scheduler: LRScheduler) -> None:
-    """Take back the first step that schedulers have made when they were made."""
-    if isinstance(scheduler, _Several):
-        for part in scheduler._schedulers:
-            _undo(part)
-    else:
-        scheduler.last_epoch -= 1
-
-
-class ChainedScheduler(_Several):
-    """Several schedulers at a time, each of which changes the rates that the one before has set.
-
-    PyTorch: ``torch.optim.lr_scheduler.ChainedScheduler``.
-
-    Parameters
-    ----------
-    schedulers : sequence of LRScheduler
-        Of the same optimiser, which need not be given.
-
-    Examples
-    --------
-    >>> w = wg.tensor(1.0, requires_grad=True)
-    >>> (w * w).backward()
-    >>> optimizer = wg.optim.SGD([w], lr=1.0)
-    >>> warm = wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
-    >>> decay = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
-    >>> schedule = wg.optim.lr_scheduler.ChainedScheduler([warm, decay])
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     optimizer.step()
-    ...     schedule.step()
-    >>> rates
-    [0.5, 0.25, 0.25, 0.125]
-    """
-
-    def __init__(
-        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
-    ) -> None:
-        self.optimizer = self._check(schedulers, optimizer)
-        self._schedulers = schedulers  # type: ignore[assignment]
-        self._keep(self._now())
-
-    def step(self) -> None:  # type: ignore[override]
-        """Set the rates of the next step."""
-        for scheduler in self._schedulers:
-            scheduler.step()
-        self._keep(self._now())
+        Raises
+        ------
+        ValueError
+            If names are missing or unexpected, or the groups are others. Nothing has changed then.
+        """
+        check_names("ReduceLROnPlateau", state_dict, self.state_dict())
+        own = dict(state_dict)
+        rates = for_groups("_last_lr of the state", self.optimizer, [*own.pop("_last_lr")])
+        vars(self).update(own)
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
 
 
 def __dir__() -> list[str]:

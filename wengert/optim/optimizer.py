@@ -97,6 +97,9 @@ class Optimizer(Refusing):
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, State] = {}
+        #: The factors of each schedule for each group, and the rates that schedules have set last.
+        self._factors: list[list[float]] = []
+        self._rates: list[float] = []
         groups = listed(type(self).__name__, params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")

@@ -1,10 +1,9 @@
-"""The base of the schedulers: steps, states and groups."""
+"""The base of the schedules: rates are functions of the step, and the step is the whole state."""
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from types import FunctionType
-from typing import Any, ClassVar
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from wengert.backends.states import check_names
 from wengert.nn.conversion import check_constant
@@ -13,21 +12,26 @@ from wengert.tape.leaving import warn
 
 
 class LRScheduler:
-    """The base of the schedulers: after each epoch, or each batch, `step` sets the rates.
+    """The base of the schedules: after each epoch, or each batch, `step` sets the rates.
 
-    A subclass defines `get_lr`, which returns a rate for each group by ``last_epoch``.
+    A subclass defines ``lr_factor(step)``, by which the initial rates are multiplied, or PyTorch's
+    ``get_lr()``, which returns a rate for each group by ``last_epoch`` and ``base_lrs``.
+
+    Schedules of one optimiser multiply if all of them are factors; `SequentialLR` takes turns.
 
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups' rates are set.
+        Its groups' rates are set. A rate that no schedule has set is never overwritten: `step`
+        raises.
     last_epoch : int
-        The number of the last step; -1 begins anew.
+        The step before the first; -1 begins anew.
 
     Attributes
     ----------
-    base_lrs : list of float
-        The groups' initial rates.
+    base_lrs : tuple of float
+        The groups' initial rates, ``"initial_lr"``. Assigned, they are what this schedule, alone
+        from then on, sets the rates by.
     last_epoch : int
         How many steps have been made.
 
@@ -40,144 +44,331 @@ class LRScheduler:
     --------
     >>> w = wg.nn.Parameter(wg.ones(3))
     >>> optimizer = wg.optim.SGD([w], lr=0.5)
-    >>> scheduler = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> schedule = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
     >>> for epoch in range(3):
     ...     wg.sum(w * w).backward()
     ...     optimizer.step()
-    ...     scheduler.step()
-    >>> scheduler.get_last_lr()
-    [0.0625]
+    ...     schedule.step()
+    >>> schedule.get_last_lr(), schedule.rates(step=4)
+    ([0.0625], [0.03125])
     """
-
-    _last_lr: list[float]
-    _is_initial: bool = False
-    _get_lr_called_within_step: bool = False
-    #: Attributes that are no part of the state.
-    _left_out: ClassVar[tuple[str, ...]] = ("optimizer",)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.optimizer = checked(optimizer)
-        for i, group in enumerate(optimizer.param_groups):
-            if last_epoch == -1:
+        if last_epoch == -1:
+            for group in optimizer.param_groups:
                 group.setdefault("initial_lr", group["lr"])
-            elif "initial_lr" not in group:
-                raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
-                    "scheduler with last_epoch >= 0; load the optimizer's state_dict first"
-                )
-        self.base_lrs = each(optimizer, "initial_lr")
-        self.last_epoch = last_epoch
-        self._initial_step()
+        self.last_epoch: Any = last_epoch + 1
+        self._settings(self.last_epoch)  # errors come before anything has changed
+        # Lists of the optimiser, by which its schedules know of each other.
+        self._factors, self._rates = optimizer._factors, optimizer._rates
+        if not self._rates:
+            self._rates[:] = self.base_lrs
+        #: This schedule's factors among those of the optimiser; empty if it has none.
+        self._own: list[Any] = []
+        self._register()
+        self._settle()
 
     def __setattr__(self, name: str, value: Any) -> None:
         check_constant(value, name)
         super().__setattr__(name, value)
 
-    def _initial_step(self) -> None:
-        self._step_count = 0
-        self._is_initial = True
+    @property
+    def base_lrs(self) -> tuple[Any, ...]:
+        """The groups' initial rates."""
+        groups = self.optimizer.param_groups
+        for i, group in enumerate(groups):
+            if "initial_lr" not in group:
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}]: load the "
+                    "optimizer's state_dict before a schedule goes on, and give a group that is "
+                    "added later its 'initial_lr'"
+                )
+        return tuple(group["initial_lr"] for group in groups)
+
+    @base_lrs.setter
+    def base_lrs(self, rates: Any) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["initial_lr"] = rate
+        self._take_over()
+        self._set(self._settings(self.last_epoch))
+
+    # -- the function of the step ------------------------------------------------------------------
+
+    @property
+    def _multiplies(self) -> bool:
+        """Whether the rates are the initial ones times factors of the step."""
+        return type(self).get_lr is LRScheduler.get_lr
+
+    def lr_factor(self, step: Any) -> Any:
+        """The factor of all groups in a step."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither lr_factor nor get_lr")
+
+    def lr_factors(self, step: Any) -> list[Any]:
+        """The factor of each group in a step."""
+        return [self.lr_factor(step)] * len(self.optimizer.param_groups)
+
+    def _rates_at(self, step: Any) -> list[Any]:
+        return multiplied(self.base_lrs, self.lr_factors(step))
+
+    def get_lr(self) -> list[Any]:
+        """Return the rate of each group in the step ``last_epoch``, by this schedule alone."""
+        return self._rates_at(self.last_epoch)
+
+    def rates(self, step: Any) -> list[Any]:
+        """Return the rate of each group in any step, by this schedule alone."""
+        here, self.last_epoch = self.last_epoch, step
         try:
-            self.step()
+            return self.get_lr()
         finally:
-            self._is_initial = False
+            self.last_epoch = here
 
-    def __getstate__(self) -> dict[str, Any]:  # a copy has rates of its own
-        return {**vars(self), "_last_lr": self.get_last_lr()}
+    def _settings(self, step: Any) -> list[dict[str, Any]]:
+        """What each group gets in a step."""
+        return [{"lr": rate} for rate in self.rates(step)]
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return all attributes but the optimiser; of functions nothing, of callables their own."""
-        return {k: _saved(x) for k, x in vars(self).items() if k not in self._left_out}
+    # -- steps -------------------------------------------------------------------------------------
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load what `state_dict` has returned, here or in PyTorch.
+    def get_last_lr(self) -> list[Any]:
+        """Return the rate of each group, as the optimiser's schedules have set it last."""
+        return [*self._rates]
+
+    def step(self, epoch: float | None = None) -> None:
+        """Set the rates of the next step, or of a given one, which may be a fraction.
 
         Raises
         ------
-        ValueError
-            If names are missing or unexpected, or the schedulers, functions or groups are others.
-            Nothing has changed then.
-        """
-        self._check_state(state_dict)
-        for name, value in state_dict.items():
-            vars(self)[name] = _restored(vars(self).get(name), value)
-
-    def _check_state(self, state: Any) -> None:
-        """Refuse a state that does not fit."""
-        name = type(self).__name__
-        check_names(name, state, self.state_dict())
-        rates, groups = state.get("_last_lr", self._last_lr), len(self.optimizer.param_groups)
-        if len(rates) != groups:
-            raise ValueError(
-                f"the state has the rates of {len(rates)} groups, and the optimizer of this {name} "
-                f"has {groups}"
-            )
-        for key, value in state.items():
-            _check_fit(f"{name}'s {key}", vars(self).get(key), value)
-
-    def get_last_lr(self) -> list[float]:
-        """Return the rate of each group, as the last step has set it."""
-        return [*self._last_lr]
-
-    def get_lr(self) -> list[float]:
-        """Return the rates for the step ``last_epoch``; for use by `step`."""
-        if not self._get_lr_called_within_step:
-            warn(
-                "To get the last learning rate computed by the scheduler, please use "
-                "`get_last_lr()`."
-            )
-        return self._rates()
-
-    def _rates(self) -> list[float]:
-        raise NotImplementedError(f"{type(self).__name__} does not define get_lr")
-
-    def step(self, epoch: int | None = None) -> None:
-        """Set the rates of the next step, or of a given one.
-
-        Parameters
-        ----------
-        epoch : int, optional
-            PyTorch has deprecated it.
+        RuntimeError
+            If a group's rate is not what schedules have set, or another schedule is in the way.
         """
         optimizer = self.optimizer
-        if self._step_count == 1 and not optimizer.state and optimizer not in IDLE:
+        step = self.last_epoch + 1 if epoch is None else epoch
+        if epoch is not None and epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        if self.last_epoch == 0 and not optimizer.state and optimizer not in IDLE:
             warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
                 "of the learning rate schedule is skipped. Call `optimizer.step()` first."
             )
-        self._step_count += 1
-        if epoch is not None:
-            warn(
-                "The epoch parameter in `scheduler.step()` is deprecated; call `step()` without it"
+        if not self._is_registered():
+            raise self._conflict("has given its place to another schedule: step that one")
+        if (found := self._find(step)) is None:
+            raise self._conflict("is not alone, and not all schedules are factors of the step")
+        if text := self._difference(found):
+            raise self._conflict(text)
+        self.last_epoch = step
+        self._set(found)
+
+    def _find(self, step: Any) -> list[dict[str, Any]] | None:
+        """What each group gets of all schedules together, if they go together."""
+        factors = self._factors
+        if not self._is_registered():
+            return None
+        if len(factors) == 1:
+            return self._settings(step)
+        if not all(each or each is self._own for each in factors) or not self._multiplies:
+            return None
+        rates: Any = self.base_lrs
+        for each in factors:
+            rates = multiplied(rates, self.lr_factors(step) if each is self._own else each)
+        return [{"lr": rate} for rate in rates]
+
+    def _difference(self, found: list[dict[str, Any]]) -> str:
+        """Name a rate that is neither what schedules have set, nor what is to be set."""
+        last, groups = self._rates, self.optimizer.param_groups
+        if [group["lr"] for group in groups[: len(last)]] == last:
+            return ""
+        here: Any = self._find(self.last_epoch)  # the optimiser may have been loaded since
+        for i, (group, now, new) in enumerate(zip(groups, here, found, strict=True)):
+            if group["lr"] != now["lr"] and group["lr"] != new["lr"]:
+                return (
+                    f"has set the rate of group {i} to {now['lr']} in step {self.last_epoch}, and "
+                    f"it is {group['lr']} now. If the optimizer was loaded, load the schedule, too"
+                )
+        return ""
+
+    def _conflict(self, what: str) -> RuntimeError:
+        return RuntimeError(
+            f"{type(self).__name__} {what}. Join schedules by SequentialLR or ChainedScheduler; "
+            "assign its base_lrs, and this one goes on from them alone"
+        )
+
+    def _settle(self) -> None:
+        """Set the rates of this step, unless others have set them; then `step` will tell."""
+        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
+        found = self._find(self.last_epoch)
+        if found is not None and not self._difference(found):
+            self._set(found)
+
+    def _set(self, found: list[dict[str, Any]]) -> None:
+        for group, values in zip(self.optimizer.param_groups, found, strict=True):
+            for name, value in values.items():
+                group[name] = value
+        self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
+        # One list, whose items are inputs of compiled steps.
+        self._rates[:] = [values["lr"] for values in found]
+
+    def _register(self) -> None:
+        self._factors.append(self._own)
+
+    def _is_registered(self) -> bool:
+        return any(each is self._own for each in self._factors)
+
+    def _take_over(self) -> None:
+        """Be the optimiser's one schedule."""
+        self._factors[:] = [self._own]
+
+    # -- state -------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the step, which is all of the state; the optimiser's has the initial rates."""
+        return {"last_epoch": self.last_epoch}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Load what `state_dict` has returned, before or after the optimiser.
+
+        Of PyTorch's states load ``last_epoch``: ``{"last_epoch": state["last_epoch"]}``.
+
+        Raises
+        ------
+        ValueError
+            If names are missing or unexpected. Nothing has changed then.
+        """
+        check_names(type(self).__name__, state_dict, self.state_dict())
+        vars(self).update(state_dict)
+        self._settle()
+
+
+class _Joined(LRScheduler):
+    """Schedules of one optimiser, of which this one takes the place."""
+
+    _schedulers: list[LRScheduler]
+
+    def _join(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
+        name = type(self).__name__
+        if not schedulers:
+            raise ValueError(f"{name} expects at least one scheduler, but got no scheduler.")
+        for index, scheduler in enumerate(schedulers):
+            if not isinstance(scheduler, LRScheduler):
+                raise TypeError(
+                    f"{name} joins schedules that are functions of the step, and at index {index} "
+                    f"is a {type(scheduler).__name__}"
+                )
+            optimizer = optimizer or scheduler.optimizer
+            if scheduler.optimizer is not optimizer:
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same optimizer, but got "
+                    f"scheduler {type(scheduler).__name__} at index {index} of another one."
+                )
+        self._schedulers = [*schedulers]
+
+    def _register(self) -> None:
+        self._take_over()
+
+    @property
+    def _multiplies(self) -> bool:
+        return super()._multiplies and all(each._multiplies for each in self._schedulers)
+
+
+class SequentialLR(_Joined):
+    """One schedule after the other, such as one of warming up and one of annealing.
+
+    PyTorch: ``torch.optim.lr_scheduler.SequentialLR``.
+
+    Parameters
+    ----------
+    milestones : list of int
+        The step at which each but the first begins, where its own step is 0.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> schedules = wg.optim.lr_scheduler
+    >>> warm = schedules.ConstantLR(optimizer, factor=0.1, total_iters=2)
+    >>> decay = schedules.ExponentialLR(optimizer, gamma=0.5)
+    >>> schedule = schedules.SequentialLR(optimizer, [warm, decay], milestones=[2])
+    >>> [schedule.rates(step)[0] for step in range(4)]
+    [0.1, 0.1, 1.0, 0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: list[LRScheduler],
+        milestones: list[int],
+        last_epoch: int = -1,
+    ) -> None:
+        self._join(schedulers, checked(optimizer))
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than "
+                f"the number of milestone points, but got number of schedulers {len(schedulers)} "
+                f"and the number of milestones to be equal to {len(milestones)}"
             )
-        self._update_lr(epoch)
+        self._milestones = [*milestones]
+        super().__init__(optimizer, last_epoch)
 
-    def _update_lr(self, epoch: int | None = None) -> None:
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self._get_lr_called_within_step = True
-        try:
-            closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
-            rates = (closed or self.get_lr)()
-        finally:
-            self._get_lr_called_within_step = False
-        self._set(rates)
+    def _choose(self, step: Any) -> tuple[LRScheduler, Any]:
+        """The schedule of a step, and its own step."""
+        index = bisect_right(self._milestones, step)
+        return self._schedulers[index], step - self._milestones[index - 1] if index else step
 
-    def _set(self, rates: Iterable[float]) -> None:
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        self._keep(self._now())
+    def lr_factors(self, step: Any) -> list[Any]:
+        chosen, own = self._choose(step)
+        return chosen.lr_factors(own)
 
-    def _keep(self, rates: list[float]) -> None:
-        """Keep the rates that were set in one list, whose items are inputs of compiled steps."""
-        vars(self).setdefault("_last_lr", [])[:] = rates
+    def _rates_at(self, step: Any) -> list[Any]:
+        chosen, own = self._choose(step)
+        return chosen.rates(own)
 
-    def _now(self, factor: float | None = None) -> list[float]:
-        """The groups' rates, times a factor if there is one."""
-        rates = each(self.optimizer, "lr")
-        return rates if factor is None else [rate * factor for rate in rates]
+    def _settings(self, step: Any) -> list[dict[str, Any]]:
+        chosen, own = self._choose(step)
+        return chosen._settings(own)
 
-    def _times(self, factor: float) -> list[float]:
-        """The initial rates times a factor."""
-        return [rate * factor for rate in self.base_lrs]
+
+class ChainedScheduler(_Joined):
+    """Several schedules at a time, whose factors are multiplied.
+
+    PyTorch: ``torch.optim.lr_scheduler.ChainedScheduler``.
+
+    Parameters
+    ----------
+    schedulers : sequence of LRScheduler
+        Factors of the step, of the same optimiser, which need not be given.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> warm = wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> decay = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> schedule = wg.optim.lr_scheduler.ChainedScheduler([warm, decay])
+    >>> [schedule.rates(step)[0] for step in range(4)]
+    [0.5, 0.25, 0.25, 0.125]
+    """
+
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
+    ) -> None:
+        self._join(schedulers, optimizer)
+        for index, scheduler in enumerate(schedulers):
+            if not scheduler._multiplies or scheduler.last_epoch != schedulers[0].last_epoch:
+                raise ValueError(
+                    f"ChainedScheduler multiplies factors of one step, and at index {index} is a "
+                    f"{type(scheduler).__name__} in step {scheduler.last_epoch}, whose rates are "
+                    f"{'' if scheduler._multiplies else 'not '}factors of the initial ones"
+                )
+        super().__init__(schedulers[0].optimizer, schedulers[0].last_epoch - 1)
+
+    def lr_factors(self, step: Any) -> list[Any]:
+        product = [1.0] * len(self.optimizer.param_groups)
+        for scheduler in self._schedulers:
+            product = multiplied(product, scheduler.lr_factors(step))
+        return product
+
+
+def multiplied(rates: Any, factors: Any) -> list[Any]:
+    """Rates times factors, one for each group."""
+    return [rate * factor for rate, factor in zip(rates, factors, strict=True)]
 
 
 def checked(optimizer: Any) -> Optimizer:
@@ -187,15 +378,10 @@ def checked(optimizer: Any) -> Optimizer:
     return optimizer
 
 
-def cosine(x: Any) -> Any:
-    """The cosine of pi times a number, which may be one that a compiled step counts in."""
-    angle = math.pi * x
-    return angle.through(math.cos) if hasattr(angle, "through") else math.cos(angle)
-
-
-def each(optimizer: Optimizer, name: str) -> list[Any]:
-    """What each group has under a name."""
-    return [group[name] for group in optimizer.param_groups]
+def cosine_factor(part: Any) -> Any:
+    """The height of half a wave from 1 to 0, also at a number that a compiled step counts in."""
+    angle = math.pi * part
+    return (1 + (angle.through(math.cos) if hasattr(angle, "through") else math.cos(angle))) / 2
 
 
 def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
@@ -209,52 +395,3 @@ def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
             f"values, param_groups has {count}."
         )
     return list(value)
-
-
-def _saved(x: Any) -> Any:
-    """What a state has of an attribute."""
-    if isinstance(x, LRScheduler):
-        return x.state_dict()
-    if isinstance(x, list | tuple):
-        return type(x)(_saved(part) for part in x)
-    if callable(x):
-        return None if isinstance(x, FunctionType) else dict(getattr(x, "__dict__", {}))
-    return x
-
-
-def _has_own(held: Any) -> bool:
-    """Whether a list's parts have states of their own: schedulers and callables."""
-    return isinstance(held, list | tuple) and any(
-        isinstance(x, LRScheduler) or callable(x) for x in held
-    )
-
-
-def _check_fit(what: str, held: Any, saved: Any) -> None:
-    """Refuse what a state has of an attribute, if the attribute is of another kind."""
-    if isinstance(held, LRScheduler):
-        held._check_state(saved)
-    elif _has_own(held):
-        if not isinstance(saved, list | tuple) or len(saved) != len(held):
-            raise ValueError(f"{what} are {len(held)} here, and in the state {saved!r}")
-        for at, pair in enumerate(zip(held, saved, strict=True)):
-            _check_fit(f"{what}[{at}]", *pair)
-    elif held is None or callable(held) or isinstance(held, Counter):
-        own = held is not None and not isinstance(held, FunctionType)
-        if own != isinstance(saved, Mapping):
-            raise ValueError(f"{what} is {held!r} here, and in the state {saved!r}")
-
-
-def _restored(held: Any, saved: Any) -> Any:
-    """An attribute by what a state has of it."""
-    if isinstance(held, LRScheduler):
-        held.load_state_dict(saved)
-        return held
-    if _has_own(held):
-        return type(held)(_restored(x, y) for x, y in zip(held, saved, strict=True))
-    if callable(held):
-        if saved:
-            vars(held).update(saved)
-        return held
-    if isinstance(held, Counter):  # JSON makes its keys strings
-        return Counter({int(step): count for step, count in saved.items()})
-    return [*saved] if isinstance(held, list) else saved  # `step` changes the list
