@@ -68,8 +68,6 @@ def function_code(function: Callable[..., Any], name: str) -> tuple[list[str], s
     name : str
         What to call it if its own name is no identifier.
     """
-    if hasattr(function, "source_lines"):  # a random program
-        return function.source_lines(), function.__name__
     own = str(getattr(function, "__name__", name))
     if getattr(ops, own, None) is function:
         return [], f"wg.{own}"
