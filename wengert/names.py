@@ -253,6 +253,10 @@ HINTS: Final = {
         "threshold_": "wg.nn.functional.threshold",
         "upsample": "wg.nn.functional.interpolate",
     },
+    "wengert.testing": dict.fromkeys(
+        ("Program", "programs"),
+        "tests/programs.py of Wengert's repository, which the package has no longer",
+    ),
     "wengert.optim": {
         "Adafactor": "wg.optim.Adam",
         "SparseAdam": "wg.optim.Adam",

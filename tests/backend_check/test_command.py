@@ -365,3 +365,10 @@ def test_the_functions_that_disagree_are_indented_in_each_line() -> None:
     lines = told.splitlines()
     assert len(lines) > 1
     assert all(re.match(r" {6}\S", line) and len(line) <= 98 for line in lines)
+
+
+def test_the_command_s_old_place_says_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    from wengert.__main__ import main as of_the_package
+
+    assert of_the_package(["check-backend", "numpy"]) == 2
+    assert "run python -m backend_check LIBRARY in a clone" in capsys.readouterr().err

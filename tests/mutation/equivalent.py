@@ -107,11 +107,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return leaf.astype(np.float64) if leaf.dtype.kind in 'iu_' else leaf",
     ): "kinds are one letter",
     (
-        "wengert/testing/command.py",
-        'print(text(done), end="\\n\\n", flush=True)',
-        "print(text(done), end='\\n\\n')",
-    ): "the same text, a little later",
-    (
         "wengert/backends/references.py",
         'T = TypeVar("T")',
         "T = TypeVar('T_')",
@@ -179,8 +174,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "another sequence of steps with the same limit",
     (
         "wengert/testing/conduct.py",
-        "if sharing(gradient, other):",
-        "if sharing(other, gradient):",
+        "if share_memory(gradient, other):",
+        "if share_memory(other, gradient):",
     ): "two arrays share memory, whichever is named first",
     (
         "wengert/ops/beyond/quantiles.py",

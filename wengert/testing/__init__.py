@@ -56,7 +56,7 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
         if name == "strategies":  # says itself what it needs
             return import_module(f"{__name__}.strategies")
         if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
         needs = f"wengert.testing.{name} needs Hypothesis ({{}}): install wengert[testing]"
         with importing(needs):
             return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
