@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from conventions import conventions
 
+from backend_check.calls import FUNCTIONS
 from tests.ops.cases import Entry
 from tests.ops.parameters import kinds
 from tests.ops.points.several import COMPLEX_LINES, LINES
@@ -20,7 +21,6 @@ from tests.ops.tables.derived import smooth
 from wengert.interpreters.duals import how
 from wengert.tape.domain import EVERYWHERE
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
-from wengert.testing.calls import FUNCTIONS
 
 #: Where users find the functions of a chapter, and the module that lists them.
 CHAPTERS = {

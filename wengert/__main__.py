@@ -1,8 +1,6 @@
 """``python -m wengert``: the version, the backends found, and which one is selected and why.
 
 ``python -m wengert check module[:function]`` checks derivatives; see `wengert.testing.command`.
-``python -m wengert check-backend library`` checks an array library; see
-`wengert.testing.library_command`.
 """
 
 import importlib
@@ -33,11 +31,10 @@ def _row(name: str, installed: bool) -> tuple[str, str, str]:
     return name, version, devices
 
 
-#: Commands by name, with the module that each is in and the extra that this needs.
-COMMANDS = {
-    "check": ("wengert.testing.command", "testing"),
-    "check-backend": ("wengert.testing.library_command", "testing"),
-}
+#: Commands by name, with the module of each and the extra that the module needs.
+COMMANDS = {"check": ("wengert.testing.command", "testing")}
+#: What to run in place of a command that has gone.
+GONE = {"check-backend": "run python -m backend_check LIBRARY in a clone of Wengert's repository"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,7 +47,8 @@ def main(arguments: Sequence[str]) -> int:
         if command in ("-h", "--help"):
             print(usage)
             return 0
-        print(f"{usage}\nerror: there is no command {command!r}", file=sys.stderr)
+        instead = f"; {GONE[command]}" if command in GONE else ""
+        print(f"{usage}\nerror: there is no command {command!r}{instead}", file=sys.stderr)
         return 2
     module, extra = COMMANDS[command]
     try:

@@ -292,6 +292,10 @@ HINTS: Final = {
         "threshold_": "wg.nn.functional.threshold",
         "upsample": "wg.nn.functional.interpolate",
     },
+    "wengert.testing": dict.fromkeys(
+        ("Program", "programs"),
+        "tests/programs.py of Wengert's repository, which the package has no longer",
+    ),
     "wengert.optim": {
         "ASGD": "wg.optim.SGD, and wg.optim.swa_utils.AveragedModel for the mean of its iterates",
         "Adafactor": "wg.optim.Adam",

@@ -20,15 +20,15 @@ import pytest
 
 import wengert as wg
 import wengert.nn.functional as F
+from backend_check.calls import arguments, prepare
+from backend_check.checks import MODES, chapter, names
+from backend_check.comparisons import DRAWING, UNSET, UP_TO_PHASE, difference
 from tests import simulated_cupy
 from tests.compiler.test_checking import swapped
 from wengert import nn, optim
 from wengert.compiler import replay as replays
 from wengert.compiler.capture.errors import CompileError
 from wengert.func.trees import tree_leaves
-from wengert.testing.calls import arguments, prepared
-from wengert.testing.libraries import MODES, chapter, names
-from wengert.testing.library_calls import DRAWING, UNSET, UP_TO_PHASE, difference
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend")]
 
@@ -47,7 +47,7 @@ def places(result: Any) -> set[int]:
 
 
 def called(name: str, mode: str) -> Any:
-    return MODES[mode](*prepared(name, arguments(name)))
+    return MODES[mode](*prepare(name, arguments(name)))
 
 
 def compare(name: str, mode: str) -> None:

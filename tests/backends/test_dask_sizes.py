@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS, arguments, split_arguments
 from wengert.tape.tensor import untracked
-from wengert.testing.calls import FUNCTIONS, arguments, placed
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -77,7 +77,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_function_of_unknown_lengths_is_lazy_and_right_or_says_what_to_do(name: str) -> None:
-    args, kwargs = placed(name, arguments(name))
+    args, kwargs = split_arguments(name, arguments(name))
     with wg.use_backend("dask"):
         try:
             with dask.config.set(scheduler=refuse):

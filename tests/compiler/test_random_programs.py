@@ -22,9 +22,9 @@ import wengert as wg
 from tests.compiler.bits import same_bits
 from tests.compiler.recorded import trace_arrays
 from tests.ops.cases import examples
+from tests.programs import Program, programs
 from wengert.backends import Backend
 from wengert.compiler.passes import optimise
-from wengert.testing import Program, programs
 
 # Second points are drawn without regard to where a program is smooth, or defined.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

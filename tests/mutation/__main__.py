@@ -46,13 +46,11 @@ OTHERS: dict[str, str] = {
     **{f"wengert/distributed/{name}.py": "" for name in ("launch", "mpi", "nccl", "training")},
     **{f"wengert/compiler/emission/{name}.py": "" for name in ("finish", "graphs", "kernels")},
     "wengert/compiler/passes/fusion.py": "",
-    "wengert/testing/oracles.py": "",
     "wengert/__main__.py": "",
     "wengert/backends/special.py": "_polygamma cupy_special torch_special jax_special _all_kept",
     "wengert/backends/triangular.py": "cupy_triangular jax_triangular torch_triangular",
     "wengert/compiler/emission/draws.py": "torch_generator jax_keys cupy_generator",
     "wengert/testing/backends.py": "has_gpu",
-    "wengert/testing/checkup.py": "_oracle",
 }
 
 Plan = list[tuple[str, list[str]]]

@@ -12,11 +12,11 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS
 from tests.ops.parameters import row_of
 from wengert.backends import selection
 from wengert.ops import special
 from wengert.testing import strategies as ws
-from wengert.testing.calls import FUNCTIONS
 
 # Special functions are declared when they are first asked for.
 for _name in special.__all__:

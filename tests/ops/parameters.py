@@ -8,8 +8,8 @@ a plain value. A tracked Tensor as an option warns, and raises in transforms.
 from collections.abc import Callable
 from typing import Any
 
+from backend_check.calls import FUNCTIONS, parameters
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
-from wengert.testing.calls import FUNCTIONS, parameters
 
 KINDS = ("differentiable", "constant", "undefined")
 _OF_RULES = {ZERO: KINDS[1], UNDEFINED: KINDS[2], NOT_IMPLEMENTED: KINDS[2]}

@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
+from backend_check.calls import FUNCTIONS, parameters
 from tests.ops.parameters import kinds
 from wengert.ops.beyond.padding import Mode
-from wengert.testing.calls import FUNCTIONS, parameters
 
 #: Options of where a result lives, which have tests of their own.
 ABOUT_RESULTS = ("dtype", "device", "copy", "stream", "requires_grad")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS, arguments, results, split_arguments
 from wengert.backends import Backend
 from wengert.testing import gradcheck, gradgradcheck
-from wengert.testing.calls import FUNCTIONS, arguments, placed, results
 
 REAL = sorted(
     name
@@ -40,7 +40,7 @@ def turned(x: Any) -> Any:
 )
 def test_complex_numbers(name: str, options: dict[str, Any]) -> None:
     with wg.use_backend("numpy"):
-        args, kwargs = placed(name, {**arguments(name), **options})
+        args, kwargs = split_arguments(name, {**arguments(name), **options})
         inputs = [turned(x) for x in args]
         named = {key: turned(x) for key, x in kwargs.items()}
         tensors = [x for x in (*inputs, *named.values()) if isinstance(x, wg.Tensor)]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS, split_arguments
 from tests.ops.cases import apply, check_examples, function, leaves
 from tests.ops.spaces import SPACES, pairs, spaces
 from tests.ops.tables import TABLE
@@ -14,7 +15,6 @@ from tests.ops.watching import watched
 from wengert.backends import namespaces
 from wengert.ops.special.series import BERNOULLI
 from wengert.tape.primitive import PRIMITIVES
-from wengert.testing.calls import FUNCTIONS, placed
 
 XP = namespaces[np.ndarray]
 
@@ -80,7 +80,7 @@ def test_composites_take_all_options(name):
     names = {row for row, _ in HIDDEN}
     for space in spaces(name):
         for chosen in pairs(space):
-            args, kwargs = placed(name, chosen)
+            args, kwargs = split_arguments(name, chosen)
             args, kwargs = with_tensors(args), {k: with_tensors(v) for k, v in kwargs.items()}
             with wg.use_backend("numpy"):
                 compared(names, lambda: FUNCTIONS[name](*args, **kwargs), chosen)  # noqa: B023

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS, arguments, prepare
 from tests.ops.parameters import kinds, row_of
 from tests.ops.spaces import pairs, spaces
-from wengert.testing.calls import FUNCTIONS, arguments, prepared
 from wengert.testing.problem import values
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -61,7 +61,7 @@ def calls(prefix):
             continue
         more = (one for space in spaces(name) for one in pairs(space))
         for given in [arguments(name), *itertools.islice(more, MORE)]:
-            function, leaves = prepared(name, given)
+            function, leaves = prepare(name, given)
             for kind in ("real", "complex"):
                 if kind == "complex" and any(x.dtype.kind == "c" for x in leaves):
                     continue
@@ -230,7 +230,7 @@ def test_derivatives_scale_as_their_degrees_say(prefix, dtype) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["det", "pinv", "svd"])
 def test_derivatives_of_matrices_scale_on_all_libraries(backend, name) -> None:
-    function, leaves = prepared(f"linalg.{name}", arguments(f"linalg.{name}"))
+    function, leaves = prepare(f"linalg.{name}", arguments(f"linalg.{name}"))
     degrees, wrong = faults(f"linalg.{name}", function, leaves, "float64", (400,))
     assert degrees
     assert not wrong, "\n".join(wrong[:40])

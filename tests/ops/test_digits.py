@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS, arguments, prepare
 from tests.ops.parameters import kinds
 from tests.ops.spaces import pairs, spaces
 from wengert.nn import functional as F
-from wengert.testing.calls import FUNCTIONS, arguments, prepared
 from wengert.testing.problem import values
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -204,7 +204,7 @@ def faults(name, function, leaves, dtype):
 def calls(name):
     more = (one for space in spaces(name) for one in pairs(space))
     for given in [arguments(name), *itertools.islice(more, MORE)]:
-        function, leaves = prepared(name, given)
+        function, leaves = prepare(name, given)
         if leaves and all(x.dtype.kind == "f" for x in leaves):
             yield function, leaves
 
@@ -278,6 +278,6 @@ def test_coarse_dtypes_keep_their_digits(name, dtype) -> None:
     ],
 )
 def test_what_loses_digits_is_found(name, broken) -> None:
-    _, leaves = prepared(name, arguments(name))
+    _, leaves = prepare(name, arguments(name))
     _, wrong = faults(name, lambda *arrays: (broken(*arrays[:2]),), leaves, "float32")
     assert wrong

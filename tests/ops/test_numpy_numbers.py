@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.testing.calls import FUNCTIONS, arguments, call, parameters
+from backend_check.calls import FUNCTIONS, arguments, call, parameters
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

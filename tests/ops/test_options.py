@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS, prepare
 from tests.ops.references import reference
 from tests.ops.spaces import ELSEWHERE, SPACES, options, pairs, spaces
 from wengert.interpreters.batched import Batched
 from wengert.interpreters.lifted import new_level
 from wengert.testing import gradcheck
-from wengert.testing.calls import FUNCTIONS, prepared
 from wengert.testing.problem import values
 
 
@@ -63,7 +63,7 @@ def test_each_pair_of_values_is_chosen():
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "chosen"), CALLS)
 def test_options(name, chosen):
-    function, leaves = prepared(name, chosen)
+    function, leaves = prepare(name, chosen)
     expected = [values(out) for out in function(*map(wg.asarray, leaves))]
     for ours, theirs in zip(expected, reference(name, chosen) or expected, strict=True):
         assert ours.shape == np.shape(theirs)
@@ -86,7 +86,7 @@ SAME_AGAIN = [param._replace(marks=()) for param in CALLS if param.values[0] != 
 
 @pytest.mark.parametrize(("name", "chosen"), SAME_AGAIN)
 def test_options_in_batches_and_compiled(name, chosen, saved):
-    function, leaves = prepared(name, chosen)
+    function, leaves = prepare(name, chosen)
     level = new_level()
     members = [[x, x * 0.9] for x in leaves]
     batched = function(*(wg.Tensor(Batched(np.stack(each), level)) for each in members))

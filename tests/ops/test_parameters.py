@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS, arguments, call, parameters, results
 from tests.ops.parameters import kinds, row_of
 from wengert.testing import gradcheck, gradgradcheck
-from wengert.testing.calls import FUNCTIONS, arguments, call, parameters, results
 from wengert.testing.problem import values
 
 #: Options whose errors are others': of what is no dtype, no device, no integers, no generator.

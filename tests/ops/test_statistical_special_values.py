@@ -212,3 +212,15 @@ def test_linear_recurrence(backend: Backend, length: int, axis: int) -> None:
     np.testing.assert_allclose(
         bind(wg.asarray(a), wg.asarray(b), axis=axis).numpy(), want, rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("initial", [False, True])
+def test_running_products_have_the_dtype_of_sums(dtype: str, initial: bool, backend: Any) -> None:
+    if dtype == "bool" and backend.name == "array_api_strict":
+        pytest.skip("it refuses bool")
+    x = wg.asarray([1, 3, 2], dtype=dtype)
+    found = wg.cumulative_prod(x, include_initial=initial)
+    assert found.dtype == wg.sum(x).dtype
+    expected = np.cumprod(np.asarray([1, 3, 2]).astype(dtype), dtype="int64")
+    np.testing.assert_array_equal(found.numpy()[int(initial) :], expected)

@@ -8,9 +8,9 @@ import pytest
 import scipy.linalg
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS, parameters
 from tests.ops.spaces import declared
 from wengert.protocols.linalg import TABLE
-from wengert.testing.calls import FUNCTIONS, parameters
 from wengert.testing.problem import values
 
 RANDOM = np.random.default_rng(3)

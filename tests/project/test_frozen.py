@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from tests.programs import Program
 from wengert.compiler.emission.emit import Emitted
 from wengert.compiler.program import Program as CompiledProgram
 from wengert.inspection.breaks import GraphBreak
 from wengert.testing.arguments import Argument, Axis
-from wengert.testing.program import Program
 
 FROZEN = [GraphBreak, Argument, Axis, Program, CompiledProgram, Emitted]
 

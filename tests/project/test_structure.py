@@ -28,15 +28,16 @@ FLOORS = [
     {"dask", "distributed", "export", "optimize"},
     {"__main__"},
 ]
-#: The most lines of rooms, with their words. Planned are 6 000 and 24 300.
+#: The most lines of rooms, with their words. Planned are 6 000, 24 300 and 5 000.
 BUDGETS = {
     ("tape", "interpreters"): 6_750,
-    ("backends", "ops", "func", "protocols"): 25_300,
+    ("backends", "ops", "func", "protocols"): 23_700,
+    ("testing",): 5_000,
 }
 #: Files of more lines.
 LARGEST = 600
 #: Of rooms whose files are families of layers and optimisers.
-LARGEST_OF = {"nn": 500, "optim": 500}
+LARGEST_OF = {"nn": 500, "optim": 500, "testing": 450}
 
 
 def modules() -> dict[str, Path]:

@@ -11,7 +11,7 @@ import wengert as wg
 from tests.testing.settings import FIRST
 from wengert.testing import Argument, Axis, GradcheckError, check_gradients, strided
 from wengert.testing.differences import Segment
-from wengert.testing.likeness import NEAR, Found, likeness, named
+from wengert.testing.likeness import NEAR, Found, likeness, name_factor
 
 
 def told(function, *arguments, **options):
@@ -362,7 +362,7 @@ def test_a_library_is_to_blame():
 
 
 def test_names_of_factors():
-    assert [named(x) for x in (0.5, -2.0, 1 / 3, 2 * np.pi, -np.sqrt(2), 1.2345678)] == [
+    assert [name_factor(x) for x in (0.5, -2.0, 1 / 3, 2 * np.pi, -np.sqrt(2), 1.2345678)] == [
         "1/2",
         "-2",
         "1/3",
@@ -371,8 +371,8 @@ def test_names_of_factors():
         "1.23457",
     ]
     for number in (1 / 64, 0.5, 100.0):  # relatively to the factor
-        assert named(number * (1 + NEAR / 2)) == str(Fraction(number))
-        assert "." in named(number * (1 + 3 * NEAR))
+        assert name_factor(number * (1 + NEAR / 2)) == str(Fraction(number))
+        assert "." in name_factor(number * (1 + 3 * NEAR))
 
 
 # -- shapes and tracebacks -------------------------------------------------------------------------

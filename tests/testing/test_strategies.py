@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import wengert as wg
 from wengert.testing import strategies as ws
+from wengert.testing.problem import values
 
 
 def reaches(strategy, wanted):
@@ -169,3 +170,50 @@ def test_narrow_ranges_have_32_steps_at_least(low, high, step):
     check()
     assert {x % step for x in found} == {0}
     assert any(x % (2 * step) for x in found)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_matrices_are_of_their_kinds(dtype):
+    @settings(max_examples=30)
+    @given(
+        ws.matrices("well-conditioned", dtype, side=3),
+        ws.matrices("symmetric", dtype, stack=(2,)),
+        ws.matrices("positive definite", dtype, stack=ws.shapes(max_dims=1)),
+        ws.matrices("lower triangular", dtype),
+        ws.matrices("upper triangular", dtype),
+    )
+    def check(a, b, c, lower, upper):
+        assert a.shape == (3, 3)
+        assert np.linalg.cond(a) < 100
+        assert b.shape[0] == 2
+        np.testing.assert_array_equal(b, np.conj(np.swapaxes(b, -1, -2)))
+        np.testing.assert_array_equal(c, np.conj(np.swapaxes(c, -1, -2)))
+        assert np.all(np.linalg.eigvalsh(c) >= 1)
+        for x in (b, c):
+            assert np.all(np.diff(np.linalg.eigvalsh(x), axis=-1) >= 1)
+        np.testing.assert_array_equal(lower, np.tril(lower))
+        np.testing.assert_array_equal(upper, np.triu(upper))
+        assert abs(np.linalg.det(lower)) > 1
+        assert abs(np.linalg.det(upper)) > 1
+
+    check()
+
+
+def test_matrices_of_no_kind():
+    with pytest.raises(ValueError, match="no matrices of the kind 'square'"):
+        find(ws.matrices("square"), lambda x: True, settings=settings(database=None))
+
+
+def test_domains_that_are_narrow_or_empty():
+    @settings(max_examples=10)
+    @given(ws.tensors(shape=(4,), domain=(0.01, 0.02)))
+    def check(x):
+        assert np.all((values(x) >= 0.01) & (values(x) <= 0.02))
+
+    check()
+    with pytest.raises(ValueError, match="no number from 2"):
+        ws.reals(2, 1)
+    with pytest.raises(ValueError, match="away from"):
+        ws.reals(0, 1, away_from=[0.5], distance=1)
+    assert math.isinf(find(ws.reals(special=[math.inf]), math.isinf))

@@ -169,9 +169,9 @@ class Backend:
         info = getattr(self.xp, "__array_namespace_info__", None)
         if info is None:
             raise BackendError(
-                f"{self.name} does not tell its devices: {self.module} has no "
-                "__array_namespace_info__. Write the method devices() of its record; "
-                "python -m wengert check-backend --write does so"
+                f"the devices of {self.name} are unknown: {self.module} has no "
+                "__array_namespace_info__. Write the method devices() of its record, as "
+                "python -m backend_check --write does in a clone of Wengert's repository"
             )
         return list(info().devices())
 

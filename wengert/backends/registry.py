@@ -23,7 +23,7 @@ KNOWN = {
     "array_api_strict": "wengert[strict]",
     "ndonnx": "wengert[onnx]",
 }
-#: Those of them on which not all works, as ``python -m wengert check-backend`` tells.
+#: Those of them on which not all works, as ``python -m backend_check`` reports.
 PARTIAL = frozenset({"ndonnx"})
 
 #: The package that an array's type says it comes from, where that is not the backend's name.

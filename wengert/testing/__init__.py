@@ -24,17 +24,13 @@ if TYPE_CHECKING:
     from wengert.testing.arguments import Axis as Axis
     from wengert.testing.check import check_gradients as check_gradients
     from wengert.testing.hand_written import check_derivative as check_derivative
-    from wengert.testing.program import Program as Program
-    from wengert.testing.program import programs as programs
 
 #: What needs Hypothesis, which `gradcheck` does not.
 _LATER = {
     "Argument": "arguments",
     "Axis": "arguments",
-    "Program": "program",
     "check_derivative": "hand_written",
     "check_gradients": "check",
-    "programs": "program",
 }
 
 __all__ = [
@@ -51,7 +47,7 @@ __all__ = [
     "graph_breaks",
     "strided",
 ]
-__all__ += ["Argument", "Axis", "Program", "check_derivative", "check_gradients", "programs"]
+__all__ += ["Argument", "Axis", "check_derivative", "check_gradients"]
 
 
 if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
@@ -60,7 +56,7 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
         if name == "strategies":  # says itself what it needs
             return import_module(f"{__name__}.strategies")
         if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
         needs = f"wengert.testing.{name} needs Hypothesis ({{}}): install wengert[testing]"
         with importing(needs):
             return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

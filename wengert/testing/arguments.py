@@ -116,7 +116,7 @@ class Argument:
         elif special and values.size:
             values[0] = special[place % len(special)]
         made = np.reshape(values, shape).astype(kind.name)
-        return made if self.differentiated else _untracked(made)
+        return made if self.differentiated else _as_constant(made)
 
     def arrays(self, shape: tuple[int, ...], dtypes: Sequence[str]) -> Strategy:
         """Strategy of the argument's values, of a known shape."""
@@ -136,7 +136,7 @@ class Argument:
             )
 
         arrays = st.one_of([drawn(as_dtype(kind).name) for kind in kinds])
-        return arrays if self.differentiated else arrays.map(_untracked)
+        return arrays if self.differentiated else arrays.map(_as_constant)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Axis:
     none: bool = False
 
 
-def _untracked(array: np.ndarray[Any, Any]) -> Tensor:
+def _as_constant(array: np.ndarray[Any, Any]) -> Tensor:
     return Tensor(np.array(array))
 
 
@@ -176,7 +176,7 @@ def _is_pattern(value: Any) -> bool:
     )
 
 
-def understood(specifications: Sequence[Any]) -> list[Any]:
+def as_arguments(specifications: Sequence[Any]) -> list[Any]:
     """Return specifications with an `Argument` for each shape."""
     return [
         Argument((...,)) if given is ... else Argument(given) if _is_pattern(given) else given
@@ -195,7 +195,7 @@ def special_calls(
     count = 2 * len(SCALES) if scaled else len(SPECIAL)
     place = draw(st.integers(0, count - 1))
     values: list[Any] = []
-    for at, given in enumerate(understood(specifications)):
+    for at, given in enumerate(as_arguments(specifications)):
         if isinstance(given, Argument):
             values.append(given.around((place + at) % count, dtype, side, scaled))
         elif isinstance(given, st.SearchStrategy):
@@ -227,7 +227,7 @@ def calls(
     min_side, max_side, max_dims : int
         Bounds for lengths and numbers of axes.
     """
-    wanted = understood(specifications)
+    wanted = as_arguments(specifications)
     open_ended = [
         at
         for at, given in enumerate(wanted)

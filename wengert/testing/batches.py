@@ -63,7 +63,7 @@ def check_batched_tangents(problem: Problem) -> None:
         inner, outer = new_level(), new_level()
         # The batch is the inner level: a tangent is what is computed with, and is a batch.
         dual = Dual(tensor._array, Batched(raw_like(tensor, batch), outer), inner)
-        with problem.holding({at: dual}):
+        with problem.hold({at: dual}):
             try:
                 results = problem.results(problem.func(*problem.arguments))
             except Exception as error:

@@ -13,12 +13,12 @@ from wengert.backends import BackendError, get_backend, use_backend
 from wengert.func.trees import tree_map
 from wengert.tape.tensor import Tensor
 from wengert.testing.backends import installed_backends
-from wengert.testing.contrast import MODES, Case, Outcome, contrasted
+from wengert.testing.contrast import MODES, Case, Outcome, explain
 from wengert.testing.exploration import Exploration, Kinks
 from wengert.testing.gradcheck import EPS, gradcheck, gradgradcheck
 from wengert.testing.problem import Problem, on_backend, strided, values
 from wengert.testing.snippets import block, function_code, value_code
-from wengert.testing.tracebacks import shortened
+from wengert.testing.tracebacks import shorten
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError
 
 P = ParamSpec("P")
@@ -124,9 +124,9 @@ class GradientTest(Exploration):
                 try:
                     self.explore(digest, SHARE.get(name, 1.0))
                 except GradcheckError as error:
-                    raise self._told(error, name) from None
+                    raise self._whole_error(error, name) from None
                 except Exception as error:
-                    shortened(error)
+                    shorten(error)
                     raise
 
     def example(self, drawn: tuple[Any, ...]) -> None:
@@ -138,7 +138,9 @@ class GradientTest(Exploration):
             self._hasten(error)
             raise error
         with use_backend(self._backend):
-            tracked = self.order > 1 and Problem(self.function, self._inputs(call, apart)).tracked()
+            tracked = (
+                self.order > 1 and Problem(self.function, self._inputs(call, apart)).is_tracked()
+            )
         if tracked:
             error = self._check(2, call, apart, {"fast_mode": True})
             if error is not None:
@@ -148,7 +150,7 @@ class GradientTest(Exploration):
     def _hasten(self, error: GradcheckError) -> None:
         """Go on with NumPy after a failure on a slow backend, if it fails in the same way."""
         case: Case = error.case  # type: ignore[attr-defined]
-        if self._backend in SHARE and type(self._again(case._replace(backend="numpy"))) is type(
+        if self._backend in SHARE and type(self._outcome(case._replace(backend="numpy"))) is type(
             error
         ):
             self._backend = "numpy"
@@ -194,7 +196,7 @@ class GradientTest(Exploration):
             raise
         return case
 
-    def _again(self, case: Case) -> Outcome:
+    def _outcome(self, case: Case) -> Outcome:
         """The outcome of a case or of a neighbour of it."""
         try:
             self._carry_out(case)
@@ -210,14 +212,14 @@ class GradientTest(Exploration):
         code = block(self._snippet(case))
         error.add_note(f"That was {self.name} on {case.backend}:\n\n{code}")
 
-    def _told(self, error: GradcheckError, on: str) -> GradcheckError:
+    def _whole_error(self, error: GradcheckError, on: str) -> GradcheckError:
         """The error with its whole message: where it fails, the verdict, and a snippet."""
         case: Case | None = getattr(error, "case", None)
         if case is None:
             return error
         lines = [f"{self.name}: {error}"]
         found = f", as on {on}" if on != case.backend else ""
-        where, how = contrasted(error, case, self._again, self.arguments)
+        where, how = explain(error, case, self._outcome, self.arguments)
         lines += [f"  looks:     {how}"] if how else []
         lines += [f"  where:     {words}" for words in where]
         lines += [

@@ -2,15 +2,17 @@
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Sequence
-from pathlib import Path
-
-import hypothesis
 
 from wengert.backends import BackendError, get_backend, use_backend
-from wengert.testing.checkup import examine
-from wengert.testing.report import page, summary, text
+from wengert.testing.checkup import Examination, examine
 from wengert.testing.targets import UnusableError, find, shape_of
+
+#: The words of a report by status.
+MARKS = {"ok": "ok", "wrong": "WRONG", "not checked": "not checked", "note": "note"}
+#: Details that would make a longer line stand below it.
+WIDTH = 100
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -28,17 +30,16 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         type=shape_of,
         default=[],
-        help="of an argument, once for each: 2,3 or n,m or ...,n or '' for a number",
+        help="an argument's shape, once for each argument: 2,3 or n,m or ...,n or '' for a number",
     )
     parser.add_argument(
         "--backend",
         action="append",
         default=[],
-        help="to compare derivatives with differences on; more than once for several (numpy)",
+        help="a backend to compare derivatives with differences on; more than once (numpy)",
     )
     parser.add_argument("--examples", type=int, default=20, help="calls to draw on each (20)")
-    parser.add_argument("--seed", type=int, help="of the draws; the same each time without it")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page, too")
+    parser.add_argument("--seed", type=int, help="seed of the draws; the same each time without it")
     return parser
 
 
@@ -49,32 +50,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.examples < 1:
         parser.error("--examples should be 1 or more")
     backends = given.backend or ["numpy"]
+    found = []
     try:
         for name in backends:
             get_backend(name)
         with use_backend(backends[0]):
-            targets = find(given.target, given.shape)
-            found = []
-            for target in targets:
-                done = examine(target, backends=backends, examples=given.examples, seed=given.seed)
-                print(text(done), end="\n\n", flush=True)
-                found.append(done)
+            for target in find(given.target, given.shape):
+                found.append(
+                    examine(target, backends=backends, examples=given.examples, seed=given.seed)
+                )
+                print(text(found[-1]), end="\n\n", flush=True)
     except (UnusableError, BackendError) as error:
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
         return 2
-    print(summary(found))
-    if given.html is not None:
-        about = (
-            f"{given.examples} calls on {', '.join(backends)}, "
-            f"{'always the same' if given.seed is None else f'from the seed {given.seed}'}, "
-            f"with Hypothesis {hypothesis.__version__}."
-        )
-        try:
-            given.html.write_text(page(given.target, about, found), encoding="utf-8")
-        except OSError as error:
-            print(f"{parser.prog}: error: {given.html} cannot be written: {error}", file=sys.stderr)
-            return 2
-        print(f"written: {given.html}")
-    right = [done.status == "ok" for done in found]
-    wrong = any(done.status == "wrong" for done in found)
-    return 1 if wrong or not any(right) else 0
+    statuses = [examination.status for examination in found]
+    counts = [statuses.count("ok"), statuses.count("wrong"), statuses.count("not checked")]
+    print("{} right, {} wrong, {} not checked".format(*counts))
+    return 1 if "wrong" in statuses or "ok" not in statuses else 0
+
+
+def text(examination: Examination) -> str:
+    """Return the report of one function."""
+    target = examination.target
+    lines = [f"{target.name}: {MARKS[examination.status]}"]
+    if target.source:
+        lines.append(f"  inputs from {target.source}")
+    for what, status, details in examination.lines:
+        lines.append(f"  {MARKS[status]:12}{what}")
+        if "\n" in details or len(lines[-1]) + len(details) > WIDTH:
+            lines.append(textwrap.indent(details, " " * 14))
+        elif details:
+            lines[-1] += f": {details}"
+    return "\n".join(lines)

@@ -79,7 +79,7 @@ class Comparison:
         """
         differing: list[tuple[int, float]] = []
         if fast:
-            weights, combined = self.sample.weights, self._combined(mode)
+            weights, combined = self.sample.weights, self._combine(mode)
             for at, (found, given) in enumerate(zip(self.sample.found, combined, strict=True)):
                 allowed = np.sum(self._allowed(found, weights))
                 if not abs(given - weights @ found.value) <= allowed:
@@ -104,7 +104,9 @@ class Comparison:
             return Estimate(exact, np.zeros_like(exact), np.zeros_like(exact), self.eps)
         first = self.eps * problem.scale(direction)
         return derivative(
-            lambda t: problem.moved(t * direction), first, good_enough or self.tolerance.settled
+            lambda t: problem.results_at(t * direction),
+            first,
+            good_enough or self.tolerance.accepts,
         )
 
     def _allowed(self, found: Estimate, weights: Reals) -> Reals:
@@ -138,7 +140,7 @@ class Comparison:
         """The Jacobian's columns."""
         return [self._along(direction) for direction in np.eye(self.problem.width)]
 
-    def _look(self, direction: Reals, step: float) -> Surroundings:
+    def _surroundings(self, direction: Reals, step: float) -> Surroundings:
         """The surroundings along a direction, which are kept for further entries."""
         masks = self.problem.masks()
         own = sum(masks[i] for i in self.problem.parts(direction))
@@ -155,7 +157,7 @@ class Comparison:
         columns = [problem.forward(direction) for direction in np.eye(problem.width)]
         return np.stack(columns, axis=1) if columns else np.zeros((problem.middle().size, 0))
 
-    def _combined(self, mode: Mode) -> list[float]:
+    def _combine(self, mode: Mode) -> list[float]:
         """The derivatives of the weighted results along each of the random directions."""
         problem, sample = self.problem, self.sample
         if mode == "forward":
@@ -191,7 +193,7 @@ class Comparison:
             finite = np.isfinite(found.value + problem.middle())
             infinite = np.flatnonzero(np.isnan(given) & ~finite)
             at = int(infinite[0]) if infinite.size else row
-            around = self._look(units[column], found.step)
+            around = self._surroundings(units[column], found.step)
             kind, cause = around.verdict(found, at, given, float(allowed[at, column]))
             if told is None or kind is WrongGradientError:
                 told = kind, cause, row, column
@@ -204,7 +206,7 @@ class Comparison:
         kind, cause, row, column = told
         if kind is KinkError:
             for together, columns in kinks.items():
-                why = self._refuted(analytic[together], together, columns)
+                why = self._refute(analytic[together], together, columns)
                 if why:
                     kind, cause, row, column = WrongGradientError, why, together, columns[0]
                     break
@@ -224,14 +226,14 @@ class Comparison:
         error.found = Found(analytic, numerical, wrong, problem.inputs, problem.segments)
         raise error
 
-    def _refuted(self, given: Reals, row: int, columns: list[int]) -> str:
+    def _refute(self, given: Reals, row: int, columns: list[int]) -> str:
         """Why the entries of a row at a kink can't be right together; empty if they can."""
         step = min(self.columns[column].step for column in columns)
         alike, downhill = np.zeros((2, self.problem.width))
         alike[columns] = 1.0
         downhill[columns] = np.where(given[columns] < 0, -1.0, 1.0)
-        for direction in (alike, downhill, self._look(alike, step).region.own):
-            around, along = self._look(direction, step), float(given @ direction)
+        for direction in (alike, downhill, self._surroundings(alike, step).region.own):
+            around, along = self._surroundings(direction, step), float(given @ direction)
             if not around.has_slopes(row) or around.region.several:
                 continue
             if not around.stands(row, along):
@@ -254,7 +256,7 @@ class Comparison:
             allowed = self.tolerance(found) + found.error
             allowed = allowed + sum(abs(d) * t for d, t in zip(direction, tolerances, strict=True))
             for row in map(int, np.flatnonzero(abs(given - found.value) > allowed)):
-                around = self._look(direction, found.step)
+                around = self._surroundings(direction, found.step)
                 kind, cause = around.verdict(found, row, float(given[row]), float(allowed[row]))
                 if kind is WrongGradientError and cause:
                     raise kind(

@@ -16,7 +16,7 @@ from wengert.tape.node import Node, Parts, tick
 from wengert.tape.sweep import ancestors
 from wengert.tape.tensor import Tensor
 from wengert.testing.differences import Reals, to_reals
-from wengert.testing.problem import Problem, inexact, like, normal, seeded, values
+from wengert.testing.problem import Problem, inexact, like, normal, pair_with_cotangents, values
 from wengert.testing.verdicts import GradcheckError
 
 #: How far rounding may move a sum of products: relative to the products, and relative to the
@@ -39,11 +39,11 @@ def check_conduct(problem: Problem, jacobian: Reals | None, nondet_tol: float) -
     second = problem.run()
     for at, (before, after) in enumerate(zip(first, second, strict=True)):
         _check_same(values(before), values(after), nondet_tol, f"result {at}")
-    again = _accumulated(problem, second, cotangents)
+    again = _accumulate(problem, second, cotangents)
     for i, gradient, other in zip(problem.checked, once, again, strict=True):
         _check_same(gradient, values(other), nondet_tol, f"the gradient of inputs[{i}]")
-    third = _accumulated(problem, first, cotangents)
-    _check_alone(problem, again, third, [*first, *second])
+    third = _accumulate(problem, first, cotangents)
+    _check_unshared(problem, again, third, [*first, *second])
     del first, second, again, third, before, after, other
     _check_freed(problem)
 
@@ -81,7 +81,7 @@ def check_linear_in_tangents(problem: Problem, jacobian: Reals | None) -> None:
         return
     drawn = normal(np.random.default_rng(1), (problem.width,), False)
     for direction in (drawn, -drawn):
-        wrong = _not_linear(jacobian.T, direction, problem.forward(direction))
+        wrong = _nonlinearity(jacobian.T, direction, problem.forward(direction))
         if wrong:
             at, found, expected = wrong
             raise GradcheckError(
@@ -98,7 +98,7 @@ def _check_linear(
     gradients: list[np.ndarray[Any, Any]],
 ) -> None:
     weights, found = [np.concatenate([to_reals(g) for g in gs]) for gs in (cotangents, gradients)]
-    wrong = _not_linear(jacobian, weights, found)
+    wrong = _nonlinearity(jacobian, weights, found)
     if wrong:
         at, one, expected = wrong
         raise GradcheckError(
@@ -108,7 +108,7 @@ def _check_linear(
         )
 
 
-def _not_linear(rows: Reals, weights: Reals, found: Reals) -> tuple[int, float, float] | None:
+def _nonlinearity(rows: Reals, weights: Reals, found: Reals) -> tuple[int, float, float] | None:
     """Where the weighted sum of rows is not what was found, with both numbers."""
     expected = weights @ rows
     allowed = LINEARITY * (abs(weights) @ abs(rows)) + CANCELLATION * np.sum(abs(weights))
@@ -127,7 +127,7 @@ def _check_same(
         raise GradcheckError(f"{what} differs between two runs: func is not deterministic")
 
 
-def _accumulated(
+def _accumulate(
     problem: Problem, results: list[Tensor], cotangents: list[np.ndarray[Any, Any]]
 ) -> list[Tensor]:
     """What `backward` adds to ``.grad`` where there is none; ``.grad`` is then restored."""
@@ -135,7 +135,7 @@ def _accumulated(
     held = [target.grad for target in targets]
     for target in targets:
         target.grad = None
-    outputs, seeds = seeded(results, cotangents)
+    outputs, seeds = pair_with_cotangents(results, cotangents)
     before = [values(g) for g in seeds]
     try:
         backward(outputs, seeds, retain_graph=True, inputs=targets)
@@ -153,14 +153,14 @@ def _accumulated(
             raise GradcheckError(f"the backward pass changed the cotangent of result {at} in place")
     for i, gradient in zip(problem.checked, found, strict=True):
         for at, g in enumerate(seeds):
-            if sharing(gradient, g):
+            if share_memory(gradient, g):
                 raise GradcheckError(
                     f"the .grad of inputs[{i}] shares its memory with the cotangent of result {at}"
                 )
     return found
 
 
-def sharing(a: Tensor, b: Tensor) -> bool:
+def share_memory(a: Tensor, b: Tensor) -> bool:
     """Return whether two Tensors' arrays share memory, if their library can tell."""
     backend = backend_of(a._array)
     if backend.immutable or a.backend is not b.backend:
@@ -168,7 +168,7 @@ def sharing(a: Tensor, b: Tensor) -> bool:
     return np.shares_memory(backend.to_numpy(a.array), backend.to_numpy(b.array))
 
 
-def _check_alone(
+def _check_unshared(
     problem: Problem, gradients: list[Tensor], others: list[Tensor], results: list[Tensor]
 ) -> None:
     for place, (i, gradient) in enumerate(zip(problem.checked, gradients, strict=True)):
@@ -182,7 +182,7 @@ def _check_alone(
             *(("a result", result) for result in results),
         ]
         for what, other in shared:
-            if sharing(gradient, other):
+            if share_memory(gradient, other):
                 raise GradcheckError(f"the .grad of inputs[{i}] shares its memory with {what}")
 
 
@@ -200,7 +200,9 @@ def check_precision(results: Iterable[Tensor]) -> None:
         for parent, more in node.pull(g):
             several = isinstance(more, Parts)
             kin[parent.number] = kin[node.number] if several else more
-            allowed = {_precision(raw) for raw in (*_each(node.dtype), *_each(parent.dtype))}
+            allowed = {
+                _precision(raw) for raw in (*_as_tuple(node.dtype), *_as_tuple(parent.dtype))
+            }
             if not several and _precision(more.dtype) not in allowed:
                 position = next(i for i, p in enumerate(node.parents) if p is parent)
                 raise GradcheckError(
@@ -239,7 +241,7 @@ def check_single(problem: Problem) -> None:
     """Check that a function of single-precision inputs has results and rules of that precision."""
     copies: dict[int, Any] = {}  # by identity: a Tensor that is given twice stays one
     for x in problem.arguments:
-        copies[id(x)] = _single(x)
+        copies[id(x)] = _to_single(x)
     try:
         results = inexact(problem.func(*(copies[id(x)] for x in problem.arguments)))
     except Exception:
@@ -258,7 +260,7 @@ def check_single(problem: Problem) -> None:
     check_precision(results)
 
 
-def _single(x: Any) -> Any:
+def _to_single(x: Any) -> Any:
     """A copy of an argument in single precision; the argument itself if it is not in double."""
     if isinstance(x, np.ndarray) and x.dtype.name in SINGLE:
         return x.astype(SINGLE[x.dtype.name])
@@ -281,7 +283,7 @@ def _holds_double(results: list[Tensor], problem: Problem | None = None) -> bool
     )
 
 
-def _each(dtype: Any) -> tuple[Any, ...]:
+def _as_tuple(dtype: Any) -> tuple[Any, ...]:
     return dtype if isinstance(dtype, tuple) else (dtype,)
 
 

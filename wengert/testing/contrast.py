@@ -13,7 +13,7 @@ import numpy as np
 from wengert.func.trees import tree_flatten
 from wengert.testing.arguments import SPECIAL, Argument, Axis
 from wengert.testing.backends import installed_backends
-from wengert.testing.likeness import Found, factor, likeness, named
+from wengert.testing.likeness import Found, factor, likeness, name_factor
 from wengert.testing.verdicts import BadlyScaledError, GradcheckError, KinkError
 
 Array = np.ndarray[Any, Any]
@@ -56,7 +56,7 @@ class Case(NamedTuple):
     backend: str
 
 
-def contrasted(
+def explain(
     error: GradcheckError, case: Case, again: Callable[[Case], Outcome], arguments: Sequence[Any]
 ) -> tuple[list[str], str | None]:
     """Return statements of where a case fails, and what the wrong derivative looks like.
@@ -143,7 +143,7 @@ class Contrast:
         by = factor(found)
         if by is not None and by > 0:
             for n in sorted({n for i in self.moving for n in self.leaves[i].shape if n > 1}):
-                other = self.outcome(self._resized({n: n + 1}))
+                other = self.outcome(self._resize({n: n + 1}))
                 more = getattr(other, "found", None)
                 moved = factor(more) if more is not None else None
                 for words, power in (("1/n", -1), ("n", 1), ("1/n**2", -2), ("n**2", 2)):
@@ -153,14 +153,14 @@ class Contrast:
                         return f"off by a factor of {words}, where n = {n} is the length of an axis"
                 if moved is not None and not np.isclose(moved, by, 1e-5):
                     return (
-                        f"off by a factor of {named(by)} here, and of {named(moved)} where an axis "
-                        f"of length {n} has {n + 1}"
+                        f"off by a factor of {name_factor(by)} here, and of {name_factor(moved)} "
+                        f"where an axis of length {n} has {n + 1}"
                     )
         return likeness(found)
 
     # -- neighbours ------------------------------------------------------------------------------
 
-    def _resized(self, lengths: dict[int, int]) -> dict[int, Array]:
+    def _resize(self, lengths: dict[int, int]) -> dict[int, Array]:
         """All arrays, with the lengths of axes replaced by others."""
         changed: dict[int, Array] = {}
         for i in self.moving:
@@ -174,14 +174,14 @@ class Contrast:
         arrays = {i: self.leaves[i] for i in self.moving}
         shapes = [x.shape for x in arrays.values()]
         if any(0 in shape for shape in shapes):
-            yield "only for empty arrays", [self._resized({0: 2})]
+            yield "only for empty arrays", [self._resize({0: 2})]
         try:
             common = np.broadcast_shapes(*shapes)
         except ValueError:
             common = ()
         if len(set(shapes)) > 1 and common:
             ones = {
-                i: np.array(np.broadcast_to(x, _stretched(x.shape, common)))
+                i: np.array(np.broadcast_to(x, _stretch(x.shape, common)))
                 for i, x in arrays.items()
             }
             longer = {
@@ -199,7 +199,7 @@ class Contrast:
                 [{i: np.array(np.broadcast_to(x, (2,))) for i, x in arrays.items()}],
             )
         if any(1 in shape for shape in shapes):
-            yield "only where an axis has length 1", [self._resized({1: 2})]
+            yield "only where an axis has length 1", [self._resize({1: 2})]
         if any(n > 1 for shape in shapes for n in shape):
             short = {i: np.array(x[tuple(slice(0, 1) for _ in x.shape)]) for i, x in arrays.items()}
             yield "only where an axis is longer than 1", [short]
@@ -259,11 +259,11 @@ class Contrast:
                 yield "only where elements are equal", [{i: generic[i]}]
         real = {i: x for i, x in arrays.items() if x.dtype.kind == "f"}
         small = {i: np.asarray(x / 4) for i, x in real.items()}
-        if real and all(self._within(i, x) for i, x in small.items()):
+        if real and all(self._is_within(i, x) for i, x in small.items()):
             yield "only for large values: at a quarter of them it is right", [small]
         for sign, words in ((-1, "negative"), (1, "positive")):
             flipped = {i: np.where(sign * x > 0, -x, x) for i, x in real.items()}
-            within = all(self._within(i, x) for i, x in flipped.items())
+            within = all(self._is_within(i, x) for i, x in flipped.items())
             if within and any(np.any(sign * x > 0) for x in real.values()):
                 yield f"only for {words} values", [flipped]
 
@@ -271,16 +271,18 @@ class Contrast:
         """A small step that stays in an argument's domain."""
         given = self._argument(i)
         step = 0.0371
-        return step if given is None or self._inside(given, self.leaves[i].real + step) else -step
+        return (
+            step if given is None or self._is_inside(given, self.leaves[i].real + step) else -step
+        )
 
-    def _within(self, i: int, x: Array) -> bool:
+    def _is_within(self, i: int, x: Array) -> bool:
         given = self._argument(i)
         if given is None or given.elements is not None:
             return False
-        return self._inside(given, x)
+        return self._is_inside(given, x)
 
     @staticmethod
-    def _inside(given: Argument, x: Array) -> bool:
+    def _is_inside(given: Argument, x: Array) -> bool:
         return given.domain is None or bool(np.all((x >= given.domain[0]) & (x <= given.domain[1])))
 
     def _argument(self, i: int) -> Argument | None:
@@ -297,7 +299,7 @@ class Contrast:
         return np.asarray(real + 1j * imaginary if self.leaves[i].dtype.kind == "c" else real)
 
 
-def _stretched(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
+def _stretch(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
     """A shape whose lengths of 1 are replaced by those of the common shape."""
     there = common[len(common) - len(shape) :]
     return tuple(m if n == 1 else n for n, m in zip(shape, there, strict=True))

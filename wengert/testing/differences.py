@@ -68,7 +68,7 @@ class Segment(NamedTuple):
         return f"{part}{name}{index}"
 
 
-def located(segments: Sequence[Segment], at: int) -> tuple[int, int]:
+def locate(segments: Sequence[Segment], at: int) -> tuple[int, int]:
     """Return which segment a number of a row belongs to, and its position there."""
     for which, segment in enumerate(segments):
         if at < segment.size:

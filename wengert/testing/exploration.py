@@ -16,9 +16,9 @@ from wengert.testing.arguments import (
     SPECIAL,
     Argument,
     Axis,
+    as_arguments,
     calls,
     special_calls,
-    understood,
 )
 from wengert.testing.problem import values
 from wengert.testing.verdicts import (
@@ -68,7 +68,7 @@ class Exploration:
         self.function, self.kinks = function, kinks
         self.dtypes = [dtypes] if isinstance(dtypes, str) else list(dtypes)
         self.bounds = {"min_side": min_side, "max_side": max_side, "max_dims": max_dims}
-        self.arguments = understood(arguments or [...] * _arity(function))
+        self.arguments = as_arguments(arguments or [...] * _arity(function))
         # Lengths without a value may be 0 where `min_side` allows it.
         self.may_be_empty = not min_side and any(
             isinstance(given, Argument) and any(type(part) is not int for part in given.shape)
@@ -135,18 +135,18 @@ class Exploration:
         scaled = min(2 * len(SCALES), count // 5) if self.has_scaled else 0
         __tracebackhide__ = True
         if special:
-            self._explored(self.special, f"{digest}_special", special)
-        if not self._explored(self.strategy, digest, count - empty - special - scaled):
+            self._explore(self.special, f"{digest}_special", special)
+        if not self._explore(self.strategy, digest, count - empty - special - scaled):
             raise KinkError(
                 f"no call of {self.name} could be checked: {self.drawn.skipped} examples lie at "
                 "kinks, or at the edge of the domain. Say with Argument(domain=..., "
                 "away_from=...) where it is differentiable"
             )
         if scaled:
-            self._explored(self.scaled, f"{digest}_scaled", scaled, lenient=True)
+            self._explore(self.scaled, f"{digest}_scaled", scaled, lenient=True)
         if empty:
             try:
-                self._explored(self.empties, f"{digest}_empty", empty)
+                self._explore(self.empties, f"{digest}_empty", empty)
             except Exception as error:
                 error.add_note(
                     f"{self.name} is right for arrays with elements, in {count - empty} examples: "
@@ -154,7 +154,7 @@ class Exploration:
                 )
                 raise
 
-    def _explored(self, strategy: Any, digest: str, count: int, lenient: bool = False) -> bool:
+    def _explore(self, strategy: Any, digest: str, count: int, lenient: bool = False) -> bool:
         """Check ``count`` calls; False if none of them could be checked.
 
         ``lenient`` is for values that the function may not be for: only wrong derivatives count.
@@ -167,7 +167,7 @@ class Exploration:
                 self.example(drawn)
             except Exception as error:
                 skipped = isinstance(error, KinkError) and self.kinks == "skip"
-                if skipped or (lenient and not _judged(error)):
+                if skipped or (lenient and not _is_judged(error)):
                     self.drawn.skipped += 1
                     hypothesis.reject()
                 self.drawn.failed = True
@@ -189,9 +189,9 @@ class Exploration:
             test = hypothesis.given(strategy)(run)
             chosen(test if self.seed is None else hypothesis.seed(self.seed)(test))()
         except GradcheckError as error:
-            raise _bare(error) from None
+            raise _without_notes(error) from None
         except BaseExceptionGroup as group:
-            raise _bare(min(group.exceptions, key=_gravity)) from None
+            raise _without_notes(min(group.exceptions, key=_gravity)) from None
         except hypothesis.errors.Unsatisfiable:
             return False
         return True
@@ -235,7 +235,7 @@ def _has_empty(drawn: Any) -> bool:
     return any(isinstance(x, np.ndarray) and not x.size for x in tree_leaves(drawn))
 
 
-def _judged(error: Exception) -> bool:
+def _is_judged(error: Exception) -> bool:
     """Whether an error tells of a wrong derivative at values the function may not be for."""
     if isinstance(error, KinkError | BadlyScaledError) or not isinstance(error, GradcheckError):
         return False
@@ -248,7 +248,7 @@ def _gravity(error: BaseException) -> tuple[int, int]:
     return (GRAVITY.index(kinds[0]) if kinds else len(GRAVITY)), getattr(error, "order", 0)
 
 
-def _bare(error: BaseException) -> BaseException:
+def _without_notes(error: BaseException) -> BaseException:
     """An error without Hypothesis's notes, as its message has the falsifying example as code."""
     if isinstance(error, GradcheckError):
         error.__notes__ = []

@@ -18,7 +18,7 @@ from wengert.testing.conduct import (
     check_single,
 )
 from wengert.testing.problem import Problem, inexact, like, normal, spread
-from wengert.testing.tracebacks import shortened
+from wengert.testing.tracebacks import shorten
 from wengert.testing.verdicts import GradcheckError, Tolerance
 
 #: The first step of the differences; the others are smaller.
@@ -135,7 +135,7 @@ def gradcheck(
         if asked and not needed and (check_backward_ad or check_forward_ad):
             raise ValueError(f"{what}=True, as it compares with what that gives")
     __tracebackhide__ = True
-    return _carried_out(
+    return _carry_out(
         Comparison(Problem(func, inputs), eps, Tolerance(atol, rtol), complex_step),
         raise_exception,
         masked,
@@ -248,7 +248,7 @@ def gradgradcheck(
     second = Problem(
         gradients, [*problem.arguments, *seeds], plain=partial(gradients, create_graph=False)
     )
-    return _carried_out(
+    return _carry_out(
         Comparison(second, eps, Tolerance(atol, rtol)),
         raise_exception,
         masked,
@@ -262,7 +262,7 @@ def gradgradcheck(
     )
 
 
-def _carried_out(
+def _carry_out(
     comparison: Comparison,
     raise_exception: bool,
     masked: bool | None,
@@ -305,14 +305,16 @@ def _carried_out(
     except GradcheckError as error:
         if not raise_exception:
             return False
-        if problem.changed() is None:  # a random function fails every check, and is told first
+        if (
+            problem.changed_input() is None
+        ):  # a random function fails every check, and is told first
             try:
                 check_repeatable(problem, nondet_tol, swept=backward)
             except GradcheckError as cause:
-                raise shortened(cause) from None
-        shortened(error)
+                raise shorten(cause) from None
+        shorten(error)
         raise
     except Exception as error:
-        shortened(error)
+        shorten(error)
         raise
     return True

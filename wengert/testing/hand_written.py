@@ -96,50 +96,54 @@ class _Pair(NamedTuple):
     form: Form
 
     def value(self, inputs: Sequence[Any]) -> Array:
-        return _inexact(_undamaged("the function", self.function, inputs))
+        return _as_floating(_call_on_copies("the function", self.function, inputs))
 
-    def pulled(self, inputs: Sequence[Any], moving: Sequence[int], g: Array) -> list[Array]:
+    def pull_back(self, inputs: Sequence[Any], moving: Sequence[int], g: Array) -> list[Array]:
         """The gradient of each differentiated argument, for a cotangent of the result."""
-        found = self._each(moving, _undamaged("the derivative", self.derivatives, inputs, g))
+        found = self._as_list(
+            moving, _call_on_copies("the derivative", self.derivatives, inputs, g)
+        )
         for i, f in zip(moving, found, strict=True):
-            _shaped(f, inputs[i].shape, i)
+            _check_shape(f, inputs[i].shape, i)
             # J^H g of a complex result may be complex: a real argument's gradient is its real part.
             if not np.iscomplexobj(inputs[i]) and not np.iscomplexobj(g):
                 _real(f, i)
         return found
 
-    def pushed(
+    def push_forward(
         self, inputs: Sequence[Any], moving: Sequence[int], tangents: Sequence[Array], result: Array
     ) -> Array:
         """The tangent of the result, for tangents of the differentiated arguments."""
         if self.form == "jvp":
-            tangent = _undamaged("the derivative", self.derivatives, inputs, *tangents)
-            return _in_kind(_shaped(_inexact(tangent), result.shape, moving[0]), result, moving[0])
-        found = self._each(moving, _undamaged("the derivative", self.derivatives, inputs))
+            tangent = _call_on_copies("the derivative", self.derivatives, inputs, *tangents)
+            return _in_kind(
+                _check_shape(_as_floating(tangent), result.shape, moving[0]), result, moving[0]
+            )
+        found = self._as_list(moving, _call_on_copies("the derivative", self.derivatives, inputs))
         total = np.zeros(result.shape, result.dtype)
         for i, derivative, t in zip(moving, found, tangents, strict=True):
             if self.form == "jacobian":
-                _shaped(derivative, (*result.shape, *t.shape), i)
+                _check_shape(derivative, (*result.shape, *t.shape), i)
                 axes = tuple(range(result.ndim, derivative.ndim))
                 total += _in_kind(np.sum(derivative * t, axis=axes), result, i)
                 continue
             try:
                 diagonal = np.broadcast_to(derivative, result.shape)
             except ValueError:
-                diagonal = _shaped(derivative, result.shape, i)
+                diagonal = _check_shape(derivative, result.shape, i)
             # Infinity times zero is nan, where an element is at the edge of the domain.
             total += _in_kind(np.where(t == 0, 0.0, diagonal * t), result, i)
         return total
 
     @staticmethod
-    def _each(moving: Sequence[int], given: Any) -> list[Array]:
+    def _as_list(moving: Sequence[int], given: Any) -> list[Array]:
         found = list(given) if isinstance(given, tuple) else [given]
         if len(found) != len(moving):
             raise ValueError(
                 f"the derivatives are {len(found)}, and the floating and complex array arguments "
                 f"are {len(moving)}: return a tuple of one for each"
             )
-        return [_inexact(f) for f in found]
+        return [_as_floating(f) for f in found]
 
 
 class _ByHand(Function):
@@ -154,14 +158,14 @@ class _ByHand(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        found = ctx.pair.pulled(ctx.inputs, ctx.moving, values(g))
+        found = ctx.pair.pull_back(ctx.inputs, ctx.moving, values(g))
         of = dict(zip(ctx.moving, (like(g, f) for f in found), strict=True))
         return (None, None, *(of.get(i) for i in range(len(ctx.inputs))))
 
     @staticmethod
     def jvp(ctx: Any, _pair: None, _moving: None, *tangents: Tensor | None) -> Tensor:
         moved = [values(tangents[i]) for i in ctx.moving]
-        return like(ctx.like, ctx.pair.pushed(ctx.inputs, ctx.moving, moved, ctx.result))
+        return like(ctx.like, ctx.pair.push_forward(ctx.inputs, ctx.moving, moved, ctx.result))
 
 
 class _HandWrittenTest(GradientTest):
@@ -212,7 +216,7 @@ class _HandWrittenTest(GradientTest):
         ]
 
 
-def _undamaged(
+def _call_on_copies(
     culprit: str, function: Callable[..., Any], inputs: Sequence[Any], *more: Any
 ) -> Any:
     """Call a function on copies of its arguments, and check that it leaves them unchanged."""
@@ -226,13 +230,13 @@ def _undamaged(
     return found
 
 
-def _inexact(found: Any) -> Array:
+def _as_floating(found: Any) -> Array:
     """A function's result as an array, which is floating if the result is an integer."""
     array = np.asarray(found)
     return array.astype(np.result_type(array, 1.0))
 
 
-def _shaped(found: Array, shape: tuple[int, ...], i: int) -> Array:
+def _check_shape(found: Array, shape: tuple[int, ...], i: int) -> Array:
     if found.shape != shape:
         raise ValueError(
             f"the derivative for inputs[{i}] has shape {found.shape}, and should have {shape}"

@@ -96,7 +96,7 @@ class Region:
         """The slopes along a direction at a point close by."""
         move = self.step * direction
         with np.errstate(all="ignore"):
-            ahead, behind = self.problem.moved(at + move), self.problem.moved(at - move)
+            ahead, behind = self.problem.results_at(at + move), self.problem.results_at(at - move)
             found: Reals = (ahead - behind) / (2 * self.step)
         return found
 
@@ -166,7 +166,7 @@ class Region:
         random, sizes = np.random.default_rng(5), []
         way = self.own * random.uniform(0.5, 1.0, self.own.size)
         for place in random.uniform(-FAR, FAR, PLACES):
-            line = [self.problem.moved((place + k * SPACING) * way) for k in range(7)]
+            line = [self.problem.results_at((place + k * SPACING) * way) for k in range(7)]
             with np.errstate(all="ignore"):
                 noise = abs(np.diff(line, 6, axis=0)[0]) / 924**0.5  # the coefficients' norm
                 share = noise / np.max(np.abs(line), axis=0)
@@ -300,8 +300,8 @@ class Surroundings:
         gaps, sizes = [], []
         with np.errstate(all="ignore"):
             while t >= self.region.step:
-                right = (self.region.problem.moved(t * self.direction) - middle) / t
-                left = (middle - self.region.problem.moved(-t * self.direction)) / t
+                right = (self.region.problem.results_at(t * self.direction) - middle) / t
+                left = (middle - self.region.problem.results_at(-t * self.direction)) / t
                 gaps.append(abs(right - left))
                 sizes.append(np.maximum(abs(right), abs(left)))
                 t /= RATIO

@@ -59,7 +59,7 @@ def factor(found: Found) -> float | None:
     return float(ratios[0]) if np.ptp(ratios) <= NEAR * abs(ratios[0]) else None
 
 
-def named(number: float) -> str:
+def name_factor(number: float) -> str:
     """Return a factor as a fraction, a multiple of a constant, or a decimal number."""
     fraction = Fraction(number).limit_denominator(64)
     if abs(float(fraction) - number) <= NEAR * abs(number):
@@ -89,7 +89,7 @@ def likeness(found: Found) -> str | None:
         if whole and np.allclose(found.analytic, other, NEAR, NEAR):
             return words
     if by is not None:
-        return f"off by a factor of {named(by)}"
+        return f"off by a factor of {name_factor(by)}"
     if np.all(abs(right) < NEAR):
         return "not zero where it should be"
     if given.size > 1 and np.ptp(given - right) <= NEAR * abs(given - right)[0]:

@@ -13,7 +13,7 @@ from wengert.interpreters.duals import Dual, tangent_of
 from wengert.interpreters.lifted import new_level
 from wengert.tape.autograd import grad
 from wengert.tape.tensor import Tensor, untracked
-from wengert.testing.differences import Reals, Segment, located, to_reals
+from wengert.testing.differences import Reals, Segment, locate, to_reals
 from wengert.testing.verdicts import GradcheckError, KinkError
 
 #: Small enough that its square vanishes beside 1, so that nothing is cut off.
@@ -24,10 +24,10 @@ USUAL = 4.0
 
 def values(tensor: Tensor) -> np.ndarray[Any, Any]:
     """Return a Tensor's values in a NumPy array of their own, tracked or not."""
-    return np.array(_shown(tensor), copy=True)
+    return np.array(_host_values(tensor), copy=True)
 
 
-def _shown(tensor: Tensor) -> np.ndarray[Any, Any]:
+def _host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
     """Return a Tensor's values in a NumPy array that may be in its own memory."""
     backend = backend_of(tensor._array)
     return backend.to_numpy(tensor.array)
@@ -72,7 +72,7 @@ def units(shape: tuple[int, ...], is_complex: bool) -> Iterator[np.ndarray[Any, 
             yield made
 
 
-def seeded(
+def pair_with_cotangents(
     results: Sequence[Tensor], cotangents: Sequence[Any]
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return the results on the tape that have a cotangent (not None), and these as Tensors."""
@@ -189,9 +189,9 @@ class Problem:
 
     def func(self, *leaves: Any) -> Any:
         """The function, of its arguments without their containers."""
-        return self._called(self._given, leaves)
+        return self._call(self._given, leaves)
 
-    def _called(self, function: Callable[..., Any], leaves: Sequence[Any]) -> Any:
+    def _call(self, function: Callable[..., Any], leaves: Sequence[Any]) -> Any:
         return function(*(leaves if self._flat else self._structure.unflatten(leaves)))
 
     def results(self, returned: Any) -> list[Tensor]:
@@ -216,7 +216,7 @@ class Problem:
             self.run()
         return self._segments
 
-    def changed(self) -> int | None:
+    def changed_input(self) -> int | None:
         """The position of an input whose values have changed; None if there is none."""
         for i, before in self.before.items():
             now = values(self.arguments[i])
@@ -226,13 +226,13 @@ class Problem:
 
     def check_unchanged(self, culprit: str) -> None:
         """Raise `GradcheckError` if an input's values have changed."""
-        at = self.changed()
+        at = self.changed_input()
         if at is not None:
             raise GradcheckError(f"{culprit} changed inputs[{at}] in place")
 
     def _row(self) -> Reals:
-        returned = self._called(self.plain or self._given, self.arguments)
-        return np.concatenate([to_reals(_shown(result)) for result in self.results(returned)])
+        returned = self._call(self.plain or self._given, self.arguments)
+        return np.concatenate([to_reals(_host_values(result)) for result in self.results(returned)])
 
     def middle(self) -> Reals:
         """The results at the point itself."""
@@ -256,14 +256,14 @@ class Problem:
         largest = max((np.max(abs(self.before[i][x != 0])) for i, x in moving.items()), default=0.0)
         return 2.0 ** max(0, math.frexp(largest / USUAL)[1] - 1) if largest < math.inf else 1.0
 
-    def moved(self, by: Reals) -> Reals:
+    def results_at(self, by: Reals) -> Reals:
         """The results with the inputs moved.
 
         An input's own Tensor holds the moved array during the call, so that a function that has
         a reference to it (a module to its parameters) uses the moved values.
         """
         middle, parts = self.middle(), self.parts(by)
-        with self.holding({i: self._raw(i, self.before[i] + x) for i, x in parts.items()}):
+        with self.hold({i: self._raw(i, self.before[i] + x) for i, x in parts.items()}):
             row = self._row()
         if row.size != middle.size:
             raise KinkError(
@@ -273,7 +273,7 @@ class Problem:
         return row
 
     @contextmanager
-    def holding(self, arrays: Mapping[int, Any]) -> Iterator[None]:
+    def hold(self, arrays: Mapping[int, Any]) -> Iterator[None]:
         """Let the Tensors of some inputs hold other arrays inside a ``with`` block.
 
         Results are to be read inside it: the function may return the Tensor itself.
@@ -299,7 +299,7 @@ class Problem:
             if segment.complex:
                 raise ValueError(f"complex_step is for real results, and result {i} is complex")
         step = IMAGINARY_STEP * 1j
-        with self.holding({i: self._raw(i, self.before[i] + step * x) for i, x in parts.items()}):
+        with self.hold({i: self._raw(i, self.before[i] + step * x) for i, x in parts.items()}):
             results = self.results(self.func(*self.arguments))
             found = [np.imag(values(result)).reshape(-1) for result in results]
         return np.concatenate(found) / IMAGINARY_STEP
@@ -311,7 +311,7 @@ class Problem:
             i: Dual(self.arguments[i]._array, self._raw(i, part), level)
             for i, part in self.parts(direction).items()
         }
-        with self.holding(duals):
+        with self.hold(duals):
             results = self.results(self.func(*self.arguments))
             found = [_tangent(i, result, level) for i, result in enumerate(results)]
         self.check_unchanged("forward mode")
@@ -327,7 +327,7 @@ class Problem:
     ) -> list[np.ndarray[Any, Any]]:
         """The gradients of the inputs, for the given cotangents of the results (None: absent)."""
         targets = [self.arguments[i] for i in self.checked]
-        outputs, seeds = seeded(results, cotangents)
+        outputs, seeds = pair_with_cotangents(results, cotangents)
         if not outputs:
             return [np.zeros_like(before) for before in self.before.values()]
         gradients = grad(outputs, targets, seeds, retain_graph=retain_graph, allow_unused=True)
@@ -358,22 +358,22 @@ class Problem:
         self.check_unchanged("the backward pass")
         return np.stack(rows) if rows else np.zeros((0, self.width))
 
-    def tracked(self) -> bool:
+    def is_tracked(self) -> bool:
         """Whether any result is on the tape, so that there is a derivative to differentiate."""
         return bool(self.segments) and any(self._on_tape)
 
     def tracks(self, row: int) -> bool:
         """Whether the result that a row of the Jacobian belongs to is on the tape."""
-        return self._on_tape[located(self.segments, row)[0]]
+        return self._on_tape[locate(self.segments, row)[0]]
 
     def result_entry(self, row: int) -> str:
         """What a row of the Jacobian is the derivative of, in words."""
-        which, at = located(self.segments, row)
+        which, at = locate(self.segments, row)
         return self.segments[which].entry(f"result {which}", at)
 
     def input_entry(self, column: int) -> str:
         """What a column of the Jacobian is the derivative with respect to, in words."""
-        which, at = located(self.inputs, column)
+        which, at = locate(self.inputs, column)
         return self.inputs[which].entry(f"inputs[{self.checked[which]}]", at)
 
 

@@ -68,12 +68,10 @@ def function_code(function: Callable[..., Any], name: str) -> tuple[list[str], s
     name : str
         What to call it if its own name is no identifier.
     """
-    if hasattr(function, "source_lines"):  # a random program
-        return function.source_lines(), function.__name__
     own = str(getattr(function, "__name__", name))
     if getattr(ops, own, None) is function:
         return [], f"wg.{own}"
-    found = _imported(function)
+    found = _import_line(function)
     if found:
         return found
     owner = getattr(function, "__self__", None)
@@ -82,10 +80,10 @@ def function_code(function: Callable[..., Any], name: str) -> tuple[list[str], s
         return lines, f"{of}.{own}"
     called = own if own.isidentifier() else name
     source = None if inspect.ismethod(function) else _source(function, called)
-    return (source, called) if source else (_named_only(function, name), name)
+    return (source, called) if source else (_placeholder(function, name), name)
 
 
-def _imported(function: Callable[..., Any]) -> tuple[list[str], str] | None:
+def _import_line(function: Callable[..., Any]) -> tuple[list[str], str] | None:
     """The line that imports a function, and the expression that names it, if it can be imported."""
     module, qualified = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     home = sys.modules.get(module or "")
@@ -119,7 +117,7 @@ def _source(function: Callable[..., Any], name: str) -> list[str]:
     return ast.unparse(definition).splitlines()
 
 
-def _named_only(function: Callable[..., Any], name: str) -> list[str]:
+def _placeholder(function: Callable[..., Any], name: str) -> list[str]:
     code = getattr(function, "__code__", None)
     where = f", line {code.co_firstlineno} of {code.co_filename}" if code else ""
     return [f"{name} = ...  # {getattr(function, '__qualname__', repr(function))}{where}"]

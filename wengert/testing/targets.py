@@ -27,18 +27,7 @@ from wengert.testing.check import as_input
 from wengert.testing.problem import inexact
 from wengert.testing.tracebacks import first_line
 
-#: Parameters of these names are arrays, if nothing else says what they are.
-ARRAYS = re.compile(
-    r"[a-hj-mo-z][0-9]?|x[sy]?|inputs?|arrays?|arr|data|tensors?|values?|logits|weights?|bias|"
-    r"theta|params?|left|right|vectors?|vec|matrix|mat|mean|std|sigma|mu|scale|loc|predictions?|"
-    r"targets?|probs?|hidden|state|features?|points?|coordinates?|preds?|y_(?:pred|true|hat)|outputs?|"
-    r"query|key|images?|signal|positions?|velocity|coefficients?|coeffs?|residuals?"
-)
-#: A shape in numpydoc: "array of shape (n, m)", "array, shape (n,)", "(n, m) array".
-DOCUMENTED = re.compile(
-    r"shape\s*[:=]?\s*\(([^()]*)\)|^\s*\(([^()]*)\)\s*(?:array|tensor)", re.IGNORECASE
-)
-#: Shapes of arrays that are not declared: the first that the function accepts are taken.
+#: Shapes of arrays without a declared shape: a function gets the first layout that it accepts.
 LAYOUTS: tuple[Callable[[int], list[Any]], ...] = (
     lambda n: [(...,)] * n,
     lambda n: [("n",)] * n,
@@ -48,8 +37,7 @@ LAYOUTS: tuple[Callable[[int], list[Any]], ...] = (
     lambda n: [("n", "m")] + [("n",)] * (n - 1),
     lambda n: [()] * n,
 )
-
-#: Calls with which each layout is tried.
+#: Calls with which a function has to accept a layout.
 TRIALS = 8
 
 
@@ -63,17 +51,17 @@ class Target(NamedTuple):
     Attributes
     ----------
     name : str
-        Its name in the module.
+        The function's name in the module.
     function : callable or None
         None if there is nothing to call.
-    arguments : list
-        As `check_gradients` takes them.
+    arguments : sequence
+        Arguments, as `check_gradients` takes them.
     source : str
         Where the arguments were found, in words.
     why_not : str
-        Why it is not checked; empty if it is.
+        Why the function is not checked; empty if it is.
     options : dict
-        Of `check_gradients`, if the function was decorated with it.
+        Options of `check_gradients`, if the function was decorated with it.
     """
 
     name: str
@@ -93,7 +81,7 @@ def find(spec: str, shapes: Sequence[Any]) -> list[Target]:
         If there is no such module or function, or the module cannot be imported.
     """
     place, _, name = spec.rpartition(":") if re.search(r":[\w.]+$", spec) else (spec, "", "")
-    module = _imported(place)
+    module = _import(place)
     if name:
         found: Any = module
         for part in name.split("."):
@@ -108,21 +96,21 @@ def find(spec: str, shapes: Sequence[Any]) -> list[Target]:
     listed = getattr(module, "__all__", None)
     names = [n for n in vars(module) if not n.startswith("_")] if listed is None else list(listed)
     targets = []
-    for each in names:
-        value = getattr(module, each, None)
-        made = value.func if isinstance(value, functools.partial) else value
-        own = getattr(made, "__module__", None) == module.__name__
+    for name in names:
+        value = getattr(module, name, None)
+        plain = value.func if isinstance(value, functools.partial) else value
+        own = getattr(plain, "__module__", None) == module.__name__
         if listed is None and not (own or isinstance(value, Module)):
             continue
         if not inspect.isclass(value):
             if callable(value):
-                targets.append(_target(each, value, shapes))
+                targets.append(_target(name, value, shapes))
         elif issubclass(value, Module):
             why = "it is a class of modules: check an instance, such as a function that calls one"
-            targets.append(Target(each, None, why_not=why))
+            targets.append(Target(name, None, why_not=why))
         elif issubclass(value, Function):
-            why = f"it is an operation: check a function that calls {each}.apply"
-            targets.append(Target(each, None, why_not=why))
+            why = f"it is an operation: check a function that calls {name}.apply"
+            targets.append(Target(name, None, why_not=why))
     if not targets:
         raise UnusableError(
             f"{place} has no public functions of its own: those in __all__, or without it those "
@@ -139,42 +127,38 @@ def shape_of(text: str) -> tuple[Any, ...]:
     ValueError
         If the text is no shape.
     """
-    parts = [part.strip() for part in text.strip("() ").split(",") if part.strip()]
-    made: list[Any] = []
-    for part in parts:
+    shape: list[Any] = []
+    for part in filter(None, (part.strip() for part in text.strip("() ").split(","))):
         if part == "...":
-            made.append(...)
-        elif re.fullmatch(r"\d+", part):
-            made.append(int(part))
+            shape.append(...)
+        elif part.isdigit():
+            shape.append(int(part))
         elif part.isidentifier():
-            made.append(part)
+            shape.append(part)
         else:
             raise ValueError(f"{text!r} is no shape: give lengths or their names, as in 2,n")
-    Argument(tuple(made))
-    return tuple(made)
+    Argument(tuple(shape))
+    return tuple(shape)
 
 
-def _imported(place: str) -> types.ModuleType:
+def _import(place: str) -> types.ModuleType:
     path = Path(place)
     try:
-        if place.endswith(".py") or path.is_file():
-            if not path.is_file():
-                raise UnusableError(f"there is no file {place!r}")
-            spec = importlib.util.spec_from_file_location(path.stem, path)
-            if spec is None or spec.loader is None:
-                raise UnusableError(f"{place!r} is no Python file")
-            sys.path.insert(0, str(path.resolve().parent))
-            module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            return module
-        return importlib.import_module(place)
+        if not place.endswith(".py"):
+            return importlib.import_module(place)
+        if not path.is_file():
+            raise UnusableError(f"there is no file {place!r}")
+        spec: Any = importlib.util.spec_from_file_location(path.stem, path)
+        sys.path.insert(0, str(path.resolve().parent))
+        module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
     except UnusableError:
         raise
-    except ModuleNotFoundError as error:
-        if error.name and (place == error.name or place.startswith(f"{error.name}.")):
-            raise UnusableError(f"there is no module {place!r}") from error
-        raise UnusableError(f"{place} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:  # the user's code may raise anything
+        absent = isinstance(error, ModuleNotFoundError) and error.name
+        if absent and (place == absent or place.startswith(f"{absent}.")):
+            raise UnusableError(f"there is no module {place!r}") from error
         what = f"{type(error).__name__}: {error}"
         raise UnusableError(f"{place} cannot be imported: {what}") from error
 
@@ -187,18 +171,18 @@ def _target(name: str, value: Any, shapes: Sequence[Any]) -> Target:
         options |= check.bounds | check.tolerances
         source = "its check_gradients declaration"
         return Target(name, check.function, check.arguments, source, options=options)
-    called = value.forward if isinstance(value, Module) else value
+    function = value.forward if isinstance(value, Module) else value
     try:
         parameters = [
             p
-            for p in inspect.signature(called).parameters.values()
+            for p in inspect.signature(function).parameters.values()
             if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
     except (TypeError, ValueError):
-        return Target(name, value, why_not="it does not tell its parameters: decorate a function")
-    if any(p.kind is p.KEYWORD_ONLY for p in parameters):
-        wanted = ", ".join(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-        return Target(name, value, why_not=f"it needs keywords: {wanted}")
+        return Target(name, value, why_not="it has no signature: decorate a function that calls it")
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    if keywords:
+        return Target(name, value, why_not=f"it needs keywords: {', '.join(keywords)}")
     if shapes and len(shapes) == len(parameters):
         return Target(name, value, [Argument(shape) for shape in shapes], "--shape")
     if shapes:
@@ -207,79 +191,42 @@ def _target(name: str, value: Any, shapes: Sequence[Any]) -> Target:
     if not parameters:
         why = "it takes no arguments to differentiate: check a function that calls it with some"
         return Target(name, value, why_not=why)
-    return _guessed(name, value, parameters)
-
-
-def _guessed(name: str, value: Any, parameters: list[inspect.Parameter]) -> Target:
-    """Arguments by annotations, documentation and names."""
-    function = value.forward if isinstance(value, Module) else value
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception:  # a name that exists for type checkers alone
         hints = {}
-    documented = _documented(inspect.getdoc(function) or "")
-    arguments: list[Any] = []
-    sources: dict[str, None] = {}
-    for p in parameters:
-        given, source = _argument(p.name, hints.get(p.name), documented.get(p.name))
-        if given is None:
-            why = (
-                f"nothing tells what its parameter {p.name!r} is: annotate it, say its shape in "
-                "the docstring, give --shape, or decorate the function with check_gradients"
-            )
-            return Target(name, value, why_not=why)
-        arguments.append(given)
-        sources[source] = None
-    return _laid_out(Target(name, value, arguments, " and ".join(sources)))
+    arguments = [_argument(p.name, hints.get(p.name)) for p in parameters]
+    if None in arguments:
+        unknown = parameters[arguments.index(None)].name
+        why = f"the type of its parameter {unknown!r} is no array's or number's: "
+        why += "decorate a function that calls it with check_gradients"
+        return Target(name, value, why_not=why)
+    return _lay_out(Target(name, value, arguments, "its annotations" if hints else ""))
 
 
-def _documented(text: str) -> dict[str, tuple[Any, ...]]:
-    """Shapes of parameters, from a numpydoc docstring."""
-    found = {}
-    for match in re.finditer(r"^\s*(\w+(?:\s*,\s*\w+)*)\s*:\s*(.+)$", text, re.MULTILINE):
-        shape = DOCUMENTED.search(match[2])
-        if shape:
-            try:
-                made = shape_of(shape[1] if shape[1] is not None else shape[2])
-            except (TypeError, ValueError):
-                continue
-            found.update(dict.fromkeys(re.split(r"\s*,\s*", match[1]), made))
-    return found
-
-
-def _argument(name: str, hint: Any, shape: tuple[Any, ...] | None) -> tuple[Any, str]:
-    if shape is not None:
-        return Argument(shape), "its docstring"
-    origin = typing.get_origin(hint)
-    if origin is typing.Annotated:
+def _argument(name: str, hint: Any) -> Any:
+    """The argument for an annotation: ``...`` for an array of unknown shape, None for no idea."""
+    if typing.get_origin(hint) is typing.Annotated:
         for extra in hint.__metadata__:
             if isinstance(extra, Argument | Axis | st.SearchStrategy):
-                return extra, "its annotations"
+                return extra
         hint = hint.__origin__
-        origin = typing.get_origin(hint)
-    plain: dict[Any, Any] = {
-        float: Argument(()),
-        complex: Argument((), dtype="complex128"),
-        bool: st.booleans(),
-        int: Axis(0) if name in ("axis", "dim") else st.integers(1, 3),
-    }
-    if isinstance(hint, type) and hint in plain:
-        return plain[hint], "its annotations"
-    if origin is Literal:
-        return st.sampled_from(typing.get_args(hint)), "its annotations"
-    if (isinstance(hint, type) and issubclass(hint, Tensor)) or np.ndarray in (hint, origin):
-        return ..., "its annotations"
-    if getattr(hint, "__name__", "") in ("Array", "ArrayLike", "NDArray"):
-        return ..., "its annotations"
+    if hint in (None, int) and name in ("axis", "dim"):
+        return Axis(0)
     if hint is None or hint is Any or isinstance(hint, typing.TypeVar):
-        if name in ("axis", "dim"):
-            return Axis(0), "its parameters' names"
-        if ARRAYS.fullmatch(name):
-            return ..., "its parameters' names"
-    return None, ""
+        return ...
+    if typing.get_origin(hint) is Literal:
+        return st.sampled_from(typing.get_args(hint))
+    if (isinstance(hint, type) and issubclass(hint, Tensor)) or "Array" in str(hint):
+        return ...
+    if np.ndarray in (hint, typing.get_origin(hint)):
+        return ...
+    plain: dict[Any, Any] = {float: Argument(()), complex: Argument((), dtype="complex128")}
+    plain |= {bool: st.booleans(), int: st.integers(1, 3)}
+    return plain.get(hint) if isinstance(hint, type) else None
 
 
-def _laid_out(target: Target) -> Target:
+def _lay_out(target: Target) -> Target:
     """The first layout of the arrays of unknown shape on which the function can be called."""
     free = [i for i, given in enumerate(target.arguments) if given is ...]
     errors = []
@@ -287,29 +234,26 @@ def _laid_out(target: Target) -> Target:
         arguments = list(target.arguments)
         for i, shape in zip(free, layout(len(free)), strict=True):
             arguments[i] = Argument(shape)
-        error = _refused(target.function, arguments)
+        error = _refusal(target.function, arguments)
         if error is None:
-            source = target.source
-            if free:
-                shown = ", ".join(_shown(arguments[i].shape) for i in free)
-                source += f", and shapes by trial: {shown}"
+            shown = ", ".join(_shape_text(arguments[i].shape) for i in free)
+            sources = [target.source, f"shapes by trial: {shown}" if free else ""]
+            source = " and ".join(filter(None, sources))
             return target._replace(arguments=arguments, source=source)
         errors.append(error)
-    why = (
-        f"it cannot be called with arrays of any shapes that were tried ({errors[0]}): give --shape"
-    )
+    why = f"it raises for arrays of all shapes that were tried ({errors[0]}): give --shape"
     return target._replace(arguments=(), why_not=why)
 
 
-def _shown(shape: tuple[Any, ...]) -> str:
+def _shape_text(shape: tuple[Any, ...]) -> str:
     parts = ["..." if part is ... else str(part) for part in shape]
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
-def _refused(function: Any, arguments: list[Any]) -> str | None:
+def _refusal(function: Any, arguments: list[Any]) -> str | None:
     """Why a function cannot be called with such arguments; None if it can."""
 
-    def trial(drawn: tuple[Any, ...]) -> None:
+    def call(drawn: tuple[Any, ...]) -> None:
         with np.errstate(all="ignore"):
             inexact(function(*tree_map(as_input, drawn)))
 
@@ -323,8 +267,8 @@ def _refused(function: Any, arguments: list[Any]) -> str | None:
         report_multiple_bugs=False,
     )
     try:
-        with warnings.catch_warnings(action="ignore"):  # they come again when it is checked
-            settings(hypothesis.given(calls(arguments, min_side=1))(trial))()
+        with warnings.catch_warnings(action="ignore"):  # the check gives them again
+            settings(hypothesis.given(calls(arguments, min_side=1))(call))()
     except (Exception, SystemExit) as error:  # the user's code may raise anything
         return f"{type(error).__name__}: {first_line(error)[:120]}"
     return None

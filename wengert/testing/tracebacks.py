@@ -15,7 +15,7 @@ def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [""])[0]
 
 
-def shortened(error: _Error) -> _Error:
+def shorten(error: _Error) -> _Error:
     """Remove the frames of the tester and of Hypothesis from a traceback; return the error."""
     entries = []
     entry = error.__traceback__

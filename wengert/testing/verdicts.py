@@ -96,6 +96,6 @@ class Tolerance(NamedTuple):
     def __call__(self, found: Estimate) -> Reals:
         return self.atol + self.rtol * abs(found.value) + found.rounding
 
-    def settled(self, found: Estimate) -> bool:
+    def accepts(self, found: Estimate) -> bool:
         """Whether the error of an estimate is small beside the tolerance."""
         return bool(np.all(found.error <= self(found) / 4))

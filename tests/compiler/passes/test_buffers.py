@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.compiler.emitted import check_emitted
 from tests.compiler.recorded import trace_arrays
+from tests.programs import programs
 from wengert.backends import get_backend
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
@@ -22,7 +23,6 @@ from wengert.compiler.passes.forms import form
 from wengert.compiler.passes.liveness import END, holders, liveness
 from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Program, Value
-from wengert.testing import programs
 
 NUMPY = get_backend("numpy")
 

@@ -34,7 +34,7 @@ ELSEWHERE = (
 )
 
 
-def _public() -> Iterator[tuple[str, Callable[..., Any]]]:
+def _public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
     seen = set()
     for prefix, namespace in NAMESPACES.items():
         for name in sorted(namespace.__all__):
@@ -58,7 +58,7 @@ def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 #: Every public function of numbers and arrays, by its name.
-FUNCTIONS = dict(_public())
+FUNCTIONS = dict(_public_functions())
 
 
 # -- one call of each ----------------------------------------------------------------------------
@@ -327,11 +327,11 @@ def arguments(name: str) -> dict[str, Any]:
 
 def call(name: str, given: dict[str, Any], *, positional: bool = False) -> Any:
     """Call a function with arguments by name, passed by position where possible if asked."""
-    args, kwargs = placed(name, given, positional=positional)
+    args, kwargs = split_arguments(name, given, positional=positional)
     return FUNCTIONS[name](*args, **kwargs)
 
 
-def placed(
+def split_arguments(
     name: str, given: dict[str, Any], *, positional: bool = False
 ) -> tuple[list[Any], dict[str, Any]]:
     """Split arguments by name into a function's positional and keyword arguments."""
@@ -358,13 +358,13 @@ def placed(
     return args, kwargs
 
 
-def prepared(name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], list[Any]]:
+def prepare(name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], list[Any]]:
     """A call as a function of its differentiable arrays, and these arrays.
 
     The function returns a tuple of Tensors. It moves the call's other arrays to the backend that is
     selected when it runs.
     """
-    args, kwargs = placed(name, given)
+    args, kwargs = split_arguments(name, given)
 
     def function(*arrays: Any) -> Any:
         rest = iter(arrays)
@@ -372,8 +372,8 @@ def prepared(name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], list
             rest = iter([(x + wg.matrix_transpose(x)) * 0.5 for x in arrays])
         elif name == "F.dropout":
             wg.manual_seed(5)
-        own = [_filled(value, rest) for value in args]
-        named = {key: _filled(value, rest) for key, value in kwargs.items()}
+        own = [_fill(value, rest) for value in args]
+        named = {key: _fill(value, rest) for key, value in kwargs.items()}
         out = FUNCTIONS[name](*own, **named)
         # Results that an option leaves out are None.
         every = out if isinstance(out, tuple | list) else (out,)
@@ -383,10 +383,10 @@ def prepared(name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], list
     return function, [x for x in every if _is_variable(x)]
 
 
-def _filled(value: Any, rest: Iterator[Any]) -> Any:
+def _fill(value: Any, rest: Iterator[Any]) -> Any:
     """An argument with the next arrays in place of those that are differentiated."""
     if isinstance(value, list):
-        return [_filled(each, rest) for each in value]
+        return [_fill(each, rest) for each in value]
     if _is_variable(value):
         return next(rest)
     return on_backend(value) if isinstance(value, np.ndarray) else value

@@ -12,19 +12,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 import wengert as wg
+from backend_check.calls import FUNCTIONS, arguments, prepare
+from backend_check.comparisons import DRAWING, UNSET, UP_TO_PHASE, describe, difference
+from backend_check.time_limit import NoAnswer, time_limit
 from wengert.backends import DTYPES, Backend, backend_of, use_backend
 from wengert.backends.backend import MissingFunctionError
 from wengert.func.trees import tree_leaves
-from wengert.testing.calls import FUNCTIONS, arguments, prepared
-from wengert.testing.library_calls import (
-    DRAWING,
-    UNSET,
-    UP_TO_PHASE,
-    described,
-    difference,
-)
 from wengert.testing.problem import on_backend
-from wengert.testing.time_limit import NoAnswer, time_limit
 
 Verdict = Literal["ok", "lacks", "differs", "fails", "none"]
 
@@ -38,12 +32,12 @@ class Outcome(NamedTuple):
         "ok" where the library agrees with NumPy, "lacks" where a function of the library's is
         missing, "differs" where numbers do, "fails" where an error is raised, and "none" where
         NumPy has no such derivative either.
-    told : str
+    why : str
         What is missing, different, or raised.
     """
 
     verdict: Verdict
-    told: str = ""
+    why: str = ""
 
 
 Arrays = list[Any]
@@ -56,16 +50,16 @@ def _weights(array: Any) -> Any:
     return (found + 0.5j * found if array.dtype.kind == "c" else found).astype(array.dtype)
 
 
-def _tracked(leaves: Arrays) -> list[wg.Tensor]:
+def _leaves(leaves: Arrays) -> list[wg.Tensor]:
     return [on_backend(leaf).requires_grad_(True) for leaf in leaves]
 
 
-def _inexact(outs: Sequence[Any]) -> list[wg.Tensor]:
+def _floating(outs: Sequence[Any]) -> list[wg.Tensor]:
     return [out for out in outs if isinstance(out, wg.Tensor) and out.dtype.inexact]
 
 
 def _gradient(function: Function, inputs: Sequence[wg.Tensor], again: bool = False) -> Any:
-    outs = [out for out in _inexact(function(*inputs)) if out.requires_grad]
+    outs = [out for out in _floating(function(*inputs)) if out.requires_grad]
     if not outs:
         raise NotImplementedError("no derivative")
     return wg.autograd.grad(
@@ -94,19 +88,21 @@ def _single(function: Function, leaves: Arrays) -> Any:
 
 
 def _reverse(function: Function, leaves: Arrays) -> Any:
-    return _gradient(function, _tracked(leaves))
+    return _gradient(function, _leaves(leaves))
 
 
 def _forward(function: Function, leaves: Arrays) -> Any:
     tangents = tuple(on_backend(_weights(leaf)) for leaf in leaves)
     _reverse(function, leaves)  # where there is no derivative, forward mode gives zeros
     return wg.func.jvp(
-        lambda *inputs: tuple(_inexact(function(*inputs))), tuple(map(on_backend, leaves)), tangents
+        lambda *inputs: tuple(_floating(function(*inputs))),
+        tuple(map(on_backend, leaves)),
+        tangents,
     )[1]
 
 
 def _second(function: Function, leaves: Arrays) -> Any:
-    inputs = _tracked(leaves)
+    inputs = _leaves(leaves)
     first = [g for g in _gradient(function, inputs, again=True) if g.requires_grad]
     if not first:
         raise NotImplementedError("no second derivative")
@@ -117,7 +113,7 @@ def _second(function: Function, leaves: Arrays) -> Any:
 def _batched(function: Function, leaves: Arrays) -> Any:
     _reverse(function, leaves)
     return wg.func.jacrev(
-        lambda *inputs: tuple(out for out in _inexact(function(*inputs))), range(len(leaves))
+        lambda *inputs: tuple(out for out in _floating(function(*inputs))), range(len(leaves))
     )(*map(on_backend, leaves))
 
 
@@ -127,11 +123,11 @@ def _compiled(function: Function, leaves: Arrays) -> Any:
         return *outs, *_gradient(lambda *inputs: outs, inputs)
 
     step = wg.compile(both)
-    inputs = _tracked(leaves)
+    inputs = _leaves(leaves)
     step(*inputs)
     found = step(*inputs)
-    eagerly = [line.strip() for line in str(step.report).splitlines() if "ran eagerly" in line]
-    return *found, eagerly[0] if eagerly else "compiled"
+    eager = [line.strip() for line in str(step.report).splitlines() if "ran eagerly" in line]
+    return *found, eager[0] if eager else "compiled"
 
 
 #: What is run for each function, by the heading of its column.
@@ -189,39 +185,39 @@ def compare(name: str, spec: str, limit: float = LIMIT) -> dict[str, Outcome]:
             outcomes[mode] = late
             continue
         try:
-            with use_backend("numpy"), _quiet():
-                expected = _arrays(run(*_prepared(name)))
+            with use_backend("numpy"), _silence():
+                expected = _arrays(run(*_prepare(name)))
         except Exception as error:
             if mode == "values":
                 raise AssertionError(f"{name} fails on NumPy") from error
             outcomes[mode] = Outcome("none")
             continue
         try:
-            with use_backend(spec), _quiet(), time_limit(limit):
-                found = _arrays(run(*_prepared(name)))
+            with use_backend(spec), _silence(), time_limit(limit):
+                found = _arrays(run(*_prepare(name)))
         except (Exception, NoAnswer) as error:
-            outcomes[mode] = _failed(error)
+            outcomes[mode] = _failure(error)
             if mode == "values" and isinstance(error, NoAnswer):
                 late = outcomes[mode]
             continue
         if len(found) != len(expected):
-            told = f"{len(found)} results instead of {len(expected)}"
+            why = f"{len(found)} results instead of {len(expected)}"
         elif chapter(name) == "random" or name in (*UNSET, *DRAWING):
-            told = next(filter(None, map(_other_form, found, expected)), "")
+            why = next(filter(None, map(_form_difference, found, expected)), "")
         else:
-            told = next(filter(None, map(difference, found, expected)), "")
-        outcomes[mode] = Outcome("differs" if told else "ok", told)
+            why = next(filter(None, map(difference, found, expected)), "")
+        outcomes[mode] = Outcome("differs" if why else "ok", why)
     return outcomes
 
 
-def _prepared(name: str) -> tuple[Function, Arrays]:
-    function, leaves = prepared(name, arguments(name))
+def _prepare(name: str) -> tuple[Function, Arrays]:
+    function, leaves = prepare(name, arguments(name))
     if name not in UP_TO_PHASE:
         return function, leaves
     return lambda *inputs: tuple(map(wg.abs, function(*inputs))), leaves
 
 
-def _failed(error: BaseException) -> Outcome:
+def _failure(error: BaseException) -> Outcome:
     if isinstance(error, NoAnswer):
         return Outcome("fails", str(error))
     missing: BaseException | None = error
@@ -229,10 +225,10 @@ def _failed(error: BaseException) -> Outcome:
         missing = missing.__cause__
     if missing:
         return Outcome("lacks", str(missing).partition(" in the version")[0])
-    return Outcome("fails", described(error))
+    return Outcome("fails", describe(error))
 
 
-def _other_form(found: Any, expected: Any) -> str:
+def _form_difference(found: Any, expected: Any) -> str:
     """How random numbers differ in shape or dtype; "" if they do not."""
     if (found.shape, found.dtype) == (expected.shape, expected.dtype):
         return ""
@@ -243,19 +239,21 @@ def _arrays(result: Any) -> list[Any]:
     """The leaves of a result as NumPy arrays."""
     leaves = tree_leaves(result) if isinstance(result, tuple | list | dict) else [result]
     return [
-        np.asarray(backend_of(x.array).to_numpy(x.array)) if isinstance(x, wg.Tensor) else _other(x)
+        np.asarray(backend_of(x.array).to_numpy(x.array))
+        if isinstance(x, wg.Tensor)
+        else _other_leaf(x)
         for x in leaves
     ]
 
 
-def _other(value: Any) -> Any:
+def _other_leaf(value: Any) -> Any:
     """A leaf that is no Tensor as an array; an object by its text."""
     if isinstance(value, np.ndarray | np.generic | int | float | complex):
         return np.asarray(value)
     return np.asarray(str(value))
 
 
-class _quiet(warnings.catch_warnings):
+class _silence(warnings.catch_warnings):
     def __enter__(self) -> Any:
         entered = super().__enter__()
         warnings.simplefilter("ignore")
@@ -363,11 +361,11 @@ def _training(compiled: bool) -> Any:
     return (*losses, *(p.detach() for p in model.parameters()))
 
 
-def _training_eager() -> Any:
+def _eager_training() -> Any:
     return _training(False)
 
 
-def _training_compiled() -> Any:
+def _compiled_training() -> Any:
     return _training(True)
 
 
@@ -404,8 +402,8 @@ SCENES: dict[str, Callable[[], Any]] = {
     "printing": _printing,
     "copy and pickle": _copies,
     "devices": _devices,
-    "training steps": _training_eager,
-    "training steps, compiled": _training_compiled,
+    "training steps": _eager_training,
+    "training steps, compiled": _compiled_training,
     "saved programs": _saving,
     "checkpoints": _checkpoints,
 }
@@ -414,13 +412,13 @@ SCENES: dict[str, Callable[[], Any]] = {
 def scenes(spec: str, limit: float = LIMIT) -> Iterator[tuple[str, Outcome]]:
     """Run each of `SCENES` on NumPy and on the backend that ``spec`` selects, as `compare` does."""
     for name, scene in SCENES.items():
-        with use_backend("numpy"), _quiet():
+        with use_backend("numpy"), _silence():
             expected = _arrays(scene())
         try:
-            with use_backend(spec), _quiet(), time_limit(limit):
+            with use_backend(spec), _silence(), time_limit(limit):
                 found = _arrays(scene())
         except (Exception, NoAnswer) as error:
-            yield name, _failed(error)
+            yield name, _failure(error)
             continue
-        told = next(filter(None, map(difference, found, expected)), "")
-        yield name, Outcome("differs" if told else "ok", told)
+        why = next(filter(None, map(difference, found, expected)), "")
+        yield name, Outcome("differs" if why else "ok", why)

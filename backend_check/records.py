@@ -126,7 +126,7 @@ def probe(xp: Any) -> Probe:
     standard = {method: _default(method) for method in METHODS}
     differing = {m: way for m, way in found.items() if way not in standard[m]}
     older, lacking = {}, []
-    for name in _needed():
+    for name in _needed_names():
         if not _has(xp, name):
             before = OLDER.get(name, "")
             if before and _has(xp, before):
@@ -170,7 +170,7 @@ def _has(xp: Any, name: str) -> bool:
     return callable(xp)
 
 
-def _needed() -> Iterator[str]:
+def _needed_names() -> Iterator[str]:
     """The standard's functions that Wengert does not compose of others."""
     namespace = get_backend("numpy").xp
     for prefix, module in (
@@ -189,7 +189,7 @@ def _standard(prefix: str) -> list[str]:
     return [name for name in names if prefix + name in PRIMITIVES]
 
 
-def written(module: str, name: str, version: str, found: Probe) -> str:
+def write_record(module: str, name: str, version: str, found: Probe) -> str:
     """The record as a Python file."""
     title = "".join(part.capitalize() for part in re.split(r"\W|_", name)) or "Library"
     lines = [
@@ -227,7 +227,7 @@ def written(module: str, name: str, version: str, found: Probe) -> str:
         lines.append(
             "    # The standard's functions that it has not; kernels can stand in for them:"
         )
-        lines += _wrapped(sorted(found.lacking), "    # ")
+        lines += _wrap(sorted(found.lacking), "    # ")
     for method, way in found.methods.items():
         signature = ", ".join(filter(None, ("self", METHODS[method][0])))
         lines += [
@@ -238,11 +238,11 @@ def written(module: str, name: str, version: str, found: Probe) -> str:
     return "\n".join([*lines, "", "", f"BACKEND = {title}Backend()", ""])
 
 
-def _wrapped(names: Sequence[str], indent: str) -> list[str]:
+def _wrap(names: Sequence[str], indent: str) -> list[str]:
     return textwrap.wrap(", ".join(names), 96, initial_indent=indent, subsequent_indent=indent)
 
 
-def made(text: str, name: str) -> Backend:
+def run_record(text: str, name: str) -> Backend:
     """The backend that a record's text makes."""
     names: dict[str, Any] = {"__name__": f"{name}_backend"}
     exec(compile(text, f"<record of {name}>", "exec"), names)  # noqa: S102 -- written above

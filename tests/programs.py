@@ -48,13 +48,6 @@ class Program:
         A point at which the program is smooth.
     steps : tuple of Step
         The calls in order; the value of the last one is the result.
-
-    Examples
-    --------
-    >>> from hypothesis import find
-    >>> program = find(wg.testing.programs(), lambda program: len(program.steps) == 2)
-    >>> len(program.steps)
-    2
     """
 
     inputs: tuple[np.ndarray[Any, Any], ...]
@@ -75,8 +68,7 @@ class Program:
         """The inputs as Tensors of the selected backend."""
         return [on_backend(x).requires_grad_(requires_grad) for x in self.inputs]
 
-    def source_lines(self) -> list[str]:
-        """The definition of the program as a function, in lines of Python."""
+    def __repr__(self) -> str:
         names = self._names()
         lines = [f"def program({', '.join(names[: len(self.inputs)])}):"]
         for at, step in enumerate(self.steps, len(self.inputs)):
@@ -84,13 +76,9 @@ class Program:
             given = [f"[{taken}]" if step.listed else taken]
             given += [f"{key}={value!r}" for key, value in step.keywords]
             lines.append(f"    {names[at]} = wg.{step.name}({', '.join(given)})")
-        return [*lines, f"    return {names[-1]}"]
-
-    def __repr__(self) -> str:
+        lines.append(f"    return {names[-1]}")
         inputs = [f"    {value_code(x)}," for x in self.tensors()]
-        return "\n".join(
-            ["import wengert as wg", "", *self.source_lines(), "", "program(", *inputs, ")"]
-        )
+        return "\n".join(["import wengert as wg", "", *lines, "", "program(", *inputs, ")"])
 
     def _names(self) -> list[str]:
         count = len(self.inputs)
@@ -174,15 +162,6 @@ def programs(
     Returns
     -------
     strategy of Program
-
-    Examples
-    --------
-    >>> from hypothesis import given, settings
-    >>> @settings(max_examples=5, database=None)
-    ... @given(wg.testing.programs())
-    ... def test_programs(program):
-    ...     assert program.inputs and program.steps
-    >>> test_programs()
     """
     count = draw(st.integers(1, max_inputs))
     shapes = draw(ws.broadcastable(count, max_dims=2, min_side=1, max_side=max_side))

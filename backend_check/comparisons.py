@@ -26,12 +26,12 @@ class Fault(NamedTuple):
 
     Attributes
     ----------
-    call, told : str
+    call, why : str
         The arguments in short, and what is wrong.
     """
 
     call: str
-    told: str
+    why: str
 
 
 class Comparisons:
@@ -57,7 +57,7 @@ class Comparisons:
         self.backend, self.seconds = backend, seconds
         self.faults: dict[str, Fault] = {}
         self.unfinished: set[str] = set()
-        self._taken: defaultdict[str, float] = defaultdict(float)
+        self._spent: defaultdict[str, float] = defaultdict(float)
         self._inside = False
         self._numpy = get_backend("numpy")
 
@@ -68,18 +68,20 @@ class Comparisons:
             extension = next((e for e in EXTENSIONS if module is getattr(backend.xp, e, None)), "")
             prefix = extension and f"{extension}."
             return {
-                name: self._compared(prefix + name, found)
+                name: self._watch(prefix + name, found)
                 if callable(found) and not isinstance(found, type)
                 else found
                 for name, found in public(backend, module).items()
             }
 
         backend.public = comparing  # type: ignore[method-assign]
+        # The watched functions are the library's own to compiled functions, too.
+        backend.packages = (*backend.packages, __name__)
         self._renew(backend.namespace)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        del self.backend.public
+        del self.backend.public, self.backend.packages
         self._renew(self.backend.namespace)
 
     def _renew(self, before: Any) -> None:
@@ -90,7 +92,7 @@ class Comparisons:
             for primitive in PRIMITIVES.values():
                 primitive.kernels.pop(kind, None)
 
-    def _compared(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _watch(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         reference: Any = self._numpy.xp
         for part in name.split("."):
             reference = getattr(reference, part, None)
@@ -103,7 +105,7 @@ class Comparisons:
                 return function(*args, **kwargs)
             self._inside, start = True, perf_counter()
             try:
-                before = self._given(args, kwargs)  # the call may change them
+                before = self._on_host(args, kwargs)  # the call may change them
                 found = function(*args, **kwargs)
             except Exception as error:
                 self._note(name, args, kwargs, before, reference, error)
@@ -113,13 +115,13 @@ class Comparisons:
                 return found
             finally:
                 self._inside = False
-                self._taken[name] += perf_counter() - start
-                if self._taken[name] > self.seconds:
+                self._spent[name] += perf_counter() - start
+                if self._spent[name] > self.seconds:
                     self.unfinished.add(name)
 
         return call
 
-    def _given(self, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _on_host(self, args: Any, kwargs: dict[str, Any]) -> Any:
         """The arguments of a call as NumPy arrays; None if they can't be read."""
         named = {key: x for key, x in kwargs.items() if key not in ("device", "stream")}
         try:
@@ -143,17 +145,17 @@ class Comparisons:
             with np.errstate(all="ignore"):
                 expected = reference(*positional, **named)
             if name in COMPLEX:
-                expected = _complex(expected)
+                expected = _as_complex(expected)
         except Exception:  # NumPy refuses the call too, or there is no such call
             return
         if isinstance(found, Exception):
-            told = described(found)
+            why = describe(found)
         else:
-            told = self._difference(found, expected, name in UP_TO_PHASE)
-            if not _equal(self._given(args, kwargs), before):
-                told = "it writes into its argument"
-        if told:
-            self.faults[name] = Fault(shown(name, positional, named), told)
+            why = self._difference(found, expected, name in UP_TO_PHASE)
+            if not _equal(self._on_host(args, kwargs), before):
+                why = "it writes into its argument"
+        if why:
+            self.faults[name] = Fault(call_text(name, positional, named), why)
 
     def _on_numpy(self, value: Any) -> Any:
         """The same arguments with NumPy's arrays and dtypes."""
@@ -186,22 +188,22 @@ class Comparisons:
         return difference(values, np.asarray(expected), up_to_phase)
 
 
-def described(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """An error in a line."""
     first = str(error).strip().splitlines()[:1]
     return ": ".join([type(error).__name__, *first])
 
 
-def shown(name: str, args: Iterable[Any], kwargs: dict[str, Any]) -> str:
+def call_text(name: str, args: Iterable[Any], kwargs: dict[str, Any]) -> str:
     """A call in a line."""
-    each = [*map(_short, args), *(f"{k}={_short(x)}" for k, x in kwargs.items())]
+    each = [*map(_argument_text, args), *(f"{k}={_argument_text(x)}" for k, x in kwargs.items())]
     return f"{name}({', '.join(each)})"
 
 
-def difference(found: Any, expected: Any, up_to_phase: bool = False, *, near: float = 1.0) -> str:
+def difference(found: Any, expected: Any, up_to_phase: bool = False) -> str:
     """How an array differs from another in shape, dtype or values; "" where it does not.
 
-    Numbers may differ by a part of themselves, and by the same part of ``near``.
+    Numbers may differ by a part of themselves, and by the same part of 1.
     """
     if found.shape != expected.shape:
         return f"shape {found.shape} instead of {expected.shape}"
@@ -211,18 +213,22 @@ def difference(found: Any, expected: Any, up_to_phase: bool = False, *, near: fl
         return f"{found.dtype} instead of {expected.dtype}"
     if expected.dtype.kind not in "fc":
         wrong = np.asarray(found != expected)
-        return f"{_few(found[wrong])} instead of {_few(expected[wrong])}" if wrong.any() else ""
+        return (
+            f"{_first_elements(found[wrong])} instead of {_first_elements(expected[wrong])}"
+            if wrong.any()
+            else ""
+        )
     if up_to_phase:
         found, expected = np.abs(found), np.abs(expected)
     tolerance = np.finfo(expected.dtype).eps ** 0.6
-    wrong = ~np.isclose(found, expected, rtol=tolerance, atol=tolerance * near, equal_nan=True)
+    wrong = ~np.isclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
     if not wrong.any():
         return ""
     found, expected = found[wrong], expected[wrong]
-    told = f"{_few(found)} instead of {_few(expected)}"
+    why = f"{_first_elements(found)} instead of {_first_elements(expected)}"
     with np.errstate(all="ignore"):
         away = np.max(np.abs(found - expected) / np.abs(expected), initial=0)
-    return f"{told}, by a part of {away:.1g}" if away < 1e-3 else told
+    return f"{why}, by a part of {away:.1g}" if away < 1e-3 else why
 
 
 def _equal(given: Any, before: Any) -> bool:
@@ -236,30 +242,30 @@ def _equal(given: Any, before: Any) -> bool:
     return bool(np.array_equal(given, before, equal_nan=before.dtype.kind in "fc"))
 
 
-def _complex(result: Any) -> Any:
+def _as_complex(result: Any) -> Any:
     if isinstance(result, tuple):
-        return tuple(map(_complex, result))
+        return tuple(map(_as_complex, result))
     return result + result.dtype.type(0) * 1j
 
 
-def _few(array: Any) -> str:
+def _first_elements(array: Any) -> str:
     """Some elements, to tell two arrays apart by."""
     flat = array.reshape(-1)
     shown = ", ".join(f"{x:.6g}" if array.dtype.kind in "fc" else str(x) for x in flat[:4])
     return f"[{shown}{', ...' if flat.size > 4 else ''}]"
 
 
-def _short(value: Any) -> str:
+def _argument_text(value: Any) -> str:
     """An argument in a line: an array by its dtype and shape."""
     if isinstance(value, list | tuple) and len(value) < 7:
-        inside = ", ".join(map(_short, value))
+        inside = ", ".join(map(_argument_text, value))
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return f"{dtype_of(value.dtype).name} {_shape(value.shape)}"
+        return f"{dtype_of(value.dtype).name} {_shape_text(value.shape)}"
     text = repr(value)
     return text if len(text) < 40 else f"{text[:36]} ..."
 
 
-def _shape(shape: Iterable[Any]) -> str:
+def _shape_text(shape: Iterable[Any]) -> str:
     lengths = tuple(shape)
     return f"({', '.join(map(str, lengths))}{',' if len(lengths) == 1 else ''})"
