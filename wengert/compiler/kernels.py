@@ -39,8 +39,6 @@ class KernelFacts(NamedTuple):
     pieces : callable or None
         ``pieces()`` gives the functions that the kernel calls in turn, by name. Each takes the
         result of the one before and the next operand.
-    launches : bool
-        Whether the function only launches kernels, so that a CUDA graph may hold it.
     """
 
     looks: bool = False
@@ -51,7 +49,6 @@ class KernelFacts(NamedTuple):
     covers: Callable[..., bool] | None = None
     kernel: Kernel | None = None
     pieces: Callable[[], dict[str, Kernel]] | None = None
-    launches: bool = False
 
 
 #: Facts of a function that is not listed.
@@ -97,6 +94,4 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     cupy.softmax_cross_entropy_parts: KernelFacts(
         covers=cupy_networks.covered, kernel=cupy_networks.cupy_softmax_cross_entropy
     ),
-    cupy.take_along_axis: KernelFacts(launches=True),
-    cupy_networks.cupy_softmax_cross_entropy: KernelFacts(launches=True),
 }
