@@ -16,12 +16,12 @@ import numpy as np
 from wengert.backends import Backend
 from wengert.backends.backend import placed
 from wengert.compiler.capture.trace import copied as of_any
-from wengert.compiler.emission.kernels import fused
+from wengert.compiler.cupy import Kernel, fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.blocks import Run, blocks, together
 from wengert.compiler.passes.buffers import buffers
-from wengert.compiler.passes.forms import COPY, Kernel, form
+from wengert.compiler.passes.forms import COPY, form
 from wengert.compiler.passes.inplace import at_once, writable
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.outputs import copy_outputs

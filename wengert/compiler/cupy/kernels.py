@@ -1,4 +1,4 @@
-"""CuPy kernels for the calls that `wengert.compiler.passes.fusion` fuses."""
+"""CuPy kernels for the calls that `wengert.compiler.cupy.fusion` fuses."""
 
 import re
 import sys
@@ -10,23 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from wengert.compiler.cupy import Kernel
+from wengert.compiler.cupy.fusion import ARGUMENTS, Alignment, Body, fuse
+from wengert.compiler.cupy.routines import ROUNDED, WRAPPED, c_number, c_type, cast
 from wengert.compiler.emission.spelling import Names, identifier
-from wengert.compiler.passes.cupy_routines import ROUNDED, WRAPPED, c_number, c_type, cast
-from wengert.compiler.passes.forms import RESHAPE, Kernel
-from wengert.compiler.passes.fusion import ARGUMENTS, Alignment, Body, fuse
+from wengert.compiler.passes.forms import RESHAPE
 from wengert.compiler.program import Instruction, Program, Value
 
 __all__ = ["fused"]
 
 
 def fused(program: Program) -> Program:
-    """The program with fused CuPy kernels in place of elementwise calls.
-
-    The kernels are for CUDA's compiler. On AMD's GPUs a program keeps its calls.
-    """
-    cupy = sys.modules.get("cupy")
-    if cupy is None or cupy.cuda.runtime.is_hip:
-        return program
+    """The program with fused kernels in place of elementwise calls."""
     return fuse(program, _made)
 
 

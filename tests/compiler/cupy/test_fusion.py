@@ -15,7 +15,7 @@ import wengert as wg
 import wengert.nn.functional as F
 from tests.simulated_cupy import counting
 from wengert import nn, optim
-from wengert.compiler.passes.cupy_routines import routine
+from wengert.compiler.cupy.routines import routine
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend")]
 
