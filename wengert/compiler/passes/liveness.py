@@ -54,7 +54,7 @@ def holders(program: Program, *, parts: bool = True) -> Holders:
         shared: frozenset[Value] = frozenset()
         if not fresh(step) and (parts or step.name != "split"):
             shared = shared.union(*[held[x] for x in step.used() if x.shape is not None])
-        # Results of one instruction may be views of one another, too; parts of a flat array are not.
+        # Results of one instruction may be views of one another, but for parts of a flat array.
         if step.several and shared and step.name != "split":
             shared = shared.union(step.results)
         for result in step.results:
