@@ -2,14 +2,13 @@
 
 import functools
 import warnings
-import weakref
 from operator import attrgetter
 from typing import Any
 
 import cupy
 import numpy as np
 
-from tests.simulated_cupy.counters import copied, launched, local, synchronised
+from tests.simulated_cupy.counters import copied, launched, synchronised
 from tests.simulated_cupy.devices import Device, Memory, check_resides, current
 from tests.simulated_cupy.operators import Operators
 from tests.simulated_cupy.reductions import computed
@@ -35,7 +34,7 @@ class Flags:
 class ndarray(Operators):
     """``cupy.ndarray``. ``_host`` has its elements, and ``base`` whose memory it is."""
 
-    __slots__ = ("__weakref__", "_device_id", "_host", "_pool", "base")
+    __slots__ = ("__weakref__", "_device_id", "_host", "base")
 
     def __init__(
         self,
@@ -63,28 +62,19 @@ class ndarray(Operators):
                 self._host.fill(np.nan)  # what reads memory that nothing wrote shows it
         self._device_id = current()
         self.base = None
-        self._allocated()
 
     @staticmethod
     def of(host: Any, device_id: int | None = None) -> "ndarray":
         """The array with these elements, on this thread's device."""
-        made = ndarray.at(host, current() if device_id is None else device_id)
-        return made._allocated()
+        return ndarray.at(host, current() if device_id is None else device_id)
 
     @staticmethod
     def at(host: Any, device_id: int) -> "ndarray":
         """An array in this memory."""
         made = object.__new__(ndarray)
         made._host, made._device_id = np.asarray(host), device_id
-        made.base = made._pool = None
+        made.base = None
         return made
-
-    def _allocated(self) -> "ndarray":
-        pool = getattr(local, "pool", None)
-        self._pool = None if pool is None else weakref.ref(pool)
-        if (capture := getattr(local, "capture", None)) is not None:
-            capture.allocated()
-        return self
 
     # -- what it is ------------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 """What the simulation counts: launches, synchronisations, and copies between host and device."""
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,31 +27,18 @@ class Counts:
 
 _counting: list[Counts] = []
 
-#: Of a thread: ``capture``, what its stream captures (`graphs.Capture`); ``replaying``, whether a
-#: graph runs, whose launches are one; ``pool``, whose memory new arrays have, if it is not CuPy's.
-local = threading.local()
-
 
 def launched(name: str, times: int = 1) -> None:
-    if (capture := getattr(local, "capture", None)) is not None:
-        capture.launched(name, times)
-        return
-    if getattr(local, "replaying", False):
-        return
     for counts in _counting:
         counts.launches[name] += times
 
 
 def synchronised(name: str) -> None:
-    if (capture := getattr(local, "capture", None)) is not None:
-        capture.waited(name)
     for counts in _counting:
         counts.synchronisations[name] += 1
 
 
 def copied(name: str) -> None:
-    if (capture := getattr(local, "capture", None)) is not None:
-        capture.waited(name)
     for counts in _counting:
         counts.copies[name] += 1
 

@@ -114,13 +114,6 @@ class Memory:
 class MemoryPool:
     """``cupy.get_default_memory_pool()``, which knows what arrays are alive."""
 
-    def __init__(self, allocator: Any = None) -> None:
-        self.allocator = allocator
-
-    def malloc(self, size: int) -> Any:
-        """What `using_allocator` is given; arrays here have memory of NumPy's."""
-        raise NotImplementedError
-
     def used_bytes(self) -> int:
         from tests.simulated_cupy.arrays import ndarray
 
@@ -129,8 +122,30 @@ class MemoryPool:
         return sum(x.nbytes for x in alive)
 
 
+class Stream:
+    """``cupy.cuda.get_current_stream()``, whose work is done at once."""
+
+    ptr = 0
+
+
+class Event:
+    """``cupy.cuda.Event``."""
+
+    done = True
+
+    def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
+        pass
+
+    def record(self, stream: Any = None) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        synchronised("Event.synchronize")
+
+
 def install() -> None:
     cupy.get_default_memory_pool = MemoryPool
+    cupy.cuda.Event, cupy.cuda.get_current_stream = Event, Stream
     cupy.cuda.Device = cupy.cuda.device.Device = Device
     runtime = cupy.cuda.runtime
     runtime.getDeviceCount = lambda: COUNT

@@ -13,7 +13,6 @@ from cupy._core import _gufuncs
 from tests.simulated_cupy import (
     arrays,
     devices,
-    graphs,
     kernels,
     libraries,
     nccl,
@@ -41,20 +40,6 @@ _COMPILED = {
     "_internal_asfortranarray": routines.asfortranarray,
 }
 
-#: What a stream captures; other launches are an error meanwhile.
-_CAPTURED = (
-    (ufuncs.ufunc, "__call__"),
-    (kernels.ElementwiseKernel, "__call__"),
-    (kernels.ReductionKernel, "__call__"),
-    (routines.Kernel, "__call__"),
-    (routines.Reduction, "__call__"),
-    (arrays.ndarray, "_call"),
-    (arrays.ndarray, "reshape"),
-    (arrays.ndarray, "__setitem__"),
-    (arrays.ndarray, "__getitem__"),
-    (arrays.ndarray, "take"),
-)
-
 
 def install() -> None:
     if cupy.ndarray is arrays.ndarray:
@@ -80,10 +65,7 @@ def install() -> None:
         if isinstance(module, ModuleType):
             _replace(module, replaced, kept)
     devices.install()
-    graphs.install()
     nccl.install()
-    for owner, name in _CAPTURED:
-        setattr(owner, name, graphs.captured(getattr(owner, name)))
     for path in Path(__file__).parent.glob("[!_]*.py"):
         # A compiled function knows what is an array library by the names of its modules.
         if not path.stem.startswith("test_"):

@@ -84,7 +84,6 @@ class Options(NamedTuple):
     torch_compile: bool | str
     strict: bool
     check: int | None
-    capture: bool
 
 
 class Programs(dict["Compiled[Any, Any]", "Compiled[Any, Any]"]):
@@ -228,7 +227,7 @@ class Compiled(Generic[P, R]):
     def strictly(self) -> "Compiled[P, R]":
         """The same function with ``strict=True``, without a limit on programs, and unchecked."""
         options = self._options._replace(size=sys.maxsize, torch_compile=False)
-        options = options._replace(strict=True, check=0, capture=False)
+        options = options._replace(strict=True, check=0)
         return Compiled(self._given(), options)
 
     def looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, State]:
@@ -544,8 +543,8 @@ class Compiled(Generic[P, R]):
 
         def made(answer: Any, found: Recording, kept: Any) -> tuple[Any, Recording, Replay]:
             rerun = Rerun(function, layout, signature, state, found, leaves)
-            how = options.torch_compile, options.capture
-            replay = Replay(found, signature, layout, rerun, self.report, *how)
+            how = options.torch_compile
+            replay = Replay(found, signature, layout, rerun, self.report, how)
             replay.given(leaves)
             if replay.adjoints:
                 replay.attach(answer, kept, tensors_of(leaves, state), leaves)

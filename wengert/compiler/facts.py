@@ -246,6 +246,7 @@ gru lstm moments scatter_max scatter_min searchsorted softmax softmax_cross_entr
 standardised window_argmax
 """.split()  # noqa: SIM905 -- a page of names is none to read
 )
+_NOTHING: Final = Facts()
 #: Functions of the namespace that a row's ``forward`` hands on to, and that row.
 _ALSO: Final = {"asarray": "astype", "concat": "concat_arrays", "stack": "stack_arrays"}
 
@@ -258,7 +259,7 @@ def row_of(name: str) -> Primitive | None:
 def facts_of(row: Primitive | None) -> Facts:
     """The facts of a row, or those of a function of which nothing is known."""
     if row is None:
-        return Facts()
+        return _NOTHING
     if row.name in FACTS or row.name in HARMLESS or row.elementwise or row.linear is not None:
-        return FACTS.get(row.name, Facts())
+        return FACTS.get(row.name, _NOTHING)
     return Facts(raises=tuple([name.lstrip("*") for name in row.inputs]))

@@ -37,8 +37,6 @@ class KernelFacts(NamedTuple):
     pieces : callable or None
         ``pieces()`` gives the functions that the kernel calls in turn, by name. Each takes the
         result of the one before and the next operand.
-    launches : bool
-        Whether the function only launches kernels, so that a CUDA graph may hold it.
     """
 
     looks: bool = False
@@ -49,7 +47,6 @@ class KernelFacts(NamedTuple):
     covers: Callable[..., bool] | None = None
     kernel: Kernel | None = None
     pieces: Callable[[], dict[str, Kernel]] | None = None
-    launches: bool = False
 
 
 #: Facts of a function that is not listed.
@@ -95,6 +92,4 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     cupy_classification.softmax_cross_entropy_parts: KernelFacts(
         covers=cupy_classification.covered, kernel=cupy_classification.cupy_softmax_cross_entropy
     ),
-    cupy.take_along_axis: KernelFacts(launches=True),
-    cupy_classification.cupy_softmax_cross_entropy: KernelFacts(launches=True),
 }

@@ -24,7 +24,6 @@ def compile(
     torch_compile: bool | str = False,
     strict: bool = False,
     check: int | None = None,
-    capture: bool = False,
 ) -> Compiled[P, R]: ...
 @overload
 def compile(
@@ -35,7 +34,6 @@ def compile(
     torch_compile: bool | str = False,
     strict: bool = False,
     check: int | None = None,
-    capture: bool = False,
 ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(
     function: Callable[..., Any] | None = None,
@@ -45,7 +43,6 @@ def compile(
     torch_compile: bool | str = False,
     strict: bool = False,
     check: int | None = None,
-    capture: bool = False,
 ) -> Any:
     """Record a function once for each signature, and replay it as straight-line array code.
 
@@ -87,11 +84,6 @@ def compile(
     check : int, optional
         A program is checked every ``check`` calls; 0 for never. By default only its first run
         is checked, or as the environment variable ``WENGERT_COMPILE_CHECK`` says.
-    capture : bool
-        Whether programs of CuPy's are captured as CUDA graphs, between the calls that CuPy can't
-        capture, such as products of matrices. Graphs keep memory of their own between calls.
-        If capturing fails or saves no launches, and on other backends, programs run as without
-        it, and ``report`` says so. It has not been run on a GPU yet.
 
     Returns
     -------
@@ -128,7 +120,7 @@ def compile(
         check = int(given)
     if check is not None and check < 0:
         raise ValueError(f"check is how often calls are checked, 0 for never, and not {check}")
-    options = Options(names, cache_size, torch_compile, strict, check, capture)
+    options = Options(names, cache_size, torch_compile, strict, check)
     if function is None:
         return lambda f: Compiled(_callable(f), options)
     return Compiled(_callable(function), options)

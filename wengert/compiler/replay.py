@@ -60,11 +60,10 @@ class Replay:
         rerun: Rerun,
         report: Report,
         torch_compile: bool | str = False,
-        capture: bool = False,
     ) -> None:
         self.signature, self.recording, self.layout = signature, found, layout
         self.containers = found.containers
-        self._copies = Copies(found.backend, report, torch_compile, capture)
+        self._copies = Copies(found.backend, report, torch_compile)
         self.used = _now()
         self.left: int | None = 0
         self.checked = False
@@ -250,13 +249,9 @@ class Copies:
         Whether programs have buffers, so that calls at the same time need copies.
     """
 
-    def __init__(
-        self, backend: Any, report: Report, torch_compile: bool | str, capture: bool
-    ) -> None:
-        self.backend, self._report = backend, report
-        self._torch_compile, self._capture = torch_compile, capture
-        kept = ("numpy", "cupy") if capture else ("numpy",)
-        self.needed = backend is not None and backend.name in kept
+    def __init__(self, backend: Any, report: Report, torch_compile: bool | str) -> None:
+        self.backend, self._report, self._torch_compile = backend, report, torch_compile
+        self.needed = backend is not None and backend.name == "numpy"
 
     def pool(
         self, program: Program, function: Function, remake: Callable[[], Program] | None = None
@@ -273,6 +268,5 @@ class Copies:
         return Pool(first, another)
 
     def _finished(self, program: Program, function: Function) -> Function:
-        options = self._torch_compile, self._capture
-        made = finish(program, function, self.backend, self._report, *options)
+        made = finish(program, function, self.backend, self._report, self._torch_compile)
         return _undone(made) if draws(program) or once(program) else made

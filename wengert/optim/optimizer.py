@@ -384,8 +384,6 @@ class Optimizer(Refusing):
 
     def _check_moved(self, param: Tensor, state: State) -> None:
         """Raise if a parameter's state is elsewhere, or of another precision, than it is."""
-        place = next(i for i, p in enumerate(self._params()) if p is param)
-        shown = f"parameter {place} of the optimizer, of shape {tuple(param.shape)}"
         for name, value in state.items():
             if not hasattr(value, "dtype"):
                 continue
@@ -398,6 +396,8 @@ class Optimizer(Refusing):
             ):
                 fits = self._precision(value, param) is held.dtype
                 if now != before and not (what == "of" and fits):
+                    place = next(i for i, p in enumerate(self._params()) if p is param)
+                    shown = f"parameter {place} of the optimizer, of shape {tuple(param.shape)}"
                     raise BackendError(
                         f"{shown}, is {what} {now}, and the optimizer's {name} for it {what} "
                         f"{before}: make the optimizer after moving the model, or take its state "

@@ -242,3 +242,19 @@ def test_what_has_no_pieces_is_called_whole(
     program = recorded("silu", (X.copy(),), {})
     assert [step.function for step in program.instructions] == [kernel]
     assert same_bits(program(X.copy())[0], kernel(X.copy()))
+
+
+def test_a_gradient_of_a_part_that_is_all_keeps_its_order() -> None:
+    """Sums of arrays in another order round otherwise."""
+
+    def function(offset: Any, weight: Any) -> Any:
+        x = offset + wg.zeros((1000, 3), dtype=wg.float32)
+        loss = wg.sum(wg.permute_dims(x[:, None], (2, 1, 0)) * weight)
+        return wg.autograd.grad(loss, offset)[0]
+
+    offset = wg.zeros(3, dtype=wg.float32).requires_grad_()
+    weight = wg.asarray(RNG.normal(size=(3, 1, 1000)).astype(np.float32))
+    compiled, expected = wg.compile(function), function(offset, weight)
+    for _ in range(2):
+        assert same_bits(compiled(offset, weight).numpy(), expected.numpy())
+    assert "ran eagerly" not in str(compiled.report)

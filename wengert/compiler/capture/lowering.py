@@ -331,8 +331,11 @@ def _pieces(
 
 
 def _placed(trace: Any, backend: Any, x: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """Record an array of zeros with ``x`` at a key without arrays."""
-    if _is_whole(x, key, shape):
+    """Record an array of zeros with ``x`` at a key without arrays.
+
+    A reshape of ``x`` stands for it only in C order, since the order decides how later sums round.
+    """
+    if order_of(bottom(x)) is None and _is_whole(x, key, shape):
         return trace.apply(backend, "reshape", (x, shape), {})
     blank = trace.call("zeros", np.zeros, (shape, x.dtype), {})
     return trace.call("set_part", set_part, (blank, x), {"key": key})

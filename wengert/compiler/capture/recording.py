@@ -228,20 +228,23 @@ class _Call:
 
     def check_memory(self) -> None:
         """Raise if raw arrays share memory that a replay would not share."""
-        given = [(x.inner, True, x.value.name) for x in self._raws]
+        raws = [(x.inner, x.value.name) for x in self._raws]
         called = self.state.called
-        given += [(x, True, called.get(id(x), "")) for x in self.state.raws]
+        raws += [(x, called.get(id(x), "")) for x in self.state.raws]
+        given = list(raws)
         for x in self.outputs:
             if isinstance(x, Traced):
                 raw = type(x) is RawArray
-                for other, also, name in given:
-                    if (raw or also) and shared(x.inner, other):
+                for other, name in given if raw else raws:
+                    if shared(x.inner, other):
                         raise TraceError(
                             f"what the compiled function returns or keeps shares memory with "
                             f"{name or 'another raw array'}, which a replay would copy; return "
                             "or keep a copy"
                         )
-                given.append((x.inner, raw, ""))
+                given.append((x.inner, ""))
+                if raw:
+                    raws.append((x.inner, ""))
 
     def forget(self) -> None:
         """Free what the call has made."""

@@ -82,7 +82,7 @@ class Trace:
         self.level = new_level()
         self.open = True
         self._outside: list[tuple[Any, Any]] = []  # context variables and their values before
-        self.inputs: list[Value] = []
+        self.inputs: dict[Value, None] = {}  # in their order
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}
         self.contents = Contents()
@@ -147,7 +147,7 @@ class Trace:
     def input(self, x: Any, name: str = "", kind: type[Traced] = Traced) -> Any:
         """A raw array or a number as an input of the program."""
         value = Value.like(x, name)
-        self.inputs.append(value)
+        self.inputs[value] = None
         if value.shape is None:
             self._sources[value] = frozenset({value})
             self.numbers[value] = x
@@ -464,7 +464,7 @@ class Trace:
 
     def given(self, number: TracedNumber) -> bool:
         """Whether a number depends on inputs alone, and not on arrays."""
-        return self._sources[number.value].issubset(self.inputs)
+        return self.inputs.keys() >= self._sources[number.value]
 
     def value(self, x: Any) -> Any:
         """An operand of an instruction."""

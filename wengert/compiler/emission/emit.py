@@ -16,18 +16,18 @@ import numpy as np
 from wengert.backends import Backend
 from wengert.backends.backend import placed
 from wengert.compiler.capture.trace import copied as of_any
-from wengert.compiler.emission.kernels import fused
+from wengert.compiler.cupy import Kernel, fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.blocks import Run, blocks, together
 from wengert.compiler.passes.buffers import buffers
-from wengert.compiler.passes.forms import COPY, Kernel, form
+from wengert.compiler.passes.forms import COPY, form
 from wengert.compiler.passes.inplace import at_once, writable
 from wengert.compiler.passes.liveness import holders
 from wengert.compiler.passes.outputs import copy_outputs
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
-__all__ = ["Emitted", "emit", "folded", "tupled", "with_copied_outputs"]
+__all__ = ["Emitted", "emit", "folded", "tupled"]
 
 _made: Callable[[], int] = count(1).__next__
 
@@ -64,7 +64,7 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
     The functions of the backend's library are written by name.
     """
     library = backend.name if backend is not None else ""
-    program = with_copied_outputs(program, backend)
+    program = _with_copied_outputs(program, backend)
     calls = program
     if library == "cupy":
         program = fused(program)
@@ -84,7 +84,7 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
     )
 
 
-def with_copied_outputs(program: Program, backend: Backend | None) -> Program:
+def _with_copied_outputs(program: Program, backend: Backend | None) -> Program:
     """The program with copied outputs, unless the library's arrays are immutable."""
     if backend is not None and backend.immutable:
         return program

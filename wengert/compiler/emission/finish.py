@@ -1,12 +1,10 @@
-"""Programs handed to their library's compiler: ``jax.jit``, ``torch.compile``, CUDA graphs."""
+"""Programs handed to their library's compiler: ``jax.jit`` and ``torch.compile``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from wengert.compiler.emission.emit import emit, with_copied_outputs
-from wengert.compiler.emission.graphs import captured
+from wengert.compiler.emission.emit import emit
 from wengert.compiler.program import Program, Value, values_in
 from wengert.compiler.report import Report
 
@@ -21,15 +19,8 @@ def finish(
     backend: Any,
     report: Report,
     torch_compile: bool | str = False,
-    capture: bool = False,
 ) -> Function:
     """Return the function that runs a program: its own, or one compiled by the library."""
-    if capture:
-        if backend is not None and backend.name == "cupy":
-            copied = with_copied_outputs(program, backend)
-            return _divided(copied, backend, partial(captured, backend=backend, report=report))
-        library = "a program of several backends" if backend is None else backend.name
-        report.note(f"capture=True is for CuPy: {library} has no CUDA graphs")
     if backend is not None and backend.name == "torch" and torch_compile:
         torch, how = backend.torch, {} if torch_compile is True else {"backend": torch_compile}
         compiled = torch.compile(function, **how)
@@ -50,7 +41,7 @@ def finish(
         )
         return function
     jax = backend.jax
-    compiled = _divided(program, backend, lambda arrays, calls: jax.jit(calls))
+    compiled = _divided(program, backend, jax.jit)
     report.note("jax.jit has compiled the program")
     errors = jax.errors.JAXTypeError, jax.errors.JAXIndexError
     return _tried(compiled, function, "jax.jit", report, *errors)
@@ -76,13 +67,11 @@ def _tried(
     return call
 
 
-def _divided(
-    program: Program, backend: Any, made: Callable[[Program, Function], Function]
-) -> Function:
+def _divided(program: Program, backend: Any, made: Callable[[Function], Function]) -> Function:
     """Calls of arrays by the function that ``made`` gives, of numbers in Python."""
     numbers, arrays = _split(program)
     before = emit(numbers, backend, name="numbers").function
-    run = made(arrays, emit(arrays, backend, name="arrays").function)
+    run = made(emit(arrays, backend, name="arrays").function)
     join = _joiner(program, numbers, arrays)
 
     def call(*inputs: Any) -> tuple[Any, ...]:

@@ -19,9 +19,10 @@ import numpy as np
 from wengert.backends import Backend
 from wengert.backends.keys import cut
 from wengert.compiler.capture.recorded import Arithmetic
+from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import facts_of
 from wengert.compiler.libraries import library_of
-from wengert.compiler.passes.forms import Kernel, Method, form, row
+from wengert.compiler.passes.forms import Method, form, row
 from wengert.compiler.program import Instruction, Value
 
 __all__ = [

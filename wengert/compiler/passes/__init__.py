@@ -5,7 +5,6 @@ libraries that can write into arrays.
 """
 
 from wengert.compiler.passes.dead import dead
-from wengert.compiler.passes.signs import signs
 from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import Program
 
@@ -14,6 +13,4 @@ __all__ = ["dead", "optimise", "simplify"]
 
 def optimise(program: Program) -> Program:
     """Run the library-independent passes; results are the same bitwise."""
-    used = dead(simplify(program), errors=True)
-    spared = signs(used)
-    return used if spared is used else dead(spared, errors=True)
+    return dead(simplify(program), errors=True)

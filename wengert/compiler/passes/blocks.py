@@ -53,6 +53,8 @@ class Run(NamedTuple):
 
 def blocks(program: Program) -> list[Run]:
     """Find the runs of a program whose results have memory: NumPy's, after `buffers`."""
+    if not any(map(_is_large, program.instructions)):
+        return []
     memory = _Memory(program)
     found: list[Run] = []
     open_: _Open | None = None

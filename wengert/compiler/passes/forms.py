@@ -4,7 +4,6 @@ The row of a primitive says whether its results may be views. Functions that wri
 memory are NumPy's, and CuPy's universal functions, which take ``out`` as NumPy's do.
 """
 
-import importlib
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
@@ -17,6 +16,7 @@ from wengert.backends import (
     numpy_reductions,
 )
 from wengert.backends.numpy import add_part, broadcast_to
+from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import row_of
 from wengert.compiler.kernels import KERNELS
 from wengert.compiler.program import Instruction
@@ -42,7 +42,6 @@ __all__ = [
     "TRANSPOSE",
     "VIEW",
     "Form",
-    "Kernel",
     "Method",
     "elementwise",
     "form",
@@ -51,7 +50,6 @@ __all__ = [
     "put",
     "row",
     "set_part",
-    "subtract_part",
     "taken",
 ]
 
@@ -66,30 +64,6 @@ class Method:
 
     def __call__(self, x: Any, *operands: Any, **parameters: Any) -> Any:
         return getattr(x, self.name)(*operands, **parameters)
-
-
-class Kernel:
-    """A kernel of CuPy's as a function, compiled at its first call; its results are new arrays.
-
-    Attributes
-    ----------
-    kind : {"ElementwiseKernel", "ReductionKernel"}
-        Which of CuPy's classes.
-    arguments, keywords : tuple, dict
-        Of that class.
-    """
-
-    def __init__(self, kind: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        self.kind, self.arguments, self.keywords = kind, arguments, keywords
-        self.__name__: str = arguments[-1]
-        self._kernel: Any = None
-
-    def __call__(self, *operands: Any, **parameters: Any) -> Any:
-        if self._kernel is None:
-            self._kernel = getattr(importlib.import_module("cupy"), self.kind)(
-                *self.arguments, **self.keywords
-            )
-        return self._kernel(*operands, **parameters)
 
 
 #: Copies an array.
@@ -120,13 +94,6 @@ def set_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
     """A copy of ``x`` with ``x[key] = value``, for a key without arrays."""
     out = x.copy()
     out[key] = value
-    return out
-
-
-def subtract_part(x: Any, value: Any, *, key: tuple[Any, ...]) -> Any:
-    """A copy of ``x`` with ``x[key] -= value``, for a key without arrays."""
-    out = x.copy()
-    out[key] -= value
     return out
 
 
@@ -188,7 +155,6 @@ FORMS: dict[Callable[..., Any], Form] = {
     set_part: Form("{out}{key} = {1}", inside="only", statement=True),
     # In a recorded sweep it makes a new array, unlike in an eager one.
     add_part: Form("{out}{key} += {1}", inside="only", statement=True),
-    subtract_part: Form("{out}{key} -= {1}", inside="only", statement=True),
     np.zeros: Form("{out}.fill(0)", statement=True),
     # The backend's kernel, which copies small arrays.
     broadcast_to: Form("{out}[...] = {0}", statement=True),

@@ -54,12 +54,11 @@ def holders(program: Program, *, parts: bool = True) -> Holders:
         shared: frozenset[Value] = frozenset()
         if not fresh(step) and (parts or step.name != "split"):
             shared = shared.union(*[held[x] for x in step.used() if x.shape is not None])
+        # Results of one instruction may be views of one another, but for parts of a flat array.
+        if step.several and shared and step.name != "split":
+            shared = shared.union(step.results)
         for result in step.results:
-            # Results of one instruction may be views of one another, too.
-            several = shared.union(step.results) if step.several and shared else shared
-            held[result] = several | {result}
-            if step.out is not None:
-                held[result] = frozenset({step.out})
+            held[result] = shared | {result} if step.out is None else frozenset({step.out})
     return held
 
 

@@ -1,34 +1,28 @@
-"""CuPy kernels for the calls that `wengert.compiler.passes.fusion` fuses."""
+"""CuPy kernels for the calls that `wengert.compiler.cupy.fusion` fuses."""
 
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from wengert.compiler.cupy import Kernel
+from wengert.compiler.cupy.fusion import ARGUMENTS, Alignment, Body, fuse
+from wengert.compiler.cupy.routines import ROUNDED, WRAPPED, c_number, c_type, cast
 from wengert.compiler.emission.spelling import Names, identifier
-from wengert.compiler.passes.cupy_routines import ROUNDED, WRAPPED, c_number, c_type, cast
-from wengert.compiler.passes.forms import RESHAPE, Kernel
-from wengert.compiler.passes.fusion import ARGUMENTS, Alignment, Body, fuse
+from wengert.compiler.passes.forms import RESHAPE
 from wengert.compiler.program import Instruction, Program, Value
 
-__all__ = ["fused", "in_ranges"]
+__all__ = ["fused"]
 
 
-def fused(program: Program, *, stored: bool = False) -> Program:
-    """The program with fused CuPy kernels in place of elementwise calls.
-
-    The kernels are for CUDA's compiler. On AMD's GPUs a program keeps its calls. With ``stored``,
-    kernels take changing numbers as 0-d arrays.
-    """
-    cupy = sys.modules.get("cupy")
-    if cupy is None or cupy.cuda.runtime.is_hip:
-        return program
-    return fuse(program, partial(_made, stored=stored))
+def fused(program: Program) -> Program:
+    """The program with fused kernels in place of elementwise calls."""
+    return fuse(program, _made)
 
 
 @lru_cache(maxsize=1024)
@@ -37,7 +31,7 @@ def _kernel(kind: str, arguments: tuple[Any, ...], keywords: tuple[tuple[str, An
     return Kernel(kind, arguments, dict(keywords))
 
 
-def _made(bodies: Sequence[Body], *, stored: bool) -> list[Instruction]:
+def _made(bodies: Sequence[Body]) -> list[Instruction]:
     """The calls of independent kernels."""
     if bodies[0].reduced is not None:
         return [step for body in bodies for step in _reducing(body)]
@@ -49,7 +43,7 @@ def _made(bodies: Sequence[Body], *, stored: bool) -> list[Instruction]:
         while flat and (not together or size + flat[0].size <= ARGUMENTS):
             size += flat[0].size
             together.append(flat.pop(0))
-        found += _joint(together, stored) if len(together) > 1 else _elementwise(together[0])
+        found += _joint(together) if len(together) > 1 else _elementwise(together[0])
     return found
 
 
@@ -282,14 +276,14 @@ def _reducing(body: Body) -> list[Instruction]:
     return [*found, made]
 
 
-def in_ranges(statements: Sequence[tuple[int, str]]) -> list[str]:
+def _in_ranges(statements: Sequence[tuple[int, str]]) -> list[str]:
     """Lines that run one statement for each element, by the ends of their ranges."""
     *tests, (_, last) = statements
     lines = [f"{'else ' if k else ''}if (i < {end}) {{ {x} }}" for k, (end, x) in enumerate(tests)]
     return [*lines, f"else {{ {last} }}" if tests else last]
 
 
-def _joint(bodies: Sequence[Body], stored: bool) -> list[Instruction]:
+def _joint(bodies: Sequence[Body]) -> list[Instruction]:
     """One kernel over the elements of several shapes, one shape after the other."""
     line = bodies[-1].last.line
     functions: dict[tuple[Any, ...], str] = {}
@@ -319,16 +313,15 @@ def _joint(bodies: Sequence[Body], stored: bool) -> list[Instruction]:
             array = isinstance(operand, tuple)
             value = operand[0] if array else operand
             same = (value if isinstance(value, Value) else repr(value)), kind
-            raw = array or (stored and isinstance(value, Value))
             if same not in given:
                 wanted = identifier(value.name) if isinstance(value, Value) and value.name else "x"
                 given[same] = (
-                    (f"raw {kind}" if raw else kind),
+                    (f"raw {kind}" if array else kind),
                     names.new(wanted, numbered=True),
                     value,
                 )
             name = given[same][1]
-            passed.append(name + (at if array and value.size == size else "[0]" if raw else ""))
+            passed.append(name + (at if array and value.size == size else "[0]" if array else ""))
         for kind, _, value in text.outputs:
             out = identifier(value.name) if value.name else "out"
             outs.append((f"raw {kind}", names.new(out, numbered=True), value))
@@ -340,7 +333,7 @@ def _joint(bodies: Sequence[Body], stored: bool) -> list[Instruction]:
         (
             _parameters(list(given.values())),
             _parameters(outs),
-            _indented(in_ranges(calls)),
+            _indented(_in_ranges(calls)),
             _named(bodies[-1]),
         ),
         _keywords(preambles),

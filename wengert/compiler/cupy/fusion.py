@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.compiler.kernels import KERNELS, PLAIN
-from wengert.compiler.passes.cupy_routines import (
+from wengert.compiler.cupy.routines import (
     NUMBERS,
     Reduced,
     Routine,
@@ -21,6 +20,7 @@ from wengert.compiler.passes.cupy_routines import (
     routine,
     universal,
 )
+from wengert.compiler.kernels import KERNELS, PLAIN
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Instruction, Program, Value, values_in
 

@@ -14,7 +14,7 @@ import pytest
 
 import wengert as wg
 import wengert.nn.functional as F
-from tests.compiler.passes.test_fusion import MODELS, _program, _training
+from tests.compiler.cupy.test_fusion import MODELS, _program, _training
 from wengert import optim
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend"), pytest.mark.slow]
