@@ -370,6 +370,8 @@ def test_float32_stays_float32_on_every_backend(backend: Backend) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_slopes_of_half_precision_at_probabilities_that_round_to_1(dtype) -> None:
     """Against double precision: what is left of 1 is the sum of the others."""
+    if dtype == "bfloat16":
+        pytest.importorskip("torch")
     functional = wg.nn.functional
     functions = (
         lambda x: wg.softmax(x, axis=1)[:, 0],

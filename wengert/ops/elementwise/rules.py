@@ -36,8 +36,8 @@ def over_radius(xp: Any, g: Any, x: Any, y: Any) -> Any:
 
 def _off_origin(xp: Any, x: Any, y: Any, slope: Any) -> Any:
     """A derivative that the origin has not, and none of its own."""
-    radius = xp.hypot(x, y)
-    return xp.where(radius == 0, xp.sharp(radius) + math.nan, slope)
+    nothing = sum(xp.sharp(v) for v in (x, y) if hasattr(v, "shape")) + math.nan
+    return xp.where(xp.hypot(x, y) == 0, nothing, slope)
 
 
 def _cosine_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
