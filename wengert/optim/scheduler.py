@@ -11,6 +11,11 @@ from wengert.optim.optimizer import IDLE, Optimizer
 from wengert.tape.leaving import warn
 
 
+def _differ(x: Any, y: Any) -> bool:
+    """Whether two rates differ by more than rounding: PyTorch's recursions round otherwise."""
+    return bool(abs(x - y) > 1e-9 * abs(y))
+
+
 class LRScheduler:
     """The base of the schedules: after each epoch, or each batch, `step` sets the rates.
 
@@ -180,7 +185,7 @@ class LRScheduler:
             return ""
         here: Any = self._find(self.last_epoch)  # the optimiser may have been loaded since
         for i, (group, now, new) in enumerate(zip(groups, here, found, strict=True)):
-            if group["lr"] != now["lr"] and group["lr"] != new["lr"]:
+            if _differ(group["lr"], now["lr"]) and _differ(group["lr"], new["lr"]):
                 return (
                     f"has set the rate of group {i} to {now['lr']} in step {self.last_epoch}, and "
                     f"it is {group['lr']} now. If the optimizer was loaded, load the schedule, too"
