@@ -1,4 +1,4 @@
-"""Jacobians and Hessians: all rows or columns in one sweep, as a batch."""
+"""Jacobians and Hessians: many rows or columns in one sweep, as a batch."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -129,7 +129,7 @@ def hessian(
     has_aux: bool = False,
     chunk_size: int | None = None,
 ) -> Callable[P, Any]:
-    r"""Return a function that computes a function's second derivatives, all in one sweep.
+    r"""Return a function that computes a function's second derivatives, many in one sweep.
 
     The gradient is computed once, and differentiated as by `jacobian`: for a scalar by a sweep of
     the sweep, with a batch of cotangents, one for each element of the arguments. ``argnums`` and

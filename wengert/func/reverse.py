@@ -30,9 +30,9 @@ P = ParamSpec("P")
 class Reverse:
     """A function that has been called on new Tensors, so that it can be swept.
 
-    Each differentiated leaf comes to the function as the result of an identity with a new node: so
+    Each differentiated array comes to the function as the result of an identity with a new node: so
     it differs from the same Tensor where the function closes over that, and outer derivatives
-    pass. No leaf is made, and no ``.grad`` changes.
+    pass. No `AccumulateGrad` is made, and no ``.grad`` changes.
 
     Attributes
     ----------
@@ -48,6 +48,7 @@ class Reverse:
 
     def __init__(self, call: Call, transform: str, has_aux: bool = False) -> None:
         self.call = call
+        # True, False in the user's `no_grad`, or 0 where the engine itself records nothing.
         mode = recording()
         self.connect = bool(mode)
         self._still = mode is False

@@ -2,8 +2,8 @@
 
 Kernels are dispatched on the type of raw array. A class of raw arrays with a namespace of its own
 therefore changes the meaning of operations, at no cost to programs without it: Tensors hold such
-arrays, the tape saves them, and the sweep runs rules on them. All these classes share one
-namespace, `lifted`, so that they mix and nest.
+arrays, the tape saves them, and the sweep runs rules on them. They share one namespace, `lifted`,
+so that they mix and nest; `RecordedBatched`, for recorded sweeps of batches, has its own.
 """
 
 from collections.abc import Callable, Sequence

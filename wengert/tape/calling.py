@@ -1,7 +1,7 @@
 """How functions call their primitives, fast.
 
 Each is `Primitive.bind` for operands of a fixed number and kind, without its loops.
-docs/design/decisions.md has the figures of one body for all three, generated or not.
+One function for all three, written or generated, was slower: see docs/design/decisions.md.
 """
 
 from collections.abc import Callable

@@ -123,6 +123,7 @@ class Unused(Plan):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
+        # Python calls this for an empty slot. The first read fills all.
         self._work_out()
         # Of another class from now on, for with a `__getattr__` CPython finds attributes later.
         self.__class__ = Plan  # type: ignore[assignment]

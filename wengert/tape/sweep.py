@@ -82,7 +82,8 @@ def sweep(
             if not keep:
                 node.saved = None
             continue
-        # What follows is Node.pull and _flow once more, inlined: it is the hot loop.
+        # A parent's cotangent, by the rule, is conformed and added to its cell; the parent is due.
+        # These are Node.pull and _flow once more, inlined: it is the hot loop.
         saved = node.saved
         if saved is None:
             raise RuntimeError(FREED)
@@ -114,7 +115,7 @@ def sweep(
                 cell[1] = namespaces[type(more)].add(cell[1], more)
         if not keep:
             node.saved = None
-    # Leaves have no parents, so none was due. Their cotangents are complete now.
+    # Of `AccumulateGrad` nothing follows, so it is never due. Its cotangent is complete now.
     for node, g in reached.values():
         if node.watch is not None if targets is None else node.number in targets:
             arrived[node] = g  # noqa: PERF403 -- a comprehension is one more call on Python 3.11

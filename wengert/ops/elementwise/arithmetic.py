@@ -83,7 +83,7 @@ def multiply(x1: Any, x2: Any, /) -> Tensor:
 
 @elementwise(
     x1=lambda xp, g, x2: g / xp.conj(x2),
-    # The slope out / x2 is no result, and may underflow where g / x2 and out are in the range.
+    # Not g * (out / x2): out / x2 may underflow where g / x2 and the product do not.
     x2=lambda xp, g, x2, out: -(g / xp.conj(x2)) * xp.conj(out),
     domain={"x2": NOT_ZERO},
 )
