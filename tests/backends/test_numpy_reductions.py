@@ -1,9 +1,7 @@
 """Reductions of NumPy's that go by rows give what NumPy's own give."""
 
 import itertools
-import tracemalloc
 import warnings
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from tests.peaks import peak_of
 from wengert.backends import get_backend
 from wengert.backends.numpy_reductions import FEW, FEWEST, LONGEST, SHORT, rows
 
@@ -208,19 +207,6 @@ def test_sums_of_exponentials_are_the_composites(name: str, dtype: str) -> None:
                     np.testing.assert_allclose(found, expected, fine, fine, err_msg=case)
                 else:
                     assert np.array_equal(found, expected, equal_nan=True), case
-
-
-def peak_of(function: Callable[[], Any]) -> int:
-    """The most memory that is held at once beside what is there before."""
-    function()
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        tracemalloc.reset_peak()
-        function()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.sampled

@@ -1,8 +1,7 @@
 """NumPy's convolutions give what their composites give, in any layout of memory."""
 
-import tracemalloc
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wengert as wg
+from tests.peaks import peak_of
 from wengert.backends import get_backend
 from wengert.backends.backend import composed
 from wengert.nn import functional as F
@@ -224,18 +224,6 @@ def test_any_options(problem: Any, batch: int, numbers: int | None) -> None:
                 np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
     finally:
         del OPTIONS["drawn"]
-
-
-def peak_of(function: Callable[[], Any]) -> int:
-    function()
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        tracemalloc.reset_peak()
-        function()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

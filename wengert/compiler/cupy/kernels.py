@@ -22,7 +22,7 @@ __all__ = ["fused"]
 
 def fused(program: Program) -> Program:
     """The program with fused kernels in place of elementwise calls."""
-    return fuse(program, _made)
+    return fuse(program, _kernel_calls)
 
 
 @lru_cache(maxsize=1024)
@@ -31,7 +31,7 @@ def _kernel(kind: str, arguments: tuple[Any, ...], keywords: tuple[tuple[str, An
     return Kernel(kind, arguments, dict(keywords))
 
 
-def _made(bodies: Sequence[Body]) -> list[Instruction]:
+def _kernel_calls(bodies: Sequence[Body]) -> list[Instruction]:
     """The calls of independent kernels."""
     if bodies[0].reduced is not None:
         return [step for body in bodies for step in _reducing(body)]
