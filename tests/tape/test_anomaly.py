@@ -111,8 +111,10 @@ def test_finite_derivatives_pass_and_are_the_same():
     np.testing.assert_array_equal(gg.numpy(), wg.autograd.grad(g.sum(), x)[0].numpy())
 
 
-def test_in_transforms_of_a_recorded_sweep():
+def test_in_transforms_of_a_recorded_sweep(backend):
     """Cotangents are Tensors there, of arrays with arrays inside."""
+    # XLA divides by a broadcast divisor by its reciprocal: a batch is rounded otherwise.
+    rtol = 1e-15 if backend.name == "jax" else 0
 
     def slope(x):
         return wg.grad(lambda x: wg.sum(wg.sqrt(x) * x))(x)
@@ -127,7 +129,7 @@ def test_in_transforms_of_a_recorded_sweep():
             found = transform(slope)
             with pytest.raises(RuntimeError, match="SqrtBackward0"):
                 transform(lambda x: slope(x * 0))
-        np.testing.assert_array_equal(found.numpy(), transform(slope).numpy())
+        np.testing.assert_allclose(found.numpy(), transform(slope).numpy(), rtol=rtol)
 
 
 def test_a_users_function_is_named_and_its_errors_get_a_note():

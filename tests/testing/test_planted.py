@@ -47,7 +47,9 @@ def test_wrong_sign(plant, backend):
         backends=[backend.name],
         settings=None,
     )
-    assert f"backend:   {backend.name}" in text
+    # What fails on JAX shrinks on NumPy, which is faster.
+    on = "numpy, as on jax" if backend.name == "jax" else backend.name
+    assert f"backend:   {on}\n" in text
     assert "order:     first derivative" in text
     # 0-d arrays are the smallest there are, and 1 the number next to 0, where nothing shows.
     assert "inputs = [wg.tensor(1.0, dtype=wg.float64, requires_grad=True)]" in text
