@@ -22,19 +22,20 @@ OPTIMISERS = {
     "adam": lambda parameters: optim.Adam(parameters, lr=0.1),
 }
 #: Launches of one step of two layers with cross entropy, with CuPy 13: eager, and compiled.
+#: A norm without overflow takes 19 of an eager step, however many gradients there are.
 LAUNCHES = {
     ("sgd", ""): (27, 13),
     ("sgd", "dropout"): (33, 16),
-    ("sgd", "clipping"): (43, 22),
+    ("sgd", "clipping"): (55, 20),
     ("momentum", ""): (35, 13),
     ("momentum", "dropout"): (41, 16),
-    ("momentum", "clipping"): (51, 22),
+    ("momentum", "clipping"): (63, 20),
     ("adam", ""): (67, 13),
     ("adam", "dropout"): (73, 16),
-    ("adam", "clipping"): (83, 22),
+    ("adam", "clipping"): (95, 21),
 }
 #: How many fewer CuPy 14 makes of an eager step, as its ``where`` does not copy the condition.
-FEWER = 3
+FEWER = {"": 3, "dropout": 3, "clipping": 6}
 
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend")]
@@ -81,7 +82,7 @@ def test_a_training_step_waits_for_nothing_and_copies_nothing(
     assert not counts.copies
     parts = {name: n for name, n in counts.launches.items() if "cross_entropy" in name}
     assert parts == {"softmax_cross_entropy_mean": 1, "softmax_cross_entropy": 1}
-    fewer = FEWER if VERSION >= 14 and not compiled else 0
+    fewer = FEWER[extra] if VERSION >= 14 and not compiled else 0
     assert sum(counts.launches.values()) == LAUNCHES[optimiser, extra][compiled] - fewer
     if compiled:
         assert "ran eagerly" not in str(run.report)

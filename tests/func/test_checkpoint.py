@@ -230,6 +230,8 @@ WAYS = {
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_what_a_function_writes_into_is_left_as_the_call_left_it(compiled):
     """Buffers, random numbers and gradients are those of calls without a checkpoint."""
+    if wg.get_backend().name == "dask":
+        pytest.skip("each step's graph holds those before it")
 
     def train(make, way):
         wg.manual_seed(0)

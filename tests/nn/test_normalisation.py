@@ -501,6 +501,8 @@ def of_parts(x: Any, w: Any, b: Any) -> Any:
 
 
 def test_derivatives_of_long_rows(backend: Any) -> None:
+    if backend.name == "dask":
+        pytest.skip("each of many differences is a graph there")
     rng = np.random.default_rng(2)
     x = wg.asarray(rng.normal(size=(2, 4, 160))).requires_grad_()
     w, b = (wg.asarray(rng.uniform(0.5, 1, size=(10, 16))).requires_grad_() for _ in range(2))

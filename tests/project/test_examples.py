@@ -260,7 +260,7 @@ def test_training_runs_compiled_as_eagerly_everywhere(
     """Where JAX does not fuse, to the bit."""
     from safetensors.numpy import load_file
 
-    if wg.get_backend().name == "dask" and name != TRAINING[0]:
+    if wg.get_backend().name == "dask":
         pytest.skip("each array of a checkpoint is computed from the start of training")
     main, options = on_few(name, monkeypatch)
     for how in ("", "--compile"):

@@ -333,6 +333,8 @@ class ndarray(Operators):
     def sum(
         self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False
     ) -> "ndarray":
+        if self.dtype == "e" and dtype in (None, np.float16) and out is None:  # added in float32
+            return self._call("sum", axis, np.float32, keepdims=keepdims).astype(np.float16)
         return self._call("sum", axis, dtype, keepdims=keepdims, out=out)
 
     def prod(

@@ -95,9 +95,9 @@ def _add_at(cupy: Any, out: Any, key: tuple[Any, ...], x: Any) -> None:
         cupy.add.at(out.imag, key, x.imag)
     elif kind == "i" and itemsize == 8:  # the bits of a sum are the same without a sign
         cupy.add.at(out.view(np.uint64), key, x.view(np.uint64))
-    elif kind in "iu" and itemsize < 4:  # whose sums wrap around when they are cut off again
-        wide = cupy.zeros(out.shape, np.int32)
-        cupy.add.at(wide, key, x.astype(np.int32))
+    elif itemsize < 4:  # a sum of halves ends at 2048; a wide sum of integers wraps around below
+        wide = cupy.zeros(out.shape, np.float32 if kind == "f" else np.int32)
+        cupy.add.at(wide, key, x.astype(wide.dtype))
         out[...] = wide
     else:
         cupy.add.at(out, key, x)

@@ -7,7 +7,6 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from wengert import ops
-from wengert.backends import namespaces
 from wengert.nn.conversion import as_number
 from wengert.nn.parameter import listed
 from wengert.ops.euclidean import SCALES, factor_of
@@ -94,10 +93,14 @@ def get_total_norm(
         if not filled:
             return ops.asarray(0.0)
         total = _norm_on_host([x._array for x in filled]) if order == 2 else None
-        if total is None:
-            euclidean = order == 2 and all(x.dtype.inexact for x in filled)
-            norm = _euclidean if euclidean else lambda x: vector_norm(wide(ops, x), ord=order)
-            total = vector_norm(ops.stack([norm(x) for x in filled]), ord=order)
+        if total is None and order == 2 and all(x.dtype.inexact for x in filled):
+            if filled[0].backend.name == "numpy":
+                total = vector_norm(ops.stack([_euclidean(x) for x in filled]))
+            else:  # where a call costs more than a copy
+                total = vector_norm(ops.concat([ops.reshape(wide(ops, x), -1) for x in filled]))
+        elif total is None:
+            norms = [vector_norm(wide(ops, x), ord=order) for x in filled]
+            total = vector_norm(ops.stack(norms), ord=order)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(
                 f"The total norm of order {order} for gradients from `parameters` is "
@@ -153,16 +156,17 @@ def clip_grad_norm_(
         norm: Any = total._array  # of which an infinite one makes no gradient 0 in silence
         if type(norm) in (np.ndarray, np.float32, np.float64):
             norm = math.nan if math.isinf(norm) else norm
-            factor: Any = np.minimum(max_norm / (norm + 1e-6), 1.0)
+            factor = np.minimum(max_norm / (norm + 1e-6), 1.0)
             if factor == 1:
                 return total
-        else:
-            known = ops.where(ops.isinf(total), math.nan, total)
-            factor = ops.clip(ops.divide(max_norm, ops.add(known, 1e-6)), None, 1.0)._array
+            for grad in gradients:
+                scaled = grad._array * factor
+                grad._array = scaled.astype(grad._array.dtype, copy=False)
+            return total
+        known = ops.where(ops.isinf(total), math.nan, total)
+        scale = ops.clip(ops.divide(max_norm, ops.add(known, 1e-6)), None, 1.0)
         for grad in gradients:
-            array, xp = grad._array, namespaces[type(grad._array)]
-            scaled = array * factor
-            grad._array = scaled if scaled.dtype == array.dtype else xp.astype(scaled, array.dtype)
+            grad._array = ops.astype(ops.multiply(grad, scale), grad.dtype, copy=False)._array
     return total
 
 
