@@ -1,7 +1,7 @@
 """Data-parallel training on many ranks, on paper: ``python -m benchmarks scaling``.
 
-How long a step takes whose gradients are summed by one all-reduce, with and without overlap, from
-the time to compute, a network's latency and its bandwidth. ``docs/distributed.rst`` has the
+How long a step takes whose gradients are summed by one all-reduce, from the time to compute, a
+network's latency and its bandwidth. ``docs/distributed.rst`` has the
 formulas and their sources. ``--measure`` measures MPI between two processes here.
 """
 
@@ -58,18 +58,12 @@ class Training(NamedTuple):
         Bytes.
     divided : bool
         Whether ranks divide the batch of one rank; otherwise each has as many rows.
-    bucket : int
-        Bytes that are sent together where communication overlaps with the backward pass.
-    backward : float
-        The share of the backward pass in the time to compute.
     """
 
     fixed: float
     rows: float
     gradient: int
     divided: bool
-    bucket: int = 25_000_000
-    backward: float = 2 / 3
 
     def compute(self, ranks: int) -> float:
         """Seconds without communication."""
@@ -117,21 +111,13 @@ ALGORITHMS: dict[str, Algorithm] = {
 }
 
 
-def step(
-    training: Training, ranks: int, network: Network, algorithm: Algorithm, *, overlap: bool = False
-) -> float:
-    """Seconds of a step: gradients are summed after the backward pass, or in buckets during it."""
+def step(training: Training, ranks: int, network: Network, algorithm: Algorithm) -> float:
+    """Seconds of a step, in which gradients are summed after the backward pass."""
     compute = training.compute(ranks)
     if ranks == 1:
         return compute
-    buckets = math.ceil(training.gradient / training.bucket) if overlap else 1
-    one = algorithm(ranks, training.gradient / buckets, network)
-    one += recursive_doubling(ranks, AGREEMENT, network)
-    backward = compute * training.backward
-    # Buckets are ready one after the other, and one is sent at a time: either the last waits for
-    # nobody, or all of them follow each other from the first.
-    ends = max(backward + one, backward / buckets + buckets * one)
-    return compute - backward + ends
+    summed = algorithm(ranks, training.gradient, network)
+    return compute + summed + recursive_doubling(ranks, AGREEMENT, network)
 
 
 #: What the picture shows; docs/distributed.rst says where the numbers are from.
@@ -176,22 +162,14 @@ def measure() -> dict[int, float]:
     return {int(size): seconds for size, seconds in json.loads(answer.stdout).items()}
 
 
-def ways(training: Training) -> list[tuple[str, bool]]:
-    """The algorithms without and with overlap, which one bucket alone has not."""
-    overlaps = (False, True) if training.gradient > training.bucket else (False,)
-    return [(name, overlap) for overlap in overlaps for name in ALGORITHMS]
-
-
 def rows() -> list[list[str]]:
     """The table of milliseconds a step, the heading first."""
     found = [["milliseconds a step", *(f"{p} ranks" if p > 1 else "1 rank" for p in RANKS)]]
     for label, (training, network) in CASES.items():
         found.append([label, *[""] * len(RANKS)])
-        for name, overlap in ways(training):
-            algorithm = ALGORITHMS[name]
-            times = [step(training, p, network, algorithm, overlap=overlap) for p in RANKS]
-            how = f"  {name}{', overlapped' if overlap else ''}"
-            found.append([how, *(f"{t * 1e3:.3g}" for t in times)])
+        for name, algorithm in ALGORITHMS.items():
+            times = [step(training, p, network, algorithm) for p in RANKS]
+            found.append([f"  {name}", *(f"{t * 1e3:.3g}" for t in times)])
     return found
 
 
@@ -206,14 +184,10 @@ def draw(path: str | Path) -> None:
     for axes, (title, (training, network)) in zip(
         figure.subplots(1, 2), CASES.items(), strict=True
     ):
-        for name, overlap in ways(training):
-            style = {"color": colours[name], "linestyle": "--" if overlap else "-"}
-            label = f"{name}{', overlapped' if overlap else ''}"
-            times = {
-                p: 1e3 * step(training, p, network, ALGORITHMS[name], overlap=overlap)
-                for p in (*powers, 1000)
-            }
-            axes.plot(powers, [times[p] for p in powers], label=label, linewidth=1.6, **style)
+        for name, algorithm in ALGORITHMS.items():
+            times = {p: 1e3 * step(training, p, network, algorithm) for p in (*powers, 1000)}
+            line = [times[p] for p in powers]
+            axes.plot(powers, line, label=name, color=colours[name], linewidth=1.6)
             axes.plot([1000], [times[1000]], "o", color=colours[name], markersize=4)
         computed = [1e3 * training.compute(p) for p in powers]
         axes.plot(powers, computed, ":", color="black", linewidth=1.4, label="computing alone")

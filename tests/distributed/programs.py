@@ -12,7 +12,6 @@ import pytest
 
 import wengert as wg
 import wengert.distributed as wd
-from tests.distributed.buckets import overlapping  # noqa: F401
 from tests.distributed.saved import saved  # noqa: F401
 from tests.distributed.training import (
     OPTIMISERS,

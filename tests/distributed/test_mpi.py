@@ -18,14 +18,6 @@ def test_on_several_processes(ranks: int, tmp_path: Path) -> None:
         assert f"rank {rank}: " in ended.out
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_buckets(ranks: int) -> None:
-    """Gradients that are sent while the backward pass goes on."""
-    ended = mpi(ranks, "overlapping", limit=240)
-    assert ended.code == 0, ended.err[-3000:]
-    assert ended.out.count("overlapping") == ended.out.count("completed 1") == ranks
-
-
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_derivatives(ranks: int) -> None:
     """First and second derivatives of the collectives against differences, and forward mode."""

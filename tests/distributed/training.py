@@ -63,20 +63,17 @@ def stepper(model: Any, optimiser: Any, together: bool) -> Callable[..., Any]:
     return step
 
 
-def training(name: str, mode: str, overlap: bool = False) -> None:
+def training(name: str, mode: str) -> None:
     """The weights of one process that sees whole batches."""
-    model = wd.replicate(model_of(seed=wd.rank), overlap=overlap)
+    model = wd.replicate(model_of(seed=wd.rank))
     alone = copy.deepcopy(model)
     step = stepper(model, OPTIMISERS[name](model.parameters()), together=True)
     plain = stepper(alone, OPTIMISERS[name](alone.parameters()), together=False)
     if mode == "compiled":
         step = wg.compile(step)
     whole = batches()
-    weights = {1.0}  # at first it is assumed to be 1
     for (x, t), (every, targets) in zip(wd.shard(whole), whole, strict=True):
-        again = overlap and mode == "eager" and weights != {len(targets)}
-        weights = {len(targets)}
-        with counted(1 + again):
+        with counted(1):
             loss = step(x, t)
         expected = plain(every, targets)
         with counted(1):

@@ -398,20 +398,12 @@ def test_all_reduces_on_paper_are_those_of_their_messages(benchmarks: ModuleType
     assert scaling.ring(1, n, network) == scaling.halving(1, n, network) == 0
 
 
-@pytest.mark.parametrize("latency", [0.001, 0.5])
-def test_overlap_on_paper_is_a_queue_of_buckets(benchmarks: ModuleType, latency: float) -> None:
+def test_a_step_on_paper_computes_agrees_and_sums(benchmarks: ModuleType) -> None:
     from benchmarks import scaling
 
-    network = scaling.Network(latency=latency, byte=0.001, adding=0)
-    training = scaling.Training(fixed=1, rows=2, gradient=100, divided=True, bucket=30)
-    compute, backward = 1 + 2 / 8, (1 + 2 / 8) * 2 / 3
-    one = scaling.ring(8, 25, network) + scaling.recursive_doubling(8, scaling.AGREEMENT, network)
-    free = begin = compute - backward
-    for bucket in range(1, 5):
-        free = max(free, begin + bucket * backward / 4) + one
-    found = scaling.step(training, 8, network, scaling.ring, overlap=True)
-    assert found == pytest.approx(free)
-    after = compute + scaling.ring(8, 100, network)
+    network = scaling.Network(latency=0.5, byte=0.001, adding=0)
+    training = scaling.Training(fixed=1, rows=2, gradient=100, divided=True)
+    after = 1 + 2 / 8 + scaling.ring(8, 100, network)
     after += scaling.recursive_doubling(8, scaling.AGREEMENT, network)
     assert scaling.step(training, 8, network, scaling.ring) == pytest.approx(after)
     assert scaling.step(training, 1, network, scaling.ring) == 3

@@ -1,17 +1,10 @@
-"""Means over the processes: of gradients, at once or in buckets, and of what is reported."""
+"""Means over the processes: of gradients, and of what is reported."""
 
-import json
-from collections.abc import Callable, Iterable, Sequence
-from threading import Lock
-from typing import Any, Final
-from weakref import WeakKeyDictionary, ref
-
-import numpy as np
+from collections.abc import Iterable
+from typing import Any
 
 from wengert import ops
-from wengert.backends import backend_of, get_backend
 from wengert.compiler import messages
-from wengert.distributed.carriers import Connected, Line
 from wengert.distributed.collectives import all_reduce
 from wengert.interpreters.namespaces import device
 from wengert.nn.module import Module
@@ -20,10 +13,7 @@ from wengert.ops.shares import wide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
-__all__ = ["average", "mean", "overlap"]
-
-#: Bytes of gradients that are sent together while the backward pass goes on.
-BUCKET: Final = 1 << 20
+__all__ = ["average", "mean"]
 
 
 @no_grad()
@@ -33,8 +23,7 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
     With gradients :math:`g_r` and weights :math:`w_r` it is :math:`\sum_r w_r g_r / \sum_r w_r`.
     Where losses are means over the rows of a process and weights count these rows, it is the
     gradient of the mean over all rows, also if batches are uneven. All gradients and the weight
-    travel together, in one `all_reduce` for each dtype, unless `replicate` was asked for
-    ``overlap`` and most have been sent before.
+    travel together, in one `all_reduce` for each dtype.
 
     Parameters
     ----------
@@ -79,39 +68,17 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
                 f"average: {name} has no gradient on rank {messages.known('average').rank}. Call "
                 "backward first, and requires_grad_(False) for what the loss does not depend on"
             )
-    found = _OVERLAPS.get(model) if isinstance(model, Module) else None
-    # In a compiled function, also where that runs eagerly on one process, there are no buckets.
-    if found is None or messages.follower.get() is not None:
-        _at_once([x for _, x in named], weight)
-    else:
-        found.finish(named, float(weight))
-
-
-def _at_once(parameters: Sequence[Tensor], weight: Any) -> None:
-    """Replace gradients by their means, in one collective for each dtype."""
+    parameters = [x for _, x in named]
     for dtype in dict.fromkeys(x.dtype for x in parameters):
         some = [x for x in parameters if x.dtype is dtype]
-        total = all_reduce(ops.concat([*_gradients(some, weight), _scalar(some[0], weight)]))
-        _divide(ops.divide(total[:-1], total[-1]), some)
-
-
-def _gradients(parameters: Sequence[Tensor], weight: Any) -> list[Tensor]:
-    """Gradients times the weight, in one dimension; zeros where there is none."""
-    return [
-        ops.zeros_like(wide(ops, ops.reshape(x.detach(), (-1,))))
-        if x._grad is None
-        else _weighted(x._grad, weight)
-        for x in parameters
-    ]
-
-
-def _divide(flat: Tensor, parameters: Sequence[Tensor]) -> None:
-    """Give each parameter its part of an array as its gradient."""
-    start = 0
-    for x in parameters:
-        own = ops.reshape(flat[start : start + x.size], tuple(x.shape))
-        x.grad = ops.astype(own, x.dtype, copy=False)
-        start += x.size
+        gradients = [ops.zeros_like(x) if x._grad is None else x._grad for x in some]
+        weighted = [_weighted(g, weight) for g in gradients]
+        total = all_reduce(ops.concat([*weighted, _scalar(some[0], weight)]))
+        mean, start = ops.divide(total[:-1], total[-1]), 0
+        for x in some:
+            own = ops.reshape(mean[start : start + x.size], tuple(x.shape))
+            x.grad = ops.astype(own, x.dtype, copy=False)
+            start += x.size
 
 
 @no_grad()
@@ -185,149 +152,3 @@ def _weighted(x: Tensor, weight: Any) -> Tensor:
         scale = _scalar(x, weight)
         return ops.where(ops.equal(scale, 0), ops.zeros_like(flat), ops.multiply(flat, scale))
     return ops.multiply(flat, weight) if weight != 0 else ops.zeros_like(flat)
-
-
-# -- while the backward pass goes on ---------------------------------------------------------------
-
-
-class Overlap:
-    """Sends a model's gradients in buckets, each when its gradients are there.
-
-    All processes send the same buckets in the same order, and each of them once between two calls
-    of `average`. What they send then counts only if no process says that it has sent something
-    else than it should have: with another weight than the one before, or before the gradient
-    changed once more. Otherwise all is sent again, at once.
-    """
-
-    def __init__(self, carrier: Connected, named: Sequence[tuple[str, Tensor]]) -> None:
-        self._carrier, self._line = carrier, Line(carrier)
-        self._lock, self._weight = Lock(), 1.0
-        self._handles: list[Any] = []
-        #: Of each bucket that is on its way: what was sent, and what waits for the sum.
-        self._sent: list[tuple[Any, Callable[[], Any]]] = []
-        self._come: set[int] = set()  # the parameters whose gradients have come
-        self._plan(named)
-
-    def _plan(self, named: Sequence[tuple[str, Tensor]]) -> None:
-        """Divide the parameters into buckets, and follow their gradients."""
-        self.remove()
-        self.buckets: list[list[Tensor]] = []
-        room, names = 0, list[list[str]]()
-        for name, x in reversed(named):
-            size = x.size * x.array.dtype.itemsize
-            if room < size or self.buckets[-1][0].dtype is not x.dtype:
-                self.buckets.append([])
-                names.append([])
-                room = BUCKET
-            self.buckets[-1].append(x)
-            names[-1].append(name)
-            room -= size
-        text = json.dumps(names)
-        texts = self._carrier.texts("the buckets of gradients", text)
-        for rank, other in enumerate(texts):
-            if other != texts[0]:
-                raise ValueError(
-                    f"rank 0 sends gradients in {texts[0]}, and rank {rank} in {other}: all have "
-                    "to freeze the same parameters"
-                )
-        self._line.planned = [
-            (sum(x.size for x in bucket), "float32" if held.narrow else held.name)
-            for bucket in self.buckets
-            for held in (bucket[0].dtype,)
-        ]
-        hook = _Hook(self)
-        self._handles = [x.register_post_accumulate_grad_hook(hook) for _, x in named]
-
-    def remove(self) -> None:
-        """Follow gradients no more."""
-        for handle in self._handles:
-            handle.remove()
-
-    def arrived(self, x: Tensor) -> None:
-        """A backward pass has added to the gradient of a parameter."""
-        if messages.follower.get() is not None or self._carrier.broken:
-            return
-        with self._lock:  # of backward passes in several threads
-            self._come.add(id(x))
-            self._line.progress()
-            for bucket in self.buckets[len(self._sent) :]:
-                if not all(id(x) in self._come for x in bucket):
-                    return  # those after it wait, too: the order is the same on all processes
-                self._send(bucket)
-
-    def _send(self, bucket: list[Tensor]) -> None:
-        flat = self._flat(bucket)
-        self._sent.append((flat, self._line.begin(flat)))
-
-    @no_grad()
-    def _flat(self, bucket: list[Tensor]) -> Any:
-        """The weighted gradients of a bucket, in memory of their own."""
-        return ops.concat(_gradients(bucket, self._weight))._array
-
-    def _received(self) -> list[Any]:
-        """Wait for the sums of all buckets, and begin the next round."""
-        sums = [finish() for _, finish in self._sent]
-        self._line.end_round()
-        self._sent = []
-        self._come.clear()
-        return sums
-
-    def finish(self, named: Sequence[tuple[str, Tensor]], weight: float) -> None:
-        """Replace the gradients by their means."""
-        if weight < 0:
-            raise ValueError(f"a weight is 0 or more, and not {weight!r}")
-        for bucket in self.buckets[len(self._sent) :]:
-            self._send(bucket)
-        planned = [x for bucket in self.buckets for x in bucket]
-        other = [*map(id, planned)] != [id(x) for _, x in reversed(named)]
-        again = other or weight != self._weight or not self._as_sent()
-        told = np.asarray([weight, again, other], np.float64)
-        xp = get_backend("numpy").namespace
-        total, again, other = messages.exchange(xp, "all_reduce", told, op="sum").tolist()
-        sums = self._received()
-        self._weight = weight
-        if again:
-            _at_once([x for _, x in named], weight)
-        else:
-            for bucket, flat in zip(self.buckets, sums, strict=True):
-                _divide(ops.divide(ops.asarray(flat), total), bucket)
-        if other:
-            self._plan(named)
-
-    def _as_sent(self) -> bool:
-        """Whether the gradients are those that were sent, also in memory that others may reach."""
-        pairs = zip(self.buckets, self._sent, strict=True)
-        return all(_bytes(self._flat(bucket)) == _bytes(sent) for bucket, (sent, _) in pairs)
-
-
-def _bytes(array: Any) -> bytes:
-    return np.asarray(backend_of(array).to_numpy(array)).tobytes()
-
-
-_OVERLAPS: WeakKeyDictionary[Module, Overlap] = WeakKeyDictionary()
-
-
-class _Hook:
-    """Tells of a parameter's gradient, and does not keep alive what keeps the parameter alive."""
-
-    __slots__ = ("_overlap",)
-
-    def __init__(self, overlap: Overlap) -> None:
-        self._overlap = ref(overlap)
-
-    def __call__(self, x: Tensor) -> None:
-        found = self._overlap()
-        if found is not None:
-            found.arrived(x)
-
-
-def overlap(model: Module, *, wanted: bool) -> None:
-    """Begin to send a model's gradients in buckets, or end it."""
-    before = _OVERLAPS.pop(model, None)
-    if before is not None:
-        before.remove()
-    carrier = messages.known("replicate")
-    if wanted and isinstance(carrier, Connected):
-        _OVERLAPS[model] = Overlap(
-            carrier, [(name, x) for name, x in model.named_parameters() if x.requires_grad]
-        )

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends import BackendError, backend_of, dtype_of
+from wengert.backends import BackendError, dtype_of
 from wengert.compiler.messages import Carrier, ExchangeError
 
-__all__ = ["Connected", "Line", "Mover", "exchanged", "of_rank", "ranks_of", "texts_of"]
+__all__ = ["Connected", "Mover", "exchanged", "of_rank", "ranks_of", "texts_of"]
 
 #: The backends whose arrays are in host memory, or may be.
 HOSTED: Final = ("numpy", "array_api_strict", "torch", "jax")
@@ -49,14 +49,11 @@ class Mover:
     summed = SUMMED
 
     @abstractmethod
-    def start(
-        self, name: str, x: Any, root: int, group: Any = None
-    ) -> tuple[Callable[[], bool], Any]:
+    def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
         """Begin a collective; return what tells whether it is done, and the result.
 
         ``x`` is flat and contiguous: complex numbers as pairs of real ones, and as bytes what is
         only moved. ``name`` is that of a primitive, or "largest" for the maximum of integers.
-        Collectives of one ``group`` are told from those of others.
         """
 
 
@@ -83,14 +80,9 @@ class Connected(Mover, Carrier):
     def __init__(self, rank: int, size: int, timeout: float) -> None:
         self.rank, self.size, self.timeout = rank, size, timeout
         self.broken = ""
-        self.lines: list[Line] = []
         self._movers: dict[str, Mover] = dict.fromkeys(HOSTED, self)
 
     # -- what libraries do ---------------------------------------------------------------------
-
-    def group(self) -> Any:
-        """A new group of all processes, for `Line`."""
-        raise BackendError(f"overlap=True is for MPI and gloo, and not for {self.library}")
 
     @abstractmethod
     def answer(self, what: str) -> None:
@@ -116,13 +108,6 @@ class Connected(Mover, Carrier):
             with backend.on(backend.device(x)):
                 run = partial(self.run, mover=mover)
                 return moved(run, self.size, name, x, **how, library=xp.library)
-        host = self.hosted(backend, name, x)
-        self._agree(described(name, host, how))
-        out = moved(self.run, self.size, name, host, **how)
-        return backend.from_numpy(out, backend.beside(x, alike=out.shape == host.shape))
-
-    def hosted(self, backend: Any, name: str, x: Any) -> Any:
-        """An array of a library as NumPy's, if it can be carried."""
         if backend.name not in HOSTED:
             raise BackendError(
                 f"{name}: {self.library} carries arrays in host memory, of {', '.join(HOSTED)}, "
@@ -130,7 +115,9 @@ class Connected(Mover, Carrier):
             )
         host = np.asarray(backend.to_numpy(x))
         _check_dtype(self, name, x, host)
-        return host
+        self._agree(described(name, host, how))
+        out = moved(self.run, self.size, name, host, **how)
+        return backend.from_numpy(out, backend.beside(x, alike=out.shape == host.shape))
 
     def _mover(self, name: str, backend: str) -> Mover:
         """What moves a backend's arrays."""
@@ -155,8 +142,6 @@ class Connected(Mover, Carrier):
         self.number += 1
         self.timeout = math.inf
         self._agree("the end of the program")
-        for line in self.lines:
-            line.complete()
 
     # -- what may go wrong ---------------------------------------------------------------------
 
@@ -211,64 +196,6 @@ def ranks_of(ranks: list[int]) -> str:
     """Ranks in words."""
     listed = ", ".join(map(str, ranks))
     return f"rank{'s' if len(ranks) > 1 else ''} {listed}"
-
-
-class Line:
-    """Sums that go on while the process does something else, in one order on all processes.
-
-    In each round the processes begin the same sums, apart from all other collectives. They do not
-    compare them before: it is for the caller to agree of the end of a round.
-
-    Attributes
-    ----------
-    planned : list of (int, str)
-        Length and dtype of the sums of a round.
-    """
-
-    def __init__(self, carrier: Connected) -> None:
-        self._carrier, self._group = carrier, carrier.group()
-        self.planned: list[tuple[int, str]] = []
-        self._going: list[Callable[[], bool]] = []
-        carrier.lines.append(self)
-
-    def begin(self, x: Any) -> Callable[[], Any]:
-        """Begin the sum of a flat array of a library; return what waits for it and gives it."""
-        backend = backend_of(x)
-        host = self._carrier.hosted(backend, "all_reduce", x)
-        out = self._begun(host)
-        done = self._going[-1]
-
-        def finish() -> Any:
-            self._carrier.wait(done)
-            found = np.asarray(out).view(host.dtype)
-            return backend.from_numpy(found, backend.beside(x, alike=True))
-
-        return finish
-
-    def _begun(self, host: Any) -> Any:
-        flat = np.ascontiguousarray(host).view(_PARTS.get(host.dtype.name, host.dtype))
-        done, out = self._carrier.start("all_reduce", flat, 0, self._group)
-        self._going.append(done)
-        return out
-
-    def progress(self) -> None:
-        """Let the library go on, which may do so only when it is called."""
-        for done in self._going:
-            done()
-
-    def end_round(self) -> None:
-        """Begin the next round."""
-        self._going = []
-
-    def complete(self) -> None:
-        """Begin what others have begun, and wait for it, at the end of the program."""
-        carrier = self._carrier
-        begun = np.asarray([len(self._going)])
-        most = int(moved(carrier.run, carrier.size, "largest", begun)[0])
-        for length, dtype in self.planned[len(self._going) : most]:
-            self._begun(np.zeros(length, dtype))
-        for done in self._going:
-            carrier.wait(done)
 
 
 # -- also in saved programs ------------------------------------------------------------------------

@@ -29,7 +29,8 @@ class _Gloo(Connected):
         if self._own:
             dist.init_process_group("gloo", timeout=timedelta(seconds=max(timeout, 1)))
         super().__init__(dist.get_rank(), dist.get_world_size(), timeout)
-        self._group = self.group()
+        # It waits longer than this carrier, which knows more to say.
+        self._group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout + 60))
         self._store: Any = dist.distributed_c10d._get_default_store()
         # The system stops to listen when this process ends, however it does, and not before.
         self._life = _listening()
@@ -37,15 +38,9 @@ class _Gloo(Connected):
         held = [self._store.get(f"lives/{rank}").decode().split() for rank in range(self.size)]
         self._addresses = [(host, int(port)) for host, port in held]
 
-    def group(self) -> Any:
-        # It waits longer than this carrier, which knows more to say.
-        return dist.new_group(backend="gloo", timeout=timedelta(seconds=self.timeout + 60))
-
-    def start(
-        self, name: str, x: Any, root: int, group: Any = None
-    ) -> tuple[Callable[[], bool], Any]:
+    def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
         try:
-            work, out = started(self._group if group is None else group, name, x, root)
+            work, out = started(self._group, name, x, root)
         except RuntimeError as error:
             raise self._lost(error) from error
 

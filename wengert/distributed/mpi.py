@@ -28,15 +28,10 @@ class _MPI(Connected):
         self._comm, self._beside = world.Dup(), world.Dup()
         self._known: dict[int, str] = {}
 
-    def start(
-        self, name: str, x: Any, root: int, group: Any = None
-    ) -> tuple[Callable[[], bool], Any]:
-        request, out = started(self._comm if group is None else group, name, x, root)
+    def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
+        request, out = started(self._comm, name, x, root)
         # MPI may not go on in the background: it does in each test.
         return request.Test, out
-
-    def group(self) -> Any:
-        return MPI.COMM_WORLD.Dup()
 
     def answer(self, what: str) -> None:
         while self._beside.Iprobe():

@@ -43,9 +43,7 @@ class _NCCL(Mover):
         self._comm: Any = None
         self._device = -1
 
-    def start(
-        self, name: str, x: Any, root: int, group: Any = None
-    ) -> tuple[Callable[[], bool], Any]:
+    def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
         comm, size = self._joined(x.device), self._carrier.size
         length = {"all_gather": x.size * size, "reduce_scatter": x.size // size}.get(name, x.size)
         out = cupy.zeros(length, x.dtype)

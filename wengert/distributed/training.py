@@ -6,7 +6,6 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from wengert.compiler import messages
-from wengert.distributed.averaging import overlap as overlapped
 from wengert.distributed.collectives import broadcast
 from wengert.func.trees import tree_leaves, tree_map
 from wengert.nn.module import Module
@@ -21,7 +20,7 @@ T = TypeVar("T")
 
 
 @no_grad()
-def replicate(model: M, overlap: bool = False) -> M:
+def replicate(model: M) -> M:
     """Give a model on all processes the parameters and buffers that it has on rank 0.
 
     Before anything moves, names, shapes, dtypes and ``requires_grad`` are compared.
@@ -30,9 +29,6 @@ def replicate(model: M, overlap: bool = False) -> M:
     ----------
     model : Module
         Made by the same code on all processes. It changes in place.
-    overlap : bool
-        Whether gradients are sent while the backward pass goes on, in buckets of 1 MiB from the
-        last parameter to the first, for `average` to finish. By MPI and gloo.
 
     Returns
     -------
@@ -61,7 +57,7 @@ def replicate(model: M, overlap: bool = False) -> M:
         raise TypeError(f"replicate takes a Module, and not {type(model).__name__}")
     held = dict([*model.named_parameters(), *model.named_buffers()])
     text = json.dumps({name: _described(x) for name, x in held.items()})
-    texts = messages.known("replicate").texts(f"replicate(overlap={overlap})", text)
+    texts = messages.known("replicate").texts("replicate", text)
     every = [json.loads(each) for each in texts]
     for name in dict.fromkeys(name for each in every for name in each):
         found = [each.get(name, "no such name") for each in every]
@@ -73,7 +69,6 @@ def replicate(model: M, overlap: bool = False) -> M:
             )
     for x in held.values():
         x._array = broadcast(x.detach())._array
-    overlapped(model, wanted=overlap)
     return model
 
 
