@@ -74,9 +74,9 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
         gradients = [ops.zeros_like(x) if x._grad is None else x._grad for x in some]
         weighted = [_weighted(g, weight) for g in gradients]
         total = all_reduce(ops.concat([*weighted, _scalar(some[0], weight)]))
-        mean, start = ops.divide(total[:-1], total[-1]), 0
+        means, start = ops.divide(total[:-1], total[-1]), 0
         for x in some:
-            own = ops.reshape(mean[start : start + x.size], tuple(x.shape))
+            own = ops.reshape(means[start : start + x.size], tuple(x.shape))
             x.grad = ops.astype(own, x.dtype, copy=False)
             start += x.size
 
