@@ -286,6 +286,7 @@ HINTS: Final = {
         "elu_": "wg.nn.functional.elu",
         "hardtanh_": "wg.nn.functional.hardtanh",
         "leaky_relu_": "wg.nn.functional.leaky_relu",
+        "multi_head_attention_forward": "wg.nn.MultiheadAttention",
         "relu_": "wg.nn.functional.relu",
         "rrelu_": "wg.nn.functional.rrelu",
         "selu_": "wg.nn.functional.selu",
@@ -319,6 +320,15 @@ KEYWORDS: Final = {
     ),
     "AveragedModel": {
         "multi_avg_fn": "which is of lists: give avg_fn, which is of one parameter",
+    },
+    "MultiheadAttention": {
+        **dict.fromkeys(
+            ("add_bias_kv", "add_zero_attn"),
+            "which adds a key: leave it out, or concatenate one to keys and values",
+        ),
+        **dict.fromkeys(
+            ("kdim", "vdim"), "project keys and values to embed_dim by nn.Linear first"
+        ),
     },
     "DataLoader": dict.fromkeys(
         (

@@ -110,9 +110,6 @@ def test_dropout_of_weights() -> None:
 LAYER = pairs(
     {
         "bias": (True, False),
-        "add_bias_kv": (False, True),
-        "add_zero_attn": (False, True),
-        "dims": ((None, None), (5, None), (5, 3)),
         "batch_first": (False, True),
         "batched": (True, False),
         "same": ("all", "keys", "none"),
@@ -130,8 +127,7 @@ LAYER = pairs(
 @pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
 @pytest.mark.parametrize("options", LAYER)
 def test_the_layer_is_pytorchs(backend: Any, options: dict[str, Any]) -> None:
-    made = {k: options[k] for k in ("bias", "add_bias_kv", "add_zero_attn", "batch_first")}
-    made["kdim"], made["vdim"] = options["dims"] if options["same"] == "none" else (None, None)
+    made = {k: options[k] for k in ("bias", "batch_first")}
     ours, theirs = twin("MultiheadAttention", E, HEADS, **made)
     ours.train(options["training"])
     theirs.train(options["training"])
@@ -159,9 +155,9 @@ def test_the_layer_is_pytorchs(backend: Any, options: dict[str, Any]) -> None:
 
     inputs = [length(L, E)]
     if options["same"] != "all":
-        inputs.append(length(S, made["kdim"] or E))
+        inputs.append(length(S, E))
     if options["same"] == "none":
-        inputs.append(length(S, made["vdim"] or E))
+        inputs.append(length(S, E))
     flags = {k: options[k] for k in ("need_weights", "average_attn_weights")}
     flags["is_causal"] = options["is_causal"] and options["mask"] is not None
 
@@ -172,44 +168,6 @@ def test_the_layer_is_pytorchs(backend: Any, options: dict[str, Any]) -> None:
         return module(*three, **given, **flags)
 
     check_twins(ours, theirs, inputs, call)
-
-
-@pytest.mark.oracle
-def test_static_keys_and_values(backend: Any) -> None:
-    torch = pytest.importorskip("torch")
-    static = (N * HEADS, S, E // HEADS)
-    x, weight = RNG.normal(size=(L, N, E)), RNG.normal(size=(3 * E, E))
-    arrays = [x, RNG.normal(size=static), RNG.normal(size=static), weight]
-
-    def of(function: Any) -> Any:
-        def call(x: Any, k: Any, v: Any, w: Any) -> Any:
-            bias = w[:, 0]
-            out = function(
-                *(x, x, x, E, HEADS, w, bias, None, None, False, 0.0, w[:E], None),
-                need_weights=False,
-                static_k=k,
-                static_v=v,
-            )
-            return out[0]
-
-        return call
-
-    theirs = torch.nn.functional.multi_head_attention_forward
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        check_against_torch(of(F.multi_head_attention_forward), of(theirs), arrays, 4)
-
-
-def test_a_key_of_zeros_takes_its_share(backend: Any) -> None:
-    layer = nn.MultiheadAttention(3, 1, bias=False, add_zero_attn=True, batch_first=True)
-    with wg.no_grad():
-        layer.in_proj_weight.copy_(wg.concat([wg.eye(3)] * 3))
-        layer.out_proj.weight.copy_(wg.eye(3))
-    x = np.random.default_rng(0).standard_normal((1, 4, 3)).astype("float32")
-    scores = np.concatenate([x @ x.swapaxes(1, 2) / math.sqrt(3), np.zeros((1, 4, 1))], axis=-1)
-    shares = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
-    out, weights = layer(*[wg.asarray(x)] * 3)
-    np.testing.assert_allclose(values(weights), shares, rtol=1e-5)
-    np.testing.assert_allclose(values(out), shares[..., :-1] @ x, rtol=1e-5, atol=1e-6)
 
 
 def test_a_query_without_keys() -> None:
@@ -225,17 +183,19 @@ def test_a_query_without_keys() -> None:
 
 def test_the_layer_starts_as_pytorchs() -> None:
     wg.manual_seed(0)
-    layer = nn.MultiheadAttention(64, 4, add_bias_kv=True)
+    layer = nn.MultiheadAttention(64, 4)
     bound = math.sqrt(6 / (4 * 64))  # Xavier's, of 64 inputs and 192 results
     drawn = values(layer.in_proj_weight)
     assert 0.99 * bound < abs(drawn).max() <= bound * (1 + 1e-6)
     assert (values(layer.in_proj_bias) == 0).all()
     assert (values(layer.out_proj.bias) == 0).all()
-    assert 0.1 < values(layer.bias_k).std() * math.sqrt((64 + 64) / 2) < 2
-    other = nn.MultiheadAttention(64, 4, kdim=32, bias=False)
-    assert other.in_proj_weight is None
-    assert other.in_proj_bias is None
-    assert other.k_proj_weight.shape == (64, 32)
+    assert nn.MultiheadAttention(64, 4, bias=False).in_proj_bias is None
+
+
+@pytest.mark.parametrize("name", ["add_bias_kv", "add_zero_attn", "kdim", "vdim"])
+def test_what_it_does_not_take(name: str) -> None:
+    with pytest.raises(TypeError, match=f"MultiheadAttention takes no {name}, .* keys"):
+        nn.MultiheadAttention(4, 2, **{name: 4})
 
 
 def test_a_causal_layer_sees_nothing_of_what_comes() -> None:

@@ -112,11 +112,6 @@ _SAID = {
     "operands": "einsum",
     "q | | x": "special.zeta",
     "query key value attn_mask scale": "F.scaled_dot_product_attention",
-    (
-        "query key value in_proj_weight in_proj_bias bias_k bias_v out_proj_weight "
-        "out_proj_bias key_padding_mask attn_mask q_proj_weight k_proj_weight v_proj_weight "
-        "static_k static_v"
-    ): ("F.multi_head_attention_forward"),
     "start step | stop": "arange",
     "start stop": "linspace",
     "value | threshold": "nn.Threshold",

@@ -56,20 +56,6 @@ ADJOINT = {**CONVOLVED, "padding": (0, 1), "output_padding": (0, 1), "stride": (
 WINDOWS = {"kernel_size": 2, "stride": (None, 1, 3), "padding": (0, 1)}
 COLUMNS = {"kernel_size": 2, "dilation": (1, 2), "padding": (0, 1), "stride": (1, 2)}
 KEYS = {"query": CUBE, "key": irregular(2, 3, 4, start=0.7), "value": OTHER}
-HEADS = {
-    **dict(zip(("query", "key", "value"), irregular(3, 3, 2, 4), strict=True)),
-    "embed_dim_to_check": 4,
-    "num_heads": 2,
-    "in_proj_bias": irregular(12, start=0.4),
-    "bias_k": None,
-    "bias_v": None,
-    "add_zero_attn": False,
-    "dropout_p": 0.0,
-    "out_proj_weight": irregular(4, 4, start=0.1),
-    "out_proj_bias": irregular(4, start=0.2),
-    "training": (False, True),
-    "attn_mask": np.triu(np.ones((3, 3), dtype=bool), 1),
-}
 TRIPLET = {"anchor": MATRIX, "positive": -MATRIX, "negative": irregular(3, 4, start=0.7)}
 
 #: Names of functions, their arguments, and for each option a tuple of values.
@@ -170,22 +156,6 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
             "value": irregular(2, 3, 2, start=0.5),
             "dropout_p": (0.0,),
             "enable_gqa": (True,),
-        },
-    ),
-    (
-        "F.multi_head_attention_forward",
-        {**HEADS, "in_proj_weight": irregular(12, 4), "use_separate_proj_weight": (False,)},
-    ),
-    (
-        "F.multi_head_attention_forward",
-        {
-            **HEADS,
-            "in_proj_weight": None,
-            "use_separate_proj_weight": (True,),
-            **{
-                f"{name}_proj_weight": irregular(4, 4, start=start)
-                for name, start in (("q", 0.1), ("k", 0.5), ("v", 0.7))
-            },
         },
     ),
     ("sum mean prod max min median", REAL),

@@ -141,7 +141,7 @@ def is_local(function, leaves):
 SHARES = {
     *("softmax", "log_softmax", "logsumexp", "F.softmin", "F.softmax", "F.log_softmax"),
     *("F.cross_entropy", "F.nll_loss", "F.cosine_embedding_loss", "F.cosine_similarity"),
-    *("F.scaled_dot_product_attention", "F.multi_head_attention_forward"),
+    "F.scaled_dot_product_attention",
 }
 
 
@@ -237,7 +237,6 @@ APART = {
     "F.triplet_margin_loss": "small differences of large distances are absorbed",
     "F.triplet_margin_with_distance_loss": "likewise",
     "F.scaled_dot_product_attention": "shares of sums of products",
-    "F.multi_head_attention_forward": "likewise",
 }
 #: Sums take longer, and are judged in single precision alone.
 CASES = [

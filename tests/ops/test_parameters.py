@@ -101,7 +101,7 @@ def used(name, out):
 
 def function_of(name, parameter, positional):
     """A function as one of leaves in place of a parameter, and the leaves."""
-    given = arguments(name) | BESIDE.get((name, parameter), {})
+    given = arguments(name)
     leaves, rebuild = tracked(given[parameter])
     rest = others({p: v for p, v in given.items() if p != parameter})
 
@@ -123,33 +123,6 @@ FOLLOWED = {
     "linalg.eigh": lambda out: out.eigenvalues,
     "linalg.svd": lambda out: out.S,
     "linalg.slogdet": lambda out: out.logabsdet,
-}
-#: What a parameter needs beside it.
-BESIDE = {
-    **{
-        ("F.multi_head_attention_forward", name): {
-            f"{kind}{end}": np.asarray(value)
-            for end, value in zip(ends, values, strict=True)
-            for kind in kinds
-        }
-        | {"use_separate_proj_weight": "q_proj_weight" in names}
-        for names, kinds, ends, values in (
-            (("bias_k", "bias_v"), ("bias_",), "kv", ([[[0.3, 0.8]]], [[[0.5, 0.1]]])),
-            (
-                ("static_k", "static_v"),
-                ("static_",),
-                "kv",
-                ([[[0.3, 0.8], [0.2, 0.6]]], [[[0.5, 0.1], [0.9, 0.4]]]),
-            ),
-            (
-                ("q_proj_weight", "k_proj_weight", "v_proj_weight"),
-                ("",),
-                ("q_proj_weight", "k_proj_weight", "v_proj_weight"),
-                ([[0.3, 0.8], [0.2, 0.6]], [[0.5, 0.1], [0.9, 0.4]], [[0.7, 0.2], [0.1, 1.1]]),
-            ),
-        )
-        for name in names
-    },
 }
 
 
@@ -195,7 +168,6 @@ VALUES = (1.5, 0.0, 1.0, 2.0, [1.0, 2.0])
 def given_option(name, parameter, value):
     """A call's arguments, with a value as an option."""
     given = others(arguments(name)) if not name.startswith("optim.") else {"params": [leaf()]}
-    given |= BESIDE.get((name, parameter), {})
     given[parameter] = [value] if is_variadic(name, parameter) else value
     return given
 

@@ -9,6 +9,7 @@ from wengert.nn.functional.dropout import probability
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
+from wengert.ops.hints import Refusing
 from wengert.tape.tensor import Tensor
 
 
@@ -16,25 +17,24 @@ class NonDynamicallyQuantizableLinear(Linear):
     """`Linear` under the name that PyTorch's ``repr`` shows."""
 
 
-class MultiheadAttention(Module):
-    """Attention in several heads; see `functional.multi_head_attention_forward`.
+class MultiheadAttention(Refusing, Module):
+    r"""Attention in several heads, of which each sees its own projections.
+
+    Head :math:`h` is `functional.scaled_dot_product_attention` of :math:`x W_{q,h}^T + b_{q,h}` and
+    so on; the heads' results, side by side, are projected once more. Queries are of shape (L, N, E)
+    and keys and values of shape (S, N, E), the result and the weights of shapes (L, N, E) and
+    (N, L, S); N is left out without a batch. Raises `RuntimeError` if shapes or dtypes do not fit.
 
     Parameters
     ----------
     embed_dim : int
-        Length E of the last axis of queries and results.
+        Length E of the last axis of queries, keys, values and results.
     num_heads : int
         Divides ``embed_dim``.
     dropout : float
         Probability with which a weight is set to zero while training.
     bias : bool
         Whether the projections have biases.
-    add_bias_kv : bool
-        Whether one more key and value are learnt.
-    add_zero_attn : bool
-        Whether a key and a value of zeros are added.
-    kdim, vdim : int, optional
-        Lengths of the last axes of keys and values, if not E.
     batch_first : bool
         Whether the batch is the first axis, and not the second.
     device, dtype : optional
@@ -42,16 +42,12 @@ class MultiheadAttention(Module):
 
     Attributes
     ----------
-    in_proj_weight : Parameter or None
-        Of shape (3 E, E): of queries, keys and values. With other lengths of keys or values there
-        are ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight`` in its place. All start by
-        `init.xavier_uniform_`.
+    in_proj_weight : Parameter
+        Of shape (3 E, E): of queries, keys and values. It starts by `init.xavier_uniform_`.
     in_proj_bias : Parameter or None
         Zeros at first.
     out_proj : Linear
         The projection of the heads' results.
-    bias_k, bias_v : Parameter or None
-        The key and value added.
 
     Examples
     --------
@@ -68,10 +64,7 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
-        add_bias_kv: bool = False,
-        add_zero_attn: bool = False,
-        kdim: int | None = None,
-        vdim: int | None = None,
+        *,
         batch_first: bool = False,
         device: Any = None,
         dtype: Any = None,
@@ -81,42 +74,18 @@ class MultiheadAttention(Module):
                 f"MultiheadAttention: embed_dim={embed_dim} is a positive multiple of num_heads, "
                 f"which is {num_heads}"
             )
-
-        def empty(*shape: int) -> Parameter:
-            return Parameter(ops.empty(shape, device=device, dtype=dtype))
-
         self.embed_dim = embed_dim
-        self.kdim = embed_dim if kdim is None else kdim
-        self.vdim = embed_dim if vdim is None else vdim
         self.num_heads = num_heads
         self.dropout = probability("MultiheadAttention", dropout, "dropout")
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
-        self.add_zero_attn = add_zero_attn
-        one = self.kdim == self.vdim == embed_dim
-        self.q_proj_weight = None if one else empty(embed_dim, embed_dim)
-        self.k_proj_weight = None if one else empty(embed_dim, self.kdim)
-        self.v_proj_weight = None if one else empty(embed_dim, self.vdim)
-        self.in_proj_weight = empty(3 * embed_dim, embed_dim) if one else None
-        self.in_proj_bias = empty(3 * embed_dim) if bias else None
-        self.out_proj = NonDynamicallyQuantizableLinear(
-            embed_dim, embed_dim, bias=bias, device=device, dtype=dtype
-        )
-        self.bias_k = empty(1, 1, embed_dim) if add_bias_kv else None
-        self.bias_v = empty(1, 1, embed_dim) if add_bias_kv else None
-        for weight in self._weights():
-            init.xavier_uniform_(weight)
-        for row in (self.in_proj_bias, self.out_proj.bias):
-            if row is not None:
-                init.zeros_(row)
-        for row in (self.bias_k, self.bias_v):
-            if row is not None:
-                init.xavier_normal_(row)
-
-    def _weights(self) -> tuple[Any, ...]:
-        if self.in_proj_weight is not None:
-            return (self.in_proj_weight,)
-        return self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        of: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.in_proj_weight = Parameter(ops.empty((3 * embed_dim, embed_dim), **of))
+        self.in_proj_bias = Parameter(ops.zeros((3 * embed_dim,), **of)) if bias else None
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **of)
+        init.xavier_uniform_(self.in_proj_weight)
+        if self.out_proj.bias is not None:
+            init.zeros_(self.out_proj.bias)
 
     def forward(
         self,
@@ -129,16 +98,30 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the result, and the weights or None."""
+        """Return the result, and the weights or None.
+
+        Parameters
+        ----------
+        query, key, value : Tensor
+            Of shapes (L, N, E) and (S, N, E), or without N.
+        key_padding_mask : Tensor, optional
+            Of shape (N, S) or (S,). Of booleans, True leaves a key out; numbers are added.
+        need_weights : bool
+            Whether the weights are returned too. They are 0 for a query that may attend to no key,
+            whose result is the bias of the last projection.
+        attn_mask : Tensor, optional
+            Of shape (L, S), or (N * num_heads, L, S); True leaves a key out.
+        average_attn_weights : bool
+            Whether the weights are the mean over heads, and not of shape (N, num_heads, L, S).
+        is_causal : bool
+            Says that ``attn_mask`` is the causal mask, which has to be given too.
+        """
         return multi_head_attention(
             (query, key, value),
-            self.embed_dim,
             self.num_heads,
-            self._weights(),
+            self.in_proj_weight,
             self.in_proj_bias,
             (self.out_proj.weight, self.out_proj.bias),
-            extra=(self.bias_k, self.bias_v),
-            add_zero_attn=self.add_zero_attn,
             dropout_p=self.dropout if self.training else 0.0,
             key_padding_mask=key_padding_mask,
             attn_mask=attn_mask,

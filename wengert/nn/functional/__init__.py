@@ -29,7 +29,6 @@ from wengert.nn.functional.activation import (
     threshold,
 )
 from wengert.nn.functional.attention import (
-    multi_head_attention_forward,
     scaled_dot_product_attention,
 )
 from wengert.nn.functional.binary import binary_cross_entropy, binary_cross_entropy_with_logits
@@ -141,7 +140,6 @@ __all__ = [
     "max_pool2d",
     "mish",
     "mse_loss",
-    "multi_head_attention_forward",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",

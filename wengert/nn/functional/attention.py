@@ -1,7 +1,6 @@
 """Attention: averages of values, weighted by how well their keys fit a query."""
 
 import math
-from operator import index
 from typing import Any
 
 from wengert import ops
@@ -157,164 +156,45 @@ def _canonical(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
     return ops.astype(mask, like.dtype, copy=False)
 
 
-def multi_head_attention_forward(
-    query: Any,
-    key: Any,
-    value: Any,
-    embed_dim_to_check: int,
-    num_heads: int,
-    in_proj_weight: Any,
-    in_proj_bias: Any,
-    bias_k: Any,
-    bias_v: Any,
-    add_zero_attn: bool,
-    dropout_p: float,
-    out_proj_weight: Any,
-    out_proj_bias: Any,
-    training: bool = True,
-    key_padding_mask: Any = None,
-    need_weights: bool = True,
-    attn_mask: Any = None,
-    use_separate_proj_weight: bool = False,
-    q_proj_weight: Any = None,
-    k_proj_weight: Any = None,
-    v_proj_weight: Any = None,
-    static_k: Any = None,
-    static_v: Any = None,
-    average_attn_weights: bool = True,
-    is_causal: bool = False,
-) -> tuple[Tensor, Tensor | None]:
-    """Attention in several heads, of which each sees its own projections.
-
-    Head :math:`h` is `scaled_dot_product_attention` of :math:`x W_{q,h}^T + b_{q,h}` and so on; the
-    heads' results, side by side, are projected once more. `wengert.nn.MultiheadAttention` has the
-    parameters. It is differentiated as the attention and the projections are. Raises `RuntimeError`
-    if shapes or dtypes do not fit. PyTorch: ``torch.nn.functional.multi_head_attention_forward``.
-
-    Parameters
-    ----------
-    query : Tensor
-        Of shape (L, N, E), or (L, E) without a batch.
-    key, value : Tensor
-        Of shapes (S, N, E) or (S, E); their last axes may have other lengths with weights of their
-        own.
-    in_proj_weight : Tensor or None
-        Of shape (3 E, E): of queries, keys and values.
-    in_proj_bias : Tensor or None
-        Of shape (3 E,).
-    bias_k, bias_v : Tensor or None
-        Of shape (1, 1, E): one more key and value, after the others.
-    add_zero_attn : bool
-        Whether a key and a value of zeros are added.
-    dropout_p : float
-        Probability with which a weight is set to zero.
-    out_proj_weight, out_proj_bias : Tensor
-        Of shapes (E, E) and (E,); the bias may be None.
-    training : bool
-        Whether ``dropout_p`` counts.
-    key_padding_mask : Tensor, optional
-        Of shape (N, S) or (S,). Of booleans, True leaves a key out; numbers are added.
-    need_weights : bool
-        Whether the weights are returned too. They are 0 for a query that may attend to no key,
-        whose result is the bias of the last projection.
-    attn_mask : Tensor, optional
-        Of shape (L, S), or (N * num_heads, L, S); True leaves a key out.
-    use_separate_proj_weight : bool
-        Whether the next three are used in place of ``in_proj_weight``.
-    q_proj_weight, k_proj_weight, v_proj_weight : Tensor, optional
-        Of shapes (E, E), (E, kdim) and (E, vdim).
-    static_k, static_v : Tensor, optional
-        Of shape (N * num_heads, S, E / num_heads): in place of the projections.
-    average_attn_weights : bool
-        Whether the weights returned are the mean over heads.
-    is_causal : bool
-        Says that ``attn_mask`` is the causal mask, which has to be given too.
-
-    Returns
-    -------
-    out : Tensor
-        Of shape (L, N, E) or (L, E).
-    weights : Tensor or None
-        Of shape (N, L, S), or (N, num_heads, L, S) for each head; N is left out without a batch.
-
-    Examples
-    --------
-    >>> layer = wg.nn.MultiheadAttention(8, 2)
-    >>> x = wg.ones((5, 1, 8))
-    >>> y, weights = wg.nn.functional.multi_head_attention_forward(
-    ...     x, x, x, 8, 2, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0,
-    ...     layer.out_proj.weight, layer.out_proj.bias,
-    ... )
-    >>> y.shape, weights.shape
-    ((5, 1, 8), (1, 5, 5))
-    """
-    weights = (
-        (q_proj_weight, k_proj_weight, v_proj_weight)
-        if use_separate_proj_weight
-        else (in_proj_weight,)
-    )
-    return multi_head_attention(
-        (query, key, value),
-        index(embed_dim_to_check),
-        index(num_heads),
-        weights,
-        in_proj_bias,
-        (out_proj_weight, out_proj_bias),
-        extra=(bias_k, bias_v),
-        add_zero_attn=add_zero_attn,
-        dropout_p=dropout_p if training else 0.0,
-        key_padding_mask=key_padding_mask,
-        attn_mask=attn_mask,
-        need_weights=need_weights,
-        static=(static_k, static_v),
-        average=average_attn_weights,
-        is_causal=is_causal,
-    )
-
-
 def multi_head_attention(
     inputs: tuple[Any, Any, Any],
-    width: int,
     num_heads: int,
-    weights: tuple[Any, ...],
-    bias: Any,
-    last: tuple[Any, Any],
+    weight: Tensor,
+    bias: Tensor | None,
+    last: tuple[Tensor, Tensor | None],
     *,
-    extra: tuple[Any, Any] = (None, None),
-    add_zero_attn: bool = False,
-    dropout_p: float = 0.0,
-    key_padding_mask: Any = None,
-    attn_mask: Any = None,
-    need_weights: bool = True,
-    static: tuple[Any, Any] = (None, None),
-    average: bool = True,
-    is_causal: bool = False,
-    batch_first: bool = False,
+    dropout_p: float,
+    key_padding_mask: Any,
+    attn_mask: Any,
+    need_weights: bool,
+    average: bool,
+    is_causal: bool,
+    batch_first: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """`multi_head_attention_forward`, also of batches first.
+    """The function of `wengert.nn.MultiheadAttention`.
 
-    ``weights`` are three, or one of all; ``last`` are the weight and the bias after attention.
+    ``weight``, of shape (3 E, E), and ``bias`` make queries, keys and values; ``last`` are the
+    weight and the bias after attention.
     """
+    width = weight.shape[1]
     if inputs[0].shape[-1] != width:
         raise RuntimeError(
             f"multi-head attention was made for {width} features, and got a query of shape "
             f"{tuple(inputs[0].shape)}"
         )
-    batched, sequence = _check_sequences(inputs, batch_first)
-    if not batched:
-        inputs = _each(inputs, lambda x: ops.expand_dims(x, axis=0))
-        sequence = 1
-        if key_padding_mask is not None:
-            key_padding_mask = ops.expand_dims(wrapped(key_padding_mask), axis=0)
-    query, key, _ = inputs
-    batch = query.shape[1 - sequence]
-    if width % num_heads:
-        raise RuntimeError(f"{width} features cannot be split among {num_heads} heads")
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "is_causal says that attn_mask is the causal mask, and there is none: give attn_mask "
             "too, ~wg.tril(wg.ones((L, S), dtype=wg.bool))"
         )
+    batched, sequence = _check_sequences(inputs, batch_first)
+    if not batched:
+        rows = {id(x): ops.expand_dims(x, axis=0) for x in inputs}
+        inputs = rows[id(inputs[0])], rows[id(inputs[1])], rows[id(inputs[2])]
+        sequence = 1
+        if key_padding_mask is not None:
+            key_padding_mask = ops.expand_dims(wrapped(key_padding_mask), axis=0)
+    query, key, _ = inputs
     depth = width // num_heads
 
     def heads(x: Tensor) -> Tensor:
@@ -322,42 +202,11 @@ def multi_head_attention(
         split = ops.reshape(x, (*x.shape[:2], num_heads, depth))
         return ops.permute_dims(split, (1 - sequence, 2, sequence, 3))
 
-    q, k, v = _projected(inputs, weights, bias)
-    if (extra[0] is None) is not (extra[1] is None):
-        raise RuntimeError("bias_k and bias_v are both given or both None")
-    pairs = []
-    for name, x, more, fixed in zip("kv", (k, v), extra, static, strict=True):
-        if fixed is not None:
-            if more is not None:
-                raise RuntimeError(f"bias_{name} is for projections, and static_{name} is given")
-            shape = (batch, num_heads, wrapped(fixed).shape[1], depth)
-            if tuple(fixed.shape) != (batch * num_heads, *shape[2:]):
-                raise RuntimeError(
-                    f"static_{name} is of shape {tuple(fixed.shape)}, and should be of "
-                    f"{(batch * num_heads, 'S', depth)}"
-                )
-            pairs.append(ops.reshape(fixed, shape))
-            continue
-        if more is not None:
-            row = ops.reshape(more, (1, 1, width))
-            lengths = (1, batch, width) if sequence == 0 else (batch, 1, width)
-            x = ops.concat([x, ops.broadcast_to(row, lengths)], axis=sequence)
-        pairs.append(heads(x))
+    q, k, v = map(heads, _projections(inputs, weight, bias))
     causal = is_causal and key_padding_mask is None and not need_weights
-    mask = _merged(
-        None if causal else attn_mask,
-        key_padding_mask,
-        query,
-        (batch, num_heads, query.shape[sequence], key.shape[sequence]),
-    )
-    if add_zero_attn:
-        here = differentiable.device(query)
-        zero = ops.zeros((batch, num_heads, 1, depth), dtype=query.dtype, device=here)
-        pairs = [ops.concat([x, zero], axis=-2) for x in pairs]
-    k, v = pairs
-    if mask is not None and (more := k.shape[-2] - mask.shape[-1]):
-        mask = ops.pad(mask, (*[(0, 0)] * (mask.ndim - 1), (0, more)))
-    q, shares = heads(q), None
+    shape = query.shape[1 - sequence], num_heads, query.shape[sequence], key.shape[sequence]
+    mask = _merge(None if causal else attn_mask, key_padding_mask, query, shape)
+    shares = None
     if need_weights:
         nowhere = None
         if mask is not None:
@@ -397,29 +246,22 @@ def _check_sequences(inputs: tuple[Any, Any, Any], batch_first: bool) -> tuple[b
     return batched, sequence
 
 
-def _each(inputs: tuple[Any, ...], change: Any) -> tuple[Any, ...]:
-    """Change inputs, those that are one object only once."""
-    changed = {id(x): change(x) for x in inputs}
-    return tuple(changed[id(x)] for x in inputs)
-
-
-def _projected(
-    inputs: tuple[Any, Any, Any], weights: tuple[Any, ...], bias: Any
+def _projections(
+    inputs: tuple[Any, Any, Any], weight: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, ...]:
     """Queries, keys and values, by one product if they are of one input."""
     query, key, value = inputs
-    if len(weights) == 1 and query is key is value:
-        together = linear(query, weights[0], bias)
+    if query is key is value:
+        together = linear(query, weight, bias)
         shape = (*together.shape[:-1], 3, together.shape[-1] // 3)
         return ops.unstack(ops.reshape(together, shape), axis=-2)
-    if len(weights) == 1:
-        width = weights[0].shape[1]
-        weights = ops.unstack(ops.reshape(weights[0], (3, width, width)))
+    width = weight.shape[1]
+    weights = ops.unstack(ops.reshape(weight, (3, width, width)))
     parts = (None,) * 3 if bias is None else ops.unstack(ops.reshape(bias, (3, -1)))
     return tuple(linear(x, w, b) for x, w, b in zip(inputs, weights, parts, strict=True))
 
 
-def _merged(attn_mask: Any, padding: Any, like: Tensor, shape: tuple[int, ...]) -> Tensor | None:
+def _merge(attn_mask: Any, padding: Any, like: Tensor, shape: tuple[int, ...]) -> Tensor | None:
     """Both masks as what is added to scores of a shape."""
     batch, num_heads, rows, columns = shape
     merged = None
