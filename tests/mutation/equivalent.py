@@ -68,8 +68,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "NumPy has one device",
     (
         "wengert/nn/functional/binary.py",
-        "end = product < lowest",
-        "end = (product <= lowest)",
+        "end = product < _LEAST",
+        "end = (product <= _LEAST)",
     ): "at the limit itself both formulas are the same number",
     (
         "wengert/ops/creation.py",

@@ -441,3 +441,28 @@ def test_small_probabilities_keep_their_digits() -> None:
         found = F.binary_cross_entropy(given, np.zeros(1, dtype))
         expected = -np.log1p(-given.astype("float64"))[0]
         np.testing.assert_allclose(found.item(), expected, rtol=4 * np.finfo(dtype).eps)
+
+
+STEEP = {  # whose slopes are large, so that a share of the mean that vanishes shows
+    "mse_loss": ((90.0, -70.0, 5.0, 40.0), (-30.0, 20.0, 5.5, -40.0)),
+    "poisson_nll_loss": ((5.0, 4.0, 3.0, 6.0), (1.0, 2.0, 3.0, 4.0)),
+    "kl_div": ((-3.0, -1.0, 2.0, 4.0), (50.0, 60.0, 70.0, 80.0)),
+    "binary_cross_entropy": ((0.01, 0.02, 0.98, 0.99), (1.0, 1.0, 0.0, 0.0)),
+}
+
+
+@pytest.mark.parametrize("name", STEEP)
+def test_a_share_of_a_mean_of_half_precision_does_not_vanish(name: str) -> None:
+    loss, found = getattr(F, name), {}
+    for dtype in (wg.float16, wg.float32):
+        x, y = (wg.asarray(np.asarray(v, "float16"), dtype=dtype) for v in STEEP[name])
+        x, y = x.requires_grad_(), y.requires_grad_()
+        out = loss(x, y)
+        assert out.dtype is dtype and loss(input=x, target=y).item() == out.item()
+        assert loss(x, y, reduction="none").dtype is dtype
+        small = wg.asarray(2.0**-24, dtype=dtype)  # a quarter of it is 0 in float16
+        found[dtype] = [g.numpy() for g in wg.autograd.grad(out, (x, y), small)]
+    for half, single in zip(*found.values(), strict=True):
+        np.testing.assert_array_equal(half, single.astype("float16"))
+    x, y = (np.asarray(v, "float16") for v in STEEP[name])
+    assert loss(x, y.astype("float32")).dtype == loss(x.astype("float32"), y).dtype == "float32"

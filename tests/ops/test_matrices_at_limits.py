@@ -187,3 +187,45 @@ def test_what_uses_single_vectors_and_values_stays_finite(backend) -> None:
         x = wg.asarray(turned(spread, random), requires_grad=True)
         (g,) = wg.autograd.grad(wg.sum(wg.linalg.diagonal(product(x))), x)
         np.testing.assert_allclose(values(g), np.eye(size), atol=0.05)
+
+
+#: Functions of a matrix that have no number where a library has none.
+OF_MATRICES = {
+    "eigvalsh": linalg.eigvalsh,
+    "eigh": lambda x: linalg.eigh(x)[0],
+    "svdvals": linalg.svdvals,
+    "svd": lambda x: linalg.svd(x, full_matrices=False)[1],
+    "slogdet": lambda x: linalg.slogdet(x)[1],
+    "pinv": linalg.pinv,
+    **{str(p): lambda x, p=p: linalg.matrix_norm(x, ord=p) for p in ("fro", "nuc", 2, -2)},
+}
+
+
+@pytest.mark.parametrize("name", OF_MATRICES)
+@pytest.mark.parametrize("unknown", [np.inf, -np.inf, np.nan])
+def test_what_is_nan_has_no_finite_derivative(backend, name, unknown) -> None:
+    """Libraries may refuse such a matrix."""
+    function = OF_MATRICES[name]
+    for size in (1, 2) if name in ("eigvalsh", "eigh", "slogdet", "pinv") else (1,):
+        matrix = SQUARE[:size, :size].copy()
+        matrix[0, 0] = unknown
+        x = wg.asarray(matrix, requires_grad=True)
+        try:
+            out = function(x)
+        except (RuntimeError, ValueError):  # LinAlgError of NumPy's and of PyTorch's
+            continue
+        if not np.isnan(values(out)).any():
+            continue
+        (g,) = wg.autograd.grad(wg.sum(out), x)
+        _, t = wg.func.jvp(function, (x.detach(),), (wg.ones_like(x),))
+        assert np.isnan(values(g)).all(), (values(x), values(out), values(g))
+        assert np.isnan(values(t)[np.isnan(values(out))]).all(), (values(x), values(t))
+
+
+def test_singular_values_of_an_infinite_matrix_are_refused() -> None:
+    """NumPy's are nan, its pseudoinverse is 0, and of the identity's size 3 LAPACK does not end."""
+    x = np.eye(3)
+    x[0, 0] = np.inf
+    for function in (linalg.svd, linalg.svdvals, linalg.pinv, linalg.matrix_rank):
+        with pytest.raises(np.linalg.LinAlgError, match="infinite element"):
+            function(wg.asarray(x))

@@ -100,3 +100,8 @@ def test_numbers_beside_a_tensor_are_as_tensors_in_all_derivatives(backend: Any,
     ):
         for found, expected in zip(slopes(number), slopes(tensor), strict=True):
             np.testing.assert_allclose(found.tolist(), expected.tolist(), rtol=1e-6)
+
+
+def test_the_slope_of_hypot_is_differentiated_beside_numbers(backend: Any) -> None:
+    """PyTorch and array_api_strict make no zeros like a number; samples leave them out."""
+    test_numbers_beside_a_tensor_are_as_tensors_in_all_derivatives(backend, "hypot")

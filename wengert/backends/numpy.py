@@ -3,10 +3,11 @@
 import importlib.util
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from operator import attrgetter, methodcaller
 from typing import Any
 
+import array_api_compat.numpy as compat
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -320,6 +321,19 @@ def eig(x: Any, /) -> Any:
     return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
 
 
+def _of_finite(name: str) -> Any:
+    """NumPy's function of singular values; LAPACK may not end for an infinite matrix."""
+    function = getattr(compat.linalg, name)
+
+    @wraps(function)
+    def call(x: Any, /, **options: Any) -> Any:
+        if np.isinf(x).any():
+            raise np.linalg.LinAlgError(f"{name} of a matrix with an infinite element")
+        return function(x, **options)
+
+    return call
+
+
 def inverse_or_infinite(x: Any, sign: Any, /) -> Any:
     """``np.linalg.inv``, and infinities where the determinant's sign is 0."""
     try:
@@ -370,8 +384,11 @@ class NumpyBackend(Backend):
         "getitem": getitem,
         "inverse_or_infinite": inverse_or_infinite,
         "linalg.eig": eig,
+        "linalg.pinv": _of_finite("pinv"),
         "linalg.solve": solve,
         "linalg.solve_triangular": scipy_triangular if _HAS_SCIPY else numpy_triangular,
+        "linalg.svd": _of_finite("svd"),
+        "linalg.svdvals": _of_finite("svdvals"),
         "matmul": matmul,
         "matrix_transpose": attrgetter("mT"),
         "mean": mean,

@@ -6,7 +6,13 @@ from numbers import Integral
 from typing import Any
 
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import LRScheduler, checked, cosine_factor, for_groups
+from wengert.optim.scheduler import (
+    LRScheduler,
+    check_positive,
+    checked,
+    cosine_factor,
+    for_groups,
+)
 
 
 class _Wave(LRScheduler):
@@ -50,6 +56,7 @@ class CosineAnnealingLR(_Wave):
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
+        check_positive("T_max", T_max)
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -92,8 +99,8 @@ class CosineAnnealingWarmRestarts(_Wave):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
-        _check_positive("T_0", T_0)
-        _check_positive("T_mult", T_mult)
+        _check_integer("T_0", T_0)
+        _check_integer("T_mult", T_mult)
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -198,7 +205,7 @@ class OneCycleLR(_Cycle):
         else:
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
         for name, count in counts.items():
-            _check_positive(name, count)
+            _check_integer(name, count)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:  # type: ignore[redundant-expr]
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         self._left = remainder_of(anneal_strategy)
@@ -286,6 +293,7 @@ class CyclicLR(_Cycle):
         self.max_lrs = for_groups("max_lr", optimizer, max_lr)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError(f"mode is invalid and scale_fn is None: {mode}")
+        check_positive("step_size_up", step_size_up)
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size = float(step_size_up + down)
         self.step_ratio = step_size_up / self.total_size
@@ -330,6 +338,6 @@ def _linear_factor(part: Any) -> Any:
     return 1 - part
 
 
-def _check_positive(name: str, count: Any) -> None:
+def _check_integer(name: str, count: Any) -> None:
     if not (isinstance(count, Integral) and int(count) > 0):  # NumPy's integers, too
         raise ValueError(f"Expected positive integer {name}, but got {count}")

@@ -22,6 +22,7 @@ from wengert.optim.scheduler import (
     ChainedScheduler,
     LRScheduler,
     SequentialLR,
+    check_positive,
     for_groups,
 )
 
@@ -133,6 +134,7 @@ class StepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
+        check_positive("step_size", step_size)
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -233,6 +235,7 @@ class LinearLR(LRScheduler):
             raise ValueError(
                 f"Ending multiplicative factor expected to be between 0 and 1, not {end_factor}."
             )
+        check_positive("total_iters", total_iters)
         self.start_factor, self.end_factor = start_factor, end_factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -280,6 +283,7 @@ class PolynomialLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
     ) -> None:
+        check_positive("total_iters", total_iters)
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 

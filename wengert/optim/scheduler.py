@@ -389,6 +389,12 @@ def cosine_factor(part: Any) -> Any:
     return (1 + (angle.through(math.cos) if hasattr(angle, "through") else math.cos(angle))) / 2
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Raise `ValueError` for a number of steps that is not above 0."""
+    if not value > 0:
+        raise ValueError(f"{name} has to be above 0, and is {value}")
+
+
 def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """A value for each group: the same, or those of a list."""
     count = len(checked(optimizer).param_groups)

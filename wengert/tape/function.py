@@ -65,6 +65,7 @@ class FunctionCtx:
 
         Each is kept with the value that it has now. A Tensor that the forward computed and does
         not return has no derivative: where the backward is differentiated by it, that is an error.
+        One that is detached is a constant, and its second derivative 0, as in PyTorch.
         """
         self._backward = _kept(tensors, "save_for_backward")
 

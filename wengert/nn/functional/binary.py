@@ -3,10 +3,16 @@
 from typing import Any
 
 from wengert import ops
-from wengert.backends import dtype_of
-from wengert.nn.functional.define import Reduction, look, pair, real_floating, reduced, weighted
+from wengert.nn.functional.define import (
+    Reduction,
+    look,
+    pair,
+    real_floating,
+    reduced,
+    single_precision,
+    weighted,
+)
 from wengert.ops.define import operation
-from wengert.ops.shares import in_float32
 from wengert.ops.special.everyday import log_expit
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -20,7 +26,6 @@ def _logistic_forward(xp: Any, x: Any, y: Any) -> Any:
     return x * (above - y) + tail
 
 
-@in_float32  # in half precision a sigmoid near 1 is 1, and so the target
 def _logistic_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
     return g * (xp.expit(x) - y)
 
@@ -43,6 +48,7 @@ def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, T
     return pair(name, x, y, reduction)
 
 
+@single_precision
 def binary_cross_entropy_with_logits(
     input: Any,
     target: Any,
@@ -90,6 +96,7 @@ def binary_cross_entropy_with_logits(
 
 
 _LOWEST = -100.0
+_LEAST = 1e-12
 
 
 def _clipped_log(xp: Any, x: Any) -> Any:
@@ -122,15 +129,15 @@ def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
 def _bce_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
     other = 1 - x
     product = other * x
-    lowest = 1e-12 if dtype_of(x.dtype).itemsize > 2 else 2.0**-14  # not 0 in half precision
-    end = product < lowest
+    end = product < _LEAST
     slope = (x - y) / xp.where(end, 1, product)
     # At the ends, where the product is limited: each logarithm's own.
-    no = (1 - y) / xp.maximum(xp.where(end, other, 1), lowest)
-    yes = y / xp.maximum(xp.where(end, x, 1), lowest)
+    no = (1 - y) / xp.maximum(xp.where(end, other, 1), _LEAST)
+    yes = y / xp.maximum(xp.where(end, x, 1), _LEAST)
     return g * xp.where(end, no - yes, slope)
 
 
+@single_precision
 @operation(
     inputs=("x", "y"),
     x=_bce_rule,

@@ -14,6 +14,7 @@ from wengert.nn.functional.define import (
     look,
     reduced,
     refused,
+    single_precision,
 )
 from wengert.nn.functional.softmaxes import log_softmax
 from wengert.nn.kernels import cupy_classification as cupy_classification
@@ -285,6 +286,7 @@ def cross_entropy(
     return loss
 
 
+@single_precision
 def nll_loss(
     input: Any,
     target: Any,
@@ -326,9 +328,6 @@ def nll_loss(
             f"nll_loss needs floating values of at least one axis, not {x.dtype.name} of shape "
             f"{tuple(x.shape)}"
         )
-    if x.dtype.narrow:
-        options: Any = {"ignore_index": ignore_index, "reduction": reduction}
-        return by_float32(nll_loss, x, labels, weight, **options)  # type: ignore[no-any-return]
     ignore_index = number(ignore_index, "nll_loss", "ignore_index")
     weight = _for_a_mean(weight, reduction)
     losses, total = _likelihoods(x, _class_indices("nll_loss", x, labels), weight, ignore_index)

@@ -1,14 +1,19 @@
 """What losses share."""
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from functools import wraps
+from inspect import signature
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from wengert import ops
 from wengert.backends import DType, backend_of, dtype_of
+from wengert.ops.shares import wide
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = get_args(Reduction)
+
+L = TypeVar("L", bound=Callable[..., Tensor])
 
 
 _DLPACK_CPU = 1
@@ -116,6 +121,29 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
         return ops.sum(loss)
     check_reduction(reduction)
     return loss
+
+
+def _single(x: Any) -> Any:
+    return wide(ops, x) if hasattr(x, "dtype") else x
+
+
+def single_precision(loss: L) -> L:
+    """Make a loss compute with half precision in float32: there an element's share may vanish."""
+    first = next(iter(signature(loss).parameters))
+
+    @wraps(loss)
+    def call(*given: Any, **options: Any) -> Tensor:
+        if first in options:
+            given = (options.pop(first), *given)
+        if not (given and wrapped(given[0]).dtype.narrow):
+            return loss(*given, **options)
+        held = [dtype_of(x.dtype) for x in (*given, *options.values()) if hasattr(x, "dtype")]
+        found = loss(*map(_single, given), **{k: _single(x) for k, x in options.items()})
+        if any(dtype.inexact and not dtype.narrow for dtype in held):
+            return found
+        return ops.astype(found, wrapped(given[0]).dtype)
+
+    return cast(L, call)
 
 
 def check_reduction(reduction: str) -> None:

@@ -12,6 +12,7 @@ from wengert.nn.functional.define import (
     real_floating,
     reduced,
     refused,
+    single_precision,
 )
 from wengert.nn.functional.standardised import standardised, units
 from wengert.ops.axes import as_axes, number, operand
@@ -78,6 +79,7 @@ def pairwise_distance(
     return vector_norm(difference, axis=-1, keepdims=bool(keepdim), ord=order)
 
 
+@single_precision
 def cosine_embedding_loss(
     input1: Any,
     input2: Any,
@@ -125,8 +127,6 @@ def cosine_embedding_loss(
 
 def _smooth_cosine(x: Tensor, y: Tensor) -> Tensor:
     """Cosines along the last axis, with squared norms of at least an epsilon that is added."""
-    if x.dtype.narrow and x.dtype is y.dtype:
-        return by_float32(_smooth_cosine, x, y)  # type: ignore[no-any-return]
     if n := x.shape[-1]:
         options = {"axis": (x.ndim - 1,), "eps": _EPSILON / n, "centred": False}
         x, y = (standardised(wide(ops, v), None, None, **options)[0] for v in (x, y))
@@ -138,6 +138,7 @@ def _beyond(x: Tensor) -> Tensor:
     return ops.clip(x, 0)
 
 
+@single_precision
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -243,6 +244,7 @@ def _of_triplets(
     return reduced(_beyond(ops.add(ops.subtract(near, far), limit)), reduction)
 
 
+@single_precision
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: Reduction = "mean"
 ) -> Tensor:
@@ -272,6 +274,7 @@ def margin_ranking_loss(
     return reduced(_beyond(ops.subtract(limit, ops.multiply(y, ops.subtract(x1, x2)))), reduction)
 
 
+@single_precision
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, *, reduction: Reduction = "mean"
 ) -> Tensor:

@@ -12,16 +12,17 @@ from wengert.nn.functional.define import (
     pair,
     real_floating,
     reduced,
+    single_precision,
     weighted,
 )
 from wengert.nn.functional.embedding import one_hot
 from wengert.ops.axes import number, operand
-from wengert.ops.shares import divide, total
 from wengert.ops.special.activation import relu
 from wengert.ops.special.everyday import log_expit, softplus
 from wengert.tape.tensor import Tensor, wrapped
 
 
+@single_precision
 def multi_margin_loss(
     input: Any,
     target: Any,
@@ -80,7 +81,7 @@ def multi_margin_loss(
         each = ops.take(w, ops.reshape(places, (-1,)), axis=0)
         terms = ops.multiply(terms, ops.reshape(each, places.shape))
     others = ops.equal(one_hot(y, classes), 0)
-    losses = divide(ops, total(ops, ops.where(others, terms, 0), -1), classes, terms.dtype)
+    losses = ops.divide(ops.sum(ops.where(others, terms, 0), axis=-1), classes)
     if not checked:  # neither the loss of a class that there is not, nor its derivative, is finite
         inside = ops.logical_and(ops.greater_equal(y, 0), ops.less(y, classes))
         one = ops.ones_like(detached(losses))
@@ -88,6 +89,7 @@ def multi_margin_loss(
     return reduced(losses, reduction)
 
 
+@single_precision
 def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     r"""Hinges of several classes, :math:`\sum_{j \in Y, i \notin Y} \max(0, 1 - x_j + x_i) / C`.
 
@@ -130,7 +132,7 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     own = ops.expand_dims(ops.take_along_axis(x, places, axis=-1), axis=-1)
     terms = relu(ops.add(ops.subtract(ops.expand_dims(x, axis=-2), own), 1))
     terms = ops.where(ops.logical_and(each, others), terms, 0)
-    losses = divide(ops, total(ops, terms, (-2, -1)), classes, terms.dtype)
+    losses = ops.divide(ops.sum(terms, axis=(-2, -1)), classes)
     if not checked:  # as above
         wrong = ops.any(ops.logical_not(ops.logical_or(inside, ops.equal(y, -1))), axis=-1)
         one = ops.ones_like(detached(losses))
@@ -138,6 +140,7 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "m
     return reduced(losses, reduction)
 
 
+@single_precision
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:
@@ -168,6 +171,7 @@ def multilabel_soft_margin_loss(
     return reduced(ops.mean(weighted(name, losses, weight), axis=-1), reduction)
 
 
+@single_precision
 def soft_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     r"""Logistic loss of two classes, :math:`\log(1 + e^{-y x})`, without overflow.
 

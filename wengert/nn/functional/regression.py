@@ -14,9 +14,9 @@ from wengert.nn.functional.define import (
     real_floating,
     reduced,
     refused,
+    single_precision,
 )
 from wengert.ops.axes import number, operand
-from wengert.ops.shares import by_float32, wide
 from wengert.ops.special.everyday import xlogy
 from wengert.tape.tensor import Tensor
 
@@ -25,6 +25,7 @@ def _difference(name: str, input: Any, target: Any, reduction: str) -> Tensor:
     return ops.subtract(*pair(name, input, target, reduction))
 
 
+@single_precision
 def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     """Squared error, :math:`(x - y)^2`.
 
@@ -43,6 +44,7 @@ def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tenso
     return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
 
 
+@single_precision
 def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
     r"""Absolute error, :math:`|x - y|`.
 
@@ -62,6 +64,7 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
 
+@single_precision
 def huber_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", delta: float = 1.0
 ) -> Tensor:
@@ -97,6 +100,7 @@ def _huber(difference: Tensor, delta: Any) -> Tensor:
     return ops.multiply(near, ops.subtract(difference, ops.multiply(near, 0.5)))
 
 
+@single_precision
 def smooth_l1_loss(
     input: Any, target: Any, *, reduction: Reduction = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -135,6 +139,7 @@ def smooth_l1_loss(
     return reduced(ops.multiply(share, ops.subtract(difference, half)), reduction)
 
 
+@single_precision
 def kl_div(
     input: Any,
     target: Any,
@@ -167,8 +172,6 @@ def kl_div(
     """
     of_members = reduction == "batchmean"
     x, y = pair("kl_div", input, target, "sum" if of_members else reduction)
-    if x.dtype.narrow:
-        return by_float32(kl_div, x, y, reduction=reduction, log_target=log_target)  # type: ignore[no-any-return]
     if log_target:
         losses = ops.multiply(ops.exp(y), ops.subtract(y, x))
     else:
@@ -184,6 +187,7 @@ def check_variances(values: Any) -> None:
         raise ValueError("var has negative entry/entries: it holds variances")
 
 
+@single_precision
 def gaussian_nll_loss(
     input: Any,
     target: Any,
@@ -243,6 +247,7 @@ def gaussian_nll_loss(
     return reduced(ops.add(losses, math.log(2 * math.pi) / 2) if full else losses, reduction)
 
 
+@single_precision
 def poisson_nll_loss(
     input: Any,
     target: Any,
@@ -281,10 +286,7 @@ def poisson_nll_loss(
     if log_input:
         losses = ops.subtract(ops.exp(x), ops.multiply(y, x))
     else:
-        # float16 has no number as small as the default.
-        logarithm = ops.log(ops.add(wide(ops, x), small))
-        logarithm = logarithm if logarithm.dtype is x.dtype else ops.astype(logarithm, x.dtype)
-        losses = ops.subtract(x, ops.multiply(y, logarithm))
+        losses = ops.subtract(x, ops.multiply(y, ops.log(ops.add(x, small))))
     if full:
         counted = ops.greater(y, 1)
         count = ops.astype(ops.where(counted, y, 2), x.dtype)

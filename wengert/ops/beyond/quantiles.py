@@ -157,10 +157,11 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     share = way.detach()
     both = low * (1 - share) + high * share
     out = xp.where(inside, both, out)
-    out = xp.where(xp.any(xp.isnan(x), axis=last, keepdims=True), math.nan, out)
+    unknown = xp.isnan(out) | xp.any(xp.isnan(x), axis=last, keepdims=True)
     if isinstance(flat, Tensor):
-        valid = (flat >= 0) & (flat <= 1)
-        out = xp.where(valid, out, math.nan)
+        unknown = unknown | (flat < 0) | (flat > 1) | xp.isnan(flat)
+    # A factor, so that the derivative is nan, too.
+    out = out * xp.where(unknown, math.nan, xp.ones_like(out))
     return reshape(moveaxis(out, last, 0), (*q.shape, *(kept(shape, axes) if keepdims else outer)))
 
 

@@ -12,6 +12,7 @@ from wengert.ops.linalg.common import (
     eye_like,
     imaginary,
     joined,
+    known,
     matrices,
     product,
     skew,
@@ -130,7 +131,7 @@ def _svd_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
         t_u = xp.concat([t_u, -product(xp, u, adjoint(xp, t_u), more_u)], axis=-1)
     if more_v.shape[-1]:
         t_v = xp.concat([t_v, -product(xp, v, adjoint(xp, t_v), more_v)], axis=-1)
-    return t_u, xp.real(along), adjoint(xp, t_v)
+    return t_u, known(xp, xp.real(along), s), adjoint(xp, t_v)
 
 
 @operation(
@@ -176,14 +177,14 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
 
 def _svdvals_rule(xp: Any, g: Any, x: Any) -> Any:
-    u, _, vh = xp.linalg.svd(x, full_matrices=False)
-    return xp.matmul(columns(xp, u, g), vh)
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    return xp.matmul(columns(xp, u, known(xp, g, s)), vh)
 
 
 def _svdvals_forward(xp: Any, t: Any, x: Any) -> Any:
-    u, _, vh = xp.linalg.svd(x, full_matrices=False)
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
     inner = product(xp, adjoint(xp, u), t, adjoint(xp, vh))
-    return xp.real(xp.linalg.diagonal(inner))
+    return known(xp, xp.real(xp.linalg.diagonal(inner)), s)
 
 
 @operation(

@@ -4,7 +4,16 @@ from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.define import operation
-from wengert.ops.linalg.common import adjoint, columns, joined, matrices, product, skew, turns
+from wengert.ops.linalg.common import (
+    adjoint,
+    columns,
+    joined,
+    known,
+    matrices,
+    product,
+    skew,
+    turns,
+)
 from wengert.tape.tensor import Tensor
 
 __all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
@@ -53,7 +62,8 @@ def _eigh_forward(xp: Any, t: Any, out: Any) -> Any:
     t = (t + adjoint(xp, t)) * 0.5
     inner = product(xp, adjoint(xp, vectors), t, vectors)
     (turn,) = turns(xp, values, inner)
-    return xp.real(xp.linalg.diagonal(inner)), xp.matmul(vectors, turn)
+    along = known(xp, xp.real(xp.linalg.diagonal(inner)), values)
+    return along, xp.matmul(vectors, turn)
 
 
 @operation(
@@ -91,14 +101,15 @@ def eigh(x: Any, /) -> EighResult:
 
 
 def _eigvalsh_rule(xp: Any, g: Any, x: Any) -> Any:
-    vectors = xp.linalg.eigh(x)[1]
-    return xp.matmul(columns(xp, vectors, g), adjoint(xp, vectors))
+    values, vectors = xp.linalg.eigh(x)
+    return xp.matmul(columns(xp, vectors, known(xp, g, values)), adjoint(xp, vectors))
 
 
 def _eigvalsh_forward(xp: Any, t: Any, x: Any) -> Any:
-    vectors = xp.linalg.eigh(x)[1]
+    values, vectors = xp.linalg.eigh(x)
     t = (t + adjoint(xp, t)) * 0.5
-    return xp.real(xp.linalg.diagonal(product(xp, adjoint(xp, vectors), t, vectors)))
+    along = xp.real(xp.linalg.diagonal(product(xp, adjoint(xp, vectors), t, vectors)))
+    return known(xp, along, values)
 
 
 @operation(
