@@ -264,7 +264,7 @@ def _same(array: Any) -> Any:
     return array
 
 
-class Placed:
+class OnDevice:
     """A function with results on its operands' device; ``apart`` is called if these are several."""
 
     __slots__ = ("_apart", "_backend", "_elsewhere", "function")
@@ -286,22 +286,22 @@ class Placed:
             return self.function(*args, **kwargs)
 
 
-def placed(backend: Backend | None, function: Any, apart: Kernel | None = None) -> Any:
-    """A function with results on its operands' device: of libraries with a current one `Placed`."""
+def on_device(backend: Backend | None, function: Any, apart: Kernel | None = None) -> Any:
+    """A function with results on its operands' device: of libraries with a current one `OnDevice`."""
     if backend is None or backend.elsewhere is None:
         return function
     is_function = callable(function) and not isinstance(function, type)
-    return Placed(backend, function, apart) if is_function else function
+    return OnDevice(backend, function, apart) if is_function else function
 
 
-def placed_rule(xp: Any, rule: Kernel) -> Kernel:
+def rule_on_device(xp: Any, rule: Kernel) -> Kernel:
     """A rule or composite that runs on its operands' device, where operators would not."""
-    return Placed(xp.backend, rule, rule) if xp.elsewhere else rule
+    return OnDevice(xp.backend, rule, rule) if xp.elsewhere else rule
 
 
-def bare(function: Any) -> Any:
-    """The function itself, of one that `placed` has given."""
-    return function.function if type(function) is Placed else function
+def function_of(function: Any) -> Any:
+    """The function itself, of one that `on_device` has given."""
+    return function.function if type(function) is OnDevice else function
 
 
 #: The standard's extensions, each a namespace in the namespace.
@@ -354,11 +354,11 @@ def make_namespace(backend: Backend) -> ModuleType:
 def _fill(xp: ModuleType, backend: Backend, functions: Mapping[str, Kernel]) -> None:
     for name, function in functions.items():
         extension, _, short = name.rpartition(".")
-        setattr(getattr(xp, extension) if extension else xp, short, placed(backend, function))
+        setattr(getattr(xp, extension) if extension else xp, short, on_device(backend, function))
 
 
 def _functions(backend: Backend, module: Any) -> dict[str, Any]:
-    return {name: placed(backend, x) for name, x in backend.public(module).items()}
+    return {name: on_device(backend, x) for name, x in backend.public(module).items()}
 
 
 def _missing(backend: Backend, prefix: str, name: str) -> Any:
@@ -388,7 +388,7 @@ def _imag(xp: Any, x: Any) -> Any:
 
 def composite(function: Any) -> Kernel | None:
     """What a namespace's function is composed of, ``forward(xp, ...)``; None for a kernel."""
-    function = bare(function)
+    function = function_of(function)
     if isinstance(function, partial) and function.func in _composites.values():
         return function.func
     return None

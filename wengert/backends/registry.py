@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends.backend import Backend, BackendError, importing, placed
+from wengert.backends.backend import Backend, BackendError, importing, on_device
 
 ENVIRONMENT_VARIABLE = "WENGERT_BACKEND"
 
@@ -205,14 +205,14 @@ class _Conforming(Backend):
 
 
 def placed_by(operands: Iterable[Any], function: Any) -> Any:
-    """A function with its results on its operands' device: `placed`, of their backend."""
+    """A function with its results on its operands' device: `on_device`, of their backend."""
     for x in operands:
         if isinstance(x, list | tuple):
             found = placed_by(x, function)
             if found is not function:
                 return found
         elif (xp := namespaces.get(type(x))) is not None and xp.plain:
-            return placed(xp.backend, function)
+            return on_device(xp.backend, function)
     return function
 
 

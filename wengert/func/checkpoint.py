@@ -16,7 +16,7 @@ from wengert.tape.hooks import hold, release, saved_tensors_hooks
 from wengert.tape.node import Leaf, tick
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, with_node, untracked
 
 R = TypeVar("R")
 
@@ -363,5 +363,5 @@ class _Kept:
         """An equal Tensor with no graph behind it."""
         array = release(self.array)
         if self.tracked and not self.is_leaf:
-            return placed(array, Leaf(array.shape, array.dtype))
+            return with_node(array, Leaf(array.shape, array.dtype))
         return untracked(array).requires_grad_(self.tracked)

@@ -22,7 +22,7 @@ from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, with_node, untracked
 
 P = ParamSpec("P")
 
@@ -160,7 +160,7 @@ class Reverse:
             if g is None:
                 g = namespaces[type(tensor._array)].zeros_like(tensor._array)
             if isinstance(g, Tensor):  # a new Tensor: a rule may give two leaves the same one
-                g = placed(g._array, g._node)
+                g = with_node(g._array, g._node)
                 tracked = g._node
                 own = not self.connect and tracked and self._reaches_out(tracked, inlets)
                 found.append(g if own else self.released(g, inlets))

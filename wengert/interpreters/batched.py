@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
-from wengert.backends.backend import placed_rule
+from wengert.backends.backend import rule_on_device
 from wengert.interpreters.batching import composed, elementwise
 from wengert.interpreters.lifted import (
     Lifted,
@@ -152,7 +152,7 @@ class Batched(Lifted):
         call = Application(namespace_of(*arrays), primitive, own, arrays)
         if rule is None:
             rule = elementwise if primitive.elementwise else Application.each
-        out = placed_rule(call.xp, rule)(call, *arrays, **parameters)
+        out = rule_on_device(call.xp, rule)(call, *arrays, **parameters)
         if primitive.several:
             return tuple([cls(y, level) for y in out])
         return cls(out, level)

@@ -14,14 +14,14 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
-from wengert.backends.backend import placed_rule
+from wengert.backends.backend import rule_on_device
 from wengert.interpreters.lifted import Lifted, apply, bottom, changed, constant, namespace_of, raw
 from wengert.tape.grad_mode import recording, transforming
 from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
 from wengert.tape.record import Plan, Unused
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, with_node, untracked
 
 Tangents = Sequence[Any]
 
@@ -173,7 +173,7 @@ def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
     dual = Dual(primal._array, None if tangent is None else tangent._array, level)
     owners = primal._node, None if tangent is None else tangent._node
     if recording() and owners != (None, None):
-        return placed(dual, DualInput(dual, owners))
+        return with_node(dual, DualInput(dual, owners))
     return untracked(dual)
 
 
@@ -223,7 +223,7 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
             continue
         first = next(outputs, None) if tensor._node is not None else None
         second = next(outputs, None) if first is not None else None
-        pairs.append((placed(primal, first), None if tangent is None else placed(tangent, second)))
+        pairs.append((with_node(primal, first), None if tangent is None else with_node(tangent, second)))
     return pairs
 
 
@@ -241,7 +241,7 @@ def tangent_of(tensor: Tensor, level: int) -> Any:
 def without_tangent(tensor: Tensor, level: int) -> Tensor:
     """A Tensor with the same node, without its tangent at a level."""
     value, tangent = _apart(tensor._array, level)
-    return tensor if tangent is None else placed(Dual(value, None, level), tensor._node)
+    return tensor if tangent is None else with_node(Dual(value, None, level), tensor._node)
 
 
 def _ways(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
@@ -377,7 +377,7 @@ def push(
     derive = _own if primitive.jvps else _derived(primitive)
     assert derive is not None  # `_moves` has refused others
     call = _Call(xp, primitive, inputs, parameters, out)
-    tangent = placed_rule(xp, derive)(call, moving)
+    tangent = rule_on_device(xp, derive)(call, moving)
     if primitive.several:
         return tuple(_conform(t, y) for t, y in zip(tangent, out, strict=True))
     return _conform(tangent, out)

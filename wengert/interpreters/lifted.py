@@ -18,7 +18,7 @@ from wengert.backends import DType, Selection, backend_of, dtype_of, namespaces
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, with_node, untracked
 
 #: Makes the level of a transform; an inner transform has a larger number.
 new_level: Callable[[], int] = count(1).__next__
@@ -168,7 +168,7 @@ def constant(value: Any, like: Any) -> Any:
 def changed(array: Any, change: Callable[[Any], Any]) -> Any:
     """An array with ``change`` applied to the library's own arrays in it; nodes stay."""
     if isinstance(array, Tensor):
-        return placed(changed(array._array, change), array._node)
+        return with_node(changed(array._array, change), array._node)
     if isinstance(array, Lifted):
         return array.changed(change)
     return None if array is None else change(array)

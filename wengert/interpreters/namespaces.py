@@ -11,7 +11,7 @@ from typing import Any
 from wengert.backends import EXTENSIONS, Selection, dtype_of, namespaces
 from wengert.tape.node import Node, Output
 from wengert.tape.primitive import PRIMITIVES
-from wengert.tape.tensor import Tensor, placed
+from wengert.tape.tensor import Tensor, with_node
 
 
 def namespace(
@@ -60,14 +60,14 @@ def restore(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
 def _tensor(value: Any, node: Node, origin: Any) -> Any:
     if origin == -1 and type(value) is tuple:
         return tuple(
-            placed(v, Output(node, i) if dtype_of(v.dtype).inexact else None)
+            with_node(v, Output(node, i) if dtype_of(v.dtype).inexact else None)
             for i, v in enumerate(value)
         )
     if origin is None or not hasattr(value, "dtype"):
         if isinstance(origin, range):
             return tuple(_tensor(v, node, i) for v, i in zip(value, origin, strict=True))
         return value
-    return placed(value, node if origin == -1 else node.parents[origin])
+    return with_node(value, node if origin == -1 else node.parents[origin])
 
 
 def device(x: Tensor) -> Selection:

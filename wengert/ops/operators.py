@@ -33,7 +33,7 @@ from wengert.tape.calling import binary, is_foreign, reflecting
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, assign, placed
+from wengert.tape.tensor import Tensor, assign, with_node
 from wengert.tape.views import same, show
 
 Function = Callable[..., Tensor]
@@ -144,7 +144,7 @@ _ROWS = 16
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self.ndim:
         raise TypeError("iteration over a 0-d tensor")
-    held = placed(self._array, self._node)  # x += y meanwhile does not change the rows
+    held = with_node(self._array, self._node)  # x += y meanwhile does not change the rows
     show(held, self, same, {})
     return _rows(held)
 

@@ -27,7 +27,7 @@ from wengert.tape.node import (
 )
 from wengert.tape.observers import inside_function, observing
 from wengert.tape.record import Marks, observe, off_tape
-from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untracked
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, with_node, untracked
 
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.
 Origin = tuple[int, int] | None
@@ -101,7 +101,7 @@ class FunctionCtx:
             self._given = tuple(
                 None
                 if held is None
-                else placed(release(held), node.node_at(*at) if track else None)
+                else with_node(release(held), node.node_at(*at) if track else None)
                 for held, *at in self._saved
             )
         return self._given
@@ -114,7 +114,7 @@ def _kept(tensors: tuple[Any, ...], method: str) -> tuple[Any, ...]:
                 f"{method} can only save Tensors, not {type(tensor).__name__}; set other values "
                 "as attributes of ctx"
             )
-    return tuple(None if x is None else (x, placed(x._array, x._node)) for x in tensors)
+    return tuple(None if x is None else (x, with_node(x._array, x._node)) for x in tensors)
 
 
 class Function:
@@ -236,7 +236,7 @@ class _Call:
         tensors: list[Any] = []
         for i, array in enumerate(arrays):
             own = None if i in self.fixed else node if self.single else Output(node, i)
-            tensors.append(None if array is None else placed(array, own))
+            tensors.append(None if array is None else with_node(array, own))
         for tensor in tensors if forwards else ():
             if tensor is not None:
                 mark(tensor)
@@ -284,7 +284,7 @@ class _Call:
                 node = self.nodes[i]
                 if node is None and self.marks is not None:
                     node = Inside(self.marks.name, (), array.shape, array.dtype)
-                args[i] = placed(array, node)
+                args[i] = with_node(array, node)
                 self.stand_ins.append((i, args[i]))
         self.given = args
         nodes = [arg._node if isinstance(arg, Tensor) else None for arg in args]
@@ -570,7 +570,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             if not isinstance(answer, Tensor) or not answer.dtype.inexact:
                 return answer
             array = answer._array
-            return placed(array, Once(ctx._node.operation, parents, array.shape, array.dtype))
+            return with_node(array, Once(ctx._node.operation, parents, array.shape, array.dtype))
 
         if ctx._varies or any(varies(g._array) for g in given):
             raise Once(ctx._node.operation, (), (), None).refusal()

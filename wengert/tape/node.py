@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any, Final, Protocol
 
 from wengert.backends import dtype_of, namespaces
-from wengert.backends.backend import placed_rule
+from wengert.backends.backend import rule_on_device
 
 #: PyTorch's name in ``grad_fn``, if it is not the standard's in camel case.
 _PYTORCH: Final = {
@@ -154,7 +154,7 @@ class Node:
         parents, plan = self.parents, self.plan
         g = plan.common(xp, g, saved)
         return [
-            (position, placed_rule(xp, rule)(xp, g, *saved[piece]))
+            (position, rule_on_device(xp, rule)(xp, g, *saved[piece]))
             for position, rule, _, piece in plan.steps
             if wanted is None or parents[position].number in wanted  # type: ignore[union-attr]
         ]

@@ -8,11 +8,11 @@ from operator import itemgetter
 from typing import Any
 
 from wengert.backends import FLOATING, dtype_of
-from wengert.backends.backend import placed_rule
+from wengert.backends.backend import rule_on_device
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Inside, Node, Output, Several, forwards, mark, tick
 from wengert.tape.observers import tell
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, with_node, untracked
 
 Rule = Callable[..., Any]
 
@@ -89,7 +89,7 @@ class Plan:
         if self.shared is None:
             return g
         shared, piece = self.shared
-        return placed_rule(xp, shared)(xp, g, *saved[piece])
+        return rule_on_device(xp, shared)(xp, g, *saved[piece])
 
     def _source(self, name: str, position: int) -> tuple[Origin, str]:
         """The origin of what a rule names, and an expression for it.
@@ -188,7 +188,7 @@ def record_several(
     node.dtype = tuple(out.dtype for out in outs)
     node.watch = None
     results = tuple(
-        placed(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
+        with_node(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
     )
     for tensor in results if forwards else ():
         mark(tensor)
@@ -258,7 +258,7 @@ def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: in
         nodes = tuple([n for i, n in enumerate(nodes) if primitive.varies(i, dtype, index)])
     if not any(nodes):
         return untracked(out)
-    result = placed(out, Inside(marks.name, nodes, out.shape, dtype))
+    result = with_node(out, Inside(marks.name, nodes, out.shape, dtype))
     if marks.made is not None:
         marks.add(result)
     return result

@@ -466,7 +466,7 @@ def untracked(array: Any) -> Tensor:
     return tensor
 
 
-def placed(array: Any, node: Node | None) -> Tensor:
+def with_node(array: Any, node: Node | None) -> Tensor:
     """Return a Tensor of a raw array that is the result of a node, or on no tape for None."""
     tensor = _new_tensor(Tensor)
     tensor._array = array

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
-from wengert.backends.backend import bare, composed, composite, placed
+from wengert.backends.backend import function_of, composed, composite, on_device
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.contents import Contents
 from wengert.compiler.capture.draws import Draws
@@ -241,11 +241,11 @@ class Trace:
         if answer is not NotImplemented:
             return answer
         function = attrgetter(name)(backend.namespace)
-        forward, part = composite(function), bare(function)
+        forward, part = composite(function), function_of(function)
         facts = KERNELS.get(part, PLAIN)
         if facts.covers is not None:
             if facts.covers(*operands, **parameters):
-                function = placed(backend, facts.kernel)
+                function = on_device(backend, facts.kernel)
             else:
                 forward = composed(name)
         whole = row is not None and row.effect is not None
@@ -290,13 +290,13 @@ class Trace:
             if not all(map(_is_array, answer)):
                 return answer
             results = tuple(map(Value.like, answer))
-            self._add(name, bare(function), operands, parameters, results, answer, pure)
+            self._add(name, function_of(function), operands, parameters, results, answer, pure)
             made: Any = map(Traced, answer, results, repeat(self))
             return type(answer)(*made) if hasattr(answer, "_fields") else type(answer)(made)
         if not _is_array(answer):
             return answer  # a dtype, a truth value about dtypes
         value = Value.like(answer)
-        self._add(name, bare(function), operands, parameters, (value,), answer, pure)
+        self._add(name, function_of(function), operands, parameters, (value,), answer, pure)
         result = Traced(answer, value, self)
         if draws:
             self.draws.made(name, operands, parameters, result)
