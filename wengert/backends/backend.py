@@ -287,7 +287,7 @@ class OnDevice:
 
 
 def on_device(backend: Backend | None, function: Any, apart: Kernel | None = None) -> Any:
-    """A function with results on its operands' device: of libraries with a current one `OnDevice`."""
+    """A function with results on its operands' device: `OnDevice` if there is a current one."""
     if backend is None or backend.elsewhere is None:
         return function
     is_function = callable(function) and not isinstance(function, type)
@@ -326,7 +326,7 @@ def make_namespace(backend: Backend) -> ModuleType:
     if not backend.complete:
         names["__getattr__"] = partial(_missing, backend, "")
     own: dict[str, Kernel] = {
-        **{name: partial(forward, xp) for name, forward in _composites.items()},
+        **{name: partial(composite, xp) for name, composite in composites.items()},
         **backend.kernels,
     }
     names.update(_functions(backend, backend.xp))
@@ -386,27 +386,23 @@ def _imag(xp: Any, x: Any) -> Any:
     return xp.library.imag(x) if dtype_of(x.dtype).complex else xp.zeros_like(x)
 
 
-def composite(function: Any) -> Kernel | None:
-    """What a namespace's function is composed of, ``forward(xp, ...)``; None for a kernel."""
+def composite_of(function: Any) -> Kernel | None:
+    """The composite of a namespace's function, ``composite(xp, ...)``; None for a kernel."""
     function = function_of(function)
-    if isinstance(function, partial) and function.func in _composites.values():
+    if isinstance(function, partial) and function.func in composites.values():
         return function.func
     return None
 
 
-def composed(name: str) -> Kernel:
-    """What a function is composed of, also where a backend has a kernel of its name."""
-    return _composites[name]
-
-
 #: Kernels that `add_kernels` was given, by backend.
 _added: dict[str, Mapping[str, Kernel]] = {}
-_composites: dict[str, Kernel] = {"conj": _conj, "real": _real, "imag": _imag}
+#: Composites by name, those too in whose place a backend has a kernel.
+composites: dict[str, Kernel] = {"conj": _conj, "real": _real, "imag": _imag}
 _made: list[ModuleType] = []
 
 
-def add_composite(name: str, forward: Kernel) -> None:
-    """Give every backend's namespace a function ``forward(xp, *arrays, **parameters)``.
+def add_composite(name: str, composite: Kernel) -> None:
+    """Give every backend's namespace a function ``composite(xp, *arrays, **parameters)``.
 
     A backend's kernel of the name stands.
 
@@ -418,12 +414,12 @@ def add_composite(name: str, forward: Kernel) -> None:
     >>> namespaces[np.ndarray].soft_abs(np.zeros(2))
     array([1., 1.])
     """
-    if isinstance(forward, partial):  # which `composite` could not tell from the namespace's own
+    if isinstance(composite, partial):  # as the namespace's own are
         raise TypeError(f"{name}: a composite is a function, not a partial one")
-    _composites[name] = forward
+    composites[name] = composite
     for xp in _made:
         if name not in xp.backend.kernels:
-            _fill(xp, xp.backend, {name: partial(forward, xp)})
+            _fill(xp, xp.backend, {name: partial(composite, xp)})
 
 
 def add_kernels(backend: str, kernels: Mapping[str, Kernel]) -> None:

@@ -36,7 +36,7 @@ def _row(name: str, rule: Callable[..., Any], batch: Callable[..., Any] = as_it_
         ["x"],
         {"x": rule},
         linear="together",
-        forward=_kernel(name),
+        composite=_kernel(name),
         batch=batch,
         effect="exchanges",
     ).bind

@@ -16,7 +16,7 @@ from wengert.tape.hooks import hold, release, saved_tensors_hooks
 from wengert.tape.node import Leaf, tick
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor, with_node, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 R = TypeVar("R")
 

@@ -22,7 +22,7 @@ from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, with_node, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 P = ParamSpec("P")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
 from wengert.backends.backend import rule_on_device
-from wengert.interpreters.batching import composed, elementwise
+from wengert.interpreters.batching import by_composite, elementwise
 from wengert.interpreters.lifted import (
     Lifted,
     add_operators,
@@ -145,8 +145,8 @@ class Batched(Lifted):
             arrays = _aligned(level, inputs)
             if arrays is not None:
                 return cls(primitive.kernels[type(arrays[-1])](*arrays[:-1], **parameters), level)
-        if rule is composed:
-            return primitive.forward(lifted, *inputs, **parameters)  # type: ignore[misc]
+        if rule is by_composite:
+            return primitive.composite(lifted, *inputs, **parameters)  # type: ignore[misc]
         own = tuple([isinstance(x, Batched) and x.level == level for x in inputs])
         arrays = [x.inner if mine else x for x, mine in zip(inputs, own, strict=True)]
         call = Application(namespace_of(*arrays), primitive, own, arrays)

@@ -12,8 +12,8 @@ from typing import Any
 Rule = Callable[..., Any]
 
 
-def composed(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Marks a primitive whose ``forward`` runs on batched arrays; never called."""
+def by_composite(call: Any, *inputs: Any, **parameters: Any) -> Any:
+    """Marks a primitive whose composite runs on batched arrays; never called."""
     raise NotImplementedError
 
 

@@ -21,7 +21,7 @@ from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
 from wengert.tape.record import Plan, Unused
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, with_node, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 Tangents = Sequence[Any]
 
@@ -223,7 +223,9 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
             continue
         first = next(outputs, None) if tensor._node is not None else None
         second = next(outputs, None) if first is not None else None
-        pairs.append((with_node(primal, first), None if tangent is None else with_node(tangent, second)))
+        pairs.append(
+            (with_node(primal, first), None if tangent is None else with_node(tangent, second))
+        )
     return pairs
 
 
@@ -436,7 +438,7 @@ class _Call(NamedTuple):
 
 @cache
 def _plan(primitive: Primitive, moving: tuple[bool, ...]) -> Plan:
-    return Unused(primitive, moving, forward=True)
+    return Unused(primitive, moving, tangent=True)
 
 
 def _own(call: _Call, tangents: Tangents) -> Any:

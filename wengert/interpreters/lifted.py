@@ -18,7 +18,7 @@ from wengert.backends import DType, Selection, backend_of, dtype_of, namespaces
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, with_node, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 #: Makes the level of a transform; an inner transform has a larger number.
 new_level: Callable[[], int] = count(1).__next__
@@ -286,7 +286,7 @@ def _function(name: str) -> Callable[..., Any]:
     if primitive is not None:
         arity = None if primitive.variadic else len(primitive.fixed)
         # Rules may omit defaults that this primitive's own rules need.
-        defaults: dict[str, Any] = getattr(primitive.forward, "__kwdefaults__", None) or {}
+        defaults: dict[str, Any] = getattr(primitive.composite, "__kwdefaults__", None) or {}
 
         def interpreted(*inputs: Any, **parameters: Any) -> Any:
             if arity is not None and len(inputs) > arity:  # such as the shape in reshape(x, shape)

@@ -109,7 +109,7 @@ Primitive(
         ),
         "b": lambda xp, t, a, axis: xp.linear_recurrence(a, t, axis=axis),
     },
-    forward=_linear_recurrence,
+    composite=_linear_recurrence,
     batch=_recurrence_batch,
 )
 

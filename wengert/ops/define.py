@@ -62,7 +62,9 @@ def operation(
     Examples
     --------
     >>> from wengert.ops.define import operation
-    >>> @operation(x=lambda xp, g, by: g * by, linear="together", forward=lambda xp, x, by: x * by)
+    >>> def scale(xp, x, by):
+    ...     return x * by
+    >>> @operation(x=lambda xp, g, by: g * by, linear="together", composite=scale)
     ... def scaled(x, /, by=2):
     ...     return scaled.run(x, by=float(by))
     >>> wg.grad(scaled)(3.0)

@@ -64,7 +64,7 @@ Primitive(
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key: xp.getitem(g, *indices, key=key)},
     linear="together",
-    forward=scatter,
+    composite=scatter,
     batch=_scatter_add_batch,
 )
 
@@ -184,7 +184,7 @@ def _index_array(x: Tensor, part: Any) -> Tensor:
     inputs=["x", "*indices"],
     x=lambda xp, g, indices, key, x_shape: xp.scatter_add(g, *indices, key=key, shape=x_shape),
     linear="together",
-    forward=gather,
+    composite=gather,
     view=as_view,
     batch=_getitem_batch,
 )
@@ -235,7 +235,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         "x": lambda xp, t, indices, key: xp.setitem(t, 0, *indices, key=key),
         "value": lambda xp, t, indices, key, x: xp.setitem(xp.zeros_like(x), t, *indices, key=key),
     },
-    forward=put,
+    composite=put,
     weak=True,
     batch=_setitem_batch,
 )

@@ -177,7 +177,7 @@ _filled = Primitive(
     ["x"],
     {"x": ZERO},
     elementwise=True,
-    forward=lambda xp, x, value: xp.full_like(x, value),
+    composite=lambda xp, x, value: xp.full_like(x, value),
 ).bind
 
 

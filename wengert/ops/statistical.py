@@ -180,7 +180,7 @@ def _std_tangent(
     return xp.sum(xp.direction(xp.conj(t), *spread), axis=axis, keepdims=keepdims)
 
 
-def _std_forward(
+def _std_composite(
     xp: Any, x: Any, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
     axes = all_axes(axis, len(x.shape))
@@ -260,7 +260,7 @@ def var(
 @operation(
     x=_std_rule,
     jvps={"x": _std_tangent},
-    forward=_std_forward,
+    composite=_std_composite,
     batch=over_axes(correction=0.0, keepdims=False),
     dtypes="floating",
 )

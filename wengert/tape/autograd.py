@@ -8,7 +8,7 @@ from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.hooks import eager
 from wengert.tape.node import Node, check_cotangent
 from wengert.tape.sweep import leading_to, recorded_sweep, sweep
-from wengert.tape.tensor import Tensor, with_node, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 #: Two threads may add to one leaf's gradient.
 _accumulating = allocate_lock()

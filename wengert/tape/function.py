@@ -27,7 +27,7 @@ from wengert.tape.node import (
 )
 from wengert.tape.observers import inside_function, observing
 from wengert.tape.record import Marks, observe, off_tape
-from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, with_node, untracked
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, untracked, with_node
 
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.
 Origin = tuple[int, int] | None

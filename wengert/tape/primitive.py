@@ -125,8 +125,8 @@ class Primitive:
     linear : {None, "together", "each"}
         Whether it is linear in all tracked inputs together, as a sum and what moves elements, or in
         each, as a product.
-    forward : callable, optional
-        ``forward(xp, *arrays, **parameters)``, where no namespace has a function of that name.
+    composite : callable, optional
+        ``composite(xp, *arrays, **parameters)``, where no namespace has a function of that name.
     jvps : dict, optional
         Input name to forward rule, where neither ``elementwise`` nor ``linear`` gives it: a
         function of ``xp``, the tangent ``t`` of that input, and what else it names, as rules do. It
@@ -178,7 +178,7 @@ class Primitive:
     ...     ["x"],
     ...     {"x": lambda xp, g, x: xp.multiply(g, xp.multiply(3, xp.square(x)))},
     ...     elementwise=True,
-    ...     forward=lambda xp, x: xp.multiply(x, xp.square(x)),
+    ...     composite=lambda xp, x: xp.multiply(x, xp.square(x)),
     ... ).bind
     >>> wg.grad(cube)(2.0)
     12.0
@@ -194,7 +194,7 @@ class Primitive:
         *,
         elementwise: bool = False,
         linear: Literal["together", "each"] | None = None,
-        forward: Callable[..., Any] | None = None,
+        composite: Callable[..., Any] | None = None,
         jvps: dict[str, Rule | Declared] | None = None,
         several: bool = False,
         shared: Rule | None = None,
@@ -214,11 +214,11 @@ class Primitive:
         self.rules = rules or {}
         self.jvps = jvps or {}
         self.elementwise, self.linear = elementwise, linear
-        self.forward = forward
+        self.composite = composite
         self.several = several
         self.shared = shared
         self.view = view
-        derived = elementwise and forward is None and len(self.inputs) > 1
+        derived = elementwise and composite is None and len(self.inputs) > 1
         self.weak = derived if weak is None else weak
         self.compares = compares
         names = [name.removeprefix("*") for name in self.inputs]
@@ -247,8 +247,8 @@ class Primitive:
         )
         self.kernels: dict[type, Callable[..., Any]] = _Kernels(name)
         self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)
-        if forward is not None:
-            add_composite(name, forward)
+        if composite is not None:
+            add_composite(name, composite)
         self._check()
         PRIMITIVES[name] = self
 
@@ -288,10 +288,10 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {self.name}({', '.join(self.inputs)})>"
 
-    def rule(self, position: int, forward: bool = False) -> Rule:
-        """The rule, or the forward rule, for the input at a position."""
+    def rule(self, position: int, tangent: bool = False) -> Rule:
+        """The rule for the input at a position: of its cotangent, or of the result's tangent."""
         name = self.input_at(position)
-        rule = (self.jvps if forward else self.rules).get(name, NOT_IMPLEMENTED)
+        rule = (self.jvps if tangent else self.rules).get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
 
     def varies(self, position: int, dtype: Any, index: int = 0) -> bool:

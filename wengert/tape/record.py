@@ -12,7 +12,7 @@ from wengert.backends.backend import rule_on_device
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import Inside, Node, Output, Several, forwards, mark, tick
 from wengert.tape.observers import tell
-from wengert.tape.tensor import Tensor, with_node, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 Rule = Callable[..., Any]
 
@@ -28,8 +28,8 @@ class Plan:
 
     Attributes
     ----------
-    primitive, forward : Primitive, bool
-        Of which operation, and whether forward rules run.
+    primitive, tangent : Primitive, bool
+        Of which operation, and whether the rules give tangents, as in forward mode.
     shared : (callable, slice) or None
         What the rules have in common, and which of the saved values are its.
     steps : tuple of (int, callable, int, slice)
@@ -44,7 +44,7 @@ class Plan:
         Where each saved value came from, which interpreters read.
     """
 
-    __slots__ = ("forward", "origins", "primitive", "save", "shared", "steps", "take", "tracked")
+    __slots__ = ("origins", "primitive", "save", "shared", "steps", "take", "tangent", "tracked")
 
     shared: tuple[Rule, slice] | None
     origins: tuple[Origin, ...]
@@ -52,9 +52,9 @@ class Plan:
     steps: tuple[tuple[int, Rule, int, slice], ...]
     take: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None
 
-    def __init__(self, primitive: Any, tracked: tuple[bool, ...], forward: bool = False) -> None:
+    def __init__(self, primitive: Any, tracked: tuple[bool, ...], tangent: bool = False) -> None:
         self.primitive, self.tracked = primitive, tracked
-        self.forward = forward
+        self.tangent = tangent
 
     def _work_out(self) -> None:
         origins: list[Origin] = []
@@ -71,11 +71,11 @@ class Plan:
         steps: list[tuple[int, Rule, int, slice]] = []
         for position, needed in enumerate(self.tracked):
             if needed:
-                rule = self.primitive.rule(position, self.forward)
+                rule = self.primitive.rule(position, self.tangent)
                 own = piece(rule, position)
                 alone = own.stop == own.start + 1
                 steps.append((position, rule, own.start if alone else -1, own))
-        shared = None if self.forward else self.primitive.shared
+        shared = None if self.tangent else self.primitive.shared
         self.shared = (shared, piece(shared, 0)) if shared else None
         self.steps = tuple(steps)
         self.origins = tuple(origins)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
-from wengert.backends.backend import function_of, composed, composite, on_device
+from wengert.backends.backend import composite_of, composites, function_of, on_device
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.contents import Contents
 from wengert.compiler.capture.draws import Draws
@@ -211,7 +211,7 @@ class Trace:
         if key not in self._own:
             backend = backend_of(array.inner)
             function = attrgetter(name)(backend.namespace)
-            parts = (function, composite(function), backend.kernels.get(name))
+            parts = (function, composite_of(function), backend.kernels.get(name))
             self._own[key] = not any(
                 of_user(getattr(x, "__module__", "") or "") for x in parts if x
             )
@@ -241,13 +241,13 @@ class Trace:
         if answer is not NotImplemented:
             return answer
         function = attrgetter(name)(backend.namespace)
-        forward, part = composite(function), function_of(function)
+        forward, part = composite_of(function), function_of(function)
         facts = KERNELS.get(part, PLAIN)
         if facts.covers is not None:
             if facts.covers(*operands, **parameters):
                 function = on_device(backend, facts.kernel)
             else:
-                forward = composed(name)
+                forward = composites[name]
         whole = row is not None and row.effect is not None
         if row is not None and row.variadic == "indices" and any(map(is_mask, operands[1:])):
             whole = True  # the places that a mask selects depend on values

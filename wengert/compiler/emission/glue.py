@@ -39,7 +39,7 @@ from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
-from wengert.tape.tensor import Tensor, with_node, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 if TYPE_CHECKING:
     from wengert.compiler.program import Value

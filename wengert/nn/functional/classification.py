@@ -106,7 +106,7 @@ def _slope(
 add_composite("softmax_cross_entropy_parts", _parts)
 
 
-def _forward(xp: Any, x: Any, target: Any, slope: Any, **options: Any) -> Any:
+def _composite(xp: Any, x: Any, target: Any, slope: Any, **options: Any) -> Any:
     return xp.softmax_cross_entropy_parts(x, target, **options)[0]
 
 
@@ -145,7 +145,7 @@ _fused = Primitive(
     ("x", "target", "slope"),
     {"x": _with_slope(_by_logits)},
     jvps={"x": _with_slope(_tangent_by_logits)},
-    forward=_forward,
+    composite=_composite,
 )
 _plan = _fused.plans[(True, False, False)]
 

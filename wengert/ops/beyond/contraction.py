@@ -90,7 +90,7 @@ einsum_pair = Primitive(
     ["x1", "x2"],
     {"x1": _first_rule, "x2": _second_rule},
     linear="each",
-    forward=_product,
+    composite=_product,
     batch=labelled,
 ).bind
 

@@ -61,7 +61,7 @@ def _windows(xp: Any, x: Any, size: Sizes, how: How) -> Any:
     return found if groups == 1 else _split(xp, found, 1, groups)
 
 
-def _forward(xp: Any, x: Any, weight: Any, bias: Any, *, how: How) -> Any:
+def _composite(xp: Any, x: Any, weight: Any, bias: Any, *, how: How) -> Any:
     size, groups = tuple(weight.shape[2:]), how[-1]
     found = _windows(xp, x, size, how)
     weight = weight if groups == 1 else _split(xp, weight, 0, groups)
@@ -147,7 +147,7 @@ convolution = Primitive(
         "weight": lambda xp, t, x, how: xp.convolution(x, t, None, how=how),
         "bias": _column,
     },
-    forward=_forward,
+    composite=_composite,
     batch=_once,
 ).bind
 
@@ -163,7 +163,7 @@ convolution_input = Primitive(
         ),
     },
     linear="each",
-    forward=_forward_input,
+    composite=_forward_input,
     batch=_once,
 ).bind
 
@@ -179,6 +179,6 @@ convolution_weight = Primitive(
         "y": lambda xp, g, x, how: xp.convolution(xp.conj(x), g, None, how=how),
     },
     linear="each",
-    forward=_forward_weight,
+    composite=_forward_weight,
     batch=_once_weight,
 ).bind

@@ -97,7 +97,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
 # -- repetition -----------------------------------------------------------------------------------
 
 
-def _repeat_forward(xp: Any, x: Any, repeats: int, *, axis: int | None = None) -> Any:
+def _repeat_composite(xp: Any, x: Any, repeats: int, *, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = xp.reshape(x, (math.prod(x.shape),)), 0
     shape = x.shape
@@ -122,7 +122,7 @@ def _repeat_batch(call: Any, x: Any, repeats: int, *, axis: int | None = None) -
     x=_repeat_rule,
     linear="together",
     view=None,
-    forward=_repeat_forward,
+    composite=_repeat_composite,
     batch=_repeat_batch,
 )
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
@@ -174,7 +174,7 @@ def _padded(shape: tuple[int, ...], repetitions: tuple[int, ...]) -> tuple[Any, 
     return (1,) * more + tuple(shape), (1,) * -more + repetitions
 
 
-def _tile_forward(xp: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
+def _tile_composite(xp: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
     shape, repetitions = _padded(x.shape, repetitions)
     x = xp.reshape(x, _interleaved(shape, (1,) * len(shape)))
     x = xp.broadcast_to(x, _interleaved(shape, repetitions))
@@ -198,7 +198,7 @@ def _tile_batch(call: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
     x=_tile_rule,
     linear="together",
     view=None,
-    forward=_tile_forward,
+    composite=_tile_composite,
     batch=_tile_batch,
 )
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:

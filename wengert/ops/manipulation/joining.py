@@ -42,7 +42,7 @@ def _stack_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
     inputs=["*arrays"],
     arrays=_concat_rule,
     linear="together",
-    forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
+    composite=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
     dtypes={"arrays": "any"},
     batch=_concat_batch,
 )
@@ -75,7 +75,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
     inputs=["*arrays"],
     arrays=lambda xp, g, index, axis: xp.getitem(g, key=at_axis(axis, index, ...)),
     linear="together",
-    forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
+    composite=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
     dtypes={"arrays": "any"},
     batch=_stack_batch,
 )
