@@ -27,7 +27,7 @@ def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]
     inputs = [make_dual(x, t, level) for x, t in zip(primals, tangents, strict=True)]
     with transforming():
         results = call(inputs)
-    pairs = unpack_dual(results, Exit(level, start, True))
+    pairs = unpack_dual(results, Exit(level, start, True, True))
     return [(y, wg.zeros_like(y) if t is None else t) for y, t in pairs]
 
 

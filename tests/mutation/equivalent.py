@@ -242,12 +242,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "wengert/interpreters/batched.py",
         (
             'namespaces[RecordedBatched] = namespace( f"{__name__}.recorded", _function, '
-            "plain=False, elsewhere=False, restore=differentiable.restore, backend=None, "
+            "records=True, elsewhere=False, restore=differentiable.restore, backend=None, "
             "device=_device, )"
         ),
         (
             "namespaces[RecordedBatched] = namespace(f'{__name__}.recorded', _function, "
-            "plain=False, elsewhere=False, backend=None, device=_device)"
+            "records=True, elsewhere=False, backend=None, device=_device)"
         ),
     ): "it is found by its name otherwise",
     (

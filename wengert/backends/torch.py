@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import TRANSFORMS, Backend, Kernel
+from wengert.backends.backend import TRANSFORMS, Backend, Kernel, no_such_device
 from wengert.backends.dtypes import dtype_of
 from wengert.backends.fused import torch_kernels
 from wengert.backends.generators import stream
@@ -241,19 +241,17 @@ class TorchBackend(Backend):
             **{f"fft.{name}": transform(name) for name in TRANSFORMS},
         }
 
-    taped = True
-
     def parse_device(self, device: Any) -> Any:
         if isinstance(device, str) and device.isdigit():
             device = int(device)
         try:
             found = self.torch.device(device)
         except (RuntimeError, TypeError):
-            raise self.unknown_device(device) from None
+            raise no_such_device(self, device) from None
         if found.index is None and found.type == "cuda" and self.torch.cuda.is_available():
             found = self.torch.device("cuda", self.torch.cuda.current_device())
         if found not in self.devices() and found.type != "meta":
-            raise self.unknown_device(device)
+            raise no_such_device(self, device)
         return found
 
     def devices(self) -> list[Any]:

@@ -253,7 +253,7 @@ class CompiledNode(Several):
         if not self._open.issuperset(given):
             raise RuntimeError(FREED)
         self._swept[get_ident()] = given
-        if not namespaces[type(like)].plain:
+        if namespaces[type(like)].records:
             return self.adjoint.rerun.flows(self, self.adjoint.behind, saved[-1], g)
         # Results without a cotangent take no part: zeros would make gradients of zeros.
         found: dict[int, Any] = {}

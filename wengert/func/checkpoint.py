@@ -89,14 +89,14 @@ def checkpoint(
         raise TypeError(f"checkpoint calls a function, not {type(function).__name__}")
     leaves, structure = tree_flatten((args, kwargs))
     if not recording():
-        return _parted(function(*args, **kwargs), leaves)  # type: ignore[no-any-return]
+        return _split(function(*args, **kwargs), leaves)  # type: ignore[no-any-return]
     frame = _Frame(function, leaves, structure, preserve_rng_state)
     with saved_tensors_hooks(frame.pack, frame.unpack), observed_by(frame):
         try:
             result = function(*args, **kwargs)
         finally:
             frame.close()
-    return _parted(result, leaves)  # type: ignore[no-any-return]
+    return _split(result, leaves)  # type: ignore[no-any-return]
 
 
 def _check_reentrant(name: str, use_reentrant: Any) -> None:
@@ -107,7 +107,7 @@ def _check_reentrant(name: str, use_reentrant: Any) -> None:
         )
 
 
-def _parted(result: Any, arguments: list[Any]) -> Any:
+def _split(result: Any, arguments: list[Any]) -> Any:
     """The result, with a new Tensor for each one that is itself an argument."""
     given = {id(x) for x in arguments if isinstance(x, Tensor)}
     leaves, structure = tree_flatten(result)
@@ -156,7 +156,7 @@ def checkpoint_sequential(
     for i in range(segments - 1):
         run = _chain(layers[i * size : (i + 1) * size])
         value = checkpoint(run, value, preserve_rng_state=preserve_rng_state)
-    return _parted(_chain(layers[(segments - 1) * size :])(value), tree_leaves(input))
+    return _split(_chain(layers[(segments - 1) * size :])(value), tree_leaves(input))
 
 
 def _chain(layers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:

@@ -15,7 +15,7 @@ from wengert.func.arguments import (
 )
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, constant
-from wengert.tape.grad_mode import following, recording
+from wengert.tape.grad_mode import following, recording, tangents_flow
 from wengert.tape.node import Node, tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
@@ -48,10 +48,7 @@ class Reverse:
 
     def __init__(self, call: Call, transform: str, has_aux: bool = False) -> None:
         self.call = call
-        # True, False in the user's `no_grad`, or 0 where the engine itself records nothing.
-        mode = recording()
-        self.connect = bool(mode)
-        self._still = mode is False
+        self.connect, self._still = bool(recording()), not tangents_flow()
         self.start = tick()
         self._barren: set[int] = set()
         given = [x.detach() for x in call.tensors] if self._still else call.tensors
@@ -166,7 +163,7 @@ class Reverse:
                 found.append(g if own else self.released(g, inlets))
             else:
                 found.append(untracked(g))
-        if recording() is False:
+        if not tangents_flow():
             return [g.detach() for g in found]
         # The answer is linear in what it is given, whatever the function's arguments were.
         followed = any(getattr(g._array, "followed", False) for _, _, g in seeds)

@@ -101,10 +101,10 @@ class Application(NamedTuple):
             for i in range(self.size)
         ]
         if self.primitive.several:
-            return tuple([self._stacked(column) for column in zip(*results, strict=True)])
-        return self._stacked(results)
+            return tuple([self._stack(column) for column in zip(*results, strict=True)])
+        return self._stack(results)
 
-    def _stacked(self, results: Sequence[Any]) -> Any:
+    def _stack(self, results: Sequence[Any]) -> Any:
         shapes = {tuple(y.shape) for y in results}
         if len(shapes) > 1:
             raise ValueError(
@@ -142,7 +142,7 @@ class Batched(Lifted):
     ) -> Any:
         rule = primitive.batch
         if rule is None and primitive.elementwise and not primitive.several:
-            arrays = _aligned(level, inputs)
+            arrays = _align(level, inputs)
             if arrays is not None:
                 return cls(primitive.kernels[type(arrays[-1])](*arrays[:-1], **parameters), level)
         if rule is by_composite:
@@ -178,7 +178,7 @@ class Batched(Lifted):
 _NUMBERS = frozenset({bool, int, float, complex})
 
 
-def _aligned(level: int, inputs: Sequence[Any]) -> list[Any] | None:
+def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
     """The inner arrays if they broadcast as they are, followed by one of the batched ones.
 
     None if a member has fewer axes than another operand, or an inner array is no library's: these
@@ -311,7 +311,7 @@ def _device(x: Any) -> Any:
 namespaces[RecordedBatched] = namespace(
     f"{__name__}.recorded",
     _function,
-    plain=False,
+    records=True,
     elsewhere=False,
     restore=differentiable.restore,
     backend=None,

@@ -216,7 +216,7 @@ def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any
         arrays = [
             untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs
         ]
-        return _recorded(primitive, arrays, parameters)
+        return _apply_recorded(primitive, arrays, parameters)
     if xp is lifted:
         return run(primitive, inputs, parameters)
     number = next((x for x in inputs if hasattr(x, "regularise")), None)
@@ -228,12 +228,12 @@ def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any
     return primitive.kernels[kind](*inputs, **parameters)
 
 
-def _recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
+def _apply_recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
     """Apply a primitive to Tensors, with parameters as a kernel takes them.
 
     Rules may omit defaults and count axes from the end, which the public function handles.
     """
-    public, accepted, by_position = _public(primitive)
+    public, accepted, by_position = _public_function(primitive)
     if accepted is not None and by_position.isdisjoint(parameters):
         try:
             accepted.bind(*inputs, **parameters)
@@ -244,7 +244,7 @@ def _recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str,
 
 
 @cache
-def _public(primitive: Primitive) -> tuple[Any, Signature | None, frozenset[str]]:
+def _public_function(primitive: Primitive) -> tuple[Any, Signature | None, frozenset[str]]:
     """The public function of a primitive's name, its signature, and positional-only parameters.
 
     The signature is None if there is no such function.
@@ -288,7 +288,7 @@ def _function(name: str) -> Callable[..., Any]:
         # Rules may omit defaults that this primitive's own rules need.
         defaults: dict[str, Any] = getattr(primitive.composite, "__kwdefaults__", None) or {}
 
-        def interpreted(*inputs: Any, **parameters: Any) -> Any:
+        def call_lifted(*inputs: Any, **parameters: Any) -> Any:
             if arity is not None and len(inputs) > arity:  # such as the shape in reshape(x, shape)
                 names = argument_names(getattr(home, short))[arity:]
                 parameters.update(zip(names, inputs[arity:], strict=False))
@@ -297,26 +297,26 @@ def _function(name: str) -> Callable[..., Any]:
                 parameters["dtype"] = backend_of(bottom(inputs[0])).raw_dtype(parameters["dtype"])
             return run(primitive, inputs, {**defaults, **parameters} if defaults else parameters)
 
-        return interpreted
+        return call_lifted
     public = getattr(home, short)
     if not callable(public):  # a dtype
         return public  # type: ignore[no-any-return]
 
-    def composed(*inputs: Any, **parameters: Any) -> Any:
-        return raw(public(*map(_wrapped, inputs), **parameters))
+    def compose(*inputs: Any, **parameters: Any) -> Any:
+        return raw(public(*map(_wrap, inputs), **parameters))
 
-    def created(*inputs: Any, **parameters: Any) -> Any:
+    def create(*inputs: Any, **parameters: Any) -> Any:
         # A cotangent that a rule creates has the levels of the array beside it.
         beside = parameters.get("device")
         like = beside.like if isinstance(beside, _Beside) else inputs[0] if inputs else None
-        return constant(composed(*inputs, **parameters), like)
+        return constant(compose(*inputs, **parameters), like)
 
-    return created if name in CREATION else composed
+    return create if name in CREATION else compose
 
 
-def _wrapped(x: Any) -> Any:
+def _wrap(x: Any) -> Any:
     if isinstance(x, list | tuple):
-        return type(x)(map(_wrapped, x))
+        return type(x)(map(_wrap, x))
     return untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor | type) else x
 
 
@@ -360,7 +360,7 @@ def namespace_of_raw(
 ) -> ModuleType:
     """A namespace of lifted arrays, which rules treat as raw arrays."""
     xp = namespace(
-        name, find, plain=True, backend=None, elsewhere=False, device=device, is_view=is_view
+        name, find, records=False, backend=None, elsewhere=False, device=device, is_view=is_view
     )
     xp.conj = conjugate  # type: ignore[attr-defined]
     for part in ("real", "imag"):
@@ -374,10 +374,10 @@ def _binary(xp: ModuleType, name: str) -> tuple[Callable[..., Any], Callable[...
     def operator(self: Any, other: Any) -> Any:
         return getattr(xp, name)(self, other)
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflect(self: Any, other: Any) -> Any:
         return getattr(xp, name)(other, self)
 
-    return operator, reflected
+    return operator, reflect
 
 
 def _unary(xp: ModuleType, name: str) -> Callable[[Any], Any]:
@@ -390,9 +390,9 @@ def _unary(xp: ModuleType, name: str) -> Callable[[Any], Any]:
 def add_operators(kind: type, xp: ModuleType) -> None:
     """Give a class of raw arrays the operators of rules, by the functions of a namespace."""
     for word, name in _ARITHMETIC.items():
-        operator, reflected = _binary(xp, name)
+        operator, reflect = _binary(xp, name)
         setattr(kind, f"__{word}__", operator)
-        setattr(kind, f"__r{word}__", reflected)
+        setattr(kind, f"__r{word}__", reflect)
     for word, name in _COMPARISONS.items():
         setattr(kind, f"__{word}__", _binary(xp, name)[0])
     for word, name in _SIGNS.items():

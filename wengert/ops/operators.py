@@ -29,7 +29,7 @@ from wengert.ops.indexing import getitem, setitem
 from wengert.ops.late import LATER, METHODS
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
-from wengert.tape.calling import binary, is_foreign, reflecting
+from wengert.tape.calling import binary, bind_operator, is_foreign
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
 from wengert.tape.record import argument_names
@@ -69,7 +69,7 @@ def _operator(name: str, function: Function) -> Function:
     """A function of two arrays as an operator, which lets objects of other types answer."""
     primitive = PRIMITIVES[name]
     if function.__code__ is _ELEMENTWISE:
-        return binary(primitive, reflecting)
+        return binary(primitive, bind_operator)
 
     def operator(x1: Any, x2: Any, /) -> Any:
         try:
@@ -177,6 +177,7 @@ _filled = Primitive(
     ["x"],
     {"x": ZERO},
     elementwise=True,
+    dtypes="any",
     composite=lambda xp, x, value: xp.full_like(x, value),
 ).bind
 

@@ -41,7 +41,7 @@ def _searchsorted(a: Any, v: Any, *, side: Any = "left", sorter: Any = None) -> 
     return searching.searchsorted(x, y, side=side, sorter=sorter)
 
 
-def _sorted(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _of_sorted(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """``np.sort`` and ``np.argsort``: of the flattened array, where the axis is None."""
 
     def call(a: Any, *, axis: int | None = -1) -> Tensor:
@@ -201,7 +201,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "trace": numeric.trace,
     "vdot": numeric.vdot,
     # searching, sorting, sets
-    "argsort": translated(_sorted(sorting.argsort), "a / axis -kind -order -stable"),
+    "argsort": translated(_of_sorted(sorting.argsort), "a / axis -kind -order -stable"),
     "argwhere": lambda a: manipulation.stack(searching.nonzero(a), axis=1),
     "extract": lambda condition, arr: indexing.getitem(
         shapes.ravel(arr), data_type.astype(shapes.ravel(operands(arr, condition)[1]), bool)
@@ -211,7 +211,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "nonzero": translated(searching.nonzero, "a /"),
     "searchsorted": translated(_searchsorted, "a v / side sorter"),
     "select": numeric.select,
-    "sort": translated(_sorted(sorting.sort), "a / axis -kind -order -stable"),
+    "sort": translated(_of_sorted(sorting.sort), "a / axis -kind -order -stable"),
     "take": translated(_take, "a indices / axis -out mode"),
     "take_along_axis": translated(indexing.take_along_axis, "arr indices / axis"),
     "unique": numeric.unique,

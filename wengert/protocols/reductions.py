@@ -89,7 +89,7 @@ maximum_of = _extreme(statistical.max, ew.maximum)
 minimum_of = _extreme(statistical.min, ew.minimum)
 
 
-def _quantified(reduce: Function, neutral: bool) -> Function:
+def _quantifier(reduce: Function, neutral: bool) -> Function:
     """``np.all`` and ``np.any``."""
 
     def call(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
@@ -100,8 +100,8 @@ def _quantified(reduce: Function, neutral: bool) -> Function:
     return call
 
 
-all_of = _quantified(utility.all, True)
-any_of = _quantified(utility.any, False)
+all_of = _quantifier(utility.all, True)
+any_of = _quantifier(utility.any, False)
 
 
 def mean_of(

@@ -256,7 +256,7 @@ def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
         return
     xp = namespaces[type(g)]
     held = tensor._grad
-    if not xp.plain:
+    if xp.records:
         # A new Tensor: a rule may give two leaves the same one.
         tensor._grad = with_node(g._array, g._node) if held is None else xp.add(held, g)
         return

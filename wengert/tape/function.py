@@ -9,7 +9,14 @@ from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.callbacks import call_back
-from wengert.tape.grad_mode import is_grad_enabled, modes, recording, set_modes, unrecorded
+from wengert.tape.grad_mode import (
+    is_grad_enabled,
+    modes,
+    recording,
+    set_modes,
+    tangents_flow,
+    unrecorded,
+)
 from wengert.tape.hooks import hold, mode_of, release
 from wengert.tape.node import (
     FREED,
@@ -23,7 +30,6 @@ from wengert.tape.node import (
     forwards,
     mark,
     tick,
-    zeros_beside,
 )
 from wengert.tape.observers import inside_function, observing
 from wengert.tape.record import Marks, observe, off_tape
@@ -66,11 +72,11 @@ class FunctionCtx:
         Each is kept with the value that it has now. A Tensor that the forward computed and does
         not return has no derivative: where the backward is differentiated by it, that is an error.
         """
-        self._backward = _kept(tensors, "save_for_backward")
+        self._backward = _snapshots(tensors, "save_for_backward")
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep Tensors for the jvp, if these are others than `save_for_backward` keeps."""
-        self._forward = _kept(tensors, "save_for_forward")
+        self._forward = _snapshots(tensors, "save_for_forward")
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say that some results do not depend on the arguments differentiably."""
@@ -107,7 +113,7 @@ class FunctionCtx:
         return self._given
 
 
-def _kept(tensors: tuple[Any, ...], method: str) -> tuple[Any, ...]:
+def _snapshots(tensors: tuple[Any, ...], method: str) -> tuple[Any, ...]:
     for tensor in tensors:
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
@@ -176,14 +182,14 @@ class Function:
         if it changed an argument in place and did not say so.
         """
         if not observing:
-            return _Call(cls, args, kwargs).results()
+            return _FunctionCall(cls, args, kwargs).results()
         with inside_function():
-            results = _Call(cls, args, kwargs).results()
+            results = _FunctionCall(cls, args, kwargs).results()
         observe(cls.__name__, None, (*args, *kwargs.values()), results)
         return results
 
 
-class _Call:
+class _FunctionCall:
     """One application of a `Function`.
 
     The forward runs on values without tangents, those of the outermost level. Each level of
@@ -203,26 +209,26 @@ class _Call:
         args, nodes = self.args, self.nodes
         track = bool(recording()) and any(nodes)
         self.needs = tuple([track and node is not None for node in nodes])
-        moving = any(map(_has_tangent, self.arrays)) and recording() is not False
+        moving = any(map(_has_tangent, self.arrays)) and tangents_flow()
         if track or moving:
             self.marks = Marks(self.function.__name__, moving)
         arrays = self._run(self.arrays)
         self.ctx._varies = moving and any(map(varies, self.arrays))
         for i, tensor in self.stand_ins:  # what the forward has kept has the tangents, too
             tensor._array, tensor._node = self.arrays[i], nodes[i]
-        unrecorded: Any = map(self._unrecorded, count(), arrays)
-        tensors = self._recorded(arrays) if track else list(unrecorded)
+        unrecorded: Any = map(self._result_off_tape, count(), arrays)
+        tensors = self._record(arrays) if track else list(unrecorded)
         if recording() and any(isinstance(nodes[at], AccumulateGrad) for at in self.dirty.values()):
             raise RuntimeError(IN_PLACE_ON_LEAF)
         for i, at in self.dirty.items():
             tensors[i] = assign(args[at], tensors[i])
         return tensors[0] if self.single else tuple(tensors)
 
-    def _unrecorded(self, i: int, array: Any) -> Tensor | None:
+    def _result_off_tape(self, i: int, array: Any) -> Tensor | None:
         nodes = () if i in self.fixed else self.nodes
         return None if array is None else off_tape(array, None, nodes)
 
-    def _recorded(self, arrays: list[Any]) -> list[Any]:
+    def _record(self, arrays: list[Any]) -> list[Any]:
         node = FunctionNode(self.function, self.ctx, self.nodes)
         shapes = tuple([() if a is None else a.shape for a in arrays])
         dtypes = tuple([None if a is None else a.dtype for a in arrays])
@@ -249,7 +255,7 @@ class _Call:
         followed = [a for a in arrays if hasattr(a, "level")]
         if not any(map(_has_tangent, followed)):
             return self._forward(arrays)
-        if recording() is False:  # to which arguments with tangents are constants
+        if not tangents_flow():  # to which arguments with tangents are constants
             return self._forward([a.detached() if hasattr(a, "level") else a for a in arrays])
         top = max(followed, key=attrgetter("level"))  # of the innermost transform
         if not hasattr(top, "tangent"):
@@ -380,7 +386,7 @@ class _Call:
                 answer = call_back(self.function.jvp, ctx, *tangents)
         finally:
             ctx._given = None
-        answers = _listed(answer, len(results), name, "tangents")
+        answers = _as_list(answer, len(results), name, "tangents")
         found: list[Any] = []
         for i, (t, r) in enumerate(zip(answers, results, strict=True)):
             where = f"{name} returned an invalid tangent at index {i}"
@@ -405,7 +411,7 @@ def _array(kept: tuple[Tensor, Origin], arguments: list[Any], results: list[Any]
     return arguments[origin[0]] if origin[0] >= 0 else results[origin[1]]
 
 
-def _listed(answer: Any, expected: int, name: str, what: str) -> list[Any]:
+def _as_list(answer: Any, expected: int, name: str, what: str) -> list[Any]:
     """The answers of a user's rule as a list; as in PyTorch, further ones may be None."""
     answers = list(answer) if isinstance(answer, tuple | list) else [answer]
     while len(answers) > expected and answers[-1] is None:
@@ -485,7 +491,7 @@ class FunctionNode(Node):
         finally:
             ctx._node = ctx._given = None
         flows: list[tuple[int, Any]] = []
-        answers = _listed(answer, len(needs), f"function {self.name()}", "gradients")
+        answers = _as_list(answer, len(needs), f"function {self.name()}", "gradients")
         for position, cotangent in enumerate(answers):
             if cotangent is not None and needs[position]:
                 self._check(position, cotangent, like)
@@ -499,10 +505,11 @@ class FunctionNode(Node):
             (self.shape, self.dtype) if self.several else ((self.shape,), (self.dtype,))
         )
         raw = like._array if isinstance(like, Tensor) else like
+        xp = namespaces[type(raw)]
         found = [given.get(i) for i in range(len(dtypes))]
         for i, g in enumerate(found):
             if g is None and ctx._materialize and dtypes[i] is not None:
-                g = zeros_beside(raw, shapes[i], dtypes[i])
+                g = xp.zeros(shapes[i], dtype=dtypes[i], device=xp.device(raw))
             found[i] = g if g is None or isinstance(g, Tensor) else untracked(g)
         return found
 

@@ -62,7 +62,7 @@ class PlanLike(Protocol):
 
     primitive: Any
     origins: tuple[Any, ...]
-    steps: tuple[tuple[int, Callable[..., Any], int, slice], ...]
+    steps: tuple[tuple[int, Callable[..., Any], int | None, slice], ...]
 
     def common(self, xp: Any, g: Any, saved: tuple[Any, ...]) -> Any: ...
 
@@ -149,7 +149,7 @@ class Node:
 
     def _run(self, xp: Any, g: Any, wanted: Any) -> list[tuple[int, Any]]:
         saved = self.values()
-        if not xp.plain:
+        if xp.records:
             saved = xp.restore(saved, self)
         parents, plan = self.parents, self.plan
         g = plan.common(xp, g, saved)
@@ -167,13 +167,13 @@ class Node:
         Tensor, None or tuple
             The cotangent of each input, None where it needs none; alone if there is one input.
         """
-        g = self._given(cotangents)
+        g = self._seed(cotangents)
         flows: list[Any] = [None] * len(self.parents)
         for at, cotangent in self.flows(g):
             flows[at] = conform(cotangent, self.parents[at])  # type: ignore[arg-type]
         return flows[0] if len(flows) == 1 else tuple(flows)
 
-    def _given(self, cotangents: tuple[Any, ...]) -> Any:
+    def _seed(self, cotangents: tuple[Any, ...]) -> Any:
         several = self.several
         expected = len(self.dtype) if several else 1
         if len(cotangents) != expected:
@@ -210,6 +210,33 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
+
+
+def conform(g: Any, node: Node) -> Any:
+    """Give a cotangent the shape and dtype of the value it belongs to.
+
+    Undoes the broadcasting of an operand (the adjoint of copying is summing) and its promotion
+    to another dtype: nothing else undoes either.
+    """
+    if g.shape != node.shape:
+        xp = namespaces[type(g)]
+        extra = len(g.shape) - len(node.shape)
+        if extra < 0:
+            g = xp.broadcast_to(g, node.shape)
+        else:
+            axes = tuple(range(extra)) + tuple(
+                i + extra for i, n in enumerate(node.shape) if n == 1 and g.shape[i + extra] != 1
+            )
+            g = xp.sum(g, axis=axes, keepdims=True)
+            if extra:
+                g = xp.reshape(g, node.shape)
+    if g.dtype != node.dtype:
+        xp = namespaces[type(g)]
+        if dtype_of(g.dtype).complex and not dtype_of(node.dtype).complex:
+            g = xp.real(g)
+        if g.dtype != node.dtype:
+            g = xp.astype(g, node.dtype)
+    return g
 
 
 class Indexed(Node):
@@ -362,42 +389,9 @@ class Output(Node):
         return f"result {self.index}"
 
 
-def zeros_beside(like: Any, shape: Any, dtype: Any) -> Any:
-    """Zeros of a raw shape and dtype, of the library and on the device of an array or a Tensor."""
-    xp = namespaces[type(like)]
-    return xp.zeros(shape, dtype=dtype, device=xp.device(like))
-
-
 def recorded_by(result: Node) -> Node:
     """The node of the operation that gave a result, of the result's own node."""
     return result.parents[0] if isinstance(result, Output) else result  # type: ignore[return-value]
-
-
-def conform(g: Any, node: Node) -> Any:
-    """Give a cotangent the shape and dtype of the value it belongs to.
-
-    Undoes the broadcasting of an operand (the adjoint of copying is summing) and its promotion
-    to another dtype: nothing else undoes either.
-    """
-    if g.shape != node.shape:
-        xp = namespaces[type(g)]
-        extra = len(g.shape) - len(node.shape)
-        if extra < 0:
-            g = xp.broadcast_to(g, node.shape)
-        else:
-            axes = tuple(range(extra)) + tuple(
-                i + extra for i, n in enumerate(node.shape) if n == 1 and g.shape[i + extra] != 1
-            )
-            g = xp.sum(g, axis=axes, keepdims=True)
-            if extra:
-                g = xp.reshape(g, node.shape)
-    if g.dtype != node.dtype:
-        xp = namespaces[type(g)]
-        if dtype_of(g.dtype).complex and not dtype_of(node.dtype).complex:
-            g = xp.real(g)
-        if g.dtype != node.dtype:
-            g = xp.astype(g, node.dtype)
-    return g
 
 
 def constant_beside(g: Any, array: Any) -> Any:

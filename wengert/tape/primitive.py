@@ -26,9 +26,9 @@ from wengert.tape.promotion import (
     DTYPES_FOR,
     NUMBERS,
     SCALARS,
+    casts_of,
     check_range,
     common_dtype,
-    unified,
 )
 from wengert.tape.record import (
     Plan,
@@ -150,10 +150,11 @@ class Primitive:
     compares : bool
         Whether the elements of these are compared and no more: then they are made what holds the
         values of both best, and integers stay what they are.
-    dtypes : str or dict of str to str
-        The kinds of dtypes that it is for: ``"any"``, ``"numeric"``, ``"floating"`` (real or
-        complex), ``"real numeric"``, ``"real floating"``, ``"complex"``, ``"integer"``,
-        ``"boolean"``, ``"integer or boolean"``. Integers given to a floating one become floating.
+    dtypes : str or dict of str to str, optional
+        The kinds of dtypes that it is for: ``"floating"`` (real or complex), ``"real floating"``,
+        ``"complex"``, ``"numeric"``, ``"real numeric"``, ``"integer"``, ``"boolean"``,
+        ``"integer or boolean"``, ``"any"``. Integers given to a floating one become floating. By
+        default an elementwise one with rules, and not linear, is floating, and any other for any.
         A dict says which inputs, with spaces between them, have a dtype together
         (`wengert.tape.promotion`): by default all of a function that is elementwise or linear in
         each, and a single one of a function that is not linear.
@@ -201,7 +202,7 @@ class Primitive:
         view: bool | Callable[..., Any] | None = False,
         weak: bool | None = None,
         compares: bool = False,
-        dtypes: str | dict[str, str] = "any",
+        dtypes: str | dict[str, str] | None = None,
         domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
         batch: Callable[..., Any] | None = None,
         effect: Literal["moves", "draws", "exchanges", "calls"] | None = None,
@@ -222,6 +223,8 @@ class Primitive:
         self.weak = derived if weak is None else weak
         self.compares = compares
         names = [name.removeprefix("*") for name in self.inputs]
+        if dtypes is None:
+            dtypes = "floating" if elementwise and self.rules and not linear else "any"
         if isinstance(dtypes, dict):
             ((given, self.dtypes),) = dtypes.items()
             joined = given.split()
@@ -407,7 +410,7 @@ class Primitive:
                 return arrays
         positions = [i for i in range(len(arrays)) if self.input_at(i) in self.joined]
         changed = list(arrays)
-        for i, to in unified(self.name, arrays, positions, self.floating, self.compares).items():
+        for i, to in casts_of(self.name, arrays, positions, self.floating, self.compares).items():
             if isinstance(to, int):
                 changed[i] = to
             else:
@@ -466,10 +469,9 @@ class Primitive:
                     f"{tuple(given[0].shape)}) and {owner.name} (shape {tuple(a.shape)}); move one "
                     f"with tensor.to_backend({owners[0].name!r})"
                 )
-        if owners[0].taped:
-            for i, a in enumerate(arrays):
-                if a is not None and type(a) not in SCALARS:
-                    arrays[i] = owners[0].adopt(a)
+        for i, a in enumerate(arrays):
+            if a is not None and type(a) not in SCALARS:
+                arrays[i] = owners[0].adopt(a)
         if not self.weak and len(given) < sum(a is not None for a in arrays):
             dtypes = [dtype_of(a.dtype) for a in given]
             like = getattr(given[0], "bottom", given[0])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from inspect import unwrap
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from wengert.backends import FLOATING, dtype_of
 from wengert.backends.backend import rule_on_device
@@ -16,9 +16,11 @@ from wengert.tape.tensor import Tensor, untracked, with_node
 
 Rule = Callable[..., Any]
 
-#: Where a saved value comes from: an input's position, -1 for the result, a range for a tuple of
-#: variadic inputs, or None for a static value.
+#: Where a saved value comes from: an input's position, `RESULT`, a range for a tuple of variadic
+#: inputs, or None for a static value.
 Origin = int | range | None
+#: The origin of the result, which stands last in ``(*arrays, out)``.
+RESULT: Final = -1
 
 
 class Plan:
@@ -32,9 +34,9 @@ class Plan:
         Of which operation, and whether the rules give tangents, as in forward mode.
     shared : (callable, slice) or None
         What the rules have in common, and which of the saved values are its.
-    steps : tuple of (int, callable, int, slice)
+    steps : tuple of (int, callable, int or None, slice)
         For each tracked input: its position, its rule, and which of the saved values are the
-        rule's: the position of the only one (or -1), and the slice of all.
+        rule's: the place of the only one (None, if there is not one), and the slice of all.
     take : callable or None
         ``take((*arrays, out))`` gives the tuple to save, if inputs and result are all it needs.
     save : callable
@@ -49,7 +51,7 @@ class Plan:
     shared: tuple[Rule, slice] | None
     origins: tuple[Origin, ...]
     save: Callable[[Sequence[Any], Any, dict[str, Any]], tuple[Any, ...]]
-    steps: tuple[tuple[int, Rule, int, slice], ...]
+    steps: tuple[tuple[int, Rule, int | None, slice], ...]
     take: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None
 
     def __init__(self, primitive: Any, tracked: tuple[bool, ...], tangent: bool = False) -> None:
@@ -68,13 +70,13 @@ class Plan:
                 values.append(value)
             return slice(start, len(origins))
 
-        steps: list[tuple[int, Rule, int, slice]] = []
+        steps: list[tuple[int, Rule, int | None, slice]] = []
         for position, needed in enumerate(self.tracked):
             if needed:
                 rule = self.primitive.rule(position, self.tangent)
                 own = piece(rule, position)
                 alone = own.stop == own.start + 1
-                steps.append((position, rule, own.start if alone else -1, own))
+                steps.append((position, rule, own.start if alone else None, own))
         shared = None if self.tangent else self.primitive.shared
         self.shared = (shared, piece(shared, 0)) if shared else None
         self.steps = tuple(steps)
@@ -103,7 +105,7 @@ class Plan:
             at = fixed.index(name)
             return at, f"arrays[{at}]"
         if name == "out":
-            return -1, "out"
+            return RESULT, "out"
         if name == variadic:
             return range(first, arity), f"tuple(arrays[{first}:{arity}])"
         if name == "index" and variadic:
@@ -138,7 +140,7 @@ def _taker(positions: list[int], count: int) -> Callable[[tuple[Any, ...]], tupl
         return itemgetter(*positions)
     if not positions:
         return itemgetter(slice(0))
-    return itemgetter(slice(positions[0], None if positions[0] == -1 else positions[0] + 1))
+    return itemgetter(slice(positions[0], None if positions[0] == RESULT else positions[0] + 1))
 
 
 def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.backends.lengths import known, unsized
-from wengert.tape.grad_mode import following, recording
+from wengert.tape.grad_mode import following, recording, tangents_flow
 from wengert.tape.node import AccumulateGrad, Inside, Node, Output, forwards, mark
 from wengert.tape.observers import observing, tell
 from wengert.tape.printing import format_tensor
@@ -54,8 +54,7 @@ class Tensor(Methods):
     _shown: Shown  # only of views, and of Tensors that views were taken of
 
     def __init__(self, array: Any, *, requires_grad: bool = False) -> None:
-        backend = backend_of(array)
-        self._array = backend.adopt(array) if backend.taped else array
+        self._array = backend_of(array).adopt(array)
         self._grad = None
         self._node = None
         if requires_grad:
@@ -415,7 +414,7 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
     array = tensor._array
     tensor._array = result._array
     node = result._node
-    if node is None and hasattr(array, "level") and recording() is False:
+    if node is None and hasattr(array, "level") and not tangents_flow():
         tensor._array = array.assigned(result._array)
     if node is not None or recording():
         if tensor.retains_grad and node is not None:

@@ -123,7 +123,7 @@ def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., 
         reduction: str,
         label_smoothing: float,
     ) -> Any:
-        if slope is None or not xp.plain:  # the saved slope is an array, which has no derivative
+        if slope is None or xp.records:  # the saved slope is an array, which has no derivative
             probs = xp.softmax(x, axis=(1,))
             slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
         return of_slope(xp, slope, g, reduction)
