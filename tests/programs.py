@@ -101,7 +101,7 @@ def _alone(function: Any) -> Primitive | None:
     if not callable(function) or len(signature(function).parameters) != 1:
         return None
     primitive = PRIMITIVES.get(function.__name__)
-    if primitive is None or primitive.forward is not None:  # not one of the standard's
+    if primitive is None or primitive.composite is not None:  # not one of the standard's
         return None
     return primitive if primitive.rules and primitive.elementwise else None
 

@@ -216,7 +216,7 @@ def test_what_is_assigned_unrecorded_leaves_the_tangent():
     x, t, y = (np.full(2, number) for number in (1.0, 2.0, 3.0))
     own, inner = Dual(y, t + 1, 3), Dual(y, t + 1, 2)
     for given, value in ((y, y), (own, y), (inner, inner)):
-        found = Dual(x, t, 3).assigned(given)
+        found = Dual(x, t, 3).with_values(given)
         assert found.inner is value
         assert found.tangent is t
         assert found.level == 3

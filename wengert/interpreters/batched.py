@@ -5,7 +5,7 @@ of cotangents or tangents.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from wengert.interpreters.lifted import (
     add_operators,
     apply,
     bottom,
-    changed,
     lifted,
     namespace_of,
 )
@@ -58,7 +57,7 @@ class Application(NamedTuple):
         """The number of an input's axes without the batch axis."""
         return len(self.inputs[position].shape) - self.own[position]
 
-    def ranked(self, position: int, rank: int) -> Any:
+    def with_rank(self, position: int, rank: int) -> Any:
         """A batched input with axes of length 1 after the batch axis, to have ``rank`` others.
 
         An input that is not batched broadcasts as it is.
@@ -69,19 +68,19 @@ class Application(NamedTuple):
         shape = tuple(x.shape)
         return self.xp.reshape(x, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
 
-    def spread(self, position: int) -> Any:
+    def broadcast(self, position: int) -> Any:
         """An input with a batch axis, broadcast if it has none."""
         x = self.inputs[position]
         if self.own[position]:
             return x
         return self.xp.broadcast_to(x, (self.size, *x.shape))
 
-    def fronted(self, position: int) -> Any:
+    def with_batch_axis(self, position: int) -> Any:
         """An input with its batch axis, or one of length 1."""
         x = self.inputs[position]
         return x if self.own[position] else self.xp.reshape(x, (1, *x.shape))
 
-    def moved(self, x: Any, source: int, destination: int) -> Any:
+    def move_axis(self, x: Any, source: int, destination: int) -> Any:
         """An inner array with one axis moved."""
         order = [i for i in range(len(x.shape)) if i != source]
         order.insert(destination, source)
@@ -162,13 +161,10 @@ class Batched(Lifted):
         xp = namespace_of(value)
         return type(self)(xp.broadcast_to(value, (count, *value.shape)), self.level)
 
-    def changed(self, change: Callable[[Any], Any]) -> "Batched":
-        return type(self)(changed(self.inner, change), self.level)
-
-    def detached(self) -> Any:
+    def as_constant(self) -> Any:
         inner = self.inner
         if isinstance(inner, Lifted):
-            inner = inner.detached()
+            inner = inner.as_constant()
         elif isinstance(inner, Tensor):
             inner = inner.detach()
         return type(self)(inner, self.level)

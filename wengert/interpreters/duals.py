@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import rule_on_device
-from wengert.interpreters.lifted import Lifted, apply, bottom, changed, constant, namespace_of, raw
+from wengert.interpreters.lifted import Lifted, apply, bottom, constant, namespace_of, raw
 from wengert.tape.grad_mode import recording, tangents_flow, transforming
 from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
@@ -82,16 +82,13 @@ class Dual(Lifted):
     def parts(self) -> dict[str, Any]:
         return {} if self.tangent is None else {"tangent": self.tangent}
 
-    def changed(self, change: Callable[[Any], Any]) -> "Dual":
-        return Dual(changed(self.inner, change), changed(self.tangent, change), self.level)
+    def as_constant(self) -> Any:
+        return self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner
 
-    def detached(self) -> Any:
-        return self.inner.detached() if isinstance(self.inner, Lifted) else self.inner
-
-    def assigned(self, value: Any) -> "Dual":
+    def with_values(self, value: Any) -> "Dual":
         if isinstance(value, Dual) and value.level == self.level:
             value = value.inner
-        inner = self.inner.assigned(value) if isinstance(self.inner, Lifted) else value
+        inner = self.inner.with_values(value) if isinstance(self.inner, Lifted) else value
         return Dual(inner, self.tangent, self.level)
 
     def without(self, array: Any, error: Exception) -> "Lost":
@@ -124,8 +121,8 @@ class Lost(Lifted):
     def constant(self, value: Any) -> Any:
         return constant(value, self.inner)
 
-    def detached(self) -> Any:
-        return self.inner.detached() if isinstance(self.inner, Lifted) else self.inner
+    def as_constant(self) -> Any:
+        return self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner
 
     def values(self) -> Any:
         return self.inner.values() if isinstance(self.inner, Lifted) else self.inner

@@ -18,7 +18,7 @@ from wengert.backends import DType, Selection, backend_of, dtype_of, namespaces
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, untracked, with_node
+from wengert.tape.tensor import Tensor, untracked
 
 #: Makes the level of a transform; an inner transform has a larger number.
 new_level: Callable[[], int] = count(1).__next__
@@ -131,15 +131,11 @@ class Lifted:
         """Further arrays to print, by name."""
         return {}
 
-    def changed(self, change: Callable[[Any], Any]) -> Any:
-        """The same with other arrays inside, as the function `changed` has it; itself if traced."""
-        return self
-
-    def detached(self) -> Any:
+    def as_constant(self) -> Any:
         """The same values as a constant, for `Tensor.detach`."""
         return self
 
-    def assigned(self, value: Any) -> Any:
+    def with_values(self, value: Any) -> Any:
         """A Tensor's new array after it was assigned ``value`` in place under `no_grad`.
 
         The derivative stays, as the node does in reverse mode.
@@ -163,15 +159,6 @@ def constant(value: Any, like: Any) -> Any:
         held = isinstance(value, Lifted) and value.level >= like.level
         return value if held else like.constant(value)
     return value
-
-
-def changed(array: Any, change: Callable[[Any], Any]) -> Any:
-    """An array with ``change`` applied to the library's own arrays in it; nodes stay."""
-    if isinstance(array, Tensor):
-        return with_node(changed(array._array, change), array._node)
-    if isinstance(array, Lifted):
-        return array.changed(change)
-    return None if array is None else change(array)
 
 
 def bottom(array: Any) -> Any:

@@ -159,7 +159,7 @@ def grad(
         elif isinstance(g, Tensor):  # a new Tensor: a rule may give two inputs the same one
             gradients.append(with_node(g._array, g._node))
         else:  # a sweep that is not recorded is constant in forward mode, too
-            gradients.append(untracked(g.detached() if hasattr(g, "level") else g))
+            gradients.append(untracked(g.as_constant() if hasattr(g, "level") else g))
     return tuple(gradients)
 
 
@@ -262,7 +262,7 @@ def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
         return
     key = id(g)
     if xp.backend is None:  # lifted: a sweep that is not recorded is constant in forward mode, too
-        g = g.detached()
+        g = g.as_constant()
     if held is None:
         if key in shared or xp.is_view(g):
             g = xp.asarray(g, copy=True)

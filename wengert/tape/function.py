@@ -256,7 +256,7 @@ class _FunctionCall:
         if not any(map(_has_tangent, followed)):
             return self._forward(arrays)
         if not tangents_flow():  # to which arguments with tangents are constants
-            return self._forward([a.detached() if hasattr(a, "level") else a for a in arrays])
+            return self._forward([a.as_constant() if hasattr(a, "level") else a for a in arrays])
         top = max(followed, key=attrgetter("level"))  # of the innermost transform
         if not hasattr(top, "tangent"):
             raise NotImplementedError(

@@ -121,7 +121,7 @@ _hooked: dict[type[Node], type[Hooked]] = {Node: Hooked}
 eager: weakref.WeakSet[Node] = weakref.WeakSet()
 
 
-def hooked(node: Node) -> None:
+def make_hooked(node: Node) -> None:
     """Make a node a `Hooked` one."""
     kind = type(node)
     if issubclass(kind, Hooked):
@@ -140,7 +140,7 @@ def has_hooks(node: Node) -> bool:
 
 def extra_of(node: Node) -> Extra:
     """The hooks on a node, which has them from now on."""
-    hooked(node)
+    make_hooked(node)
     if node.extra is None:
         node.extra = Extra()
     return node.extra  # type: ignore[no-any-return]
@@ -150,7 +150,7 @@ def supervise(nodes: Iterable[Node]) -> None:
     """Let anomaly detection see nodes that were recorded without it."""
     for node in nodes:
         if not isinstance(node, AccumulateGrad | Output):
-            hooked(node)
+            make_hooked(node)
 
 
 def mode_of(recorded: bool) -> set_grad_enabled | unrecorded:
@@ -303,7 +303,7 @@ class saved_tensors_hooks(Observer):
         node = recorded_by(own)
         if node.saved:
             node.saved = tuple([self._pack_value(value) for value in node.saved])
-            hooked(node)
+            make_hooked(node)
 
     def _pack_value(self, value: Any) -> Any:
         """A value that a node saves, packed if it is an array, or a tuple of arrays."""

@@ -250,7 +250,7 @@ class Tensor(Methods):
         if observing:
             tell("left", self, "detach")
         array = self._array
-        detached = untracked(array.detached() if hasattr(array, "bottom") else array)
+        detached = untracked(array.as_constant() if hasattr(array, "bottom") else array)
         show(detached, self, same, {})
         return detached
 
@@ -415,7 +415,7 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
     tensor._array = result._array
     node = result._node
     if node is None and hasattr(array, "level") and not tangents_flow():
-        tensor._array = array.assigned(result._array)
+        tensor._array = array.with_values(result._array)
     if node is not None or recording():
         if tensor.retains_grad and node is not None:
             tensor._node.watch, node.watch = None, tensor._node.watch  # type: ignore[union-attr]

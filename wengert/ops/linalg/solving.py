@@ -32,7 +32,7 @@ def _solve_batch(call: Any, x1: Any, x2: Any, **way: bool) -> Any:
         rank2 = 2
     rank = max(rank1, rank2)
     matrices = call._replace(inputs=(x1, x2))
-    out = call.run(matrices.ranked(0, rank), matrices.ranked(1, rank), **way)
+    out = call.run(matrices.with_rank(0, rank), matrices.with_rank(1, rank), **way)
     return xp.squeeze(out, axis=(len(out.shape) - 1,)) if vectors else out
 
 
