@@ -208,6 +208,10 @@ HINTS: Final = {
         "uniform_": "x.copy_(wg.rand(*x.shape)), or wg.nn.init.uniform_(x)",
         "unsqueeze_": "x = x.unsqueeze(axis)",
     },
+    "Node": dict.fromkeys(
+        ("register_hook", "register_prehook"),
+        "x.register_hook(hook) of the Tensor, or a wg.autograd.Function for all of an operation",
+    ),
     "wengert.linalg": {
         "LinAlgError": "np.linalg.LinAlgError",
         "cond": "wg.linalg.matrix_norm(x, ord=2) * wg.linalg.matrix_norm(wg.linalg.inv(x), ord=2)",

@@ -30,6 +30,7 @@ from wengert.ops.late import LATER, METHODS
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.calling import binary, bind_operator, is_foreign
+from wengert.tape.node import Node
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
 from wengert.tape.record import argument_names
@@ -365,13 +366,13 @@ class Later:
 
 
 class _Foreign:
-    """A name that another library's arrays have: Tensors do not, and the error says what to use."""
+    """A name of other libraries that Tensors, or nodes, do not have: the error says what to use."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
 
-    def __get__(self, tensor: Tensor | None, owner: type[Tensor]) -> Any:
-        raise import_module("wengert.ops.hints").no_method(self.name)
+    def __get__(self, instance: Any, owner: type) -> Any:
+        raise import_module("wengert.ops.hints").no_method(self.kind, self.name)
 
 
 def _dir(self: Tensor) -> list[str]:
@@ -383,4 +384,6 @@ _attach_operators()
 #: Names of NumPy's and PyTorch's that Tensors do not have: `wengert.names` has what to write.
 FOREIGN = {*HINTS["Tensor"], *HINTS["wengert"]} - {*dir(Tensor)}
 for _name in FOREIGN:
-    setattr(Tensor, _name, _Foreign(_name))
+    setattr(Tensor, _name, _Foreign("Tensor", _name))
+for _name in HINTS["Node"]:
+    setattr(Node, _name, _Foreign("Node", _name))
