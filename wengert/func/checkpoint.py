@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from wengert.backends import Backend, backend_of, dtype_of, generators
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
-from wengert.interpreters.lifted import Lifted, bottom, changed, new_level
+from wengert.interpreters.lifted import Lifted, bottom, map_arrays, new_level
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import hold, release, saved_tensors_hooks
 from wengert.tape.node import Leaf, tick
@@ -320,7 +320,7 @@ class _Frame(Observer):
                 )
             if (holder := self.holders[at]()) is not None:
                 own = owned.get(backend_of(bottom(array)))
-                holder.array = array if own is None else changed(array, own)
+                holder.array = array if own is None else map_arrays(own, array)
             return array
 
         with saved_tensors_hooks(pack, untracked), ExitStack() as stack:

@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import rule_on_device
-from wengert.interpreters.lifted import Lifted, apply, bottom, constant, namespace_of, raw
+from wengert.interpreters.lifted import (
+    Lifted,
+    apply,
+    bottom,
+    constant,
+    map_arrays,
+    namespace_of,
+    raw,
+)
 from wengert.tape.grad_mode import recording, tangents_flow, transforming
 from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
@@ -81,6 +89,10 @@ class Dual(Lifted):
 
     def parts(self) -> dict[str, Any]:
         return {} if self.tangent is None else {"tangent": self.tangent}
+
+    def map_inner(self, function: Callable[[Any], Any]) -> "Dual":
+        value, tangent = map_arrays(function, self.inner), map_arrays(function, self.tangent)
+        return Dual(value, tangent, self.level)
 
     def as_constant(self) -> Any:
         return self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner

@@ -18,7 +18,7 @@ from wengert.backends import DType, Selection, backend_of, dtype_of, namespaces
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 #: Makes the level of a transform; an inner transform has a larger number.
 new_level: Callable[[], int] = count(1).__next__
@@ -131,6 +131,10 @@ class Lifted:
         """Further arrays to print, by name."""
         return {}
 
+    def map_inner(self, function: Callable[[Any], Any]) -> Any:
+        """The same with other arrays inside, as `map_arrays` has it; itself if traced."""
+        return self
+
     def as_constant(self) -> Any:
         """The same values as a constant, for `Tensor.detach`."""
         return self
@@ -159,6 +163,15 @@ def constant(value: Any, like: Any) -> Any:
         held = isinstance(value, Lifted) and value.level >= like.level
         return value if held else like.constant(value)
     return value
+
+
+def map_arrays(function: Callable[[Any], Any], array: Any) -> Any:
+    """An array with a function applied to the library's own arrays in it; nodes stay."""
+    if isinstance(array, Tensor):
+        return with_node(map_arrays(function, array._array), array._node)
+    if isinstance(array, Lifted):
+        return array.map_inner(function)
+    return None if array is None else function(array)
 
 
 def bottom(array: Any) -> Any:
