@@ -4,6 +4,14 @@ Kernels are dispatched on the type of raw array. A class of raw arrays with a na
 therefore changes the meaning of operations, at no cost to programs without it: Tensors hold such
 arrays, the tape saves them, and the sweep runs rules on them. They share one namespace, `lifted`,
 so that they mix and nest; `RecordedBatched`, for recorded sweeps of batches, has its own.
+
+A primitive is applied in three ways, each of which leads to the next:
+
+- `Primitive.bind`, and its fast forms in `wengert.tape.calling`, take Tensors, and call the kernel
+  of their arrays' type. A library's kernel computes; that of lifted arrays is `run`.
+- `run` finds the innermost level among its inputs, whose class has them by `Lifted.interpret`.
+- `interpret` takes its own level off, and hands what is inside to `apply`: Tensors are bound,
+  lifted arrays are `run`, and a library's arrays go to its kernel.
 """
 
 from collections.abc import Callable, Sequence

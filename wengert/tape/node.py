@@ -2,50 +2,11 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import rule_on_device
-
-#: PyTorch's name in ``grad_fn``, if it is not the standard's in camel case.
-_PYTORCH: Final = {
-    "astype": "ToCopy",
-    "broadcast_to": "Expand",
-    "clip": "Clamp",
-    "concat_arrays": "Cat",
-    "cumulative_prod": "Cumprod",
-    "cumulative_sum": "Cumsum",
-    "divide": "Div",
-    "einsum_pair": "Einsum",
-    "expand_dims": "Unsqueeze",
-    "expit": "Sigmoid",
-    "fft.fftn": "FftC2C",
-    "fft.ifftn": "FftC2C",
-    "fft.irfftn": "FftC2R",
-    "fft.rfftn": "FftR2C",
-    "getitem": "Index",
-    "linear": "Addmm",
-    "log1p": "Log1P",
-    "log_expit": "LogSigmoid",
-    "logistic_loss": "BinaryCrossEntropyWithLogits",
-    "matrix_transpose": "Transpose",
-    "max": "Amax",
-    "min": "Amin",
-    "multiply": "Mul",
-    "negative": "Neg",
-    "permute_dims": "Permute",
-    "pow_scalar": "Pow",
-    "setitem": "IndexPut",
-    "softmax_cross_entropy": "CrossEntropy",
-    "square": "Pow",
-    "stack_arrays": "Stack",
-    "subtract": "Sub",
-    "take": "IndexSelect",
-    "take_along_axis": "Gather",
-    "to_backend": "ToCopy",
-    "to_device": "ToCopy",
-    "unstack": "Unbind",
-}
+from wengert.names import GRAD_FN
 
 #: The tape's clock. A node's parents were recorded before it, so descending numbers are a
 #: topological order; ``next`` on a C iterator is atomic, so threads share one clock.
@@ -70,7 +31,7 @@ class PlanLike(Protocol):
 def backward_name(name: str) -> str:
     """The name in ``grad_fn`` of an operation of a name."""
     words = name.replace(".", "_").split("_")
-    return _PYTORCH.get(name) or "".join([word.capitalize() for word in words])
+    return GRAD_FN.get(name) or "".join([word.capitalize() for word in words])
 
 
 class Node:
