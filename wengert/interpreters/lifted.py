@@ -218,21 +218,29 @@ def namespace_of(*values: Any) -> Any:
 
 def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
     """Run a primitive on inner values: Tensors, lifted arrays, raw arrays, numbers, None."""
-    xp = namespace_of(*inputs)
-    if xp is differentiable:
-        # In a Tensor's namespace raw NumPy scalars would count as numbers.
-        arrays = [
-            untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs
-        ]
-        return _apply_recorded(primitive, arrays, parameters)
-    if xp is lifted:
+    kind = number = None
+    has_lifted = False
+    for x in inputs:
+        if isinstance(x, Tensor):
+            # In a Tensor's namespace raw NumPy scalars would count as numbers.
+            tensors = [
+                untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x
+                for x in inputs
+            ]
+            return _apply_recorded(primitive, tensors, parameters)
+        if isinstance(x, Lifted):
+            has_lifted = True
+        elif hasattr(x, "regularise"):  # a traced number, which kernels do not take
+            number = x
+        elif kind is None and hasattr(x, "dtype"):
+            kind = type(x)
+    if has_lifted:
         return run(primitive, inputs, parameters)
-    number = next((x for x in inputs if hasattr(x, "regularise")), None)
-    if number is not None:  # a traced number, which kernels do not take
+    if kind is None:
+        raise TypeError("there is no array among the operands")
+    if number is not None:
         inputs = list(inputs)
         kind = number.regularise(inputs, primitive.weak)
-    else:
-        kind = next(type(x) for x in inputs if hasattr(x, "dtype"))
     return primitive.kernels[kind](*inputs, **parameters)
 
 
