@@ -124,7 +124,7 @@ def without_slope(xp: Any, found: Any, where: Callable[[], tuple[Any, Any]]) -> 
 
     ``where`` gives a mask of these points, and what has no slope there.
     """
-    if xp.backend and not xp.records:  # nothing differentiates this
+    if not xp.records and xp.backend:  # nothing differentiates this
         return found
     at, x = where()
     return xp.where(at, found + xp.sharp(x), found)

@@ -31,7 +31,7 @@ def _half_lower(xp: Any, x: Any) -> Any:
 
 def _reduced(xp: Any, triangle: Any) -> tuple[Any, Any]:
     """A triangle by a power of two, and that, so that tangents of tangents stay in range."""
-    if (xp.backend and not xp.records) or 0 in triangle.shape:  # nothing differentiates this
+    if (not xp.records and xp.backend) or 0 in triangle.shape:  # nothing differentiates this
         return triangle, None
     largest = xp.max(xp.abs(triangle), axis=(-2, -1), keepdims=True)
     unit = xp.pow(2.0, xp.round(xp.log2(xp.where(largest > 0, largest, 1))))
