@@ -21,9 +21,9 @@ from wengert.interpreters.lifted import Lifted, bottom
 from wengert.interpreters.namespaces import differentiable
 from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import transforming
+from wengert.tape.marks import off_tape
 from wengert.tape.node import forwards
 from wengert.tape.promotion import at_least, number_type
-from wengert.tape.record import off_tape
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Argnums = int | Sequence[int]

@@ -12,11 +12,12 @@ import numpy as np
 
 from wengert.backends import FLOATING, BackendError, backend_of, namespaces
 from wengert.tape.grad_mode import recording
+from wengert.tape.marks import off_tape
 from wengert.tape.node import Node, forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import FAILURES, Primitive, explain
 from wengert.tape.promotion import NUMBERS
-from wengert.tape.record import inexact, observe, off_tape, record
+from wengert.tape.record import inexact, observe, record
 from wengert.tape.tensor import Tensor, untracked
 from wengert.tape.views import show
 

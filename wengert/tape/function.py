@@ -18,6 +18,7 @@ from wengert.tape.grad_mode import (
     unrecorded,
 )
 from wengert.tape.hooks import hold, mode_of, release
+from wengert.tape.marks import Marks, off_tape
 from wengert.tape.node import (
     FREED,
     AccumulateGrad,
@@ -32,7 +33,7 @@ from wengert.tape.node import (
     tick,
 )
 from wengert.tape.observers import inside_function, observing
-from wengert.tape.record import Marks, observe, off_tape
+from wengert.tape.record import observe
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, untracked, with_node
 
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.

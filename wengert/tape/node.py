@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import rule_on_device
@@ -16,16 +16,6 @@ FREED = (
     "Trying to backward through the graph a second time, but the buffers have already been freed. "
     "Specify retain_graph=True when calling backward the first time."
 )
-
-
-class PlanLike(Protocol):
-    """What a node needs of its `wengert.tape.record.Plan`."""
-
-    primitive: Any
-    origins: tuple[Any, ...]
-    steps: tuple[tuple[int, Callable[..., Any], int | None, slice], ...]
-
-    def common(self, xp: Any, g: Any, saved: tuple[Any, ...]) -> Any: ...
 
 
 def backward_name(name: str) -> str:
@@ -44,7 +34,7 @@ class Node:
     ----------
     number : int
         When it was recorded: parents have smaller numbers.
-    plan : PlanLike
+    plan : Plan
         The primitive, and which of its rules run.
     parents : tuple of (Node or None)
         For each input, the node that it came from; None for an input that needs no gradient.
@@ -73,7 +63,7 @@ class Node:
     )
 
     number: int
-    plan: PlanLike
+    plan: Any
     parents: tuple["Node | None", ...]
     saved: tuple[Any, ...] | None
     shape: Any
@@ -117,7 +107,7 @@ class Node:
         return [
             (position, rule_on_device(xp, rule)(xp, g, *saved[piece]))
             for position, rule, _, piece in plan.steps
-            if wanted is None or parents[position].number in wanted  # type: ignore[union-attr]
+            if wanted is None or parents[position].number in wanted
         ]
 
     def __call__(self, *cotangents: Any) -> Any:

@@ -22,10 +22,11 @@ from wengert.ops.axes import number, operand
 from wengert.ops.euclidean import factor_of
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
+from wengert.tape.marks import off_tape
 from wengert.tape.node import forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
-from wengert.tape.record import observe, off_tape, record
+from wengert.tape.record import observe, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 _INT64 = DTYPES["int64"]

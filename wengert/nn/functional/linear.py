@@ -7,10 +7,11 @@ from wengert import ops
 from wengert.interpreters.batching import by_composite
 from wengert.nn.functional.define import same_dtype
 from wengert.tape.grad_mode import recording
+from wengert.tape.marks import off_tape
 from wengert.tape.node import forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
-from wengert.tape.record import observe, off_tape, record
+from wengert.tape.record import observe, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 
