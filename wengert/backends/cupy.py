@@ -13,7 +13,7 @@ from wengert.backends.backend import Backend, Kernel, no_such_device
 from wengert.backends.dtypes import DType
 from wengert.backends.fused import cupy_kernels
 from wengert.backends.generators import stream
-from wengert.backends.keys import apart, apart_value, fill
+from wengert.backends.keys import fill, split_key, split_value
 from wengert.backends.special import cupy_special
 from wengert.backends.triangular import cupy_triangular
 from wengert.backends.windows import strided_windows
@@ -63,14 +63,14 @@ def _is_mask(array: Any) -> bool:
 
 
 def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
-    key, after = apart(fill(key, indices), x.ndim, _is_mask)
+    key, after = split_key(fill(key, indices), x.ndim, _is_mask)
     return x[key] if after is None else x[key].squeeze(-1 - after)
 
 
 def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     out = x.copy()
-    key, after = apart(fill(key, indices), x.ndim, _is_mask)
-    out[key] = apart_value(value, after, BACKEND.cupy.reshape) if hasattr(value, "shape") else value
+    key, after = split_key(fill(key, indices), x.ndim, _is_mask)
+    out[key] = split_value(value, after, BACKEND.cupy.reshape) if hasattr(value, "shape") else value
     return out
 
 
@@ -78,8 +78,8 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     cupy = BACKEND.cupy
     with x.device:
         out = cupy.zeros(shape, x.dtype)
-        key, after = apart(fill(key, indices), len(shape), _is_mask)
-        x = apart_value(x, after, cupy.reshape)
+        key, after = split_key(fill(key, indices), len(shape), _is_mask)
+        x = split_value(x, after, cupy.reshape)
         if all(map(_is_mask, indices)):
             out[key] = x
         else:

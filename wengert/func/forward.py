@@ -313,7 +313,7 @@ def linearize(
         return call.answer(swept.structure.unflatten(found))
 
     def outside(x: Any) -> Any:
-        return transposed.released(x) if isinstance(x, Tensor) else x
+        return transposed.release(x) if isinstance(x, Tensor) else x
 
     value = call.answer(swept.structure.unflatten(map(outside, swept.results)))
     if not has_aux:

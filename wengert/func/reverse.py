@@ -65,7 +65,7 @@ class Reverse:
         self._aux: Any = None
         self._aux_is_tracked = False
         if has_aux:
-            self._aux = tree_map(lambda x: self.released(x) if isinstance(x, Tensor) else x, aux)
+            self._aux = tree_map(lambda x: self.release(x) if isinstance(x, Tensor) else x, aux)
             tensors = [x for x in tree_leaves(self._aux) if isinstance(x, Tensor)]
             self._aux_is_tracked = any(x._node is not None for x in tensors)
         self._reaching: bool | None = None
@@ -73,7 +73,7 @@ class Reverse:
     @property
     def value(self) -> Any:
         """What the function returned, in the kind of the call."""
-        released = [self.released(result) for result in self.results]
+        released = [self.release(result) for result in self.results]
         return self.call.answer(self.structure.unflatten(released))
 
     @property
@@ -89,7 +89,7 @@ class Reverse:
             self._reaching = any(map(self._reaches_out, nodes))
         return self._reaching
 
-    def released(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
+    def release(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
         """Return ``tensor``, detached unless it depends on Tensors outside the transform.
 
         ``inlets`` are further nodes outside, beside those from before the call.
@@ -160,7 +160,7 @@ class Reverse:
                 g = with_node(g._array, g._node)
                 tracked = g._node
                 own = not self.connect and tracked and self._reaches_out(tracked, inlets)
-                found.append(g if own else self.released(g, inlets))
+                found.append(g if own else self.release(g, inlets))
             else:
                 found.append(untracked(g))
         if not tangents_flow():

@@ -118,7 +118,7 @@ def mean_of(
     return statistical.sum(_chosen(x, where, 0), axis=axis, keepdims=keepdims) / number
 
 
-def spread(reduce: Function) -> Function:
+def spread_over(reduce: Function) -> Function:
     """``np.var`` and ``np.std``."""
 
     def call(
@@ -204,7 +204,7 @@ def average(
     return (result, total) if returned else result
 
 
-def accumulated(function: Function) -> Function:
+def accumulate(function: Function) -> Function:
     """``np.cumsum`` and ``np.cumprod``: along the flattened array, where no axis is given."""
 
     def call(a: Any, axis: Any = None, dtype: Any = None, **keywords: Any) -> Tensor:

@@ -19,7 +19,7 @@ from wengert.ops.special import logsumexp
 from wengert.ops.statistical import cumulative_prod, cumulative_sum
 from wengert.protocols import UnsupportedError
 from wengert.protocols.reductions import (
-    accumulated,
+    accumulate,
     all_of,
     any_of,
     maximum_of,
@@ -233,9 +233,9 @@ TABLE |= {
     "logical_and.reduce": _reduction(all_of),
     "logical_or.reduce": _reduction(any_of),
     "logaddexp.reduce": _reduction(_logsumexp),
-    "add.accumulate": _reduction(accumulated(cumulative_sum)),
+    "add.accumulate": _reduction(accumulate(cumulative_sum)),
     **{f"{name}.at": _update(name) for name in ("add", "subtract", "multiply", "divide")},
     "maximum.at": _update("max"),
     "minimum.at": _update("min"),
-    "multiply.accumulate": _reduction(accumulated(cumulative_prod)),
+    "multiply.accumulate": _reduction(accumulate(cumulative_prod)),
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
-from wengert.backends.lengths import known, unsized
+from wengert.backends.lengths import known_lengths, unsized
 from wengert.tape.grad_mode import following, recording, tangents_flow
 from wengert.tape.node import AccumulateGrad, Inside, Node, Output, forwards, mark
 from wengert.tape.observers import observing, tell
@@ -86,7 +86,7 @@ class Tensor(Methods):
     @property
     def shape(self) -> tuple[int, ...]:
         """The length along each axis."""
-        return known(self._array.shape) if unsized else self._array.shape
+        return known_lengths(self._array.shape) if unsized else self._array.shape
 
     @property
     def ndim(self) -> int:

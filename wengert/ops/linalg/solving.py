@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from wengert.backends.triangular import blocked
+from wengert.backends.triangular import solve_in_blocks
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import raw_array
 from wengert.ops.define import operation
@@ -151,7 +151,7 @@ def _triangular_tangent(
             x1, t, upper=upper, unitriangular=unitriangular
         ),
     },
-    composite=blocked,
+    composite=solve_in_blocks,
     batch=_solve_batch,
 )
 def solve_triangular(
