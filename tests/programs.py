@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from tests.ops.domains import distance
 from wengert import ops
 from wengert.backends import get_backend
 from wengert.ops import __all__ as public  # type: ignore[attr-defined]
@@ -101,7 +102,7 @@ def _alone(function: Any) -> Primitive | None:
     if not callable(function) or len(signature(function).parameters) != 1:
         return None
     primitive = PRIMITIVES.get(function.__name__)
-    if primitive is None or primitive.forward is not None:  # not one of the standard's
+    if primitive is None or primitive.composite is not None:  # not one of the standard's
         return None
     return primitive if primitive.rules and primitive.elementwise else None
 
@@ -116,7 +117,7 @@ def _smooth(primitive: Primitive, *operands: Any) -> bool:
         return True
     given = dict(zip(primitive.inputs, operands, strict=True))
     return all(
-        np.all(domain.distance(*[given[name] for name in names.split()]) > NEAR)
+        np.all(distance(domain, *[given[name] for name in names.split()]) > NEAR)
         for names, domain in primitive.domain.items()
     )
 

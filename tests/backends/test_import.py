@@ -59,7 +59,7 @@ xp, on_tensors = namespaces[np.ndarray], namespaces[wengert.Tensor]
 names = 0
 for primitive in list(PRIMITIVES.values()):
     rules = *primitive.rules.values(), *primitive.jvps.values(), primitive.shared
-    for rule in (*rules, primitive.forward):
+    for rule in (*rules, primitive.composite):
         for name in asked(rule, set()):
             names += 1
             only_a_kernel = name in xp.backend.kernels and name not in PRIMITIVES

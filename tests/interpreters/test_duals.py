@@ -27,7 +27,7 @@ def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]
     inputs = [make_dual(x, t, level) for x, t in zip(primals, tangents, strict=True)]
     with transforming():
         results = call(inputs)
-    pairs = unpack_dual(results, Exit(level, start, True))
+    pairs = unpack_dual(results, Exit(level, start, True, True))
     return [(y, wg.zeros_like(y) if t is None else t) for y, t in pairs]
 
 
@@ -216,7 +216,7 @@ def test_what_is_assigned_unrecorded_leaves_the_tangent():
     x, t, y = (np.full(2, number) for number in (1.0, 2.0, 3.0))
     own, inner = Dual(y, t + 1, 3), Dual(y, t + 1, 2)
     for given, value in ((y, y), (own, y), (inner, inner)):
-        found = Dual(x, t, 3).assigned(given)
+        found = Dual(x, t, 3).with_values(given)
         assert found.inner is value
         assert found.tangent is t
         assert found.level == 3

@@ -234,20 +234,15 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "recorded: bool = True,",
     ): SPEED,
     (
-        "wengert/tape/domain.py",
-        "reach = range(0 if self.period < 0 else -_MANY, _MANY + 1)",
-        "reach = range(0 if self.period < 0 else -_MANY, _MANY + 2)",
-    ): "no range is so long",
-    (
         "wengert/interpreters/batched.py",
         (
             'namespaces[RecordedBatched] = namespace( f"{__name__}.recorded", _function, '
-            "plain=False, elsewhere=False, restore=differentiable.restore, backend=None, "
+            "records=True, elsewhere=False, restore=differentiable.restore, backend=None, "
             "device=_device, )"
         ),
         (
             "namespaces[RecordedBatched] = namespace(f'{__name__}.recorded', _function, "
-            "plain=False, elsewhere=False, backend=None, device=_device)"
+            "records=True, elsewhere=False, backend=None, device=_device)"
         ),
     ): "it is found by its name otherwise",
     (
@@ -335,11 +330,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "share = xp.reciprocal(xp.where(there, near - j, 1))",
         "share = xp.reciprocal(xp.where(there, near - j, 2))",
     ): "where it is not there, zero is added",
-    (
-        "wengert/tape/domain.py",
-        "reach = range(0 if self.period < 0 else -_MANY, _MANY + 1)",
-        "reach = range(1 if self.period < 0 else -_MANY, _MANY + 1)",
-    ): "the points themselves are there two lines above",
     (
         "wengert/optimize/vectors.py",
         'return backend_of(x).to_numpy(x) if hasattr(x, "dtype") else np.asarray(x)',

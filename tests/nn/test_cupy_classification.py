@@ -9,7 +9,7 @@ import wengert as wg
 import wengert.nn.functional as F
 from tests.simulated_cupy import counting
 from wengert.backends import Backend
-from wengert.backends.backend import composed
+from wengert.backends.backend import composites
 from wengert.nn.kernels import cupy_classification
 
 pytestmark = [pytest.mark.simulated, pytest.mark.usefixtures("backend")]
@@ -23,7 +23,7 @@ WRONG = np.asarray([0, 4, 5, 3, -1, 1, 2])
 def _parts(backend: Backend, x: Any, target: Any, **options: Any) -> tuple[Any, Any]:
     """What the kernels compute, and what they stand for."""
     found = backend.namespace.softmax_cross_entropy_parts(x, target, **options)
-    forward = composed("softmax_cross_entropy_parts")
+    forward = composites["softmax_cross_entropy_parts"]
     return found, forward(backend.namespace, x, target, **options)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ops.test_numpy_convolutions import laid_out
 from wengert.backends import get_backend
-from wengert.backends.backend import composed
+from wengert.backends.backend import composites
 from wengert.nn.functional import recurrent as recurrent  # declares the primitives
 from wengert.nn.kernels import numpy_recurrent
 
@@ -34,7 +34,7 @@ def test_a_kernel_gives_what_its_composite_gives(name: str, dtype: str, batch: i
     for steps in (1, 4):
         z, weight, *more = drawn(name, dtype, steps, batch, n)
         more += [None] if name == "lstm" else []
-        expected = composed(name)(xp, z, weight, *more)
+        expected = composites[name](xp, z, weight, *more)
         for order in ({"": z} | laid_out(z)).values():
             for turned in ({"": weight} | laid_out(weight)).values():
                 for found, theirs in zip(

@@ -21,13 +21,13 @@ XP = namespaces[np.ndarray]
 
 def is_hidden(name):
     kernel = PRIMITIVES[name].kernels[np.ndarray]
-    return not (isinstance(kernel, partial) and kernel.func is PRIMITIVES[name].forward)
+    return not (isinstance(kernel, partial) and kernel.func is PRIMITIVES[name].composite)
 
 
 HIDDEN = [
     (name, kind)
     for name, entry in sorted(TABLE.items())
-    if PRIMITIVES[name].forward is not None and is_hidden(name)
+    if PRIMITIVES[name].composite is not None and is_hidden(name)
     for kind in entry.kinds()
 ]
 
@@ -48,7 +48,7 @@ def compared(names, function, case):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             inputs = [x.copy() if isinstance(x, np.ndarray) else x for x in call.inputs]
-            found = call.primitive.forward(XP, *inputs, **call.parameters)
+            found = call.primitive.composite(XP, *inputs, **call.parameters)
         for ours, theirs in zip(
             found if call.primitive.several else (found,), call.results, strict=True
         ):
@@ -102,7 +102,7 @@ SPECIAL = sorted(
     name
     for name in {name for name, kind in HIDDEN if kind == "real"}
     if PRIMITIVES[name].inputs in (["x"], ("x",))
-    and "special" in PRIMITIVES[name].forward.__module__
+    and "special" in PRIMITIVES[name].composite.__module__
 )
 
 
@@ -114,7 +114,7 @@ def test_composites_have_the_kernels_digits_everywhere(name):
             # SciPy says -inf of gammaln at -inf, beside inf at all large negative numbers.
             points = points[points > -np.inf] if name == "gammaln" else points
             with np.errstate(all="ignore"):
-                found = primitive.forward(XP, points, **parameters)
+                found = primitive.composite(XP, points, **parameters)
                 expected = primitive.kernels[np.ndarray](points, **parameters)
             # The last digits are lost beside zeros of a function, and where it is subnormal.
             np.testing.assert_allclose(found, expected, rtol=2e-13, atol=1e-300)
@@ -130,7 +130,7 @@ PAIRS = {
 def test_composites_of_two_have_the_kernels_digits_everywhere(name):
     x, y = (array.reshape(-1) for array in np.meshgrid(*PAIRS[name]))
     with np.errstate(all="ignore"):
-        found = PRIMITIVES[name].forward(XP, x, y)
+        found = PRIMITIVES[name].composite(XP, x, y)
         expected = PRIMITIVES[name].kernels[np.ndarray](x, y)
     np.testing.assert_allclose(found, expected, rtol=2e-13, atol=1e-300)
 
@@ -139,8 +139,8 @@ def test_the_beta_function_of_numbers_whose_sum_overflows():
     a = np.array([1e308, 1.2e308])
     with np.errstate(all="ignore"):
         # Of two equal numbers x it is -2 x log 2, but for what is small beside that.
-        found = PRIMITIVES["betaln"].forward(XP, a, a)
-        np.testing.assert_array_equal(PRIMITIVES["beta"].forward(XP, a, a), 0)
+        found = PRIMITIVES["betaln"].composite(XP, a, a)
+        np.testing.assert_array_equal(PRIMITIVES["beta"].composite(XP, a, a), 0)
     np.testing.assert_allclose(found / a, -2 * np.log(2), rtol=1e-15)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import wengert as wg
 from tests.ops.cases import PUBLIC
+from tests.ops.domains import distance, points
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.primitive import PRIMITIVES
 
@@ -44,7 +45,7 @@ def smooth_at(function, point):
 @pytest.mark.whole
 @pytest.mark.parametrize(("function", "domain"), ROWS)
 def test_points_that_are_left_out(function, domain: Domain) -> None:
-    for point in domain.points(-4, 4):
+    for point in points(domain, -4, 4):
         if function is wg.trunc and point == 0:
             continue  # it jumps at all integers but this one, which its row leaves out as well
         assert not smooth_at(function, point), point
@@ -53,9 +54,9 @@ def test_points_that_are_left_out(function, domain: Domain) -> None:
 @pytest.mark.parametrize(("function", "domain"), ROWS)
 def test_all_others_are_smooth(function, domain: Domain) -> None:
     grid = np.arange(-4, 4, 1 / 8) + 0.01
-    for x in grid[domain.distance(grid) > 2 * STEPS[0]]:
-        assert smooth_at(function, x) or domain.distance(x) < 0.1, x
-    assert all(smooth_at(function, x) for x in (0.5, 1, 2) if domain.distance(x) > 0.1)
+    for x in grid[distance(domain, grid) > 2 * STEPS[0]]:
+        assert smooth_at(function, x) or distance(domain, x) < 0.1, x
+    assert all(smooth_at(function, x) for x in (0.5, 1, 2) if distance(domain, x) > 0.1)
 
 
 #: Functions of two arrays, and where rows say that they are smooth as functions of both.
@@ -66,10 +67,10 @@ PAIRS = {
 }
 
 
-def distance(name, *point):
+def joint_distance(name, *point):
     given = dict(zip(PRIMITIVES[name].inputs, point, strict=True))
     return min(
-        float(domain.distance(*[np.asarray(given[one]) for one in names.split()]))
+        float(distance(domain, *[np.asarray(given[one]) for one in names.split()]))
         for names, domain in PAIRS[name].items()
     )
 
@@ -88,7 +89,7 @@ def test_domains_of_two_inputs_together(name) -> None:
     grid = np.arange(-3, 3.01, 0.25)
     left_out = []
     for point in itertools.product(grid, grid):
-        away = distance(name, *point)
+        away = joint_distance(name, *point)
         if 0 < away < 0.1:
             continue
         (left, before), (right, after) = (along_a_line(name, point, s) for s in (-1e-6, 1e-6))
@@ -102,10 +103,10 @@ def test_domains_of_two_inputs_together(name) -> None:
 
 def test_distances_and_points() -> None:
     poles = Domain(without=(0,), period=-1)
-    assert poles.points(-2.5, 2) == [-2, -1, 0]
-    np.testing.assert_allclose(poles.distance([-1.75, -0.25, 0, 3]), [0.25, 0.25, 0, 3])
+    assert points(poles, -2.5, 2) == [-2, -1, 0]
+    np.testing.assert_allclose(distance(poles, [-1.75, -0.25, 0, 3]), [0.25, 0.25, 0, 3])
     unit = Domain(0, 1, without=(0.5,))
-    np.testing.assert_allclose(unit.distance([-1, 0.125, 0.75, 2]), [-1, 0.125, 0.25, -1])
-    assert unit.points(-1, 3) == [0, 0.5, 1]
-    assert EVERYWHERE.distance(1e300) == np.inf
+    np.testing.assert_allclose(distance(unit, [-1, 0.125, 0.75, 2]), [-1, 0.125, 0.25, -1])
+    assert points(unit, -1, 3) == [0, 0.5, 1]
+    assert distance(EVERYWHERE, 1e300) == np.inf
     assert str(poles) == "all but 0 - 1 k"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import wengert as wg
 from tests.peaks import peak_of
 from wengert.backends import get_backend
-from wengert.backends.backend import composed
+from wengert.backends.backend import composites
 from wengert.nn import functional as F
 from wengert.ops.beyond import convolution as convolution  # declares the primitives
 from wengert.ops.beyond import numpy_convolutions
@@ -75,7 +75,7 @@ def both(name: str, arrays: Any, options: Any) -> tuple[Any, Any, list[list[str]
     """What the kernel gives and what the composite does, and of what each warns."""
     xp = get_backend("numpy").namespace
     found, told = [], []
-    for function in (KERNELS[name], lambda *given, **k: composed(name)(xp, *given, **k)):
+    for function in (KERNELS[name], lambda *given, **k: composites[name](xp, *given, **k)):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             found.append(function(*arrays, **options))

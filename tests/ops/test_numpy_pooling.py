@@ -10,7 +10,7 @@ import pytest
 import wengert as wg
 from tests.ops.test_numpy_convolutions import laid_out
 from wengert.backends import get_backend
-from wengert.backends.backend import composed
+from wengert.backends.backend import composites
 from wengert.nn import functional as F
 from wengert.ops.beyond import numpy_pooling
 from wengert.ops.beyond import pooling as pooling  # declares the primitives
@@ -61,7 +61,7 @@ def numbers(shape: Any, dtype: str, what: str = "") -> Any:
 
 def agree(name: str, x: Any, **options: Any) -> None:
     """Compare a kernel with its composite, of numbers in all orders in memory."""
-    expected = composed(name)(get_backend("numpy").namespace, x, **options)
+    expected = composites[name](get_backend("numpy").namespace, x, **options)
     for order in laid_out(x).values():
         found = KERNELS[name](order, **options)
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)

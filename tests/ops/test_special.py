@@ -36,7 +36,7 @@ POINTS = [*np.linspace(-6.5, 26.5, 1321), *np.logspace(-300, -1, 30), *(-np.logs
 @pytest.mark.parametrize("name", ["erf", "erfc"])
 def test_the_approximation_of_the_error_function(name) -> None:
     xp = get_backend("numpy").namespace
-    forward = getattr(error, f"_{name}_forward")
+    forward = getattr(error, f"_{name}_composite")
     expected = np.asarray([getattr(math, name)(x) for x in POINTS])
     np.testing.assert_allclose(forward(xp, np.asarray(POINTS)), expected, rtol=2e-15)
     single = forward(xp, np.asarray(POINTS, dtype=np.float32))

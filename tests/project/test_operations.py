@@ -141,7 +141,7 @@ def test_how_an_operation_calls_its_primitive(known: None) -> None:
     total = operation(
         arrays=lambda xp, g: g,
         linear="together",
-        forward=lambda xp, *arrays: functools.reduce(xp.add, arrays),
+        composite=lambda xp, *arrays: functools.reduce(xp.add, arrays),
     )(sums)
     assert total is sums
     assert PRIMITIVES["sums"].inputs == ("*arrays",)
@@ -151,7 +151,7 @@ def test_how_an_operation_calls_its_primitive(known: None) -> None:
         x1=lambda xp, g, x2: xp.multiply(g, x2),
         x2=lambda xp, g, x1: xp.multiply(g, x1),
         linear="each",
-        forward=lambda xp, x1, x2: xp.multiply(x1, x2),
+        composite=lambda xp, x1, x2: xp.multiply(x1, x2),
     )(pairs)
     assert PRIMITIVES["pairs"].inputs == ("x1", "x2")
     assert wg.grad(lambda x: wg.sum(product(x, x)))(x).tolist() == (2 * POINTS).tolist()
@@ -175,7 +175,7 @@ def backwards(view: bool | None) -> Callable[..., Any]:
         ["x"],
         {"x": lambda xp, g: xp.backwards(g)},
         linear="together",
-        forward=lambda xp, x: xp.flip(x, axis=-1) + 0.0,
+        composite=lambda xp, x: xp.flip(x, axis=-1) + 0.0,
         view=view,
         batch=as_it_is,
         effect="moves",
@@ -204,7 +204,7 @@ def test_identities_and_memory(backend: Backend, known: None, view: bool | None)
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_shapes_that_depend_on_values(backend: Backend, known: None, dynamic: bool) -> None:
-    row = Primitive("selected", ["x"], forward=lambda xp, x: xp.negative(x))
+    row = Primitive("selected", ["x"], composite=lambda xp, x: xp.negative(x))
     FACTS[row.name] = Facts(dynamic=dynamic)
     run = wg.compile(lambda x: row.bind(x))
     run(wg.asarray(backend.from_numpy(POINTS)))
@@ -258,7 +258,7 @@ def test_a_floating_function_without_a_rule() -> None:
         """Twice."""
 
     with pytest.raises(TypeError, match=r"unheard_of has no derivative rule: .* ZERO"):
-        elementwise(forward=lambda xp, x: xp.multiply(x, 2))(unheard_of)
+        elementwise(composite=lambda xp, x: xp.multiply(x, 2))(unheard_of)
     assert "unheard_of" not in PRIMITIVES
 
 

@@ -165,7 +165,7 @@ def test_a_kernels_runtime_error_is_explained(plant: Any, said: str, kind: type)
         raise RuntimeError(said)
 
     with pytest.raises(kind, match=said) as told:
-        plant(["x"], {}, elementwise=True, forward=forward).bind(leaf(2))
+        plant(["x"], {}, elementwise=True, composite=forward).bind(leaf(2))
     assert type(told.value) is kind
     text = "\n".join([str(told.value), *getattr(told.value, "__notes__", ())])
     assert "planted of float32 (2,)" in text
@@ -173,7 +173,7 @@ def test_a_kernels_runtime_error_is_explained(plant: Any, said: str, kind: type)
 
 def test_what_a_rule_leaves_small_is_broadcast(plant: Any) -> None:
     total = plant(
-        ["x"], {"x": lambda xp, g: g * 3}, linear="together", forward=lambda xp, x: xp.sum(x)
+        ["x"], {"x": lambda xp, g: g * 3}, linear="together", composite=lambda xp, x: xp.sum(x)
     )
     x = leaf(2, 3)
     total.bind(x).backward()

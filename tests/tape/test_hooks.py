@@ -1,4 +1,4 @@
-"""Hooks on Tensors and nodes, and on what is saved."""
+"""Hooks on Tensors, and on what is saved."""
 
 import gc
 import weakref
@@ -23,6 +23,16 @@ def leaf(*values):
 
 def values(tensor):
     return tensor.detach().numpy()
+
+
+def test_nodes_say_where_hooks_are_registered():
+    x = leaf(1.0)
+    y = x * 3
+    y.register_hook(lambda g: g)  # its node is one of another class from now on
+    for node in (y.grad_fn, wg.exp(x).grad_fn):
+        for name in ("register_hook", "register_prehook"):
+            with pytest.raises(AttributeError, match=rf"'{name}'; use x\.register_hook\(hook\)"):
+                getattr(node, name)
 
 
 # -- on Tensors ----------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def test_rules_may_be_told_which_cotangents_are_absent() -> None:
         ["x"],
         {"x": rule},
         linear="together",
-        forward=lambda xp, x: (x, xp.multiply(x, 2.0)),
+        composite=lambda xp, x: (x, xp.multiply(x, 2.0)),
         several=True,
     )
     try:

@@ -62,12 +62,6 @@ class Backend:
         Functions that replace the namespace's own or stand where the standard is silent.
     immutable : bool
         Whether its arrays cannot be written in place, so that sharing memory is never seen.
-    complete : bool
-        Whether it has every function of the standard, so that none can be missing. Python looks
-        names up faster in a module without ``__getattr__``.
-    taped : bool
-        Whether `adopt` has to see users' arrays: they may be on a tape of the library's own, which
-        it takes them off, or in another byte order, or it may have to refuse them.
     exchanging : bool
         Whether its functions exchange data with other processes, so that none may run once more
         in one of them, as when a compiled function is checked.
@@ -86,8 +80,6 @@ class Backend:
     module: str
     kernels: Mapping[str, Kernel] = {}
     immutable: bool = False
-    complete: bool = False
-    taped: bool = False
     exchanging: bool = False
     packages: tuple[str, ...] = ()
 
@@ -111,10 +103,6 @@ class Backend:
 
     def require_device(self) -> None:
         """Raise RuntimeError if there is nothing to compute on, as without a GPU."""
-
-    def dtype(self, raw: Any) -> DType:
-        """Wengert's dtype for one of the library's own."""
-        return dtype_of(raw)
 
     def raw_dtype(self, dtype: DType) -> Any:
         """The library's own dtype for Wengert's."""
@@ -142,7 +130,7 @@ class Backend:
                 return known
         if not isinstance(device, str | int):  # an object of the library's, which judges it
             return device
-        raise self.unknown_device(device)
+        raise no_such_device(self, device)
 
     def device_name(self, device: Any) -> str:
         """The string that names a device, as `parse_device` takes it."""
@@ -158,11 +146,6 @@ class Backend:
         Without a name the array is made where new arrays are.
         """
         return self.to_numpy(array), None
-
-    def unknown_device(self, device: Any) -> ValueError:
-        """The error for a device that is not there."""
-        there = ", ".join(self.device_name(known) for known in self.devices())
-        return ValueError(f"{self.name} has no device {device!r}; it has: {there}")
 
     def devices(self) -> list[Any]:
         """The devices that can be used now."""
@@ -219,7 +202,10 @@ class Backend:
         return self.from_numpy(draw(*arguments), device)
 
     def adopt(self, array: Any) -> Any:
-        """A user's array off the library's own tape; ValueError if its shape is not known."""
+        """A user's array as operations take it: off the library's own tape, in the machine's order.
+
+        Raises ValueError if its shape is not known.
+        """
         return array
 
     def array(self, value: Any) -> Any:
@@ -237,9 +223,6 @@ class Backend:
     def on(self, device: Any) -> AbstractContextManager[Any]:
         """A context in which results are on ``device``, where operands do not decide that."""
         return nullcontext()
-
-    def use(self, device: Any) -> None:
-        """From now on, let results be on ``device``, where operands do not decide that."""
 
     #: ``elsewhere(arguments, keywords)`` gives the device of a call's operands if results would be
     #: on another one, and otherwise None. None itself stands where operands decide.
@@ -264,7 +247,13 @@ def _same(array: Any) -> Any:
     return array
 
 
-class Placed:
+def no_such_device(backend: Backend, device: Any) -> ValueError:
+    """The error for a device that is not there."""
+    there = ", ".join(backend.device_name(known) for known in backend.devices())
+    return ValueError(f"{backend.name} has no device {device!r}; it has: {there}")
+
+
+class OnDevice:
     """A function with results on its operands' device; ``apart`` is called if these are several."""
 
     __slots__ = ("_apart", "_backend", "_elsewhere", "function")
@@ -286,22 +275,22 @@ class Placed:
             return self.function(*args, **kwargs)
 
 
-def placed(backend: Backend | None, function: Any, apart: Kernel | None = None) -> Any:
-    """A function with results on its operands' device: of libraries with a current one `Placed`."""
+def on_device(backend: Backend | None, function: Any, apart: Kernel | None = None) -> Any:
+    """A function with results on its operands' device: `OnDevice` if there is a current one."""
     if backend is None or backend.elsewhere is None:
         return function
     is_function = callable(function) and not isinstance(function, type)
-    return Placed(backend, function, apart) if is_function else function
+    return OnDevice(backend, function, apart) if is_function else function
 
 
-def placed_rule(xp: Any, rule: Kernel) -> Kernel:
+def rule_on_device(xp: Any, rule: Kernel) -> Kernel:
     """A rule or composite that runs on its operands' device, where operators would not."""
-    return Placed(xp.backend, rule, rule) if xp.elsewhere else rule
+    return OnDevice(xp.backend, rule, rule) if xp.elsewhere else rule
 
 
-def bare(function: Any) -> Any:
-    """The function itself, of one that `placed` has given."""
-    return function.function if type(function) is Placed else function
+def function_of(function: Any) -> Any:
+    """The function itself, of one that `on_device` has given."""
+    return function.function if type(function) is OnDevice else function
 
 
 #: The standard's extensions, each a namespace in the namespace.
@@ -316,31 +305,30 @@ def make_namespace(backend: Backend) -> ModuleType:
     Python finds attributes in nothing else as fast.
 
     Beside functions it has ``backend``; ``library``, the library's own namespace; ``device``, which
-    tells where arrays are made beside one; ``plain``, whether rules take what a node saved as
-    it is; and ``elsewhere``, whether results are on a current device instead of their operands'.
+    tells where arrays are made beside one; ``records``, whether what rules compute is recorded, so
+    that saved arrays are Tensors to them; and ``elsewhere``, whether results are on a current
+    device instead of their operands'.
     """
     if backend.name in _added:
         dict.update(backend.kernels, _added[backend.name])
     xp = ModuleType(f"wengert.backends.{backend.name}.namespace")
     names = vars(xp)
-    if not backend.complete:
-        names["__getattr__"] = partial(_missing, backend, "")
+    names["__getattr__"] = partial(_missing, backend, "")
     own: dict[str, Kernel] = {
-        **{name: partial(forward, xp) for name, forward in _composites.items()},
+        **{name: partial(composite, xp) for name, composite in composites.items()},
         **backend.kernels,
     }
     names.update(_functions(backend, backend.xp))
     for extension in EXTENSIONS:
         module = names[extension] = ModuleType(f"{xp.__name__}.{extension}")
         vars(module).update(_functions(backend, getattr(backend.xp, extension, None)))
-        if not backend.complete:
-            vars(module)["__getattr__"] = partial(_missing, backend, f"{extension}.")
+        vars(module)["__getattr__"] = partial(_missing, backend, f"{extension}.")
     _fill(xp, backend, own)
     names.update(
         backend=backend,
         library=backend.xp,
         device=backend.beside,
-        plain=True,
+        records=False,
         elsewhere=backend.elsewhere is not None,
         is_view=backend.is_view,
     )
@@ -354,11 +342,11 @@ def make_namespace(backend: Backend) -> ModuleType:
 def _fill(xp: ModuleType, backend: Backend, functions: Mapping[str, Kernel]) -> None:
     for name, function in functions.items():
         extension, _, short = name.rpartition(".")
-        setattr(getattr(xp, extension) if extension else xp, short, placed(backend, function))
+        setattr(getattr(xp, extension) if extension else xp, short, on_device(backend, function))
 
 
 def _functions(backend: Backend, module: Any) -> dict[str, Any]:
-    return {name: placed(backend, x) for name, x in backend.public(module).items()}
+    return {name: on_device(backend, x) for name, x in backend.public(module).items()}
 
 
 def _missing(backend: Backend, prefix: str, name: str) -> Any:
@@ -386,27 +374,23 @@ def _imag(xp: Any, x: Any) -> Any:
     return xp.library.imag(x) if dtype_of(x.dtype).complex else xp.zeros_like(x)
 
 
-def composite(function: Any) -> Kernel | None:
-    """What a namespace's function is composed of, ``forward(xp, ...)``; None for a kernel."""
-    function = bare(function)
-    if isinstance(function, partial) and function.func in _composites.values():
+def composite_of(function: Any) -> Kernel | None:
+    """The composite of a namespace's function, ``composite(xp, ...)``; None for a kernel."""
+    function = function_of(function)
+    if isinstance(function, partial) and function.func in composites.values():
         return function.func
     return None
 
 
-def composed(name: str) -> Kernel:
-    """What a function is composed of, also where a backend has a kernel of its name."""
-    return _composites[name]
-
-
 #: Kernels that `add_kernels` was given, by backend.
 _added: dict[str, Mapping[str, Kernel]] = {}
-_composites: dict[str, Kernel] = {"conj": _conj, "real": _real, "imag": _imag}
+#: Composites by name, those too in whose place a backend has a kernel.
+composites: dict[str, Kernel] = {"conj": _conj, "real": _real, "imag": _imag}
 _made: list[ModuleType] = []
 
 
-def add_composite(name: str, forward: Kernel) -> None:
-    """Give every backend's namespace a function ``forward(xp, *arrays, **parameters)``.
+def add_composite(name: str, composite: Kernel) -> None:
+    """Give every backend's namespace a function ``composite(xp, *arrays, **parameters)``.
 
     A backend's kernel of the name stands.
 
@@ -418,12 +402,12 @@ def add_composite(name: str, forward: Kernel) -> None:
     >>> namespaces[np.ndarray].soft_abs(np.zeros(2))
     array([1., 1.])
     """
-    if isinstance(forward, partial):  # which `composite` could not tell from the namespace's own
+    if isinstance(composite, partial):  # as the namespace's own are
         raise TypeError(f"{name}: a composite is a function, not a partial one")
-    _composites[name] = forward
+    composites[name] = composite
     for xp in _made:
         if name not in xp.backend.kernels:
-            _fill(xp, xp.backend, {name: partial(forward, xp)})
+            _fill(xp, xp.backend, {name: partial(composite, xp)})
 
 
 def add_kernels(backend: str, kernels: Mapping[str, Kernel]) -> None:

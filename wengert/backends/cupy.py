@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Backend, Kernel
+from wengert.backends.backend import Backend, Kernel, no_such_device
 from wengert.backends.dtypes import DType
 from wengert.backends.fused import cupy_kernels
 from wengert.backends.generators import stream
-from wengert.backends.keys import apart, apart_value, fill
+from wengert.backends.keys import fill, split_key, split_value
 from wengert.backends.special import cupy_special
 from wengert.backends.triangular import cupy_triangular
 from wengert.backends.windows import strided_windows
@@ -63,14 +63,14 @@ def _is_mask(array: Any) -> bool:
 
 
 def getitem(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
-    key, after = apart(fill(key, indices), x.ndim, _is_mask)
+    key, after = split_key(fill(key, indices), x.ndim, _is_mask)
     return x[key] if after is None else x[key].squeeze(-1 - after)
 
 
 def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     out = x.copy()
-    key, after = apart(fill(key, indices), x.ndim, _is_mask)
-    out[key] = apart_value(value, after, BACKEND.cupy.reshape) if hasattr(value, "shape") else value
+    key, after = split_key(fill(key, indices), x.ndim, _is_mask)
+    out[key] = split_value(value, after, BACKEND.cupy.reshape) if hasattr(value, "shape") else value
     return out
 
 
@@ -78,8 +78,8 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
     cupy = BACKEND.cupy
     with x.device:
         out = cupy.zeros(shape, x.dtype)
-        key, after = apart(fill(key, indices), len(shape), _is_mask)
-        x = apart_value(x, after, cupy.reshape)
+        key, after = split_key(fill(key, indices), len(shape), _is_mask)
+        x = split_value(x, after, cupy.reshape)
         if all(map(_is_mask, indices)):
             out[key] = x
         else:
@@ -146,7 +146,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
 # -- creation ------------------------------------------------------------------------------------
 
 
-def _made(name: str) -> Kernel:
+def _creation(name: str) -> Kernel:
     """A function of the standard that makes arrays; array-api-compat's leave out the device."""
 
     def make(*given: Any, device: Any = None, **options: Any) -> Any:
@@ -250,7 +250,7 @@ class CupyBackend(Backend):
     def kernels(self) -> Mapping[str, Kernel]:  # type: ignore[override]
         """Indexing, drawing, and what the library computes in one piece."""
         return {
-            **{name: _made(name) for name in ("arange", "empty", "eye", "full", "ones", "zeros")},
+            **{n: _creation(n) for n in ("arange", "empty", "eye", "full", "ones", "zeros")},
             **{
                 name: _made_like(name)
                 for name in ("empty_like", "full_like", "ones_like", "zeros_like")
@@ -290,14 +290,11 @@ class CupyBackend(Backend):
             return device
         number = str(device).removeprefix("cuda:").replace("cuda", "0")
         if not number.isdigit() or int(number) >= self.cupy.cuda.runtime.getDeviceCount():
-            raise self.unknown_device(device)
+            raise no_such_device(self, device)
         return device_type(int(number))
 
     def on(self, device: Any) -> AbstractContextManager[Any]:
         return self.cupy.cuda.Device(device)  # type: ignore[no-any-return]
-
-    def use(self, device: Any) -> None:
-        device.use()
 
     @cached_property
     def elsewhere(self) -> Any:  # type: ignore[override]

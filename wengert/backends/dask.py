@@ -54,10 +54,10 @@ def _choose(x: Any, indices: Any, axis: int, indices_axis: int, choose: Kernel) 
 
 
 def take(x: Any, indices: Any, /, *, axis: int) -> Any:
-    return _choose(x, indices, axis, 0, _taken)
+    return _choose(x, indices, axis, 0, _take)
 
 
-def _taken(a: Any, i: Any) -> Any:
+def _take(a: Any, i: Any) -> Any:
     return a[..., i]
 
 
@@ -101,7 +101,7 @@ ON_CHUNKS = (
 
 
 @lru_cache
-def _summed() -> dict[tuple[int, ...], Any]:
+def _sums() -> dict[tuple[int, ...], Any]:
     """The chunks of arrays that were summed, by their shape: for their cotangents.
 
     Others than the array's own, of another of its shape, are as right, and cost tasks.
@@ -114,7 +114,7 @@ def summing(name: str) -> Kernel:
 
     def kernel(x: Any, /, **parameters: Any) -> Any:
         if not math.isnan(math.prod(x.shape)):
-            known = _summed()
+            known = _sums()
             known.pop(x.shape, None)
             known[x.shape] = x.chunks
             if len(known) > 256:
@@ -128,7 +128,7 @@ def summing(name: str) -> Kernel:
 
 def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
     """In the chunks of an array of that shape that was summed, of which this is the derivative."""
-    chunks = _summed().get(tuple(shape))
+    chunks = _sums().get(tuple(shape))
     skipped = len(shape) - x.ndim
     if chunks is None or skipped < 0 or 0 in shape:
         return BACKEND.dask.broadcast_to(x, shape)
@@ -263,7 +263,6 @@ class DaskBackend(Backend):
         **LINALG,
     }
     immutable = True
-    taped = True
 
     @cached_property
     def dask(self) -> Any:

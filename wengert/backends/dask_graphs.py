@@ -58,10 +58,10 @@ def recomputing() -> Iterator[Callable[[Any], Any]]:
     copies: dict[str, str] = {}  # name -> name of the copy, or the same where it is shared
     made: dict[str, Any] = {}
     with dask.annotate(**{_MARK: seed}):
-        yield lambda array: _copied(array, seed, copies, made)
+        yield lambda array: _copy_of(array, seed, copies, made)
 
 
-def _copied(array: Any, seed: str, copies: dict[str, str], made: dict[str, Any]) -> Any:
+def _copy_of(array: Any, seed: str, copies: dict[str, str], made: dict[str, Any]) -> Any:
     from dask.array import Array
     from dask.base import clone_key
     from dask.highlevelgraph import HighLevelGraph

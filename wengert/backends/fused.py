@@ -116,7 +116,7 @@ def cupy_kernels(cupy: Any, special: Any) -> dict[str, Kernel]:
         small = cupy.exp(cupy.where(right, -x, x))
         return cupy.where(right, 1, small) / (small + 1)
 
-    def kept(function: Kernel, of_complex: Kernel) -> Kernel:
+    def with_dtype(function: Kernel, of_complex: Kernel) -> Kernel:
         def kernel(x: Any) -> Any:
             if x.dtype.kind == "c":
                 return of_complex(x)
@@ -127,6 +127,6 @@ def cupy_kernels(cupy: Any, special: Any) -> dict[str, Kernel]:
         return kernel
 
     return {
-        "expit": kept(special.expit, expit),
-        "log_expit": kept(special.log_expit, partial(_log_expit, cupy)),
+        "expit": with_dtype(special.expit, expit),
+        "log_expit": with_dtype(special.log_expit, partial(_log_expit, cupy)),
     }

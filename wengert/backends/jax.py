@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Backend, Kernel
+from wengert.backends.backend import Backend, Kernel, no_such_device
 from wengert.backends.dtypes import DType, dtype_of
 from wengert.backends.fused import jax_kernels
 from wengert.backends.generators import stream
@@ -204,7 +204,7 @@ class JaxBackend(Backend):
         try:
             return self.jax.devices(platform)[int(number or 0)]
         except (RuntimeError, ValueError, IndexError):
-            raise self.unknown_device(device) from None
+            raise no_such_device(self, device) from None
 
     def devices(self) -> list[Any]:
         found = list(self.jax.devices())

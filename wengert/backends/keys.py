@@ -47,7 +47,7 @@ def widths(key: Key, is_mask: Any) -> list[int]:
     ]
 
 
-def apart(key: Key, ndim: int, is_mask: Any) -> tuple[Key, int | None]:
+def split_key(key: Key, ndim: int, is_mask: Any) -> tuple[Key, int | None]:
     """Replace an Ellipsis for no axes between index arrays by None, as other libraries need it.
 
     Beside the key it gives how many axes the result has after the one that None has made, if any.
@@ -63,8 +63,8 @@ def apart(key: Key, ndim: int, is_mask: Any) -> tuple[Key, int | None]:
     return (*key[:at], None, *key[at + 1 :]), advanced[at + 1 :].count(False)
 
 
-def apart_value(value: Any, after: int | None, reshape: Any) -> Any:
-    """What is assigned to a key from `apart`, with the axis that None has made if it reaches it."""
+def split_value(value: Any, after: int | None, reshape: Any) -> Any:
+    """What is assigned to a key from `split_key`, with the axis that None has made if it has it."""
     if after is None or len(value.shape) <= after:
         return value
     at = len(value.shape) - after

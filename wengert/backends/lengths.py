@@ -40,7 +40,7 @@ class Unknown(float):
     regularise = _raise  # as an operand of a function
 
 
-def known(shape: tuple[Any, ...]) -> tuple[int, ...]:
+def known_lengths(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape, of which lengths that are not known raise where they are used."""
     if float not in map(type, shape):
         return shape

@@ -3,15 +3,15 @@
 import importlib.util
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache
 from operator import attrgetter, methodcaller
+from types import ModuleType
 from typing import Any
 
-import array_api_compat.numpy as compat
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from wengert.backends.backend import Backend, Kernel
+from wengert.backends.backend import Backend, Kernel, make_namespace
 from wengert.backends.dtypes import DType
 from wengert.backends.factorised import solve
 from wengert.backends.keys import fill, indexed_axes
@@ -323,13 +323,13 @@ def eig(x: Any, /) -> Any:
 
 def _of_finite(name: str) -> Any:
     """NumPy's function of singular values; LAPACK may not end for an infinite matrix."""
-    function = getattr(compat.linalg, name)
 
-    @wraps(function)
     def call(x: Any, /, **options: Any) -> Any:
+        from array_api_compat.numpy import linalg
+
         if np.isinf(x).any():
             raise np.linalg.LinAlgError(f"{name} of a matrix with an infinite element")
-        return function(x, **options)
+        return getattr(linalg, name)(x, **options)
 
     return call
 
@@ -367,7 +367,6 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     module = "numpy"
-    complete = taped = True
     kernels: Mapping[str, Kernel] = {
         **{name: getattr(np, name) for name in ("ceil", "floor", "trunc")},
         **{name: getattr(np, name) for name in ("empty", "full", "ones", "zeros")},
@@ -417,6 +416,13 @@ class NumpyBackend(Backend):
         **REDUCTIONS,
         **(scipy_special() if _HAS_SCIPY else {}),
     }
+
+    @cached_property
+    def namespace(self) -> ModuleType:
+        xp = make_namespace(self)
+        for module in (xp, xp.linalg, xp.fft):  # nothing is missing, and Python is faster without
+            del vars(module)["__getattr__"]
+        return xp
 
     def adopt(self, array: Any) -> Any:
         """In the machine's byte order, and of NumPy's own class."""

@@ -3,13 +3,13 @@
 import importlib
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.backends.backend import Backend, BackendError, importing, placed
+from wengert.backends.backend import Backend, BackendError, importing, on_device
 
 ENVIRONMENT_VARIABLE = "WENGERT_BACKEND"
 
@@ -92,7 +92,7 @@ def get_backend(name: str | None = None) -> Backend:
 def _load(name: str) -> Backend:
     if name in KNOWN:
         needs = f"the backend {name!r} needs a library that cannot be imported ({{}}); install "
-        with importing(f"{needs}{KNOWN[name]}. Installed: {_installed()}", BackendError):
+        with importing(f"{needs}{KNOWN[name]}. Installed: {_installation()}", BackendError):
             backend: Backend = importlib.import_module(f"wengert.backends.{name}").BACKEND
             backend.namespace  # noqa: B018 -- a missing library shows here, not at the first use
         return backend
@@ -100,7 +100,7 @@ def _load(name: str) -> Backend:
     if name not in plugins:
         return _conforming(name)
     needs = f"the backend {name!r} of an entry point cannot be imported ({{}}). Installed: "
-    with importing(f"{needs}{_installed()}", BackendError):
+    with importing(f"{needs}{_installation()}", BackendError):
         made = plugins[name].load()
         backend = made() if isinstance(made, type) else made
     if not isinstance(backend, Backend):
@@ -108,7 +108,7 @@ def _load(name: str) -> Backend:
             f"the entry point {name!r} of 'wengert.backends' gave {made!r}; it should give a "
             "wengert.backends.Backend"
         )
-    with importing(f"{needs}{_installed()}", BackendError):
+    with importing(f"{needs}{_installation()}", BackendError):
         return register(backend)
 
 
@@ -116,7 +116,7 @@ def _conforming(name: str) -> Backend:
     """The backend of a library that is named by its namespace's module."""
     with importing(
         f"there is no backend {name!r}. Built in: {', '.join(builtin_backends())}; installed: "
-        f"{_installed()}. A library can be named by the module of its Array API namespace "
+        f"{_installation()}. A library can be named by the module of its Array API namespace "
         "({}), or registers in the entry-point group 'wengert.backends'",
         BackendError,
     ):
@@ -141,7 +141,7 @@ def is_library(module: str) -> bool:
     )
 
 
-def _installed() -> str:
+def _installation() -> str:
     names = [name for name, found in builtin_backends().items() if found] + list(plugin_backends())
     return ", ".join(names)
 
@@ -205,14 +205,14 @@ class _Conforming(Backend):
 
 
 def placed_by(operands: Iterable[Any], function: Any) -> Any:
-    """A function with its results on its operands' device: `placed`, of their backend."""
+    """A function with its results on its operands' device: `on_device`, of their backend."""
     for x in operands:
         if isinstance(x, list | tuple):
             found = placed_by(x, function)
             if found is not function:
                 return found
-        elif (xp := namespaces.get(type(x))) is not None and xp.plain:
-            return placed(xp.backend, function)
+        elif (xp := namespaces.get(type(x))) is not None and not xp.records:
+            return on_device(xp.backend, function)
     return function
 
 
@@ -241,7 +241,7 @@ def backend_of(array: Any) -> Backend:
             xp = array.__array_namespace__()
             namespaces[kind] = _loaded.setdefault(xp.__name__, _Conforming(xp)).namespace
         namespace = namespaces[kind]
-    if not namespace.plain:
+    if namespace.records:
         raise TypeError(f"{kind.__qualname__} is not a raw array")
     backend: Backend | None = namespace.backend
     # An array with another inside (wengert.interpreters.lifted) is the backend's of the one inside.
@@ -305,8 +305,7 @@ def selection() -> Selection:
         wanted = os.environ.get(ENVIRONMENT_VARIABLE, "")
         if wanted:
             chosen = _parse(wanted, f"{ENVIRONMENT_VARIABLE}={wanted}")
-            if chosen.device is not None:
-                chosen.backend.use(chosen.device)
+            _enter(chosen)
         else:
             chosen = _parse("numpy", f"the default; {ENVIRONMENT_VARIABLE} is not set")
         default = chosen
@@ -321,6 +320,16 @@ def _parse(spec: str, reason: str) -> Selection:
         return Selection(backend, backend.parse_device(device) if device else None, reason)
     except (RuntimeError, ValueError) as error:
         raise BackendError(f"{reason}: {error}") from error
+
+
+#: The contexts of devices that were selected, which nothing leaves.
+_devices = ExitStack()
+
+
+def _enter(chosen: Selection) -> None:
+    """Let results be on the selected device from now on."""
+    if chosen.device is not None:
+        _devices.enter_context(chosen.backend.on(chosen.device))
 
 
 def set_backend(spec: str) -> None:
@@ -340,8 +349,7 @@ def set_backend(spec: str) -> None:
     """
     global default
     default = _parse(spec, f"set_backend({spec!r})")
-    if default.device is not None:
-        default.backend.use(default.device)
+    _enter(default)
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class LibraryFunction(NamedTuple):
 LIBRARY_FUNCTIONS: dict[Kernel, LibraryFunction] = {}
 
 
-def _kept(
+def _checked_kernel(
     name: str,
     function: Callable[[], Kernel],
     cast: Callable[[Any, Any], Any],
@@ -91,14 +91,14 @@ def polygamma(x: Any, *, n: int) -> Any:
 def scipy_special() -> dict[str, Kernel]:
     """SciPy's, for NumPy's arrays; it is imported when one of them is first called."""
 
-    def named(name: str) -> Kernel:
+    def kernel_of(name: str) -> Kernel:
         def function() -> Kernel:
             found: Kernel = getattr(scipy("special"), name)
             return polygamma if name == "polygamma" else found
 
-        return _kept(name, function, _astype, analytic=SCIPY_COMPLEX)
+        return _checked_kernel(name, function, _astype, analytic=SCIPY_COMPLEX)
 
-    return {name: named(name) for name in SCIPY}
+    return {name: kernel_of(name) for name in SCIPY}
 
 
 def _polygamma(special: Any, where: Kernel) -> Kernel:
@@ -117,7 +117,7 @@ def _polygamma(special: Any, where: Kernel) -> Kernel:
 def cupy_special(cupy: Any, special: Any) -> dict[str, Kernel]:
     """CuPy's, of `cupyx.scipy.special`: one launch each instead of many."""
     found = {name: getattr(special, name) for name in SCIPY if name != "polygamma"}
-    return _all_kept(
+    return _checked_kernels(
         found | {"polygamma": _polygamma(special, cupy.where), "sinc": cupy.sinc}, _astype
     )
 
@@ -134,7 +134,7 @@ def torch_special(torch: Any) -> dict[str, Kernel]:
     ]  # fmt: skip
     found = {name: getattr(special, name) for name in names}
     found |= {"polygamma": _polygamma(special, torch.where), "sinc": torch.sinc}
-    return _all_kept(found, lambda out, dtype: out.to(dtype), torch.float32)
+    return _checked_kernels(found, lambda out, dtype: out.to(dtype), torch.float32)
 
 
 def jax_special(jax: Any) -> dict[str, Kernel]:
@@ -161,13 +161,13 @@ def jax_special(jax: Any) -> dict[str, Kernel]:
     found |= {
         "digamma": jax.jit(digamma), "log_ndtr": jax.jit(log_ndtr), "sinc": numpy.sinc
     }  # fmt: skip
-    return _all_kept(found, _astype)
+    return _checked_kernels(found, _astype)
 
 
-def _all_kept(
+def _checked_kernels(
     functions: dict[str, Kernel], cast: Callable[[Any, Any], Any], single: Any = "float32"
 ) -> dict[str, Kernel]:
-    def kept(name: str, function: Kernel) -> Kernel:
-        return _kept(name, lambda: function, cast, single)
+    def with_dtype(name: str, function: Kernel) -> Kernel:
+        return _checked_kernel(name, lambda: function, cast, single)
 
-    return {name: kept(name, function) for name, function in functions.items()}
+    return {name: with_dtype(name, function) for name, function in functions.items()}

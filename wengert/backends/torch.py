@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import TRANSFORMS, Backend, Kernel
+from wengert.backends.backend import TRANSFORMS, Backend, Kernel, no_such_device
 from wengert.backends.dtypes import dtype_of
 from wengert.backends.fused import torch_kernels
 from wengert.backends.generators import stream
 from wengert.backends.keys import (
-    apart,
-    apart_value,
     check_integers,
     fill,
     forward_slices,
     indexed_axes,
+    split_key,
+    split_value,
 )
 from wengert.backends.special import torch_special
 from wengert.backends.triangular import torch_triangular
@@ -71,9 +71,9 @@ def _index(array: Any) -> Any:
 def _key(
     key: tuple[Any, ...], indices: tuple[Any, ...], shape: tuple[int, ...]
 ) -> tuple[tuple[Any, ...], tuple[int, ...], int | None]:
-    """The key that PyTorch understands, the axes to flip first, and what `apart` tells."""
+    """The key that PyTorch understands, the axes to flip first, and what `split_key` tells."""
     arrays = tuple([_index(i) for i in indices])
-    key, after = apart(fill(key, arrays), len(shape), _is_mask) if arrays else (key, None)
+    key, after = split_key(fill(key, arrays), len(shape), _is_mask) if arrays else (key, None)
     if any(i.ndim for i in arrays):
         check_integers(key, shape, _is_mask)  # PyTorch checks none beside an empty array
         key = tuple([_beside_arrays(part, arrays[0].device) for part in key])
@@ -106,7 +106,7 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
     key, flipped, after = _key(key, indices, x.shape)
     out = _flip(x, flipped) if flipped else x.clone()
     if isinstance(value, BACKEND.torch.Tensor):
-        value = apart_value(value.to(x.dtype), after, BACKEND.torch.reshape)
+        value = split_value(value.to(x.dtype), after, BACKEND.torch.reshape)
     out[key] = value
     return _flip(out, flipped) if flipped else out
 
@@ -122,7 +122,7 @@ def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, .
         return out
     key, flipped, after = _key(key, indices, shape)
     if all(map(_is_mask, indices)):
-        out[key] = apart_value(x, after, torch.reshape)
+        out[key] = split_value(x, after, torch.reshape)
     elif len(indices) == len(key) == len(shape) and not any(map(_is_mask, indices)):
         out.index_put_(key, x, accumulate=True)
     else:
@@ -197,7 +197,7 @@ def transform(name: str) -> Kernel:
     return kernel
 
 
-def _transformed() -> Any:
+def _transform() -> Any:
     """The innermost of the transforms of ``torch.func`` that run, None if none does."""
     return BACKEND.torch._C._functorch.peek_interpreter_stack()
 
@@ -241,19 +241,17 @@ class TorchBackend(Backend):
             **{f"fft.{name}": transform(name) for name in TRANSFORMS},
         }
 
-    taped = True
-
     def parse_device(self, device: Any) -> Any:
         if isinstance(device, str) and device.isdigit():
             device = int(device)
         try:
             found = self.torch.device(device)
         except (RuntimeError, TypeError):
-            raise self.unknown_device(device) from None
+            raise no_such_device(self, device) from None
         if found.index is None and found.type == "cuda" and self.torch.cuda.is_available():
             found = self.torch.device("cuda", self.torch.cuda.current_device())
         if found not in self.devices() and found.type != "meta":
-            raise self.unknown_device(device)
+            raise no_such_device(self, device)
         return found
 
     def devices(self) -> list[Any]:
@@ -266,9 +264,9 @@ class TorchBackend(Backend):
         return found
 
     def to_device(self, array: Any, device: Any) -> Any:
-        return (array if device.type == "meta" else self._valued(array)).to(device)
+        return (array if device.type == "meta" else self._check_values(array)).to(device)
 
-    def _valued(self, array: Any) -> Any:
+    def _check_values(self, array: Any) -> Any:
         if array.is_meta:
             raise TypeError(
                 f"an array on PyTorch's device meta has a shape {tuple(array.shape)} and a dtype, "
@@ -277,7 +275,7 @@ class TorchBackend(Backend):
         return array
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
-        array = self._valued(array)
+        array = self._check_values(array)
         if dtype_of(array.dtype).host == "float32":  # also what NumPy has not
             array = array.to(self.torch.float32)
         return array.detach().cpu().resolve_conj().resolve_neg().numpy()  # type: ignore[no-any-return]
@@ -294,7 +292,7 @@ class TorchBackend(Backend):
         # Others are lifted, over what was adopted, or recorded: those say that they are Tensors.
         if not issubclass(type(array), self.torch.Tensor):
             return array
-        if _transformed() is not None or _forward_level() >= 0:
+        if _transform() is not None or _forward_level() >= 0:
             self._refuse_derivatives(array)
         return array.detach() if array.requires_grad else array
 

@@ -9,16 +9,16 @@ import numpy as np
 from wengert.backends.special import scipy
 
 __all__ = [
-    "blocked",
     "cupy_triangular",
     "jax_triangular",
     "numpy_triangular",
     "scipy_triangular",
+    "solve_in_blocks",
     "torch_triangular",
 ]
 
 
-def blocked(xp: Any, x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
+def solve_in_blocks(xp: Any, x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
     """Solve by halves: one system, a product, and the other.
 
     This is substitution to the last row: a general solver exchanges rows, and loses all digits of
@@ -33,13 +33,13 @@ def blocked(xp: Any, x1: Any, x2: Any, *, upper: bool, unitriangular: bool = Fal
     first, last = x1[..., :half, :half], x1[..., half:, half:]
     above, below = x2[..., :half, :], x2[..., half:, :]
     if upper:
-        below = blocked(xp, last, below, upper=upper, unitriangular=unitriangular)
+        below = solve_in_blocks(xp, last, below, upper=upper, unitriangular=unitriangular)
         above = xp.subtract(above, xp.matmul(x1[..., :half, half:], below))
-        above = blocked(xp, first, above, upper=upper, unitriangular=unitriangular)
+        above = solve_in_blocks(xp, first, above, upper=upper, unitriangular=unitriangular)
     else:
-        above = blocked(xp, first, above, upper=upper, unitriangular=unitriangular)
+        above = solve_in_blocks(xp, first, above, upper=upper, unitriangular=unitriangular)
         below = xp.subtract(below, xp.matmul(x1[..., half:, :half], above))
-        below = blocked(xp, last, below, upper=upper, unitriangular=unitriangular)
+        below = solve_in_blocks(xp, last, below, upper=upper, unitriangular=unitriangular)
     return xp.concat([above, below], axis=-2)
 
 
@@ -80,14 +80,14 @@ def _check(x: Any, unitriangular: bool) -> None:
 def numpy_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
     """Solve by halves."""
     _check(x1, unitriangular)
-    return blocked(np, x1, x2, upper=upper, unitriangular=unitriangular)
+    return solve_in_blocks(np, x1, x2, upper=upper, unitriangular=unitriangular)
 
 
 def cupy_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
     """Solve by cuBLAS, which takes one system at a time."""
     if x1.ndim != 2 or x2.ndim != 2:
         xp = importlib.import_module("array_api_compat.cupy")
-        return blocked(xp, x1, x2, upper=upper, unitriangular=unitriangular)
+        return solve_in_blocks(xp, x1, x2, upper=upper, unitriangular=unitriangular)
     solver = importlib.import_module("cupyx.scipy.linalg").solve_triangular
     return solver(x1, x2, lower=not upper, unit_diagonal=unitriangular)
 

@@ -27,7 +27,7 @@ from wengert.compiler.threads import Pool, eagerly
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, placed
+from wengert.tape.tensor import Tensor, with_node
 
 __all__ = ["Rerun", "adjoints_of", "attach", "draws", "once"]
 
@@ -195,7 +195,7 @@ def attach(
         results = [answer[k]._array for k in behind.results]
         node = CompiledNode(tuple([x._node for x in held]), saved, results, adjoint)
         for i, k in enumerate(behind.results):
-            answer[k] = placed(results[i], Output(node, i))
+            answer[k] = with_node(results[i], Output(node, i))
         for k, first in behind.duplicates:
             answer[k] = answer[first]
         start = end
@@ -253,7 +253,7 @@ class CompiledNode(Several):
         if not self._open.issuperset(given):
             raise RuntimeError(FREED)
         self._swept[get_ident()] = given
-        if not namespaces[type(like)].plain:
+        if namespaces[type(like)].records:
             return self.adjoint.rerun.flows(self, self.adjoint.behind, saved[-1], g)
         # Results without a cotangent take no part: zeros would make gradients of zeros.
         found: dict[int, Any] = {}

@@ -247,7 +247,7 @@ standardised window_argmax
 """.split()  # noqa: SIM905 -- a page of names is none to read
 )
 _NOTHING: Final = Facts()
-#: Functions of the namespace that a row's ``forward`` hands on to, and that row.
+#: Functions of the namespace that a row's composite hands on to, and that row.
 _ALSO: Final = {"asarray": "astype", "concat": "concat_arrays", "stack": "stack_arrays"}
 
 

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from wengert.backends.backend import bare
+from wengert.backends.backend import function_of
 from wengert.backends.registry import placed_by
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.trace import copied
@@ -79,7 +79,7 @@ def _run(
     emitted: Emitted, inputs: tuple[Any, ...]
 ) -> Iterator[tuple[int, Instruction, tuple[Any, ...]]]:
     """Run a program by statements; yield each one's results before others overwrite them."""
-    function = bare(emitted.function)
+    function = function_of(emitted.function)
     execute = placed_by(inputs, _execute)
     names = function.__globals__ | dict(zip(function.__code__.co_varnames, inputs, strict=False))
     (body,) = [x.body for x in ast.parse(emitted.source).body if isinstance(x, ast.FunctionDef)]

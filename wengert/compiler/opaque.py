@@ -191,7 +191,7 @@ class Call:
             )
 
 
-def _forward(xp: Any, *arrays: Any, call: Call) -> tuple[Any, ...]:
+def _composite(xp: Any, *arrays: Any, call: Call) -> tuple[Any, ...]:
     def run() -> tuple[Any, ...]:
         return call.run(xp, arrays)
 
@@ -204,7 +204,7 @@ def _forward(xp: Any, *arrays: Any, call: Call) -> tuple[Any, ...]:
 _opaque = Primitive(
     "external",
     ["*xs"],
-    forward=_forward,
+    composite=_composite,
     several=True,
     effect="calls",
 ).bind

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from wengert import ops
-from wengert.backends import backend_of, selection
+from wengert.backends import backend_of, dtype_of, selection
 from wengert.tape.tensor import Tensor
 
 __all__ = ["default_collate", "default_convert"]
@@ -31,7 +31,7 @@ def placed(value: Any, device: Any = None) -> Tensor:
 
 
 def _dtype(raw: Any) -> Any:
-    return backend_of(raw).dtype(raw.dtype)
+    return dtype_of(raw.dtype)
 
 
 def is_array(value: Any) -> bool:

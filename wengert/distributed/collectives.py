@@ -27,7 +27,7 @@ def _kernel(name: str) -> Callable[..., Any]:
 
 def _along_first(call: Any, x: Any) -> Any:
     """Batch rule of a collective that puts together or divides the first axis."""
-    return call.moved(call.run(call.moved(x, 0, 1)), 1, 0)
+    return call.move_axis(call.run(call.move_axis(x, 0, 1)), 1, 0)
 
 
 def _row(name: str, rule: Callable[..., Any], batch: Callable[..., Any] = as_it_is) -> Any:
@@ -36,7 +36,7 @@ def _row(name: str, rule: Callable[..., Any], batch: Callable[..., Any] = as_it_
         ["x"],
         {"x": rule},
         linear="together",
-        forward=_kernel(name),
+        composite=_kernel(name),
         batch=batch,
         effect="exchanges",
     ).bind

@@ -21,9 +21,9 @@ from wengert.interpreters.lifted import Lifted, bottom
 from wengert.interpreters.namespaces import differentiable
 from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import transforming
+from wengert.tape.marks import off_tape
 from wengert.tape.node import forwards
 from wengert.tape.promotion import at_least, number_type
-from wengert.tape.record import off_tape
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Argnums = int | Sequence[int]
@@ -105,7 +105,7 @@ class Call:
         ``given``, what the caller gave beside the arguments.
         """
         if forwards:
-            tensors = map(self._marked, tensors)
+            tensors = map(self._mark, tensors)
         seen = {id(x._array) for x in (*self.tensors, *given)}
         answers = [
             _own(in_kind(x, leaf), seen) for x, leaf in zip(tensors, self.leaves, strict=True)
@@ -113,7 +113,7 @@ class Call:
         trees = trees_of(self.structures, answers)
         return trees[0] if self.single else tuple(trees)
 
-    def _marked(self, x: Any) -> Any:
+    def _mark(self, x: Any) -> Any:
         """A result, marked if a `Function`'s forward computes it from tracked Tensors."""
         if not isinstance(x, Tensor) or x._node is not None:
             return x
@@ -128,7 +128,7 @@ class Call:
         """
         given = self.given
         if forwards:
-            tree = tree_map(self._marked, tree)
+            tree = tree_map(self._mark, tree)
         if not given or any(isinstance(leaf, Tensor) for leaf in given):
             return tree
         like = next((leaf for leaf in given if _is_array(leaf)), None)

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 from wengert.backends import Backend, backend_of, dtype_of, generators
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
-from wengert.interpreters.lifted import Lifted, bottom, changed, new_level
+from wengert.interpreters.lifted import Lifted, bottom, map_arrays, new_level
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import hold, release, saved_tensors_hooks
 from wengert.tape.node import Leaf, tick
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import anew
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 R = TypeVar("R")
 
@@ -89,14 +89,14 @@ def checkpoint(
         raise TypeError(f"checkpoint calls a function, not {type(function).__name__}")
     leaves, structure = tree_flatten((args, kwargs))
     if not recording():
-        return _parted(function(*args, **kwargs), leaves)  # type: ignore[no-any-return]
+        return _split(function(*args, **kwargs), leaves)  # type: ignore[no-any-return]
     frame = _Frame(function, leaves, structure, preserve_rng_state)
     with saved_tensors_hooks(frame.pack, frame.unpack), observed_by(frame):
         try:
             result = function(*args, **kwargs)
         finally:
             frame.close()
-    return _parted(result, leaves)  # type: ignore[no-any-return]
+    return _split(result, leaves)  # type: ignore[no-any-return]
 
 
 def _check_reentrant(name: str, use_reentrant: Any) -> None:
@@ -107,7 +107,7 @@ def _check_reentrant(name: str, use_reentrant: Any) -> None:
         )
 
 
-def _parted(result: Any, arguments: list[Any]) -> Any:
+def _split(result: Any, arguments: list[Any]) -> Any:
     """The result, with a new Tensor for each one that is itself an argument."""
     given = {id(x) for x in arguments if isinstance(x, Tensor)}
     leaves, structure = tree_flatten(result)
@@ -156,7 +156,7 @@ def checkpoint_sequential(
     for i in range(segments - 1):
         run = _chain(layers[i * size : (i + 1) * size])
         value = checkpoint(run, value, preserve_rng_state=preserve_rng_state)
-    return _parted(_chain(layers[(segments - 1) * size :])(value), tree_leaves(input))
+    return _split(_chain(layers[(segments - 1) * size :])(value), tree_leaves(input))
 
 
 def _chain(layers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
@@ -320,7 +320,7 @@ class _Frame(Observer):
                 )
             if (holder := self.holders[at]()) is not None:
                 own = owned.get(backend_of(bottom(array)))
-                holder.array = array if own is None else changed(array, own)
+                holder.array = array if own is None else map_arrays(own, array)
             return array
 
         with saved_tensors_hooks(pack, untracked), ExitStack() as stack:
@@ -363,5 +363,5 @@ class _Kept:
         """An equal Tensor with no graph behind it."""
         array = release(self.array)
         if self.tracked and not self.is_leaf:
-            return placed(array, Leaf(array.shape, array.dtype))
+            return with_node(array, Leaf(array.shape, array.dtype))
         return untracked(array).requires_grad_(self.tracked)

@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from wengert.func.trees import TreeDef, tree_flatten, trees_of
 from wengert.tape.function import Function
-from wengert.tape.grad_mode import is_grad_enabled, recording
+from wengert.tape.grad_mode import is_grad_enabled, recording, tangents_flow
 from wengert.tape.tensor import Tensor
 
 P = ParamSpec("P")
@@ -131,21 +131,21 @@ class custom_vjp(Generic[P, R]):
         bound.apply_defaults()
         if bound.kwargs:
             raise TypeError(
-                f"{self._called()}: keyword-only arguments ({', '.join(bound.kwargs)}) cannot be "
+                f"{self._label()}: keyword-only arguments ({', '.join(bound.kwargs)}) cannot be "
                 "passed to the rules; make them positional"
             )
-        call = _Call(self, bound.args)
+        call = _CustomCall(self, bound.args)
         if not any(map(_is_followed, call.leaves)):
             return self._function(*bound.args)
         if self._forward is None and self._jvp is None:
             raise TypeError(
-                f"{self._called()} has no derivative yet: give it one by "
-                f"{self._called()}.defvjp(forward, backward)"
+                f"{self._label()} has no derivative yet: give it one by "
+                f"{self._label()}.defvjp(forward, backward)"
             )
         outputs = self._operation.apply(call, *call.release())
         return call.results.unflatten(outputs)  # type: ignore[no-any-return]
 
-    def _called(self) -> str:
+    def _label(self) -> str:
         return self._operation.__name__
 
 
@@ -162,13 +162,12 @@ def _is_followed(leaf: Any) -> bool:
     """Whether a derivative with respect to a leaf may be asked for."""
     if not isinstance(leaf, Tensor):
         return False
-    recorded = recording()
-    return (leaf._node is not None and bool(recorded)) or (
-        recorded is not False and getattr(leaf._array, "followed", False)
+    return (leaf._node is not None and bool(recording())) or (
+        tangents_flow() and getattr(leaf._array, "followed", False)
     )
 
 
-class _Call:
+class _CustomCall:
     """The arguments of one call, taken apart.
 
     Attributes
@@ -191,7 +190,7 @@ class _Call:
             if at in owner._fixed:
                 if any(map(_is_followed, leaves)):
                     raise TypeError(
-                        f"{owner._called()}: argument {at} is among nondiff_argnums, and has a "
+                        f"{owner._label()}: argument {at} is among nondiff_argnums, and has a "
                         "Tensor that requires grad; detach it, or differentiate it"
                     )
             else:
@@ -225,18 +224,18 @@ class _Call:
         answer = self.owner._forward(*args)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise TypeError(
-                f"{self.owner._called()}: forward should return a tuple of the result and of what "
-                f"backward needs, and returned {_described(answer)}"
+                f"{self.owner._label()}: forward should return a tuple of the result and of what "
+                f"backward needs, and returned {_description(answer)}"
             )
         return answer
 
     def gradients(self, answer: Any) -> list[Any]:
         """What the backward rule answered, for each leaf."""
-        name = self.owner._called()
+        name = self.owner._label()
         if not isinstance(answer, tuple | list):
             raise TypeError(
                 f"{name}: backward should return a tuple, with one gradient for each "
-                f"differentiated argument, and returned {_described(answer)}"
+                f"differentiated argument, and returned {_description(answer)}"
             )
         if len(answer) != len(self.structures):
             raise RuntimeError(
@@ -253,7 +252,7 @@ class _Call:
         return found
 
 
-def _described(answer: Any) -> str:
+def _description(answer: Any) -> str:
     if isinstance(answer, tuple | list):
         return f"a {type(answer).__name__} of {len(answer)}"
     return f"a {type(answer).__name__}"
@@ -270,11 +269,11 @@ class _Custom(Function):
     """What is on the tape of one call."""
 
     @staticmethod
-    def forward(ctx: Any, call: _Call, *leaves: Any) -> Any:
+    def forward(ctx: Any, call: _CustomCall, *leaves: Any) -> Any:
         result, residuals = call.forward(leaves)
         outputs, call.results = tree_flatten(result)
         if not outputs:
-            raise TypeError(f"{call.owner._called()} returned no Tensor")
+            raise TypeError(f"{call.owner._label()} returned no Tensor")
         kept, structure = tree_flatten(residuals)
         known = {id(x) for x in (*leaves, *outputs)}
         ctx.call, ctx.structure, ctx.leaves = call, structure, _constants(leaves)
@@ -291,42 +290,42 @@ class _Custom(Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        call: _Call = ctx.call
+        call: _CustomCall = ctx.call
         rule = call.owner._backward
         if rule is None:
             raise NotImplementedError(
-                f"{call.owner._called()} has no rule for reverse mode: give it one by "
-                f"{call.owner._called()}.defvjp(forward, backward)"
+                f"{call.owner._label()} has no rule for reverse mode: give it one by "
+                f"{call.owner._label()}.defvjp(forward, backward)"
             )
         saved = ctx.saved_tensors
         followed = is_grad_enabled() or any(
             getattr(x._array, "followed", False) for x in saved if x is not None
         )
         if ctx.between and followed:
-            _, residuals = call.forward(_filled(ctx.leaves, saved[ctx.count :]))
+            _, residuals = call.forward(_fill(ctx.leaves, saved[ctx.count :]))
         else:
-            residuals = ctx.structure.unflatten(_filled(ctx.kept, saved[: ctx.count]))
+            residuals = ctx.structure.unflatten(_fill(ctx.kept, saved[: ctx.count]))
         answer = rule(*call.nondiff, residuals, call.results.unflatten(cotangents))
         return (None, *_of_tensors(call.gradients(answer), ctx.leaves))
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        call: _Call = ctx.call
+        call: _CustomCall = ctx.call
         rule = call.owner._jvp
         if rule is None:
             raise NotImplementedError(
-                f"{call.owner._called()} has no rule for forward mode, which Hessians use, too: "
-                f"give it one by {call.owner._called()}.defjvp(jvp)"
+                f"{call.owner._label()} has no rule for forward mode, which Hessians use, too: "
+                f"give it one by {call.owner._label()}.defjvp(jvp)"
             )
-        primals = trees_of(call.structures, _filled(ctx.leaves, ctx.saved_tensors))
+        primals = trees_of(call.structures, _fill(ctx.leaves, ctx.saved_tensors))
         moves = trees_of(call.structures, tangents[1:])
         answer = rule(*call.nondiff, tuple(primals), tuple(moves))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise TypeError(
-                f"{call.owner._called()}: jvp should return a tuple of the result and its tangent, "
-                f"and returned {_described(answer)}"
+                f"{call.owner._label()}: jvp should return a tuple of the result and its tangent, "
+                f"and returned {_description(answer)}"
             )
-        what = f"{call.owner._called()}: the tangent of the result"
+        what = f"{call.owner._label()}: the tangent of the result"
         return tuple(_matching(call.results, answer[1], what))
 
 
@@ -342,7 +341,7 @@ def _constants(leaves: Sequence[Any]) -> list[Any]:
     return [_SLOT if isinstance(leaf, Tensor) else leaf for leaf in leaves]
 
 
-def _filled(constants: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+def _fill(constants: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
     """Leaves again, from what `_constants` left and the Tensors."""
     found = iter(tensors)
     return [next(found) if leaf is _SLOT else leaf for leaf in constants]

@@ -20,7 +20,7 @@ from wengert.interpreters.lifted import bottom, new_level
 from wengert.ops.creation import zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.manipulation import concat, moveaxis, reshape
-from wengert.tape.grad_mode import recording, transforming
+from wengert.tape.grad_mode import recording, tangents_flow, transforming
 from wengert.tape.node import tick
 from wengert.tape.promotion import at_least
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -43,7 +43,7 @@ class _Push:
         self, call: Call, tangents: Sequence[Tensor | None], transform: str, has_aux: bool = False
     ) -> None:
         self.call = call
-        out = Exit(new_level(), tick(), recording())
+        out = Exit(new_level(), tick(), bool(recording()), tangents_flow())
         duals = [make_dual(x, t, out.level) for x, t in zip(call.tensors, tangents, strict=True)]
         results, self.structure, aux = call.results(duals, transform, has_aux)
         pairs = unpack_dual(results, out)
@@ -287,7 +287,7 @@ def linearize(
     if not primals:
         raise TypeError("linearize takes the function and at least one argument to call it with")
     call = split(function, primals, {}, range(len(primals)))
-    if recording() is False:
+    if not tangents_flow():
         call.tensors = [x.detach() for x in call.tensors]
     with transforming():
         swept = Reverse(call, "linearize", has_aux)
@@ -313,7 +313,7 @@ def linearize(
         return call.answer(swept.structure.unflatten(found))
 
     def outside(x: Any) -> Any:
-        return transposed.released(x) if isinstance(x, Tensor) else x
+        return transposed.release(x) if isinstance(x, Tensor) else x
 
     value = call.answer(swept.structure.unflatten(map(outside, swept.results)))
     if not has_aux:

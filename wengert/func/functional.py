@@ -60,7 +60,7 @@ def functional_call(
     if tie_weights:
         _tie(module, given, places)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _swapped(given, places, dicts):
+    with _swap(given, places, dicts):
         return module(*args, **(kwargs or {}))
 
 
@@ -124,7 +124,7 @@ def _tie(module: Any, given: dict[str, Tensor], places: Mapping[str, Any]) -> No
 
 
 @contextmanager
-def _swapped(
+def _swap(
     given: Mapping[str, Tensor],
     places: Mapping[str, tuple[dict[str, Any], str]],
     dicts: list[Mapping[str, Any]],

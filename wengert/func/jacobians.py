@@ -234,7 +234,7 @@ def _rows(swept: Reverse, at: int, chunk_size: int | None) -> list[Tensor]:
     found = []
     for x, parts in zip(inputs, zip(*chunks, strict=True), strict=True):
         whole = parts[0] if len(parts) == 1 else ops.concat(parts, axis=0)
-        found.append(swept.released(ops.reshape(whole, (*y.shape, *x.shape))))
+        found.append(swept.release(ops.reshape(whole, (*y.shape, *x.shape))))
     return found
 
 

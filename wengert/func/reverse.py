@@ -15,14 +15,14 @@ from wengert.func.arguments import (
 )
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, constant
-from wengert.tape.grad_mode import following, recording
+from wengert.tape.grad_mode import following, recording, tangents_flow
 from wengert.tape.node import Node, tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 P = ParamSpec("P")
 
@@ -48,10 +48,7 @@ class Reverse:
 
     def __init__(self, call: Call, transform: str, has_aux: bool = False) -> None:
         self.call = call
-        # True, False in the user's `no_grad`, or 0 where the engine itself records nothing.
-        mode = recording()
-        self.connect = bool(mode)
-        self._still = mode is False
+        self.connect, self._still = bool(recording()), not tangents_flow()
         self.start = tick()
         self._barren: set[int] = set()
         given = [x.detach() for x in call.tensors] if self._still else call.tensors
@@ -68,7 +65,7 @@ class Reverse:
         self._aux: Any = None
         self._aux_is_tracked = False
         if has_aux:
-            self._aux = tree_map(lambda x: self.released(x) if isinstance(x, Tensor) else x, aux)
+            self._aux = tree_map(lambda x: self.release(x) if isinstance(x, Tensor) else x, aux)
             tensors = [x for x in tree_leaves(self._aux) if isinstance(x, Tensor)]
             self._aux_is_tracked = any(x._node is not None for x in tensors)
         self._reaching: bool | None = None
@@ -76,7 +73,7 @@ class Reverse:
     @property
     def value(self) -> Any:
         """What the function returned, in the kind of the call."""
-        released = [self.released(result) for result in self.results]
+        released = [self.release(result) for result in self.results]
         return self.call.answer(self.structure.unflatten(released))
 
     @property
@@ -92,7 +89,7 @@ class Reverse:
             self._reaching = any(map(self._reaches_out, nodes))
         return self._reaching
 
-    def released(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
+    def release(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
         """Return ``tensor``, detached unless it depends on Tensors outside the transform.
 
         ``inlets`` are further nodes outside, beside those from before the call.
@@ -160,13 +157,13 @@ class Reverse:
             if g is None:
                 g = namespaces[type(tensor._array)].zeros_like(tensor._array)
             if isinstance(g, Tensor):  # a new Tensor: a rule may give two leaves the same one
-                g = placed(g._array, g._node)
+                g = with_node(g._array, g._node)
                 tracked = g._node
                 own = not self.connect and tracked and self._reaches_out(tracked, inlets)
-                found.append(g if own else self.released(g, inlets))
+                found.append(g if own else self.release(g, inlets))
             else:
                 found.append(untracked(g))
-        if recording() is False:
+        if not tangents_flow():
             return [g.detach() for g in found]
         # The answer is linear in what it is given, whatever the function's arguments were.
         followed = any(getattr(g._array, "followed", False) for _, _, g in seeds)

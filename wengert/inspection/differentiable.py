@@ -11,7 +11,7 @@ from wengert.inspection.breaks import GraphBreakError, GraphBreaks, declared, gr
 from wengert.ops import asarray
 from wengert.tape.autograd import grad
 from wengert.tape.node import AccumulateGrad
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 
 def assert_differentiable(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> GraphBreaks:
@@ -103,7 +103,7 @@ def _inputs(f: Any, args: Any, kwargs: Any) -> tuple[list[tuple[str, Any]], Any]
     for i, path in enumerate(structure.paths()):
         if chosen[i]:
             array = asarray(leaves[i])._array
-            leaves[i] = placed(array, AccumulateGrad(array.shape, array.dtype))
+            leaves[i] = with_node(array, AccumulateGrad(array.shape, array.dtype))
             found.append((path[1:].replace("'", "", 2).replace("]", "", 1), leaves[i]))
     if not found:
         raise ValueError("assert_differentiable needs at least one floating or complex array")

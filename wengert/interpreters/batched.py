@@ -10,15 +10,15 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
-from wengert.backends.backend import placed_rule
-from wengert.interpreters.batching import composed, elementwise
+from wengert.backends.backend import rule_on_device
+from wengert.interpreters.batching import by_composite, elementwise
 from wengert.interpreters.lifted import (
     Lifted,
     add_operators,
     apply,
     bottom,
-    changed,
     lifted,
+    map_arrays,
     namespace_of,
 )
 from wengert.interpreters.namespaces import differentiable, namespace
@@ -58,7 +58,7 @@ class Application(NamedTuple):
         """The number of an input's axes without the batch axis."""
         return len(self.inputs[position].shape) - self.own[position]
 
-    def ranked(self, position: int, rank: int) -> Any:
+    def with_rank(self, position: int, rank: int) -> Any:
         """A batched input with axes of length 1 after the batch axis, to have ``rank`` others.
 
         An input that is not batched broadcasts as it is.
@@ -69,19 +69,19 @@ class Application(NamedTuple):
         shape = tuple(x.shape)
         return self.xp.reshape(x, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
 
-    def spread(self, position: int) -> Any:
+    def broadcast(self, position: int) -> Any:
         """An input with a batch axis, broadcast if it has none."""
         x = self.inputs[position]
         if self.own[position]:
             return x
         return self.xp.broadcast_to(x, (self.size, *x.shape))
 
-    def fronted(self, position: int) -> Any:
+    def with_batch_axis(self, position: int) -> Any:
         """An input with its batch axis, or one of length 1."""
         x = self.inputs[position]
         return x if self.own[position] else self.xp.reshape(x, (1, *x.shape))
 
-    def moved(self, x: Any, source: int, destination: int) -> Any:
+    def move_axis(self, x: Any, source: int, destination: int) -> Any:
         """An inner array with one axis moved."""
         order = [i for i in range(len(x.shape)) if i != source]
         order.insert(destination, source)
@@ -101,10 +101,10 @@ class Application(NamedTuple):
             for i in range(self.size)
         ]
         if self.primitive.several:
-            return tuple([self._stacked(column) for column in zip(*results, strict=True)])
-        return self._stacked(results)
+            return tuple([self._stack(column) for column in zip(*results, strict=True)])
+        return self._stack(results)
 
-    def _stacked(self, results: Sequence[Any]) -> Any:
+    def _stack(self, results: Sequence[Any]) -> Any:
         shapes = {tuple(y.shape) for y in results}
         if len(shapes) > 1:
             raise ValueError(
@@ -142,17 +142,17 @@ class Batched(Lifted):
     ) -> Any:
         rule = primitive.batch
         if rule is None and primitive.elementwise and not primitive.several:
-            arrays = _aligned(level, inputs)
+            arrays = _align(level, inputs)
             if arrays is not None:
                 return cls(primitive.kernels[type(arrays[-1])](*arrays[:-1], **parameters), level)
-        if rule is composed:
-            return primitive.forward(lifted, *inputs, **parameters)  # type: ignore[misc]
+        if rule is by_composite:
+            return primitive.composite(lifted, *inputs, **parameters)  # type: ignore[misc]
         own = tuple([isinstance(x, Batched) and x.level == level for x in inputs])
         arrays = [x.inner if mine else x for x, mine in zip(inputs, own, strict=True)]
         call = Application(namespace_of(*arrays), primitive, own, arrays)
         if rule is None:
             rule = elementwise if primitive.elementwise else Application.each
-        out = placed_rule(call.xp, rule)(call, *arrays, **parameters)
+        out = rule_on_device(call.xp, rule)(call, *arrays, **parameters)
         if primitive.several:
             return tuple([cls(y, level) for y in out])
         return cls(out, level)
@@ -162,13 +162,13 @@ class Batched(Lifted):
         xp = namespace_of(value)
         return type(self)(xp.broadcast_to(value, (count, *value.shape)), self.level)
 
-    def changed(self, change: Callable[[Any], Any]) -> "Batched":
-        return type(self)(changed(self.inner, change), self.level)
+    def map_inner(self, function: Callable[[Any], Any]) -> "Batched":
+        return type(self)(map_arrays(function, self.inner), self.level)
 
-    def detached(self) -> Any:
+    def as_constant(self) -> Any:
         inner = self.inner
         if isinstance(inner, Lifted):
-            inner = inner.detached()
+            inner = inner.as_constant()
         elif isinstance(inner, Tensor):
             inner = inner.detach()
         return type(self)(inner, self.level)
@@ -178,7 +178,7 @@ class Batched(Lifted):
 _NUMBERS = frozenset({bool, int, float, complex})
 
 
-def _aligned(level: int, inputs: Sequence[Any]) -> list[Any] | None:
+def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
     """The inner arrays if they broadcast as they are, followed by one of the batched ones.
 
     None if a member has fewer axes than another operand, or an inner array is no library's: these
@@ -311,7 +311,7 @@ def _device(x: Any) -> Any:
 namespaces[RecordedBatched] = namespace(
     f"{__name__}.recorded",
     _function,
-    plain=False,
+    records=True,
     elsewhere=False,
     restore=differentiable.restore,
     backend=None,

@@ -12,8 +12,8 @@ from typing import Any
 Rule = Callable[..., Any]
 
 
-def composed(call: Any, *inputs: Any, **parameters: Any) -> Any:
-    """Marks a primitive whose ``forward`` runs on batched arrays; never called."""
+def by_composite(call: Any, *inputs: Any, **parameters: Any) -> Any:
+    """Marks a primitive whose composite runs on batched arrays; never called."""
     raise NotImplementedError
 
 
@@ -23,7 +23,7 @@ def elementwise(call: Any, *inputs: Any, **parameters: Any) -> Any:
     rank = max([call.rank(i) for i in positions])
     aligned = list(inputs)
     for i in positions:
-        aligned[i] = call.ranked(i, rank)
+        aligned[i] = call.with_rank(i, rank)
     return call.run(*aligned, **parameters)
 
 
@@ -32,11 +32,11 @@ def as_it_is(call: Any, *inputs: Any, **parameters: Any) -> Any:
     return call.run(*inputs, **parameters)
 
 
-def shifted(axis: int | Sequence[int], rank: int) -> Any:
+def shift_axes(axis: int | Sequence[int], rank: int) -> Any:
     """An axis, or several, counted with the batch axis."""
     if isinstance(axis, int):
         return (axis + rank if axis < 0 else axis) + 1
-    return tuple([shifted(one, rank) for one in axis])
+    return tuple([shift_axes(one, rank) for one in axis])
 
 
 def over_axes(**defaults: Any) -> Rule:
@@ -45,7 +45,7 @@ def over_axes(**defaults: Any) -> Rule:
     def rule(call: Any, x: Any, *, axis: Any = None, **parameters: Any) -> Any:
         rank = call.rank(0)
         axes = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
-        return call.run(x, axis=shifted(axes, rank), **{**defaults, **parameters})
+        return call.run(x, axis=shift_axes(axes, rank), **{**defaults, **parameters})
 
     return rule
 
@@ -54,7 +54,7 @@ def along(**defaults: Any) -> Rule:
     """Rule of a function along given axes."""
 
     def rule(call: Any, x: Any, *, axis: Any = -1, **parameters: Any) -> Any:
-        return call.run(x, axis=shifted(axis, call.rank(0)), **{**defaults, **parameters})
+        return call.run(x, axis=shift_axes(axis, call.rank(0)), **{**defaults, **parameters})
 
     return rule
 
@@ -69,14 +69,14 @@ def alone(position: int, **defaults: Any) -> Rule:
     return rule
 
 
-def paired(call: Any, x1: Any, x2: Any, *, axis: int = -1) -> Any:
+def pairwise(call: Any, x1: Any, x2: Any, *, axis: int = -1) -> Any:
     """Rule of a function along one axis, counted from the end, of two arrays that broadcast."""
     rank = max(call.rank(0), call.rank(1))
     from_end = axis if axis < 0 else axis - call.rank(0)
-    return call.run(call.ranked(0, rank), call.ranked(1, rank), axis=from_end)
+    return call.run(call.with_rank(0, rank), call.with_rank(1, rank), axis=from_end)
 
 
-def labelled(call: Any, x1: Any, x2: Any, subscripts: tuple[str, str, str]) -> Any:
+def by_labels(call: Any, x1: Any, x2: Any, subscripts: tuple[str, str, str]) -> Any:
     """The product of two arrays by labels of axes; the batch axis gets a label of its own."""
     member = chr(max(map(ord, "".join(subscripts)), default=ord("a")) + 1)
     first, second, result = subscripts

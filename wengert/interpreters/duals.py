@@ -10,18 +10,25 @@ outer transforms differentiate.
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import count, repeat
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
-from wengert.backends.backend import placed_rule
-from wengert.interpreters.lifted import Lifted, apply, bottom, changed, constant, namespace_of, raw
-from wengert.tape.grad_mode import recording, transforming
+from wengert.backends.backend import rule_on_device
+from wengert.interpreters.lifted import (
+    Lifted,
+    apply,
+    bottom,
+    constant,
+    map_arrays,
+    namespace_of,
+    raw,
+)
+from wengert.tape.grad_mode import recording, tangents_flow, transforming
 from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
 from wengert.tape.record import Plan, Unused
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 Tangents = Sequence[Any]
 
@@ -61,7 +68,7 @@ class Dual(Lifted):
         out = apply(primitive, primals, parameters)
         if not primitive.rules:  # random numbers, indices, truth values
             return raw(out)
-        if recording() is False:  # as in reverse mode, what `no_grad` computes is constant
+        if not tangents_flow():  # as in reverse mode, what `no_grad` computes is constant
             tangent: Any = (None,) * len(out) if primitive.several else None
         else:
             xp = namespace_of(*primals, *tangents)
@@ -83,16 +90,17 @@ class Dual(Lifted):
     def parts(self) -> dict[str, Any]:
         return {} if self.tangent is None else {"tangent": self.tangent}
 
-    def changed(self, change: Callable[[Any], Any]) -> "Dual":
-        return Dual(changed(self.inner, change), changed(self.tangent, change), self.level)
+    def map_inner(self, function: Callable[[Any], Any]) -> "Dual":
+        value, tangent = map_arrays(function, self.inner), map_arrays(function, self.tangent)
+        return Dual(value, tangent, self.level)
 
-    def detached(self) -> Any:
-        return self.inner.detached() if isinstance(self.inner, Lifted) else self.inner
+    def as_constant(self) -> Any:
+        return self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner
 
-    def assigned(self, value: Any) -> "Dual":
+    def with_values(self, value: Any) -> "Dual":
         if isinstance(value, Dual) and value.level == self.level:
             value = value.inner
-        inner = self.inner.assigned(value) if isinstance(self.inner, Lifted) else value
+        inner = self.inner.with_values(value) if isinstance(self.inner, Lifted) else value
         return Dual(inner, self.tangent, self.level)
 
     def without(self, array: Any, error: Exception) -> "Lost":
@@ -125,8 +133,8 @@ class Lost(Lifted):
     def constant(self, value: Any) -> Any:
         return constant(value, self.inner)
 
-    def detached(self) -> Any:
-        return self.inner.detached() if isinstance(self.inner, Lifted) else self.inner
+    def as_constant(self) -> Any:
+        return self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner
 
     def values(self) -> Any:
         return self.inner.values() if isinstance(self.inner, Lifted) else self.inner
@@ -173,7 +181,7 @@ def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
     dual = Dual(primal._array, None if tangent is None else tangent._array, level)
     owners = primal._node, None if tangent is None else tangent._node
     if recording() and owners != (None, None):
-        return placed(dual, DualInput(dual, owners))
+        return with_node(dual, DualInput(dual, owners))
     return untracked(dual)
 
 
@@ -185,13 +193,16 @@ class Exit(NamedTuple):
     start : int
         The tape's clock at its begin: nodes with larger numbers are recorded inside.
     connect : bool
-        Whether recording was on at its begin. If the user had switched it off, results are
-        constant to all transforms outside.
+        Whether recording was on at its begin.
+    flowing : bool
+        Whether tangents flowed at its begin. Otherwise results are constant to all transforms
+        outside.
     """
 
     level: int
     start: int
-    connect: bool | int
+    connect: bool
+    flowing: bool
 
 
 def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | None]]:
@@ -200,12 +211,12 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
     The two parts of a recorded Tensor are on the tape outside, connected to the nodes of the
     transform's arguments and of the Tensors that its function closed over.
     """
-    duals = [_apart(tensor._array, out.level) for tensor in tensors]
-    if out.connect is False or recording() is False:
+    duals = [_split(tensor._array, out.level) for tensor in tensors]
+    if not (out.flowing and tangents_flow()):
         return [
             (untracked(y).detach(), None if t is None else untracked(t).detach()) for y, t in duals
         ]
-    connect = bool(out.connect and recording())
+    connect = out.connect and bool(recording())
     recorded = [
         (tensor._node, primal)
         for tensor, (primal, _) in zip(tensors, duals, strict=True)
@@ -223,11 +234,13 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
             continue
         first = next(outputs, None) if tensor._node is not None else None
         second = next(outputs, None) if first is not None else None
-        pairs.append((placed(primal, first), None if tangent is None else placed(tangent, second)))
+        pairs.append(
+            (with_node(primal, first), None if tangent is None else with_node(tangent, second))
+        )
     return pairs
 
 
-def _apart(array: Any, level: int) -> tuple[Any, Any]:
+def _split(array: Any, level: int) -> tuple[Any, Any]:
     """The value and the tangent at a level; other arrays are constants."""
     own = isinstance(array, Dual) and array.level == level
     return (array.inner, array.tangent) if own else (array, None)
@@ -235,13 +248,13 @@ def _apart(array: Any, level: int) -> tuple[Any, Any]:
 
 def tangent_of(tensor: Tensor, level: int) -> Any:
     """The tangent of a Tensor at a level, as a raw array; None if it has none."""
-    return _apart(tensor._array, level)[1]
+    return _split(tensor._array, level)[1]
 
 
 def without_tangent(tensor: Tensor, level: int) -> Tensor:
     """A Tensor with the same node, without its tangent at a level."""
-    value, tangent = _apart(tensor._array, level)
-    return tensor if tangent is None else placed(Dual(value, None, level), tensor._node)
+    value, tangent = _split(tensor._array, level)
+    return tensor if tangent is None else with_node(Dual(value, None, level), tensor._node)
 
 
 def _ways(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
@@ -304,7 +317,7 @@ class UnpackDual(Several):
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         roots, ways = self.values()
         seeds = [
-            (root, _exchanged(g.items.get(2 * i), g.items.get(2 * i + 1), self.out.level))
+            (root, _exchange(g.items.get(2 * i), g.items.get(2 * i + 1), self.out.level))
             for i, root in enumerate(roots)
             if 2 * i in g.items or 2 * i + 1 in g.items
         ]
@@ -324,7 +337,7 @@ class UnpackDual(Several):
         if cotangents and isinstance(cotangents[0], Tensor):
             pairs: list[Any] = unpack_dual(cotangents, self.out)
         else:
-            pairs = [_apart(cotangent, self.out.level) for cotangent in cotangents]
+            pairs = [_split(cotangent, self.out.level) for cotangent in cotangents]
         parts = {node.number: pair for node, pair in zip(arrived, pairs, strict=True)}
         found = [(at, parts[number][part]) for at, number, part in asked if number in parts]
         return [(position, part) for position, part in found if part is not None]
@@ -337,7 +350,7 @@ class UnpackDual(Several):
         return "unpack_dual"
 
 
-def _exchanged(primal: Any, tangent: Any, level: int) -> Any:
+def _exchange(primal: Any, tangent: Any, level: int) -> Any:
     """The dual cotangent inside, in which value and tangent are exchanged."""
     if tangent is None:
         tangent = namespaces[type(primal)].zeros_like(primal)
@@ -365,8 +378,7 @@ def push(
     primitives have forward rules.
 
     Inputs, parameters and ``out`` are as for the primitive's kernel. A tangent of zero is None, the
-    result's too. With Tensors the result is on the tape, as a function of inputs and tangents.
-    A derivative that is undefined, or has no rule, raises `NotImplementedError`.
+    result's too. A derivative that is undefined, or has no rule, raises `NotImplementedError`.
     """
     moving = [
         t if t is not None and _moves(xp, primitive, position, t) else None
@@ -374,10 +386,10 @@ def push(
     ]
     if all(t is None for t in moving):
         return (None,) * len(out) if primitive.several else None
-    derive = _own if primitive.jvps else _derived(primitive)
+    derive = _by_rules if primitive.jvps else _derivation(primitive)
     assert derive is not None  # `_moves` has refused others
-    call = _Call(xp, primitive, inputs, parameters, out)
-    tangent = placed_rule(xp, derive)(call, moving)
+    call = _Evaluation(xp, primitive, inputs, parameters, out)
+    tangent = rule_on_device(xp, derive)(call, moving)
     if primitive.several:
         return tuple(_conform(t, y) for t, y in zip(tangent, out, strict=True))
     return _conform(tangent, out)
@@ -400,7 +412,7 @@ def _declaration(primitive: Primitive, name: str) -> Declared | None:
     rule = primitive.jvps.get(name, primitive.rules.get(name, NOT_IMPLEMENTED))
     if isinstance(rule, Declared):
         return rule
-    derived = not primitive.jvps and _derived(primitive) is not None
+    derived = not primitive.jvps and _derivation(primitive) is not None
     return None if name in primitive.jvps or derived else NOT_IMPLEMENTED
 
 
@@ -415,8 +427,8 @@ def _moves(xp: Any, primitive: Primitive, position: int, t: Any) -> bool:
     return rule is None
 
 
-class _Call(NamedTuple):
-    """A primitive's application to inputs."""
+class _Evaluation(NamedTuple):
+    """A primitive with its inputs and their result."""
 
     xp: Any
     primitive: Primitive
@@ -424,11 +436,9 @@ class _Call(NamedTuple):
     parameters: dict[str, Any]
     out: Any
 
-    def function(self, *inputs: Any) -> Any:
-        """Apply the primitive to other inputs, recorded if these are Tensors."""
-        primitive = self.primitive
-        run = attrgetter(primitive.name)(self.xp) if self.xp.plain else primitive.bind
-        return run(*inputs, **self.parameters)
+    def apply(self, *inputs: Any) -> Any:
+        """Apply the primitive to other inputs."""
+        return apply(self.primitive, inputs, self.parameters)
 
 
 # -- explicit forward rules ----------------------------------------------------------------------
@@ -436,10 +446,10 @@ class _Call(NamedTuple):
 
 @cache
 def _plan(primitive: Primitive, moving: tuple[bool, ...]) -> Plan:
-    return Unused(primitive, moving, forward=True)
+    return Unused(primitive, moving, tangent=True)
 
 
-def _own(call: _Call, tangents: Tangents) -> Any:
+def _by_rules(call: _Evaluation, tangents: Tangents) -> Any:
     """The sum of the forward rules of all tangents."""
     add = call.xp.add
     plan = _plan(call.primitive, tuple([t is not None for t in tangents]))
@@ -457,10 +467,10 @@ def _own(call: _Call, tangents: Tangents) -> Any:
 # -- forward rules derived from the kind ---------------------------------------------------------
 
 
-def _linear(call: _Call, tangents: Tangents) -> Any:
+def _linear(call: _Evaluation, tangents: Tangents) -> Any:
     """The function of the tangents, with zeros for inputs without one."""
     primitive = call.primitive
-    return call.function(
+    return call.apply(
         *[
             t
             if t is not None
@@ -472,17 +482,17 @@ def _linear(call: _Call, tangents: Tangents) -> Any:
     )
 
 
-def _multilinear(call: _Call, tangents: Tangents) -> Any:
+def _multilinear(call: _Evaluation, tangents: Tangents) -> Any:
     """The sum of the function with one input after another replaced by its tangent."""
     total: Any = None
     for position, t in enumerate(tangents):
         if t is not None:
-            part = call.function(*call.inputs[:position], t, *call.inputs[position + 1 :])
+            part = call.apply(*call.inputs[:position], t, *call.inputs[position + 1 :])
             total = part if total is None else call.xp.add(total, part)
     return total
 
 
-def _elementwise(call: _Call, tangents: Tangents) -> Any:
+def _elementwise(call: _Evaluation, tangents: Tangents) -> Any:
     """The sum of each tangent times the diagonal of the Jacobian.
 
     A real diagonal is its own transpose, so that the reverse rule is applied to the tangent. With
@@ -513,7 +523,7 @@ def _along(xp: Any, gradient: Any, t: Any) -> Any:
     return xp.real(change) if dtype_of(change.dtype).complex else change
 
 
-def _derived(primitive: Primitive) -> Callable[[_Call, Tangents], Any] | None:
+def _derivation(primitive: Primitive) -> Callable[[_Evaluation, Tangents], Any] | None:
     """The forward derivative that follows from what a function is."""
     if primitive.linear is not None:
         return _linear if primitive.linear == "together" else _multilinear

@@ -4,6 +4,14 @@ Kernels are dispatched on the type of raw array. A class of raw arrays with a na
 therefore changes the meaning of operations, at no cost to programs without it: Tensors hold such
 arrays, the tape saves them, and the sweep runs rules on them. They share one namespace, `lifted`,
 so that they mix and nest; `RecordedBatched`, for recorded sweeps of batches, has its own.
+
+A primitive is applied in three ways, each of which leads to the next:
+
+- `Primitive.bind`, and its fast forms in `wengert.tape.calling`, take Tensors, and call the kernel
+  of their arrays' type. A library's kernel computes; that of lifted arrays is `run`.
+- `run` finds the innermost level among its inputs, whose class has them by `Lifted.interpret`.
+- `interpret` takes its own level off, and hands what is inside to `apply`: Tensors are bound,
+  lifted arrays are `run`, and a library's arrays go to its kernel.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +26,7 @@ from wengert.backends import DType, Selection, backend_of, dtype_of, namespaces
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 #: Makes the level of a transform; an inner transform has a larger number.
 new_level: Callable[[], int] = count(1).__next__
@@ -131,15 +139,15 @@ class Lifted:
         """Further arrays to print, by name."""
         return {}
 
-    def changed(self, change: Callable[[Any], Any]) -> Any:
-        """The same with other arrays inside, as the function `changed` has it; itself if traced."""
+    def map_inner(self, function: Callable[[Any], Any]) -> Any:
+        """The same with other arrays inside, as `map_arrays` has it; itself if traced."""
         return self
 
-    def detached(self) -> Any:
+    def as_constant(self) -> Any:
         """The same values as a constant, for `Tensor.detach`."""
         return self
 
-    def assigned(self, value: Any) -> Any:
+    def with_values(self, value: Any) -> Any:
         """A Tensor's new array after it was assigned ``value`` in place under `no_grad`.
 
         The derivative stays, as the node does in reverse mode.
@@ -165,13 +173,13 @@ def constant(value: Any, like: Any) -> Any:
     return value
 
 
-def changed(array: Any, change: Callable[[Any], Any]) -> Any:
-    """An array with ``change`` applied to the library's own arrays in it; nodes stay."""
+def map_arrays(function: Callable[[Any], Any], array: Any) -> Any:
+    """An array with a function applied to the library's own arrays in it; nodes stay."""
     if isinstance(array, Tensor):
-        return placed(changed(array._array, change), array._node)
+        return with_node(map_arrays(function, array._array), array._node)
     if isinstance(array, Lifted):
-        return array.changed(change)
-    return None if array is None else change(array)
+        return array.map_inner(function)
+    return None if array is None else function(array)
 
 
 def bottom(array: Any) -> Any:
@@ -210,30 +218,38 @@ def namespace_of(*values: Any) -> Any:
 
 def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
     """Run a primitive on inner values: Tensors, lifted arrays, raw arrays, numbers, None."""
-    xp = namespace_of(*inputs)
-    if xp is differentiable:
-        # In a Tensor's namespace raw NumPy scalars would count as numbers.
-        arrays = [
-            untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x for x in inputs
-        ]
-        return _recorded(primitive, arrays, parameters)
-    if xp is lifted:
+    kind = number = None
+    has_lifted = False
+    for x in inputs:
+        if isinstance(x, Tensor):
+            # In a Tensor's namespace raw NumPy scalars would count as numbers.
+            tensors = [
+                untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x
+                for x in inputs
+            ]
+            return _apply_recorded(primitive, tensors, parameters)
+        if isinstance(x, Lifted):
+            has_lifted = True
+        elif hasattr(x, "regularise"):  # a traced number, which kernels do not take
+            number = x
+        elif kind is None and hasattr(x, "dtype"):
+            kind = type(x)
+    if has_lifted:
         return run(primitive, inputs, parameters)
-    number = next((x for x in inputs if hasattr(x, "regularise")), None)
-    if number is not None:  # a traced number, which kernels do not take
+    if kind is None:
+        raise TypeError("there is no array among the operands")
+    if number is not None:
         inputs = list(inputs)
         kind = number.regularise(inputs, primitive.weak)
-    else:
-        kind = next(type(x) for x in inputs if hasattr(x, "dtype"))
     return primitive.kernels[kind](*inputs, **parameters)
 
 
-def _recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
+def _apply_recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
     """Apply a primitive to Tensors, with parameters as a kernel takes them.
 
     Rules may omit defaults and count axes from the end, which the public function handles.
     """
-    public, accepted, by_position = _public(primitive)
+    public, accepted, by_position = _public_function(primitive)
     if accepted is not None and by_position.isdisjoint(parameters):
         try:
             accepted.bind(*inputs, **parameters)
@@ -244,7 +260,7 @@ def _recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str,
 
 
 @cache
-def _public(primitive: Primitive) -> tuple[Any, Signature | None, frozenset[str]]:
+def _public_function(primitive: Primitive) -> tuple[Any, Signature | None, frozenset[str]]:
     """The public function of a primitive's name, its signature, and positional-only parameters.
 
     The signature is None if there is no such function.
@@ -286,9 +302,9 @@ def _function(name: str) -> Callable[..., Any]:
     if primitive is not None:
         arity = None if primitive.variadic else len(primitive.fixed)
         # Rules may omit defaults that this primitive's own rules need.
-        defaults: dict[str, Any] = getattr(primitive.forward, "__kwdefaults__", None) or {}
+        defaults: dict[str, Any] = getattr(primitive.composite, "__kwdefaults__", None) or {}
 
-        def interpreted(*inputs: Any, **parameters: Any) -> Any:
+        def call_lifted(*inputs: Any, **parameters: Any) -> Any:
             if arity is not None and len(inputs) > arity:  # such as the shape in reshape(x, shape)
                 names = argument_names(getattr(home, short))[arity:]
                 parameters.update(zip(names, inputs[arity:], strict=False))
@@ -297,26 +313,26 @@ def _function(name: str) -> Callable[..., Any]:
                 parameters["dtype"] = backend_of(bottom(inputs[0])).raw_dtype(parameters["dtype"])
             return run(primitive, inputs, {**defaults, **parameters} if defaults else parameters)
 
-        return interpreted
+        return call_lifted
     public = getattr(home, short)
     if not callable(public):  # a dtype
         return public  # type: ignore[no-any-return]
 
-    def composed(*inputs: Any, **parameters: Any) -> Any:
-        return raw(public(*map(_wrapped, inputs), **parameters))
+    def compose(*inputs: Any, **parameters: Any) -> Any:
+        return raw(public(*map(_wrap, inputs), **parameters))
 
-    def created(*inputs: Any, **parameters: Any) -> Any:
+    def create(*inputs: Any, **parameters: Any) -> Any:
         # A cotangent that a rule creates has the levels of the array beside it.
         beside = parameters.get("device")
         like = beside.like if isinstance(beside, _Beside) else inputs[0] if inputs else None
-        return constant(composed(*inputs, **parameters), like)
+        return constant(compose(*inputs, **parameters), like)
 
-    return created if name in CREATION else composed
+    return create if name in CREATION else compose
 
 
-def _wrapped(x: Any) -> Any:
+def _wrap(x: Any) -> Any:
     if isinstance(x, list | tuple):
-        return type(x)(map(_wrapped, x))
+        return type(x)(map(_wrap, x))
     return untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor | type) else x
 
 
@@ -360,7 +376,7 @@ def namespace_of_raw(
 ) -> ModuleType:
     """A namespace of lifted arrays, which rules treat as raw arrays."""
     xp = namespace(
-        name, find, plain=True, backend=None, elsewhere=False, device=device, is_view=is_view
+        name, find, records=False, backend=None, elsewhere=False, device=device, is_view=is_view
     )
     xp.conj = conjugate  # type: ignore[attr-defined]
     for part in ("real", "imag"):
@@ -374,10 +390,10 @@ def _binary(xp: ModuleType, name: str) -> tuple[Callable[..., Any], Callable[...
     def operator(self: Any, other: Any) -> Any:
         return getattr(xp, name)(self, other)
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflect(self: Any, other: Any) -> Any:
         return getattr(xp, name)(other, self)
 
-    return operator, reflected
+    return operator, reflect
 
 
 def _unary(xp: ModuleType, name: str) -> Callable[[Any], Any]:
@@ -390,9 +406,9 @@ def _unary(xp: ModuleType, name: str) -> Callable[[Any], Any]:
 def add_operators(kind: type, xp: ModuleType) -> None:
     """Give a class of raw arrays the operators of rules, by the functions of a namespace."""
     for word, name in _ARITHMETIC.items():
-        operator, reflected = _binary(xp, name)
+        operator, reflect = _binary(xp, name)
         setattr(kind, f"__{word}__", operator)
-        setattr(kind, f"__r{word}__", reflected)
+        setattr(kind, f"__r{word}__", reflect)
     for word, name in _COMPARISONS.items():
         setattr(kind, f"__{word}__", _binary(xp, name)[0])
     for word, name in _SIGNS.items():

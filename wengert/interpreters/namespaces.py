@@ -11,7 +11,8 @@ from typing import Any
 from wengert.backends import EXTENSIONS, Selection, dtype_of, namespaces
 from wengert.tape.node import Node, Output
 from wengert.tape.primitive import PRIMITIVES
-from wengert.tape.tensor import Tensor, placed
+from wengert.tape.record import RESULT
+from wengert.tape.tensor import Tensor, with_node
 
 
 def namespace(
@@ -23,7 +24,7 @@ def namespace(
     """A namespace whose names are looked up at their first use, and cached.
 
     ``find(name)`` looks a name up; names of an extension are prefixed by its name and a dot.
-    ``known`` are attributes of the module such as ``plain`` and ``device``.
+    ``known`` are attributes of the module such as ``records`` and ``device``.
     """
     module = ModuleType(name)
 
@@ -58,16 +59,16 @@ def restore(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
 
 
 def _tensor(value: Any, node: Node, origin: Any) -> Any:
-    if origin == -1 and type(value) is tuple:
+    if origin == RESULT and type(value) is tuple:
         return tuple(
-            placed(v, Output(node, i) if dtype_of(v.dtype).inexact else None)
+            with_node(v, Output(node, i) if dtype_of(v.dtype).inexact else None)
             for i, v in enumerate(value)
         )
     if origin is None or not hasattr(value, "dtype"):
         if isinstance(origin, range):
             return tuple(_tensor(v, node, i) for v, i in zip(value, origin, strict=True))
         return value
-    return placed(value, node if origin == -1 else node.parents[origin])
+    return with_node(value, node if origin == RESULT else node.parents[origin])
 
 
 def device(x: Tensor) -> Selection:
@@ -89,6 +90,12 @@ def _find(name: str) -> Any:
 #: The functions of `wengert.ops` on Tensors: the ``xp`` of rules with ``create_graph=True``, and
 #: of a ``grad_fn`` that is called by hand. `wengert.ops` fills it.
 differentiable = namespace(
-    f"{__name__}.namespace", _find, (), device=device, restore=restore, plain=False, elsewhere=False
+    f"{__name__}.namespace",
+    _find,
+    (),
+    device=device,
+    restore=restore,
+    records=True,
+    elsewhere=False,
 )
 namespaces[Tensor] = differentiable

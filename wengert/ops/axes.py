@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import as_dtype, backend_of
-from wengert.backends.lengths import known, unsized
+from wengert.backends.lengths import known_lengths, unsized
 from wengert.backends.registry import lost_with
 from wengert.ops.data_type import astype
 from wengert.tape.tensor import Tensor, differentiates, number_of, wrapped
@@ -33,7 +33,7 @@ def bent(function: Callable[..., Any], *numbers: Any, small: bool = False) -> An
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of a Tensor or an array; an error that names what else was given."""
     try:
-        return known(x.shape) if unsized else x.shape
+        return known_lengths(x.shape) if unsized else x.shape
     except AttributeError:
         advice = lost_with(type(x)) or "convert it with wg.asarray"
         raise TypeError(

@@ -22,7 +22,7 @@ __all__ = ["as_tensor", "asarray", "clone", "from_dlpack", "from_numpy", "tensor
     x=lambda xp, g: g,
     elementwise=True,
     linear="together",
-    forward=lambda xp, x: xp.asarray(x, copy=True),
+    composite=lambda xp, x: xp.asarray(x, copy=True),
 )
 def clone(x: Any, /) -> Tensor:
     """Return a copy of an array, which stays tracked.

@@ -3,7 +3,7 @@
 from typing import Any
 
 from wengert.backends import dtype_of
-from wengert.interpreters.batching import shifted
+from wengert.interpreters.batching import shift_axes
 from wengert.ops.axes import as_axis, at_axis, kept, raw_array, raw_dtype, shape_of
 from wengert.ops.define import operation
 from wengert.ops.shares import by_float32
@@ -36,7 +36,7 @@ def _cumulative_sum_rule(xp: Any, g: Any, axis: int, include_initial: bool) -> A
 
 def _running_batch(call: Any, x: Any, *, axis: int | None = None, **parameters: Any) -> Any:
     options = {"dtype": None, "include_initial": False, **parameters}
-    return call.run(x, axis=shifted(axis or 0, call.rank(0)), **options)
+    return call.run(x, axis=shift_axes(axis or 0, call.rank(0)), **options)
 
 
 def _cumulative_prod_rule(xp: Any, g: Any, x: Any, axis: int, include_initial: bool) -> Any:
@@ -88,7 +88,7 @@ def _recurrence_factor_rule(xp: Any, g: Any, a: Any, out: Any, axis: int) -> Any
 
 
 def _recurrence_batch(call: Any, a: Any, b: Any, *, axis: int) -> Any:
-    return call.run(call.spread(0), call.spread(1), axis=shifted(axis, call.rank(1)))
+    return call.run(call.broadcast(0), call.broadcast(1), axis=shift_axes(axis, call.rank(1)))
 
 
 def _delayed(xp: Any, x: Any, axis: int) -> Any:
@@ -109,7 +109,7 @@ Primitive(
         ),
         "b": lambda xp, t, a, axis: xp.linear_recurrence(a, t, axis=axis),
     },
-    forward=_linear_recurrence,
+    composite=_linear_recurrence,
     batch=_recurrence_batch,
 )
 

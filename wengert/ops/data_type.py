@@ -57,7 +57,7 @@ def _carry(source: Backend, x: Any, name: str, device: Any) -> Any:
 
 
 @operation(
-    inputs=["x"], x=lambda xp, g: g, linear="together", view=None, forward=_cast, batch=as_it_is
+    inputs=["x"], x=lambda xp, g: g, linear="together", view=None, composite=_cast, batch=as_it_is
 )
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """Copy an array to another data type.
@@ -93,7 +93,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     elementwise=True,
     linear="together",
     view=None,
-    forward=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
+    composite=lambda xp, x, device, source=None: xp.backend.to_device(x, device),
     effect="moves",
 )
 def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
@@ -124,7 +124,7 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Tensor:
     elementwise=True,
     linear="together",
     view=None,
-    forward=lambda xp, x, name, device=None, source=None, origin=None: _carry(
+    composite=lambda xp, x, name, device=None, source=None, origin=None: _carry(
         xp.backend, x, name, device
     ),
     effect="moves",

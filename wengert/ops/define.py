@@ -62,7 +62,9 @@ def operation(
     Examples
     --------
     >>> from wengert.ops.define import operation
-    >>> @operation(x=lambda xp, g, by: g * by, linear="together", forward=lambda xp, x, by: x * by)
+    >>> def scale(xp, x, by):
+    ...     return x * by
+    >>> @operation(x=lambda xp, g, by: g * by, linear="together", composite=scale)
     ... def scaled(x, /, by=2):
     ...     return scaled.run(x, by=float(by))
     >>> wg.grad(scaled)(3.0)
@@ -91,9 +93,8 @@ def elementwise(result: str | None = None, **facts: Any) -> Callable[[F], F]:
     result : {"dtype bool"}, optional
         The dtype of the result, where it is not the promoted one.
     **facts
-        As for `operation`; ``dtypes`` is ``"floating"`` by default. Without any rule the result is
-        not tracked, which is right for booleans and integers alone: a derivative that is zero
-        everywhere is `ZERO`.
+        As for `operation`. Without any rule the result is not tracked, which is right for booleans
+        and integers alone: a derivative that is zero everywhere is `ZERO`.
 
     Raises
     ------
@@ -104,8 +105,7 @@ def elementwise(result: str | None = None, **facts: Any) -> Callable[[F], F]:
     def decorate(stub: F) -> F:
         names = argument_names(stub)
         rules = [rule for key, rule in facts.items() if key not in _FACTS]
-        dtypes = facts.get("dtypes", "floating")
-        if not rules and result != "dtype bool" and dtypes not in _UNTRACKED:
+        if not rules and result != "dtype bool" and facts.get("dtypes") not in _UNTRACKED:
             raise TypeError(
                 f"{stub.__name__} has no derivative rule: give one for each argument, "
                 "ZERO where it is zero, or UNDEFINED where there is none"
@@ -116,7 +116,7 @@ def elementwise(result: str | None = None, **facts: Any) -> Callable[[F], F]:
                     f"a rule of {stub.__name__} asks for {argument_names(rule)[2:]}, and an "
                     f"elementwise function has {names} and out"
                 )
-        row = _row(stub.__name__, names, {**facts, "elementwise": True, "dtypes": dtypes})
+        row = _row(stub.__name__, names, {**facts, "elementwise": True})
         return cast(F, update_wrapper(_call(row, plain=True), stub))
 
     return decorate

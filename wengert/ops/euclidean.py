@@ -63,7 +63,7 @@ Primitive(
         "norm": lambda xp, g, out, norm: -xp.direction(g, xp.conj(out), norm),
     },
     elementwise=True,
-    forward=_direction,
+    composite=_direction,
     # With complex numbers the derived ones see a g of 1, and no derivative where nothing moves.
     jvps={
         "scale": lambda xp, t, x, norm: xp.direction(t, x, norm),
@@ -80,7 +80,7 @@ Primitive(
     ("x",),
     {"x": lambda xp, g: xp.where(g == 0, g, math.nan)},
     elementwise=True,
-    forward=lambda xp, x: xp.zeros_like(x),
+    composite=lambda xp, x: xp.zeros_like(x),
 )
 
 
@@ -110,7 +110,7 @@ Primitive(
         "x": lambda xp, g, scale, x: _turned_or_none(xp, xp.conj(scale) * g, x),
     },
     elementwise=True,
-    forward=lambda xp, scale, x: xp.direction(scale, x, xp.abs(x)),
+    composite=lambda xp, scale, x: xp.direction(scale, x, xp.abs(x)),
     jvps={
         "scale": lambda xp, t, x: xp.along(t, x),
         "x": lambda xp, t, scale, x: scale * _turned_or_none(xp, t, x),
@@ -124,7 +124,7 @@ def without_slope(xp: Any, found: Any, where: Callable[[], tuple[Any, Any]]) -> 
 
     ``where`` gives a mask of these points, and what has no slope there.
     """
-    if xp.plain and xp.backend:  # nothing differentiates this
+    if not xp.records and xp.backend:  # nothing differentiates this
         return found
     at, x = where()
     return xp.where(at, found + xp.sharp(x), found)

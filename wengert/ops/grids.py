@@ -65,7 +65,7 @@ def _meshgrid_batch(call: Any, *arrays: Any, indexing: str = "xy") -> Any:
     shape = tuple([lengths[i] for i in order])
     grids = []
     for i in range(len(arrays)):
-        x = call.spread(i)
+        x = call.broadcast(i)
         x = call.xp.reshape(x, (x.shape[0], *[lengths[j] if j == i else 1 for j in order]))
         grids.append(call.xp.broadcast_to(x, (x.shape[0], *shape)))
     return tuple(grids)

@@ -33,10 +33,10 @@ def _text(module: str, name: str, known: tuple[str, ...], also: str) -> str:
     return f"{text}; did you mean {close[0]!r}?" if close else text
 
 
-def no_method(name: str) -> AttributeError:
-    """The error for a method of other libraries that Tensors do not have."""
-    instead = HINTS["Tensor"].get(name) or HINTS["wengert"][name]
-    return AttributeError(f"'Tensor' object has no attribute {name!r}; {_instead(instead)}")
+def no_method(kind: str, name: str) -> AttributeError:
+    """The error for a method of other libraries that Tensors, or nodes, do not have."""
+    instead = HINTS[kind].get(name) or HINTS["wengert"][name]
+    return AttributeError(f"{kind!r} object has no attribute {name!r}; {_instead(instead)}")
 
 
 def _instead(what: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of
 from wengert.backends.keys import SLOT, as_view
-from wengert.interpreters.batching import shifted
+from wengert.interpreters.batching import shift_axes
 from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of
 from wengert.ops.conversion import as_storable, asarray, holds_tensors
 from wengert.ops.define import operation
@@ -44,7 +44,7 @@ def _getitem_batch(call: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> An
     if any(call.own[1:]):
         return call.each(x, *indices, key=key)
     out = call.run(x, *indices, key=(slice(None), *key))
-    return call.moved(out, _block(indices), 0) if _first(key) else out
+    return call.move_axis(out, _block(indices), 0) if _first(key) else out
 
 
 def _scatter_add_batch(
@@ -54,7 +54,7 @@ def _scatter_add_batch(
         return call.each(x, *indices, key=key, shape=shape)
     count = x.shape[0]
     if _first(key):
-        x = call.moved(x, 0, _block(indices))
+        x = call.move_axis(x, 0, _block(indices))
     return call.run(x, *indices, key=(slice(None), *key), shape=(count, *shape))
 
 
@@ -64,7 +64,7 @@ Primitive(
     ["x", "*indices"],
     {"x": lambda xp, g, indices, key: xp.getitem(g, *indices, key=key)},
     linear="together",
-    forward=scatter,
+    composite=scatter,
     batch=_scatter_add_batch,
 )
 
@@ -101,12 +101,12 @@ def _setitem_batch(call: Any, x: Any, value: Any, *indices: Any, key: tuple[Any,
                 index = next(arrays)
                 rank -= len(index.shape) if dtype_of(index.dtype).kind == "bool" else 1
         rank += _block(indices) if indices else 0
-        value = call.fronted(1)
+        value = call.with_batch_axis(1)
         shape = tuple(value.shape)
         value = call.xp.reshape(value, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
         if _first(key):
-            value = call.moved(value, 0, _block(indices))
-    return call.run(call.spread(0), value, *indices, key=(slice(None), *key))
+            value = call.move_axis(value, 0, _block(indices))
+    return call.run(call.broadcast(0), value, *indices, key=(slice(None), *key))
 
 
 # -- keys ----------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def _index_array(x: Tensor, part: Any) -> Tensor:
     inputs=["x", "*indices"],
     x=lambda xp, g, indices, key, x_shape: xp.scatter_add(g, *indices, key=key, shape=x_shape),
     linear="together",
-    forward=gather,
+    composite=gather,
     view=as_view,
     batch=_getitem_batch,
 )
@@ -235,7 +235,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         "x": lambda xp, t, indices, key: xp.setitem(t, 0, *indices, key=key),
         "value": lambda xp, t, indices, key, x: xp.setitem(xp.zeros_like(x), t, *indices, key=key),
     },
-    forward=put,
+    composite=put,
     weak=True,
     batch=_setitem_batch,
 )
@@ -265,13 +265,13 @@ def _along(axis: int) -> Key:
 
 
 def _take_batch(call: Any, x: Any, indices: Any, *, axis: int | None = None) -> Any:
-    at = shifted(axis or 0, call.rank(0))
+    at = shift_axes(axis or 0, call.rank(0))
     if call.own == (True, False):
         return call.run(x, indices, axis=at)
     if call.own[0]:
         return call.each(x, indices, axis=at - 1)
     taken = call.xp.getitem(x, indices, key=at_axis(at - 1, SLOT))
-    return call.moved(taken, at - 1, 0)
+    return call.move_axis(taken, at - 1, 0)
 
 
 @operation(
@@ -344,8 +344,8 @@ def _take_along_axis_rule(
 
 
 def _take_along_axis_batch(call: Any, x: Any, indices: Any, *, axis: int = -1) -> Any:
-    at = shifted(axis, call.rank(0))
-    return call.run(call.fronted(0), call.fronted(1), axis=at)
+    at = shift_axes(axis, call.rank(0))
+    return call.run(call.with_batch_axis(0), call.with_batch_axis(1), axis=at)
 
 
 @operation(x=_take_along_axis_rule, linear="together", batch=_take_along_axis_batch)

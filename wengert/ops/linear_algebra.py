@@ -5,7 +5,7 @@ from importlib import import_module
 from operator import index
 from typing import Any
 
-from wengert.interpreters.batching import as_it_is, labelled, paired, shifted
+from wengert.interpreters.batching import as_it_is, by_labels, pairwise, shift_axes
 from wengert.ops.axes import as_axes, as_shape, axis_from_end, inverse_permutation, shape_of
 from wengert.ops.define import operation
 from wengert.ops.manipulation import broadcast_shapes, reshape
@@ -77,7 +77,7 @@ def _matmul_batch(call: Any, x1: Any, x2: Any) -> Any:
     right = xp.expand_dims(x2, axis=len(x2.shape)) if rank2 == 1 else x2
     rank = max(rank1, rank2, 2)
     matrices = call._replace(inputs=(left, right))
-    out = run(matrices.ranked(0, rank), matrices.ranked(1, rank))
+    out = run(matrices.with_rank(0, rank), matrices.with_rank(1, rank))
     gone = ((len(out.shape) - 2,) if rank1 == 1 else ()) + (
         (len(out.shape) - 1,) if rank2 == 1 else ()
     )
@@ -205,11 +205,11 @@ def _tensordot_batch(call: Any, x1: Any, x2: Any, *, axes: Any = 2) -> Any:
         result = [c for c in first if c not in second] + [c for c in second if c not in first]
         subscripts = ("".join(first), "".join(second), "".join(result))
         import_module("wengert.ops.beyond")  # which has products by labels
-        return labelled(call, x1, x2, subscripts)
+        return by_labels(call, x1, x2, subscripts)
     if call.own[0]:
-        return call.run(x1, x2, axes=(shifted(over1, rank1), over2))
-    out = call.run(x1, x2, axes=(over1, shifted(over2, rank2)))
-    return call.moved(out, rank1 - len(over1), 0)
+        return call.run(x1, x2, axes=(shift_axes(over1, rank1), over2))
+    out = call.run(x1, x2, axes=(over1, shift_axes(over2, rank2)))
+    return call.move_axis(out, rank1 - len(over1), 0)
 
 
 @operation(
@@ -251,7 +251,7 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int
     x1=lambda xp, g, x2, axis: xp.conj(xp.expand_dims(g, axis=len(g.shape) + 1 + axis)) * x2,
     x2=lambda xp, g, x1, axis: xp.expand_dims(g, axis=len(g.shape) + 1 + axis) * x1,
     linear="each",
-    batch=paired,
+    batch=pairwise,
     dtypes="numeric",
 )
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:

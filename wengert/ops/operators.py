@@ -29,11 +29,12 @@ from wengert.ops.indexing import getitem, setitem
 from wengert.ops.late import LATER, METHODS
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
-from wengert.tape.calling import binary, is_foreign, reflecting
+from wengert.tape.calling import binary, bind_operator, is_foreign
+from wengert.tape.node import Node
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, assign, placed
+from wengert.tape.tensor import Tensor, assign, with_node
 from wengert.tape.views import same, show
 
 Function = Callable[..., Tensor]
@@ -69,7 +70,7 @@ def _operator(name: str, function: Function) -> Function:
     """A function of two arrays as an operator, which lets objects of other types answer."""
     primitive = PRIMITIVES[name]
     if function.__code__ is _ELEMENTWISE:
-        return binary(primitive, reflecting)
+        return binary(primitive, bind_operator)
 
     def operator(x1: Any, x2: Any, /) -> Any:
         try:
@@ -144,7 +145,7 @@ _ROWS = 16
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self.ndim:
         raise TypeError("iteration over a 0-d tensor")
-    held = placed(self._array, self._node)  # x += y meanwhile does not change the rows
+    held = with_node(self._array, self._node)  # x += y meanwhile does not change the rows
     show(held, self, same, {})
     return _rows(held)
 
@@ -177,7 +178,8 @@ _filled = Primitive(
     ["x"],
     {"x": ZERO},
     elementwise=True,
-    forward=lambda xp, x, value: xp.full_like(x, value),
+    dtypes="any",
+    composite=lambda xp, x, value: xp.full_like(x, value),
 ).bind
 
 
@@ -364,13 +366,13 @@ class Later:
 
 
 class _Foreign:
-    """A name that another library's arrays have: Tensors do not, and the error says what to use."""
+    """A name of other libraries that Tensors, or nodes, do not have: the error says what to use."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
 
-    def __get__(self, tensor: Tensor | None, owner: type[Tensor]) -> Any:
-        raise import_module("wengert.ops.hints").no_method(self.name)
+    def __get__(self, instance: Any, owner: type) -> Any:
+        raise import_module("wengert.ops.hints").no_method(self.kind, self.name)
 
 
 def _dir(self: Tensor) -> list[str]:
@@ -382,4 +384,6 @@ _attach_operators()
 #: Names of NumPy's and PyTorch's that Tensors do not have: `wengert.names` has what to write.
 FOREIGN = {*HINTS["Tensor"], *HINTS["wengert"]} - {*dir(Tensor)}
 for _name in FOREIGN:
-    setattr(Tensor, _name, _Foreign(_name))
+    setattr(Tensor, _name, _Foreign("Tensor", _name))
+for _name in HINTS["Node"]:
+    setattr(Node, _name, _Foreign("Node", _name))

@@ -268,7 +268,7 @@ def _draw_like(xp: Any, x: Any, dtype: Any) -> Any:
     return made if made.dtype == dtype else xp.astype(made, dtype)
 
 
-@operation(elementwise=True, forward=_draw_like, effect="draws")
+@operation(elementwise=True, composite=_draw_like, effect="draws")
 def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """Return uniform random numbers of [0, 1), drawn where ``x`` is and in its shape.
 

@@ -4,7 +4,7 @@ import math
 from typing import Any, Literal
 
 from wengert.backends import backend_of, dtype_of, namespaces
-from wengert.interpreters.batching import alone, over_axes, shifted
+from wengert.interpreters.batching import alone, over_axes, shift_axes
 from wengert.ops.axes import as_axes, as_axis, raw_array, raw_dtype, shape_of
 from wengert.ops.creation import default_dtype
 from wengert.ops.define import operation
@@ -19,7 +19,7 @@ def _extreme_place_batch(
     call: Any, x: Any, *, axis: int | None = None, keepdims: bool = False
 ) -> Any:
     if axis is not None:
-        return call.run(x, axis=shifted(axis, call.rank(0)), keepdims=keepdims)
+        return call.run(x, axis=shift_axes(axis, call.rank(0)), keepdims=keepdims)
     flat = call.xp.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
     found = call.run(flat, axis=1, keepdims=False)
     return call.xp.reshape(found, (x.shape[0], *(1,) * call.rank(0))) if keepdims else found

@@ -49,13 +49,13 @@ def by_float32(
     return xp.astype(found, x.dtype)
 
 
-def in_float32(forward: Callable[..., Any]) -> Callable[..., Any]:
+def in_float32(composite: Callable[..., Any]) -> Callable[..., Any]:
     """Make a composite, or a rule, compute with arrays of half precision in float32."""
 
-    @wraps(forward)
+    @wraps(composite)
     def call(xp: Any, x: Any, *rest: Any, **parameters: Any) -> Any:
         if not dtype_of(x.dtype).narrow:
-            return forward(xp, x, *rest, **parameters)
-        return by_float32(partial(forward, xp), x, *rest, xp=xp, **parameters)
+            return composite(xp, x, *rest, **parameters)
+        return by_float32(partial(composite, xp), x, *rest, xp=xp, **parameters)
 
     return call

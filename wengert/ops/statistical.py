@@ -47,7 +47,7 @@ def _count(x_shape: Shape, axis: Axes) -> int:
 
 def _mean_rule(xp: Any, g: Any, x_shape: Shape, axis: Axes, keepdims: bool) -> Any:
     n = _count(x_shape, axis) or 1
-    g = g if xp.plain else wide(xp, g)  # its derivative sums, and then divides
+    g = wide(xp, g) if xp.records else g  # its derivative sums, and then divides
     return _spread(xp, divide(xp, g, n), x_shape, axis, keepdims)
 
 
@@ -158,7 +158,7 @@ def _std_rule(
 ) -> Any:
     centred, norm = _spread_out(xp, x, out, x_shape, axis, correction, keepdims)
     found = xp.direction(_kept(xp, g, x_shape, axis, keepdims), centred, norm)
-    if xp.plain:
+    if not xp.records:
         return found
     # Only what moves equal elements apart meets the missing derivative.
     flat = _deviation(xp, _deviation(xp, found, axis), axis)
@@ -180,7 +180,7 @@ def _std_tangent(
     return xp.sum(xp.direction(xp.conj(t), *spread), axis=axis, keepdims=keepdims)
 
 
-def _std_forward(
+def _std_composite(
     xp: Any, x: Any, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
     axes = all_axes(axis, len(x.shape))
@@ -260,7 +260,7 @@ def var(
 @operation(
     x=_std_rule,
     jvps={"x": _std_tangent},
-    forward=_std_forward,
+    composite=_std_composite,
     batch=over_axes(correction=0.0, keepdims=False),
     dtypes="floating",
 )
@@ -304,7 +304,7 @@ def _extreme(beaten: str) -> dict[str, Any]:
         return xp.where(xp.isnan(out), math.nan, divide(xp, whole, number, out.dtype))
 
     def rule(xp: Any, g: Any, x: Any, out: Any, axis: Axes, keepdims: bool) -> Any:
-        g, out = (g, out) if xp.plain else (wide(xp, g), wide(xp, out))  # as for the mean
+        g, out = (wide(xp, g), wide(xp, out)) if xp.records else (g, out)  # as for the mean
         which = chosen(xp, x, out, axis, keepdims)
         each = share(xp, g, out, which, axis, keepdims)
         return xp.where(which, _kept(xp, each, x.shape, axis, keepdims), 0)

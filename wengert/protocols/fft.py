@@ -5,7 +5,7 @@ from typing import Any
 
 from wengert.ops import fft
 from wengert.ops.operands import operands
-from wengert.protocols.translation import translated
+from wengert.protocols.translation import translate
 
 __all__ = ["TABLE"]
 
@@ -32,5 +32,5 @@ TABLE: dict[str, Callable[..., Any]] = {
     **{name: _along(getattr(fft, name)) for name in ONE},
     **{name: _over(getattr(fft, name)) for name in SEVERAL},
     **{name[:-1] + "2": _over(getattr(fft, name), (-2, -1)) for name in SEVERAL},
-    **{name: translated(getattr(fft, name), "x / axes") for name in SHIFTS},
+    **{name: translate(getattr(fft, name), "x / axes") for name in SHIFTS},
 }

@@ -287,7 +287,7 @@ _PARTS = ("return_index", "return_inverse", "return_counts")
 # -- elementwise -----------------------------------------------------------------------------------
 
 
-def rounded(a: Any, decimals: int = 0) -> Tensor:
+def round_to(a: Any, decimals: int = 0) -> Tensor:
     """``np.round``."""
     if not decimals:
         return ew.round(a)

@@ -89,7 +89,7 @@ maximum_of = _extreme(statistical.max, ew.maximum)
 minimum_of = _extreme(statistical.min, ew.minimum)
 
 
-def _quantified(reduce: Function, neutral: bool) -> Function:
+def _quantifier(reduce: Function, neutral: bool) -> Function:
     """``np.all`` and ``np.any``."""
 
     def call(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
@@ -100,8 +100,8 @@ def _quantified(reduce: Function, neutral: bool) -> Function:
     return call
 
 
-all_of = _quantified(utility.all, True)
-any_of = _quantified(utility.any, False)
+all_of = _quantifier(utility.all, True)
+any_of = _quantifier(utility.any, False)
 
 
 def mean_of(
@@ -118,7 +118,7 @@ def mean_of(
     return statistical.sum(_chosen(x, where, 0), axis=axis, keepdims=keepdims) / number
 
 
-def spread(reduce: Function) -> Function:
+def spread_over(reduce: Function) -> Function:
     """``np.var`` and ``np.std``."""
 
     def call(
@@ -204,7 +204,7 @@ def average(
     return (result, total) if returned else result
 
 
-def accumulated(function: Function) -> Function:
+def accumulate(function: Function) -> Function:
     """``np.cumsum`` and ``np.cumprod``: along the flattened array, where no axis is given."""
 
     def call(a: Any, axis: Any = None, dtype: Any = None, **keywords: Any) -> Tensor:

@@ -17,7 +17,7 @@ from wengert.ops.grids import meshgrid
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
-from wengert.protocols.translation import cast, listed, refuse
+from wengert.protocols.translation import cast, list_of, refuse
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
@@ -47,7 +47,7 @@ def filled_like(x: Tensor, value: Any, *, dtype: Any = None) -> Tensor:
         return full_like(x, value, dtype=dtype)
     held = x.dtype if dtype is None else as_dtype(dtype)
     if isinstance(value, list | tuple):
-        value = listed("np.full_like", value, x, held)
+        value = list_of("np.full_like", value, x, held)
     (_, wanted) = operands(x, value)
     check_storable("np.full_like", wanted, held)
     wanted = astype(wanted, held, copy=False)
@@ -79,13 +79,13 @@ def concatenate(
     return ma.concat([cast(x, dtype) for x in operands(*arrays)], axis=axis)
 
 
-def joined(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, **keywords: Any) -> Tensor:
+def join(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, **keywords: Any) -> Tensor:
     """``np.stack``."""
     refuse(keywords)
     return ma.stack([cast(x, dtype) for x in operands(*arrays)], axis=axis)
 
 
-def stacked(axis: int, make: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+def stack_with(axis: int, make: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
     """``np.vstack`` and its kin: arrays get the axes that they lack and are joined along one."""
 
     def call(tup: Sequence[Any], *, dtype: Any = None, **keywords: Any) -> Tensor:
@@ -141,7 +141,7 @@ def _blocks(nest: Any, depth: int, add: Callable[[Any], None]) -> None:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """``np.insert``."""
     if isinstance(arr, Tensor) and isinstance(values, list | tuple):
-        values = listed("np.insert", values, arr, arr.dtype)
+        values = list_of("np.insert", values, arr, arr.dtype)
     x, new = operands(arr, values)
     check_storable("np.insert", new if isinstance(values, list | tuple) else values, x.dtype)
     if axis is None:

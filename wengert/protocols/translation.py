@@ -42,7 +42,7 @@ def refuse(keywords: dict[str, Any]) -> None:
         raise UnsupportedError(f"{name}={value!r} is not supported for Tensors")
 
 
-def translated(function: Callable[..., Any], parameters: str) -> Callable[..., Any]:
+def translate(function: Callable[..., Any], parameters: str) -> Callable[..., Any]:
     """A function of Wengert's under NumPy's signature.
 
     Parameters
@@ -86,7 +86,7 @@ def translated(function: Callable[..., Any], parameters: str) -> Callable[..., A
     return call
 
 
-def listed(name: str, values: Any, x: Tensor, dtype: DType) -> Tensor:
+def list_of(name: str, values: Any, x: Tensor, dtype: DType) -> Tensor:
     """A list as a Tensor beside another, to be stored in a dtype."""
     found = as_storable(name, values, dtype)
     if isinstance(found, Tensor):

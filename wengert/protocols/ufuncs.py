@@ -19,7 +19,7 @@ from wengert.ops.special import logsumexp
 from wengert.ops.statistical import cumulative_prod, cumulative_sum
 from wengert.protocols import UnsupportedError
 from wengert.protocols.reductions import (
-    accumulated,
+    accumulate,
     all_of,
     any_of,
     maximum_of,
@@ -151,7 +151,7 @@ def _outer(function: Function, x1: Any, x2: Any, **keywords: Any) -> Any:
     return function(reshape(a, (*a.shape, *[1] * b.ndim)), b, **keywords)
 
 
-def _reduced(function: Function) -> Function:
+def _reduction(function: Function) -> Function:
     """A method of a ufunc: NumPy's function, but over the first axis unless told otherwise."""
 
     def call(x: Any, axis: Any = 0, dtype: Any = None, **keywords: Any) -> Tensor:
@@ -162,7 +162,7 @@ def _reduced(function: Function) -> Function:
     return call
 
 
-def _updated(name: str) -> Function:
+def _update(name: str) -> Function:
     """``ufunc.at``, which counts repeated indices, as an in-place operation."""
 
     def call(x: Any, indices: Any, value: Any) -> None:
@@ -226,16 +226,16 @@ TABLE |= {
     "vecmat": _matrices(_vecmat),
     "outer": _outer,
     "special": _special,
-    "add.reduce": _reduced(sum_of),
-    "multiply.reduce": _reduced(product_of),
-    "maximum.reduce": _reduced(maximum_of),
-    "minimum.reduce": _reduced(minimum_of),
-    "logical_and.reduce": _reduced(all_of),
-    "logical_or.reduce": _reduced(any_of),
-    "logaddexp.reduce": _reduced(_logsumexp),
-    "add.accumulate": _reduced(accumulated(cumulative_sum)),
-    **{f"{name}.at": _updated(name) for name in ("add", "subtract", "multiply", "divide")},
-    "maximum.at": _updated("max"),
-    "minimum.at": _updated("min"),
-    "multiply.accumulate": _reduced(accumulated(cumulative_prod)),
+    "add.reduce": _reduction(sum_of),
+    "multiply.reduce": _reduction(product_of),
+    "maximum.reduce": _reduction(maximum_of),
+    "minimum.reduce": _reduction(minimum_of),
+    "logical_and.reduce": _reduction(all_of),
+    "logical_or.reduce": _reduction(any_of),
+    "logaddexp.reduce": _reduction(_logsumexp),
+    "add.accumulate": _reduction(accumulate(cumulative_sum)),
+    **{f"{name}.at": _update(name) for name in ("add", "subtract", "multiply", "divide")},
+    "maximum.at": _update("max"),
+    "minimum.at": _update("min"),
+    "multiply.accumulate": _reduction(accumulate(cumulative_prod)),
 }

@@ -8,7 +8,7 @@ from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.hooks import eager
 from wengert.tape.node import Node, check_cotangent
 from wengert.tape.sweep import leading_to, recorded_sweep, sweep
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 #: Two threads may add to one leaf's gradient.
 _accumulating = allocate_lock()
@@ -157,9 +157,9 @@ def grad(
         if g is None:
             gradients.append(None)
         elif isinstance(g, Tensor):  # a new Tensor: a rule may give two inputs the same one
-            gradients.append(placed(g._array, g._node))
+            gradients.append(with_node(g._array, g._node))
         else:  # a sweep that is not recorded is constant in forward mode, too
-            gradients.append(untracked(g.detached() if hasattr(g, "level") else g))
+            gradients.append(untracked(g.as_constant() if hasattr(g, "level") else g))
     return tuple(gradients)
 
 
@@ -256,13 +256,13 @@ def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
         return
     xp = namespaces[type(g)]
     held = tensor._grad
-    if not xp.plain:
+    if xp.records:
         # A new Tensor: a rule may give two leaves the same one.
-        tensor._grad = placed(g._array, g._node) if held is None else xp.add(held, g)
+        tensor._grad = with_node(g._array, g._node) if held is None else xp.add(held, g)
         return
     key = id(g)
     if xp.backend is None:  # lifted: a sweep that is not recorded is constant in forward mode, too
-        g = g.detached()
+        g = g.as_constant()
     if held is None:
         if key in shared or xp.is_view(g):
             g = xp.asarray(g, copy=True)

@@ -12,11 +12,12 @@ import numpy as np
 
 from wengert.backends import FLOATING, BackendError, backend_of, namespaces
 from wengert.tape.grad_mode import recording
+from wengert.tape.marks import off_tape
 from wengert.tape.node import Node, forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import FAILURES, Primitive, explain
 from wengert.tape.promotion import NUMBERS
-from wengert.tape.record import inexact, observe, off_tape, record
+from wengert.tape.record import inexact, observe, record
 from wengert.tape.tensor import Tensor, untracked
 from wengert.tape.views import show
 
@@ -52,7 +53,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
     return call
 
 
-def operation(primitive: Primitive, x1: Any, x2: Any) -> Any:
+def bind_pair(primitive: Primitive, x1: Any, x2: Any) -> Any:
     """Apply a primitive of two arguments of any kind."""
     if x1 is None or x2 is None:  # which `bind` takes for an absent input
         raise TypeError(f"{primitive.name} takes Tensors, arrays and Python numbers, not None")
@@ -76,11 +77,11 @@ def _as_scalar(x: Any) -> Any:
     return x
 
 
-def reflecting(primitive: Primitive, x1: Any, x2: Any) -> Any:
-    """As `operation`, for an operator: a foreign operand may define it instead."""
+def bind_operator(primitive: Primitive, x1: Any, x2: Any) -> Any:
+    """As `bind_pair`, for an operator: a foreign operand may define it instead."""
     if is_foreign(x1) or is_foreign(x2):
         return NotImplemented
-    return operation(primitive, x1, x2)
+    return bind_pair(primitive, x1, x2)
 
 
 #: Python's own types without operators for arrays, for which an error is raised.
@@ -103,7 +104,7 @@ def is_foreign(x: Any) -> bool:
 
 
 def binary(
-    primitive: Primitive, otherwise: Callable[[Primitive, Any, Any], Any] = operation
+    primitive: Primitive, otherwise: Callable[[Primitive, Any, Any], Any] = bind_pair
 ) -> Callable[[Any, Any], Tensor]:
     """The public function of an elementwise primitive of two arguments: `Primitive.bind`, fast.
 
@@ -111,7 +112,7 @@ def binary(
     ----------
     otherwise : callable
         Called for operands other than Tensors of one library and Python numbers:
-        `operation`, or `reflecting` for an operator.
+        `bind_pair`, or `bind_operator` for an operator.
     """
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
     differentiable, floating = bool(primitive.rules), primitive.floating

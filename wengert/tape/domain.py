@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 
 class Domain:
     """An open interval without some points, in which a function has all derivatives.
@@ -28,31 +26,6 @@ class Domain:
     ) -> None:
         self.low, self.high, self.without, self.period = low, high, without, period
         self.plane = plane
-
-    def distance(self, x: Any) -> Any:
-        """How far NumPy's numbers are from an end or a point left out; negative beyond an end.
-
-        Complex ones are beyond an end where the function is not smooth in the plane.
-        """
-        if np.iscomplexobj(x):
-            found = np.full(np.shape(x), math.inf if self.plane else -math.inf)
-        else:
-            found = np.minimum(np.subtract(x, self.low), np.subtract(self.high, x))
-        for point in self.without:
-            off = np.subtract(x, point)
-            if self.period is not None:
-                times = np.round(off / self.period)
-                off = off - self.period * (np.maximum(times, 0) if self.period < 0 else times)
-            found = np.minimum(found, abs(off))
-        return found
-
-    def points(self, low: float, high: float) -> list[float]:
-        """The excluded points and the ends from ``low`` to ``high``."""
-        found = {self.low, self.high, *self.without}
-        if self.period is not None:
-            reach = range(0 if self.period < 0 else -_MANY, _MANY + 1)
-            found |= {point + k * self.period for point in self.without for k in reach}
-        return sorted(point for point in found if low <= point <= high)
 
     def __repr__(self) -> str:
         """As text: ``(0, inf)``, ``all but 0``, ``all but 1.571 ± 3.142 k``."""
@@ -84,9 +57,6 @@ class Joint:
     def __repr__(self) -> str:
         return self.text
 
-
-#: Recurrences of a point that are listed on each side.
-_MANY = 100
 
 EVERYWHERE = Domain()
 ENTIRE = Domain(plane=True)

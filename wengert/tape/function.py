@@ -9,8 +9,16 @@ from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.callbacks import call_back
-from wengert.tape.grad_mode import is_grad_enabled, modes, recording, set_modes, unrecorded
+from wengert.tape.grad_mode import (
+    is_grad_enabled,
+    modes,
+    recording,
+    set_modes,
+    tangents_flow,
+    unrecorded,
+)
 from wengert.tape.hooks import hold, mode_of, release
+from wengert.tape.marks import Marks, off_tape
 from wengert.tape.node import (
     FREED,
     AccumulateGrad,
@@ -23,11 +31,10 @@ from wengert.tape.node import (
     forwards,
     mark,
     tick,
-    zeros_beside,
 )
 from wengert.tape.observers import inside_function, observing
-from wengert.tape.record import Marks, observe, off_tape
-from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, placed, untracked
+from wengert.tape.record import observe
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, untracked, with_node
 
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.
 Origin = tuple[int, int] | None
@@ -67,11 +74,11 @@ class FunctionCtx:
         not return has no derivative: where the backward is differentiated by it, that is an error.
         One that is detached is a constant, and its second derivative 0, as in PyTorch.
         """
-        self._backward = _kept(tensors, "save_for_backward")
+        self._backward = _snapshots(tensors, "save_for_backward")
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep Tensors for the jvp, if these are others than `save_for_backward` keeps."""
-        self._forward = _kept(tensors, "save_for_forward")
+        self._forward = _snapshots(tensors, "save_for_forward")
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say that some results do not depend on the arguments differentiably."""
@@ -102,20 +109,20 @@ class FunctionCtx:
             self._given = tuple(
                 None
                 if held is None
-                else placed(release(held), node.node_at(*at) if track else None)
+                else with_node(release(held), node.node_at(*at) if track else None)
                 for held, *at in self._saved
             )
         return self._given
 
 
-def _kept(tensors: tuple[Any, ...], method: str) -> tuple[Any, ...]:
+def _snapshots(tensors: tuple[Any, ...], method: str) -> tuple[Any, ...]:
     for tensor in tensors:
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 f"{method} can only save Tensors, not {type(tensor).__name__}; set other values "
                 "as attributes of ctx"
             )
-    return tuple(None if x is None else (x, placed(x._array, x._node)) for x in tensors)
+    return tuple(None if x is None else (x, with_node(x._array, x._node)) for x in tensors)
 
 
 class Function:
@@ -177,14 +184,14 @@ class Function:
         if it changed an argument in place and did not say so.
         """
         if not observing:
-            return _Call(cls, args, kwargs).results()
+            return _FunctionCall(cls, args, kwargs).results()
         with inside_function():
-            results = _Call(cls, args, kwargs).results()
+            results = _FunctionCall(cls, args, kwargs).results()
         observe(cls.__name__, None, (*args, *kwargs.values()), results)
         return results
 
 
-class _Call:
+class _FunctionCall:
     """One application of a `Function`.
 
     The forward runs on values without tangents, those of the outermost level. Each level of
@@ -204,26 +211,26 @@ class _Call:
         args, nodes = self.args, self.nodes
         track = bool(recording()) and any(nodes)
         self.needs = tuple([track and node is not None for node in nodes])
-        moving = any(map(_has_tangent, self.arrays)) and recording() is not False
+        moving = any(map(_has_tangent, self.arrays)) and tangents_flow()
         if track or moving:
             self.marks = Marks(self.function.__name__, moving)
         arrays = self._run(self.arrays)
         self.ctx._varies = moving and any(map(varies, self.arrays))
         for i, tensor in self.stand_ins:  # what the forward has kept has the tangents, too
             tensor._array, tensor._node = self.arrays[i], nodes[i]
-        unrecorded: Any = map(self._unrecorded, count(), arrays)
-        tensors = self._recorded(arrays) if track else list(unrecorded)
+        unrecorded: Any = map(self._result_off_tape, count(), arrays)
+        tensors = self._record(arrays) if track else list(unrecorded)
         if recording() and any(isinstance(nodes[at], AccumulateGrad) for at in self.dirty.values()):
             raise RuntimeError(IN_PLACE_ON_LEAF)
         for i, at in self.dirty.items():
             tensors[i] = assign(args[at], tensors[i])
         return tensors[0] if self.single else tuple(tensors)
 
-    def _unrecorded(self, i: int, array: Any) -> Tensor | None:
+    def _result_off_tape(self, i: int, array: Any) -> Tensor | None:
         nodes = () if i in self.fixed else self.nodes
         return None if array is None else off_tape(array, None, nodes)
 
-    def _recorded(self, arrays: list[Any]) -> list[Any]:
+    def _record(self, arrays: list[Any]) -> list[Any]:
         node = FunctionNode(self.function, self.ctx, self.nodes)
         shapes = tuple([() if a is None else a.shape for a in arrays])
         dtypes = tuple([None if a is None else a.dtype for a in arrays])
@@ -237,7 +244,7 @@ class _Call:
         tensors: list[Any] = []
         for i, array in enumerate(arrays):
             own = None if i in self.fixed else node if self.single else Output(node, i)
-            tensors.append(None if array is None else placed(array, own))
+            tensors.append(None if array is None else with_node(array, own))
         for tensor in tensors if forwards else ():
             if tensor is not None:
                 mark(tensor)
@@ -250,8 +257,8 @@ class _Call:
         followed = [a for a in arrays if hasattr(a, "level")]
         if not any(map(_has_tangent, followed)):
             return self._forward(arrays)
-        if recording() is False:  # to which arguments with tangents are constants
-            return self._forward([a.detached() if hasattr(a, "level") else a for a in arrays])
+        if not tangents_flow():  # to which arguments with tangents are constants
+            return self._forward([a.as_constant() if hasattr(a, "level") else a for a in arrays])
         top = max(followed, key=attrgetter("level"))  # of the innermost transform
         if not hasattr(top, "tangent"):
             raise NotImplementedError(
@@ -285,7 +292,7 @@ class _Call:
                 node = self.nodes[i]
                 if node is None and self.marks is not None:
                     node = Inside(self.marks.name, (), array.shape, array.dtype)
-                args[i] = placed(array, node)
+                args[i] = with_node(array, node)
                 self.stand_ins.append((i, args[i]))
         self.given = args
         nodes = [arg._node if isinstance(arg, Tensor) else None for arg in args]
@@ -381,7 +388,7 @@ class _Call:
                 answer = call_back(self.function.jvp, ctx, *tangents)
         finally:
             ctx._given = None
-        answers = _listed(answer, len(results), name, "tangents")
+        answers = _as_list(answer, len(results), name, "tangents")
         found: list[Any] = []
         for i, (t, r) in enumerate(zip(answers, results, strict=True)):
             where = f"{name} returned an invalid tangent at index {i}"
@@ -406,7 +413,7 @@ def _array(kept: tuple[Tensor, Origin], arguments: list[Any], results: list[Any]
     return arguments[origin[0]] if origin[0] >= 0 else results[origin[1]]
 
 
-def _listed(answer: Any, expected: int, name: str, what: str) -> list[Any]:
+def _as_list(answer: Any, expected: int, name: str, what: str) -> list[Any]:
     """The answers of a user's rule as a list; as in PyTorch, further ones may be None."""
     answers = list(answer) if isinstance(answer, tuple | list) else [answer]
     while len(answers) > expected and answers[-1] is None:
@@ -486,7 +493,7 @@ class FunctionNode(Node):
         finally:
             ctx._node = ctx._given = None
         flows: list[tuple[int, Any]] = []
-        answers = _listed(answer, len(needs), f"function {self.name()}", "gradients")
+        answers = _as_list(answer, len(needs), f"function {self.name()}", "gradients")
         for position, cotangent in enumerate(answers):
             if cotangent is not None and needs[position]:
                 self._check(position, cotangent, like)
@@ -500,10 +507,11 @@ class FunctionNode(Node):
             (self.shape, self.dtype) if self.several else ((self.shape,), (self.dtype,))
         )
         raw = like._array if isinstance(like, Tensor) else like
+        xp = namespaces[type(raw)]
         found = [given.get(i) for i in range(len(dtypes))]
         for i, g in enumerate(found):
             if g is None and ctx._materialize and dtypes[i] is not None:
-                g = zeros_beside(raw, shapes[i], dtypes[i])
+                g = xp.zeros(shapes[i], dtype=dtypes[i], device=xp.device(raw))
             found[i] = g if g is None or isinstance(g, Tensor) else untracked(g)
         return found
 
@@ -571,7 +579,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             if not isinstance(answer, Tensor) or not answer.dtype.inexact:
                 return answer
             array = answer._array
-            return placed(array, Once(ctx._node.operation, parents, array.shape, array.dtype))
+            return with_node(array, Once(ctx._node.operation, parents, array.shape, array.dtype))
 
         if ctx._varies or any(varies(g._array) for g in given):
             raise Once(ctx._node.operation, (), (), None).refusal()

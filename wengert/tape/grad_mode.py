@@ -8,13 +8,19 @@ from typing import Any, Self, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: True, False, or, while the engine itself records nothing, 0: see `unrecorded`.
+#: True, False under the user's `no_grad`, or 0 where the engine itself records nothing: see
+#: `unrecorded`. `recording` and `tangents_flow` ask which.
 _recording: ContextVar[bool | int] = ContextVar("wengert_recording", default=True)
 _inference: ContextVar[bool] = ContextVar("wengert_inference", default=False)
 
-#: ``recording()`` tells whether operations are recorded now. It ``is False`` under the user's
-#: `no_grad`, where results are constants in forward mode, too.
+#: Whether operations are recorded now, as a truth value: the C function that hot paths call.
 recording = _recording.get
+
+
+def tangents_flow() -> bool:
+    """Whether results have tangents in forward mode now: not under `no_grad`, as constants."""
+    return _recording.get() is not False
+
 
 #: The reverse transforms whose functions run now, in any thread. A Tensor that is computed from the
 #: arguments of one may not leave the tape: `wengert.tape.leaving`.

@@ -84,7 +84,7 @@ class Hooked(Node):
             for hook in list(self.extra.gradient.values()):
                 answer = hook(g if recorded else untracked(g))
                 if answer is not None:
-                    g = _accepted(hook, answer, g)
+                    g = _check_answer(hook, answer, g)
         return g
 
     def values(self) -> tuple[Any, ...]:
@@ -121,7 +121,7 @@ _hooked: dict[type[Node], type[Hooked]] = {Node: Hooked}
 eager: weakref.WeakSet[Node] = weakref.WeakSet()
 
 
-def hooked(node: Node) -> None:
+def make_hooked(node: Node) -> None:
     """Make a node a `Hooked` one."""
     kind = type(node)
     if issubclass(kind, Hooked):
@@ -140,7 +140,7 @@ def has_hooks(node: Node) -> bool:
 
 def extra_of(node: Node) -> Extra:
     """The hooks on a node, which has them from now on."""
-    hooked(node)
+    make_hooked(node)
     if node.extra is None:
         node.extra = Extra()
     return node.extra  # type: ignore[no-any-return]
@@ -150,7 +150,7 @@ def supervise(nodes: Iterable[Node]) -> None:
     """Let anomaly detection see nodes that were recorded without it."""
     for node in nodes:
         if not isinstance(node, AccumulateGrad | Output):
-            hooked(node)
+            make_hooked(node)
 
 
 def mode_of(recorded: bool) -> set_grad_enabled | unrecorded:
@@ -162,7 +162,7 @@ def _name(hook: Hook) -> str:
     return getattr(hook, "__qualname__", type(hook).__name__)
 
 
-def _accepted(hook: Hook, answer: Any, g: Any) -> Any:
+def _check_answer(hook: Hook, answer: Any, g: Any) -> Any:
     """A hook's answer instead of the cotangent ``g``, a raw array or Tensor as that is."""
     if not isinstance(answer, Tensor):
         raise TypeError(
@@ -199,7 +199,7 @@ def _callable(hook: Any) -> Hook:
     return hook  # type: ignore[no-any-return]
 
 
-def _tracked(tensor: Tensor) -> Node:
+def _node_of(tensor: Tensor) -> Node:
     if tensor._node is None:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     return tensor._node
@@ -216,7 +216,7 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     Tensor does not require grad; in the backward pass `RuntimeError` or `TypeError`, if a hook
     returns another shape or dtype, or no Tensor.
     """
-    return RemovableHandle(extra_of(_tracked(self)).gradient, _callable(hook))
+    return RemovableHandle(extra_of(_node_of(self)).gradient, _callable(hook))
 
 
 def _register_post_accumulate_grad_hook(
@@ -229,7 +229,7 @@ def _register_post_accumulate_grad_hook(
     handle's method ``remove()`` takes the hook away. Raises `RuntimeError` if the Tensor is no
     leaf or does not require grad.
     """
-    node = _tracked(self)
+    node = _node_of(self)
     if not self.is_leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     eager.add(node)
@@ -302,13 +302,13 @@ class saved_tensors_hooks(Observer):
             return
         node = recorded_by(own)
         if node.saved:
-            node.saved = tuple([self._packed(value) for value in node.saved])
-            hooked(node)
+            node.saved = tuple([self._pack_value(value) for value in node.saved])
+            make_hooked(node)
 
-    def _packed(self, value: Any) -> Any:
+    def _pack_value(self, value: Any) -> Any:
         """A value that a node saves, packed if it is an array, or a tuple of arrays."""
         if type(value) is tuple:
-            return tuple(map(self._packed, value))
+            return tuple(map(self._pack_value, value))
         is_array = hasattr(value, "dtype") and hasattr(value, "shape")
         return Packed(self, value) if is_array and not isinstance(value, type) else value
 

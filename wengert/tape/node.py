@@ -2,50 +2,11 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import Any
 
 from wengert.backends import dtype_of, namespaces
-from wengert.backends.backend import placed_rule
-
-#: PyTorch's name in ``grad_fn``, if it is not the standard's in camel case.
-_PYTORCH: Final = {
-    "astype": "ToCopy",
-    "broadcast_to": "Expand",
-    "clip": "Clamp",
-    "concat_arrays": "Cat",
-    "cumulative_prod": "Cumprod",
-    "cumulative_sum": "Cumsum",
-    "divide": "Div",
-    "einsum_pair": "Einsum",
-    "expand_dims": "Unsqueeze",
-    "expit": "Sigmoid",
-    "fft.fftn": "FftC2C",
-    "fft.ifftn": "FftC2C",
-    "fft.irfftn": "FftC2R",
-    "fft.rfftn": "FftR2C",
-    "getitem": "Index",
-    "linear": "Addmm",
-    "log1p": "Log1P",
-    "log_expit": "LogSigmoid",
-    "logistic_loss": "BinaryCrossEntropyWithLogits",
-    "matrix_transpose": "Transpose",
-    "max": "Amax",
-    "min": "Amin",
-    "multiply": "Mul",
-    "negative": "Neg",
-    "permute_dims": "Permute",
-    "pow_scalar": "Pow",
-    "setitem": "IndexPut",
-    "softmax_cross_entropy": "CrossEntropy",
-    "square": "Pow",
-    "stack_arrays": "Stack",
-    "subtract": "Sub",
-    "take": "IndexSelect",
-    "take_along_axis": "Gather",
-    "to_backend": "ToCopy",
-    "to_device": "ToCopy",
-    "unstack": "Unbind",
-}
+from wengert.backends.backend import rule_on_device
+from wengert.names import GRAD_FN
 
 #: The tape's clock. A node's parents were recorded before it, so descending numbers are a
 #: topological order; ``next`` on a C iterator is atomic, so threads share one clock.
@@ -57,20 +18,10 @@ FREED = (
 )
 
 
-class PlanLike(Protocol):
-    """What a node needs of its `wengert.tape.record.Plan`."""
-
-    primitive: Any
-    origins: tuple[Any, ...]
-    steps: tuple[tuple[int, Callable[..., Any], int, slice], ...]
-
-    def common(self, xp: Any, g: Any, saved: tuple[Any, ...]) -> Any: ...
-
-
 def backward_name(name: str) -> str:
     """The name in ``grad_fn`` of an operation of a name."""
     words = name.replace(".", "_").split("_")
-    return _PYTORCH.get(name) or "".join([word.capitalize() for word in words])
+    return GRAD_FN.get(name) or "".join([word.capitalize() for word in words])
 
 
 class Node:
@@ -83,7 +34,7 @@ class Node:
     ----------
     number : int
         When it was recorded: parents have smaller numbers.
-    plan : PlanLike
+    plan : Plan
         The primitive, and which of its rules run.
     parents : tuple of (Node or None)
         For each input, the node that it came from; None for an input that needs no gradient.
@@ -112,7 +63,7 @@ class Node:
     )
 
     number: int
-    plan: PlanLike
+    plan: Any
     parents: tuple["Node | None", ...]
     saved: tuple[Any, ...] | None
     shape: Any
@@ -149,14 +100,14 @@ class Node:
 
     def _run(self, xp: Any, g: Any, wanted: Any) -> list[tuple[int, Any]]:
         saved = self.values()
-        if not xp.plain:
+        if xp.records:
             saved = xp.restore(saved, self)
         parents, plan = self.parents, self.plan
         g = plan.common(xp, g, saved)
         return [
-            (position, placed_rule(xp, rule)(xp, g, *saved[piece]))
+            (position, rule_on_device(xp, rule)(xp, g, *saved[piece]))
             for position, rule, _, piece in plan.steps
-            if wanted is None or parents[position].number in wanted  # type: ignore[union-attr]
+            if wanted is None or parents[position].number in wanted
         ]
 
     def __call__(self, *cotangents: Any) -> Any:
@@ -167,13 +118,13 @@ class Node:
         Tensor, None or tuple
             The cotangent of each input, None where it needs none; alone if there is one input.
         """
-        g = self._given(cotangents)
+        g = self._seed(cotangents)
         flows: list[Any] = [None] * len(self.parents)
         for at, cotangent in self.flows(g):
             flows[at] = conform(cotangent, self.parents[at])  # type: ignore[arg-type]
         return flows[0] if len(flows) == 1 else tuple(flows)
 
-    def _given(self, cotangents: tuple[Any, ...]) -> Any:
+    def _seed(self, cotangents: tuple[Any, ...]) -> Any:
         several = self.several
         expected = len(self.dtype) if several else 1
         if len(cotangents) != expected:
@@ -210,6 +161,33 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
+
+
+def conform(g: Any, node: Node) -> Any:
+    """Give a cotangent the shape and dtype of the value it belongs to.
+
+    Undoes the broadcasting of an operand (the adjoint of copying is summing) and its promotion
+    to another dtype: nothing else undoes either.
+    """
+    if g.shape != node.shape:
+        xp = namespaces[type(g)]
+        extra = len(g.shape) - len(node.shape)
+        if extra < 0:
+            g = xp.broadcast_to(g, node.shape)
+        else:
+            axes = tuple(range(extra)) + tuple(
+                i + extra for i, n in enumerate(node.shape) if n == 1 and g.shape[i + extra] != 1
+            )
+            g = xp.sum(g, axis=axes, keepdims=True)
+            if extra:
+                g = xp.reshape(g, node.shape)
+    if g.dtype != node.dtype:
+        xp = namespaces[type(g)]
+        if dtype_of(g.dtype).complex and not dtype_of(node.dtype).complex:
+            g = xp.real(g)
+        if g.dtype != node.dtype:
+            g = xp.astype(g, node.dtype)
+    return g
 
 
 class Indexed(Node):
@@ -362,42 +340,9 @@ class Output(Node):
         return f"result {self.index}"
 
 
-def zeros_beside(like: Any, shape: Any, dtype: Any) -> Any:
-    """Zeros of a raw shape and dtype, of the library and on the device of an array or a Tensor."""
-    xp = namespaces[type(like)]
-    return xp.zeros(shape, dtype=dtype, device=xp.device(like))
-
-
 def recorded_by(result: Node) -> Node:
     """The node of the operation that gave a result, of the result's own node."""
     return result.parents[0] if isinstance(result, Output) else result  # type: ignore[return-value]
-
-
-def conform(g: Any, node: Node) -> Any:
-    """Give a cotangent the shape and dtype of the value it belongs to.
-
-    Undoes the broadcasting of an operand (the adjoint of copying is summing) and its promotion
-    to another dtype: nothing else undoes either.
-    """
-    if g.shape != node.shape:
-        xp = namespaces[type(g)]
-        extra = len(g.shape) - len(node.shape)
-        if extra < 0:
-            g = xp.broadcast_to(g, node.shape)
-        else:
-            axes = tuple(range(extra)) + tuple(
-                i + extra for i, n in enumerate(node.shape) if n == 1 and g.shape[i + extra] != 1
-            )
-            g = xp.sum(g, axis=axes, keepdims=True)
-            if extra:
-                g = xp.reshape(g, node.shape)
-    if g.dtype != node.dtype:
-        xp = namespaces[type(g)]
-        if dtype_of(g.dtype).complex and not dtype_of(node.dtype).complex:
-            g = xp.real(g)
-        if g.dtype != node.dtype:
-            g = xp.astype(g, node.dtype)
-    return g
 
 
 def constant_beside(g: Any, array: Any) -> Any:

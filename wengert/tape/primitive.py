@@ -9,26 +9,22 @@ import numpy as np
 
 from wengert.backends import (
     FLOATING,
-    Backend,
-    BackendError,
-    DType,
     add_composite,
     backend_of,
     dtype_of,
     namespaces,
 )
-from wengert.backends.registry import lost_with
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.grad_mode import recording
+from wengert.tape.marks import off_tape
 from wengert.tape.node import Node, forwards
 from wengert.tape.observers import observing
+from wengert.tape.operands import regularise
 from wengert.tape.promotion import (
     DTYPES_FOR,
     NUMBERS,
     SCALARS,
-    check_range,
-    common_dtype,
-    unified,
+    casts_of,
 )
 from wengert.tape.record import (
     Plan,
@@ -37,7 +33,6 @@ from wengert.tape.record import (
     argument_names,
     inexact,
     observe,
-    off_tape,
     record,
     record_several,
 )
@@ -125,8 +120,8 @@ class Primitive:
     linear : {None, "together", "each"}
         Whether it is linear in all tracked inputs together, as a sum and what moves elements, or in
         each, as a product.
-    forward : callable, optional
-        ``forward(xp, *arrays, **parameters)``, where no namespace has a function of that name.
+    composite : callable, optional
+        ``composite(xp, *arrays, **parameters)``, where no namespace has a function of that name.
     jvps : dict, optional
         Input name to forward rule, where neither ``elementwise`` nor ``linear`` gives it: a
         function of ``xp``, the tangent ``t`` of that input, and what else it names, as rules do. It
@@ -150,10 +145,11 @@ class Primitive:
     compares : bool
         Whether the elements of these are compared and no more: then they are made what holds the
         values of both best, and integers stay what they are.
-    dtypes : str or dict of str to str
-        The kinds of dtypes that it is for: ``"any"``, ``"numeric"``, ``"floating"`` (real or
-        complex), ``"real numeric"``, ``"real floating"``, ``"complex"``, ``"integer"``,
-        ``"boolean"``, ``"integer or boolean"``. Integers given to a floating one become floating.
+    dtypes : str or dict of str to str, optional
+        The kinds of dtypes that it is for: ``"floating"`` (real or complex), ``"real floating"``,
+        ``"complex"``, ``"numeric"``, ``"real numeric"``, ``"integer"``, ``"boolean"``,
+        ``"integer or boolean"``, ``"any"``. Integers given to a floating one become floating. By
+        default an elementwise one with rules, and not linear, is floating, and any other for any.
         A dict says which inputs, with spaces between them, have a dtype together
         (`wengert.tape.promotion`): by default all of a function that is elementwise or linear in
         each, and a single one of a function that is not linear.
@@ -178,7 +174,7 @@ class Primitive:
     ...     ["x"],
     ...     {"x": lambda xp, g, x: xp.multiply(g, xp.multiply(3, xp.square(x)))},
     ...     elementwise=True,
-    ...     forward=lambda xp, x: xp.multiply(x, xp.square(x)),
+    ...     composite=lambda xp, x: xp.multiply(x, xp.square(x)),
     ... ).bind
     >>> wg.grad(cube)(2.0)
     12.0
@@ -194,14 +190,14 @@ class Primitive:
         *,
         elementwise: bool = False,
         linear: Literal["together", "each"] | None = None,
-        forward: Callable[..., Any] | None = None,
+        composite: Callable[..., Any] | None = None,
         jvps: dict[str, Rule | Declared] | None = None,
         several: bool = False,
         shared: Rule | None = None,
         view: bool | Callable[..., Any] | None = False,
         weak: bool | None = None,
         compares: bool = False,
-        dtypes: str | dict[str, str] = "any",
+        dtypes: str | dict[str, str] | None = None,
         domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
         batch: Callable[..., Any] | None = None,
         effect: Literal["moves", "draws", "exchanges", "calls"] | None = None,
@@ -214,14 +210,16 @@ class Primitive:
         self.rules = rules or {}
         self.jvps = jvps or {}
         self.elementwise, self.linear = elementwise, linear
-        self.forward = forward
+        self.composite = composite
         self.several = several
         self.shared = shared
         self.view = view
-        derived = elementwise and forward is None and len(self.inputs) > 1
+        derived = elementwise and composite is None and len(self.inputs) > 1
         self.weak = derived if weak is None else weak
         self.compares = compares
         names = [name.removeprefix("*") for name in self.inputs]
+        if dtypes is None:
+            dtypes = "floating" if elementwise and self.rules and not linear else "any"
         if isinstance(dtypes, dict):
             ((given, self.dtypes),) = dtypes.items()
             joined = given.split()
@@ -247,8 +245,8 @@ class Primitive:
         )
         self.kernels: dict[type, Callable[..., Any]] = _Kernels(name)
         self.plans: dict[tuple[bool, ...], Plan] = _Plans(self)
-        if forward is not None:
-            add_composite(name, forward)
+        if composite is not None:
+            add_composite(name, composite)
         self._check()
         PRIMITIVES[name] = self
 
@@ -288,10 +286,10 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {self.name}({', '.join(self.inputs)})>"
 
-    def rule(self, position: int, forward: bool = False) -> Rule:
-        """The rule, or the forward rule, for the input at a position."""
+    def rule(self, position: int, tangent: bool = False) -> Rule:
+        """The rule for the input at a position: of its cotangent, or of the result's tangent."""
         name = self.input_at(position)
-        rule = (self.jvps if forward else self.rules).get(name, NOT_IMPLEMENTED)
+        rule = (self.jvps if tangent else self.rules).get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
 
     def varies(self, position: int, dtype: Any, index: int = 0) -> bool:
@@ -345,7 +343,7 @@ class Primitive:
                 if kind is not type(array) and namespaces[kind] is not namespaces[type(array)]:
                     regular = False
         if not regular or kind is None:
-            kind = self._regularise(arrays, inputs)
+            kind = regularise(self, arrays, inputs)
         operands = arrays
         if self.joined and (tracked is None or not alone):
             arrays = self.promote(arrays)
@@ -407,7 +405,7 @@ class Primitive:
                 return arrays
         positions = [i for i in range(len(arrays)) if self.input_at(i) in self.joined]
         changed = list(arrays)
-        for i, to in unified(self.name, arrays, positions, self.floating, self.compares).items():
+        for i, to in casts_of(self.name, arrays, positions, self.floating, self.compares).items():
             if isinstance(to, int):
                 changed[i] = to
             else:
@@ -434,58 +432,6 @@ class Primitive:
                 error = second
         explain(self, operands, error)
         raise error
-
-    def _regularise(self, arrays: list[Any], inputs: tuple[Any, ...]) -> type:
-        """Check operands, make arrays of numbers that are not weak, in place; give the kind."""
-        given = [a for a in arrays if a is not None and type(a) not in SCALARS]
-        if not given:  # NumPy's functions give scalars for 0-d arrays, which are arrays alone
-            arrays[:] = [np.asarray(x) if isinstance(x, np.generic) else x for x in inputs]
-            given = [a for a in arrays if type(a) is np.ndarray]
-        live = next((a for a in given if hasattr(a, "regularise")), None)
-        if live is not None:  # a number that a trace follows, which kernels do not take
-            return live.regularise(arrays, self.weak)  # type: ignore[no-any-return]
-        if not given:
-            what = ", ".join(type(a).__name__ for a in arrays if a is not None)
-            raise TypeError(f"{self.name} takes Tensors or arrays, and was given only: {what}")
-        owners = []
-        for a in given:
-            try:
-                owners.append(backend_of(a))
-            except TypeError:
-                more = lost_with(type(a))
-                advice = "; convert it with wg.asarray" if hasattr(a, "__len__") else ""
-                advice = f"; {more}" if more else advice
-                raise TypeError(
-                    f"{self.name} takes Tensors, arrays and Python numbers, not "
-                    f"{type(a).__name__}{'' if isinstance(a, str | bytes) else advice}"
-                ) from None
-        for a, owner in zip(given, owners, strict=True):
-            if owner is not owners[0]:
-                raise BackendError(
-                    f"{self.name} was given arrays of two backends, {owners[0].name} (shape "
-                    f"{tuple(given[0].shape)}) and {owner.name} (shape {tuple(a.shape)}); move one "
-                    f"with tensor.to_backend({owners[0].name!r})"
-                )
-        if owners[0].taped:
-            for i, a in enumerate(arrays):
-                if a is not None and type(a) not in SCALARS:
-                    arrays[i] = owners[0].adopt(a)
-        if not self.weak and len(given) < sum(a is not None for a in arrays):
-            dtypes = [dtype_of(a.dtype) for a in given]
-            like = getattr(given[0], "bottom", given[0])
-            for i, a in enumerate(arrays):
-                if type(a) in SCALARS:
-                    arrays[i] = _scalar(self.name, owners[0], a, dtypes, like)
-        # A lifted array takes a library's as a constant, and no library takes a lifted one.
-        return next((type(a) for a in given if hasattr(a, "bottom")), type(given[0]))
-
-
-def _scalar(name: str, backend: Backend, value: Any, dtypes: list[DType], like: Any) -> Any:
-    """A Python number as a 0-d array, in the dtype that it takes beside arrays of some dtypes."""
-    dtype = common_dtype(dtypes, [type(value)])
-    check_range(name, value, dtype)
-    raw, device = backend.raw_dtype(dtype), backend.beside(like)
-    return backend.namespace.asarray(value, dtype=raw, device=device)
 
 
 def anew(x: Any) -> Tensor:

@@ -41,7 +41,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
         return f"{prefix}..., {', '.join(facts)})"
     text = "[]"
     if values.size:
-        text = _nested(values, _element_format(_visible(values)), len(prefix))
+        text = _brackets(values, _element_format(_visible(values)), len(prefix))
     notes = []
     if not values.size and values.ndim != 1:
         notes.append(f"size={tuple(values.shape)}")
@@ -128,7 +128,7 @@ def _real_format(values: np.ndarray[Any, Any]) -> Callable[[Any], str]:
     return lambda value: show(float(value)).rjust(width)
 
 
-def _nested(values: np.ndarray[Any, Any], show: Callable[[Any], str], indent: int) -> str:
+def _brackets(values: np.ndarray[Any, Any], show: Callable[[Any], str], indent: int) -> str:
     """Return nested brackets, each row on its own line."""
     if values.ndim == 0:
         return show(values[()]).strip() if values.dtype.kind != "c" else show(values[()])

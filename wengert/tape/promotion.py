@@ -242,7 +242,7 @@ def check_storable(name: str, value: Any, dtype: DType) -> None:
 _INTEGERS = frozenset(("signed integer", "unsigned integer"))
 
 
-def unified(
+def casts_of(
     name: str,
     arrays: Sequence[Any],
     positions: Iterable[int],

@@ -1,24 +1,23 @@
 """What recording an operation saves, how it is put on the tape, and who is told of it."""
 
-import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
 from inspect import unwrap
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
-from wengert.backends import FLOATING, dtype_of
-from wengert.backends.backend import placed_rule
-from wengert.tape.grad_mode import recording
-from wengert.tape.node import Inside, Node, Output, Several, forwards, mark, tick
+from wengert.backends import dtype_of
+from wengert.backends.backend import rule_on_device
+from wengert.tape.node import Node, Output, Several, forwards, mark, tick
 from wengert.tape.observers import tell
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, with_node
 
 Rule = Callable[..., Any]
 
-#: Where a saved value comes from: an input's position, -1 for the result, a range for a tuple of
-#: variadic inputs, or None for a static value.
+#: Where a saved value comes from: an input's position, `RESULT`, a range for a tuple of variadic
+#: inputs, or None for a static value.
 Origin = int | range | None
+#: The origin of the result, which stands last in ``(*arrays, out)``.
+RESULT: Final = -1
 
 
 class Plan:
@@ -28,13 +27,13 @@ class Plan:
 
     Attributes
     ----------
-    primitive, forward : Primitive, bool
-        Of which operation, and whether forward rules run.
+    primitive, tangent : Primitive, bool
+        Of which operation, and whether the rules give tangents, as in forward mode.
     shared : (callable, slice) or None
         What the rules have in common, and which of the saved values are its.
-    steps : tuple of (int, callable, int, slice)
+    steps : tuple of (int, callable, int or None, slice)
         For each tracked input: its position, its rule, and which of the saved values are the
-        rule's: the position of the only one (or -1), and the slice of all.
+        rule's: the place of the only one (None, if there is not one), and the slice of all.
     take : callable or None
         ``take((*arrays, out))`` gives the tuple to save, if inputs and result are all it needs.
     save : callable
@@ -44,17 +43,17 @@ class Plan:
         Where each saved value came from, which interpreters read.
     """
 
-    __slots__ = ("forward", "origins", "primitive", "save", "shared", "steps", "take", "tracked")
+    __slots__ = ("origins", "primitive", "save", "shared", "steps", "take", "tangent", "tracked")
 
     shared: tuple[Rule, slice] | None
     origins: tuple[Origin, ...]
     save: Callable[[Sequence[Any], Any, dict[str, Any]], tuple[Any, ...]]
-    steps: tuple[tuple[int, Rule, int, slice], ...]
+    steps: tuple[tuple[int, Rule, int | None, slice], ...]
     take: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None
 
-    def __init__(self, primitive: Any, tracked: tuple[bool, ...], forward: bool = False) -> None:
+    def __init__(self, primitive: Any, tracked: tuple[bool, ...], tangent: bool = False) -> None:
         self.primitive, self.tracked = primitive, tracked
-        self.forward = forward
+        self.tangent = tangent
 
     def _work_out(self) -> None:
         origins: list[Origin] = []
@@ -68,14 +67,14 @@ class Plan:
                 values.append(value)
             return slice(start, len(origins))
 
-        steps: list[tuple[int, Rule, int, slice]] = []
+        steps: list[tuple[int, Rule, int | None, slice]] = []
         for position, needed in enumerate(self.tracked):
             if needed:
-                rule = self.primitive.rule(position, self.forward)
+                rule = self.primitive.rule(position, self.tangent)
                 own = piece(rule, position)
                 alone = own.stop == own.start + 1
-                steps.append((position, rule, own.start if alone else -1, own))
-        shared = None if self.forward else self.primitive.shared
+                steps.append((position, rule, own.start if alone else None, own))
+        shared = None if self.tangent else self.primitive.shared
         self.shared = (shared, piece(shared, 0)) if shared else None
         self.steps = tuple(steps)
         self.origins = tuple(origins)
@@ -89,7 +88,7 @@ class Plan:
         if self.shared is None:
             return g
         shared, piece = self.shared
-        return placed_rule(xp, shared)(xp, g, *saved[piece])
+        return rule_on_device(xp, shared)(xp, g, *saved[piece])
 
     def _source(self, name: str, position: int) -> tuple[Origin, str]:
         """The origin of what a rule names, and an expression for it.
@@ -103,7 +102,7 @@ class Plan:
             at = fixed.index(name)
             return at, f"arrays[{at}]"
         if name == "out":
-            return -1, "out"
+            return RESULT, "out"
         if name == variadic:
             return range(first, arity), f"tuple(arrays[{first}:{arity}])"
         if name == "index" and variadic:
@@ -138,7 +137,7 @@ def _taker(positions: list[int], count: int) -> Callable[[tuple[Any, ...]], tupl
         return itemgetter(*positions)
     if not positions:
         return itemgetter(slice(0))
-    return itemgetter(slice(positions[0], None if positions[0] == -1 else positions[0] + 1))
+    return itemgetter(slice(positions[0], None if positions[0] == RESULT else positions[0] + 1))
 
 
 def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -188,80 +187,11 @@ def record_several(
     node.dtype = tuple(out.dtype for out in outs)
     node.watch = None
     results = tuple(
-        placed(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
+        with_node(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
     )
     for tensor in results if forwards else ():
         mark(tensor)
     return results
-
-
-_marks: ContextVar["Marks | None"] = ContextVar("wengert_marks", default=None)
-
-
-class Marks:
-    """What a `Function`'s forward computes from tracked Tensors: a context around the forward."""
-
-    __slots__ = ("made", "name", "token")
-
-    def __init__(self, name: str, moving: bool) -> None:
-        self.name = name
-        #: Its Tensors, where tangents flow: forward mode does not meet their nodes.
-        self.made: list[weakref.ref[Tensor]] | None = [] if moving else None
-
-    def add(self, tensor: Tensor) -> None:
-        if self.made is not None:
-            self.made.append(weakref.ref(tensor))
-
-    def lose(self, top: Any, kept: Iterable[Any], given: Iterable[Any]) -> None:
-        """Let Tensors that were computed from given ones have no tangent at a level: an error."""
-        nodes = {x._node for x in given if isinstance(x, Tensor) and x._node is not None}
-        made = (tensor() for tensor in self.made or ())
-        for tensor in {id(x): x for x in (*kept, *made)}.values():
-            if tensor is not None and _depends(tensor._node, nodes):
-                error = Inside(self.name, (), tensor.shape, tensor._array.dtype).refusal()
-                tensor._array = top.without(tensor._array, error)
-
-    def __enter__(self) -> None:
-        self.token = _marks.set(self)
-        forwards.append(self)
-
-    def __exit__(self, *exception: object) -> None:
-        forwards.remove(self)
-        _marks.reset(self.token)
-
-
-def _depends(node: Node | None, given: set[Node]) -> bool:
-    """Whether a Tensor with that node was computed from those with the given ones."""
-    first = min((one.number for one in given), default=0)
-    stack, seen = [node], set[int]()
-    while stack:
-        one = stack.pop()
-        if one is None or one.number < first or one.number in seen:
-            continue
-        if one in given:
-            return True
-        seen.add(one.number)
-        stack.extend(one.parents)
-    return False
-
-
-def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: int = 0) -> Tensor:
-    """A result that is not recorded; marked if a `Function`'s forward runs the operation.
-
-    ``nodes`` are those of its inputs, and ``index`` says which of several results it is.
-    """
-    marks = _marks.get()
-    dtype = out.dtype
-    if marks is None or recording() or not (type(dtype) in FLOATING or dtype_of(dtype).inexact):
-        return untracked(out)
-    if primitive is not None and primitive.steady:
-        nodes = tuple([n for i, n in enumerate(nodes) if primitive.varies(i, dtype, index)])
-    if not any(nodes):
-        return untracked(out)
-    result = placed(out, Inside(marks.name, nodes, out.shape, dtype))
-    if marks.made is not None:
-        marks.add(result)
-    return result
 
 
 def inexact(array: Any) -> bool:

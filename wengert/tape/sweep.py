@@ -75,7 +75,7 @@ def sweep(
             if node.number in ends or (wanted is not None and not _leads_on(node, wanted)):
                 continue  # its rules need not run; another sweep may use what it saved
         if type(node) is not Node:
-            if type(node) is Indexed and namespaces[type(g)].plain:
+            if type(node) is Indexed and not namespaces[type(g)].records:
                 _add_part(node, g, reached, due, wanted)
             else:
                 flows = node.pull(g, wanted)
@@ -88,7 +88,7 @@ def sweep(
         if saved is None:
             raise RuntimeError(FREED)
         xp = namespaces[type(g)]
-        if not xp.plain:
+        if xp.records:
             saved = xp.restore(saved, node)
         elif xp.elsewhere:  # operators compute on the library's current device
             flows = node.pull(g, wanted)
@@ -102,7 +102,7 @@ def sweep(
             if wanted is not None and number not in wanted:
                 continue
             # Unpacking a slice costs as much as a small rule does; most rules need one value.
-            more = rule(xp, g, saved[at]) if at >= 0 else rule(xp, g, *saved[piece])
+            more = rule(xp, g, saved[at]) if at is not None else rule(xp, g, *saved[piece])
             if more.dtype is not parent.dtype or more.shape != parent.shape:
                 more = conform(more, parent)
             cell = reached.get(number)

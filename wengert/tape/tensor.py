@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
-from wengert.backends.lengths import known, unsized
-from wengert.tape.grad_mode import following, recording
+from wengert.backends.lengths import known_lengths, unsized
+from wengert.tape.grad_mode import following, recording, tangents_flow
 from wengert.tape.node import AccumulateGrad, Inside, Node, Output, forwards, mark
 from wengert.tape.observers import observing, tell
 from wengert.tape.printing import format_tensor
@@ -54,8 +54,7 @@ class Tensor(Methods):
     _shown: Shown  # only of views, and of Tensors that views were taken of
 
     def __init__(self, array: Any, *, requires_grad: bool = False) -> None:
-        backend = backend_of(array)
-        self._array = backend.adopt(array) if backend.taped else array
+        self._array = backend_of(array).adopt(array)
         self._grad = None
         self._node = None
         if requires_grad:
@@ -87,7 +86,7 @@ class Tensor(Methods):
     @property
     def shape(self) -> tuple[int, ...]:
         """The length along each axis."""
-        return known(self._array.shape) if unsized else self._array.shape
+        return known_lengths(self._array.shape) if unsized else self._array.shape
 
     @property
     def ndim(self) -> int:
@@ -251,7 +250,7 @@ class Tensor(Methods):
         if observing:
             tell("left", self, "detach")
         array = self._array
-        detached = untracked(array.detached() if hasattr(array, "bottom") else array)
+        detached = untracked(array.as_constant() if hasattr(array, "bottom") else array)
         show(detached, self, same, {})
         return detached
 
@@ -415,8 +414,8 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
     array = tensor._array
     tensor._array = result._array
     node = result._node
-    if node is None and hasattr(array, "level") and recording() is False:
-        tensor._array = array.assigned(result._array)
+    if node is None and hasattr(array, "level") and not tangents_flow():
+        tensor._array = array.with_values(result._array)
     if node is not None or recording():
         if tensor.retains_grad and node is not None:
             tensor._node.watch, node.watch = None, tensor._node.watch  # type: ignore[union-attr]
@@ -466,7 +465,7 @@ def untracked(array: Any) -> Tensor:
     return tensor
 
 
-def placed(array: Any, node: Node | None) -> Tensor:
+def with_node(array: Any, node: Node | None) -> Tensor:
     """Return a Tensor of a raw array that is the result of a node, or on no tape for None."""
     tensor = _new_tensor(Tensor)
     tensor._array = array

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from wengert.backends import DTYPES, DType, as_dtype, get_backend, selection
+from wengert.backends import DTYPES, DType, as_dtype, dtype_of, get_backend, selection
 from wengert.backends.backend import importing
 from wengert.tape.tensor import Tensor
 
@@ -280,7 +280,7 @@ def _tensor(
         chosen, device = get_backend(backend), None
     # Hypothesis may hand out one array twice; a Tensor's is its own.
     raw = chosen.from_numpy(np.array(array, copy=True), device)
-    if chosen.dtype(raw.dtype) is not dtype:
+    if dtype_of(raw.dtype) is not dtype:
         raw = chosen.namespace.astype(raw, chosen.raw_dtype(dtype))
     return Tensor(raw, requires_grad=requires_grad)
 

@@ -401,7 +401,7 @@ def _operation() -> tuple[Callable[..., Any], list[Callable[[], Any]]]:
         "def rule(xp, g, x): return xp.multiply(g, K[0])\n"
         "def forward(xp, x): return xp.multiply(x, K[0])\n"
         "def scaled(x, /): '''Scaled.\\n\\n    Derivative constant.\\n    '''\n"
-        "scaled = elementwise(x=rule, forward=forward)(scaled)\n"
+        "scaled = elementwise(x=rule, composite=forward)(scaled)\n"
         "def f(x): return wg.grad(lambda v: wg.sum(scaled(v) * v))(x)\n"
     )
     return space["f"], [lambda: space["K"].__setitem__(0, 3.0)]

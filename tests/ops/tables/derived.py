@@ -8,6 +8,7 @@ import scipy.special
 
 import wengert as wg
 from tests.ops.cases import BOX, PUBLIC, Entry, unary
+from tests.ops.domains import points
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 
@@ -22,7 +23,7 @@ def within(domain):
     if domain.low > -math.inf:
         low, high = domain.low + 0.25, domain.low + 3
     return ws.reals(
-        low, min(high, domain.high - 0.25), away_from=domain.points(-4, 4), distance=0.25
+        low, min(high, domain.high - 0.25), away_from=points(domain, -4, 4), distance=0.25
     )
 
 

@@ -21,7 +21,7 @@ from wengert.backends import (
     numpy_networks,
     numpy_reductions,
 )
-from wengert.backends.backend import placed
+from wengert.backends.backend import on_device
 from wengert.backends.keys import cut
 from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction
 from wengert.compiler.capture.errors import TraceError
@@ -367,7 +367,7 @@ def _special(
     if kind.narrow:
         single = backend.xp.float32
         operands = [trace.apply(backend, "astype", (x, single), {}) for x in operands]
-    out = trace.call(name, placed(backend, function.load()), operands, parameters)
+    out = trace.call(name, on_device(backend, function.load()), operands, parameters)
     return out if out.dtype == dtype else trace.apply(backend, "astype", (out, dtype), {})
 
 

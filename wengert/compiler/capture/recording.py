@@ -52,7 +52,7 @@ from wengert.compiler.restoring import restoring
 from wengert.func.trees import TreeDef, node_kind, tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
-from wengert.tape.tensor import Tensor, placed
+from wengert.tape.tensor import Tensor, with_node
 
 __all__ = ["raised_inside", "record_call", "seldom_collected"]
 
@@ -411,7 +411,7 @@ def _recorded(
                 if id(leaf) not in same:
                     array = inner_array(leaf._array)
                     node = Swept(array, call.over[what]) if what in call.over else None
-                    same[id(leaf)] = placed(array, node)
+                    same[id(leaf)] = with_node(array, node)
                 made.append(same[id(leaf)])
             elif kind == "array":
                 copies.setdefault(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
-from wengert.backends.backend import bare, composed, composite, placed
+from wengert.backends.backend import composite_of, composites, function_of, on_device
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.contents import Contents
 from wengert.compiler.capture.draws import Draws
@@ -211,7 +211,7 @@ class Trace:
         if key not in self._own:
             backend = backend_of(array.inner)
             function = attrgetter(name)(backend.namespace)
-            parts = (function, composite(function), backend.kernels.get(name))
+            parts = (function, composite_of(function), backend.kernels.get(name))
             self._own[key] = not any(
                 of_user(getattr(x, "__module__", "") or "") for x in parts if x
             )
@@ -241,13 +241,13 @@ class Trace:
         if answer is not NotImplemented:
             return answer
         function = attrgetter(name)(backend.namespace)
-        forward, part = composite(function), bare(function)
+        forward, part = composite_of(function), function_of(function)
         facts = KERNELS.get(part, PLAIN)
         if facts.covers is not None:
             if facts.covers(*operands, **parameters):
-                function = placed(backend, facts.kernel)
+                function = on_device(backend, facts.kernel)
             else:
-                forward = composed(name)
+                forward = composites[name]
         whole = row is not None and row.effect is not None
         if row is not None and row.variadic == "indices" and any(map(is_mask, operands[1:])):
             whole = True  # the places that a mask selects depend on values
@@ -290,13 +290,13 @@ class Trace:
             if not all(map(_is_array, answer)):
                 return answer
             results = tuple(map(Value.like, answer))
-            self._add(name, bare(function), operands, parameters, results, answer, pure)
+            self._add(name, function_of(function), operands, parameters, results, answer, pure)
             made: Any = map(Traced, answer, results, repeat(self))
             return type(answer)(*made) if hasattr(answer, "_fields") else type(answer)(made)
         if not _is_array(answer):
             return answer  # a dtype, a truth value about dtypes
         value = Value.like(answer)
-        self._add(name, bare(function), operands, parameters, (value,), answer, pure)
+        self._add(name, function_of(function), operands, parameters, (value,), answer, pure)
         result = Traced(answer, value, self)
         if draws:
             self.draws.made(name, operands, parameters, result)

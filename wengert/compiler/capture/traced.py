@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from wengert.backends import DTYPES, Backend, DType, Selection, backend_of, namespaces
-from wengert.backends.backend import Kernel, placed
+from wengert.backends.backend import Kernel, on_device
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import reader, user_line
 from wengert.compiler.program import Value
@@ -206,7 +206,7 @@ def _of_library(name: str) -> Any:
     def call(*operands: Any, **parameters: Any) -> Any:
         trace, backend = current(), _backend(operands, parameters)
         assert trace is not None, "there is no trace"
-        function = placed(backend, getattr(backend.xp, name))
+        function = on_device(backend, getattr(backend.xp, name))
         return trace.call(name, function, operands, parameters)
 
     return call

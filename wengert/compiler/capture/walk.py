@@ -316,7 +316,7 @@ class Walk:
         """Visit the rules of an operation, which may be the user's."""
         self.opaque(x, name)
         rules = (*x.rules.values(), x.shared, *x.jvps.values())
-        for rule in (x.forward, x.batch, *rules):
+        for rule in (x.composite, x.batch, *rules):
             if isinstance(rule, FunctionType):
                 self.visit(rule, f"a rule of {x.name}", None)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend
-from wengert.backends.backend import placed
+from wengert.backends.backend import on_device
 from wengert.compiler.capture.trace import copied as of_any
 from wengert.compiler.cupy import Kernel, fused
 from wengert.compiler.emission.spelling import Names, Speller, identifier
@@ -100,7 +100,7 @@ def _placed(backend: Backend | None, function: Any, calls: Program) -> Any:
         return function
     moves = any(step.name == "to_device" for step in calls.instructions)
     given = any(x.shape is not None for x in calls.inputs)
-    return placed(backend, function, calls) if given and not moves else calls
+    return on_device(backend, function, calls) if given and not moves else calls
 
 
 def _copying(backend: Backend | None, x: Value, result: Value) -> Instruction:

@@ -39,7 +39,7 @@ from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.observers import observing
-from wengert.tape.tensor import Tensor, placed, untracked
+from wengert.tape.tensor import Tensor, untracked, with_node
 
 if TYPE_CHECKING:
     from wengert.compiler.program import Value
@@ -76,7 +76,7 @@ class Glue:
         self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
         named = (behind, contents, dump, kind_of, has_hooks, same, selection, starmap, untracked)
         self.names: dict[str, Any] = {
-            **{x.__name__: x for x in (*named, placed)},
+            **{x.__name__: x for x in (*named, with_node)},
             "__name__": "wengert.compiled.glue",
             "MISS": MISS,
             "Tensor": Tensor,
@@ -429,7 +429,7 @@ class Glue:
         if called is None:
             return f"untracked({array})"
         like = self._bind(self._found.program.outputs[output])
-        return f"placed({array}, swept({like}, {called!r}))"
+        return f"with_node({array}, swept({like}, {called!r}))"
 
     def _before(self) -> Iterator[str]:
         """The lines that make Tensors to store. They call, so they come before the program."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import Backend
-from wengert.backends.backend import composite
+from wengert.backends.backend import composite_of
 from wengert.compiler.capture.foreign import package_of
 from wengert.compiler.capture.reads import codes
 from wengert.compiler.emission.spelling import Names, dtype_home, identifier, plain
@@ -77,7 +77,7 @@ class Sources:
                 self._copied(x, function, name)
             except _NotWrittenError as error:
                 raise _NotWrittenError(f"{name}, which uses {error.what}") from None
-        elif composite(x) is not None:
+        elif composite_of(x) is not None:
             raise _NotWrittenError(f"{name}, which here is composed of the standard's functions,")
         elif isinstance(x, np.ndarray):
             self.arrays[name] = x

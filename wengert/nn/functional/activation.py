@@ -20,7 +20,7 @@ silu = everyday.silu
 tanh = ops.tanh
 
 
-def _elu_forward(xp: Any, x: Any, alpha: float) -> Any:
+def _elu_composite(xp: Any, x: Any, alpha: float) -> Any:
     below = xp.expm1(xp.minimum(x, 0)) * alpha
     return xp.where(x > 0, x, below)
 
@@ -34,7 +34,7 @@ def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
 
 
 @operation(
-    inputs=("x",), x=_elu_rule, elementwise=True, dtypes="real floating", forward=_elu_forward
+    inputs=("x",), x=_elu_rule, elementwise=True, dtypes="real floating", composite=_elu_composite
 )
 def elu(input: Any, alpha: float = 1.0) -> Tensor:
     r"""Exponential linear unit: :math:`x` above 0, :math:`\alpha (e^x - 1)` below.
@@ -267,7 +267,7 @@ def _softsign_rule(xp: Any, g: Any, x: Any) -> Any:
     inputs=("x",),
     x=_softsign_rule,
     elementwise=True,
-    forward=lambda xp, x: x / (xp.abs(x) + 1),
+    composite=lambda xp, x: x / (xp.abs(x) + 1),
 )
 def softsign(input: Any) -> Tensor:
     """Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
@@ -292,7 +292,7 @@ _SHRINK = (
 
 
 @of_reals("tanhshrink")
-def _tanhshrink_forward(xp: Any, x: Any) -> Any:
+def _tanhshrink_composite(xp: Any, x: Any) -> Any:
     near = xp.abs(x) < 1  # where the difference cancels
     small = xp.where(near, x, 0)
     square = xp.square(small)
@@ -304,7 +304,7 @@ def _tanhshrink_forward(xp: Any, x: Any) -> Any:
     inputs=("x",),
     x=lambda xp, g, x: g * xp.square(xp.tanh(x)),
     elementwise=True,
-    forward=_tanhshrink_forward,
+    composite=_tanhshrink_composite,
 )
 def tanhshrink(input: Any) -> Tensor:
     r"""What the hyperbolic tangent takes away, :math:`x - \tanh x`.

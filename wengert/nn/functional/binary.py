@@ -20,7 +20,7 @@ from wengert.tape.tensor import Tensor
 
 # (1 - y) x + softplus(-x), written so that neither term is large where the loss is small: below 0
 # that is -y x + softplus(x).
-def _logistic_forward(xp: Any, x: Any, y: Any) -> Any:
+def _logistic_composite(xp: Any, x: Any, y: Any) -> Any:
     above = xp.astype(x > 0, x.dtype)
     tail = xp.log1p(xp.exp(-xp.abs(x)))
     return x * (above - y) + tail
@@ -39,7 +39,7 @@ _logistic_loss = Primitive(
     },
     elementwise=True,
     dtypes="real floating",
-    forward=_logistic_forward,
+    composite=_logistic_composite,
 ).bind
 
 
@@ -119,7 +119,7 @@ def check_probabilities(values: Any, what: str) -> None:
         )
 
 
-def _bce_forward(xp: Any, x: Any, y: Any) -> Any:
+def _bce_composite(xp: Any, x: Any, y: Any) -> Any:
     look(x, check_probabilities, "input")
     look(y, check_probabilities, "target")
     no = (1 - y) * _clipped_log_of_other(xp, x)
@@ -144,7 +144,7 @@ def _bce_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
     y=lambda xp, g, x: g * (_clipped_log_of_other(xp, x) - _clipped_log(xp, x)),
     elementwise=True,
     dtypes="real floating",
-    forward=_bce_forward,
+    composite=_bce_composite,
 )
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"

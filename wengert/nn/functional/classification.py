@@ -23,10 +23,11 @@ from wengert.ops.axes import number, operand
 from wengert.ops.euclidean import factor_of
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
+from wengert.tape.marks import off_tape
 from wengert.tape.node import forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
-from wengert.tape.record import observe, off_tape, record
+from wengert.tape.record import observe, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 _INT64 = DTYPES["int64"]
@@ -107,7 +108,7 @@ def _slope(
 add_composite("softmax_cross_entropy_parts", _parts)
 
 
-def _forward(xp: Any, x: Any, target: Any, slope: Any, **options: Any) -> Any:
+def _composite(xp: Any, x: Any, target: Any, slope: Any, **options: Any) -> Any:
     return xp.softmax_cross_entropy_parts(x, target, **options)[0]
 
 
@@ -124,7 +125,7 @@ def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., 
         reduction: str,
         label_smoothing: float,
     ) -> Any:
-        if slope is None or not xp.plain:  # the saved slope is an array, which has no derivative
+        if slope is None or xp.records:  # the saved slope is an array, which has no derivative
             probs = xp.softmax(x, axis=(1,))
             slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
         return of_slope(xp, slope, g, reduction)
@@ -146,7 +147,7 @@ _fused = Primitive(
     ("x", "target", "slope"),
     {"x": _with_slope(_by_logits)},
     jvps={"x": _with_slope(_tangent_by_logits)},
-    forward=_forward,
+    composite=_composite,
 )
 _plan = _fused.plans[(True, False, False)]
 

@@ -182,7 +182,7 @@ def same_dtype(function: str, input: Any, weight: Any, bias: Any = None) -> None
 def detached(x: Tensor) -> Tensor:
     """The values, through which no derivative flows."""
     array = x._array
-    return untracked(array.detached() if hasattr(array, "bottom") else array)
+    return untracked(array.as_constant() if hasattr(array, "bottom") else array)
 
 
 def real_floating(name: str, input: Any, what: str = "input") -> Tensor:

@@ -185,7 +185,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
 _class_mask = Primitive(
     "class_mask",
     ("x",),
-    forward=lambda xp, x, classes: (
+    composite=lambda xp, x, classes: (
         xp.expand_dims(x, axis=-1) == xp.arange(classes, dtype=x.dtype, device=xp.device(x))
     ),
     batch=as_it_is,

@@ -4,17 +4,18 @@ import math
 from typing import Any
 
 from wengert import ops
-from wengert.interpreters.batching import composed
+from wengert.interpreters.batching import by_composite
 from wengert.nn.functional.define import same_dtype
 from wengert.tape.grad_mode import recording
+from wengert.tape.marks import off_tape
 from wengert.tape.node import forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
-from wengert.tape.record import observe, off_tape, record
+from wengert.tape.record import observe, record
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 
-def _forward(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
+def _composite(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
     out = xp.matmul(x, xp.matrix_transpose(weight))
     return out if bias is None else out + bias
 
@@ -43,8 +44,8 @@ _linear = Primitive(
         "weight": lambda xp, t, x: xp.linear(x, t, None),
         "bias": lambda xp, t: t,
     },
-    forward=_forward,
-    batch=composed,
+    composite=_composite,
+    batch=by_composite,
 )
 _kernels, _plans = _linear.kernels, _linear.plans
 

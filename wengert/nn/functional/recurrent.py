@@ -11,7 +11,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import add_composite
-from wengert.interpreters.batching import composed
+from wengert.interpreters.batching import by_composite
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.activation import relu, tanh
 from wengert.nn.functional.linear import linear
@@ -79,7 +79,7 @@ def _shared(name: str, composite: Callable[..., Any]) -> None:
 # -- LSTM ----------------------------------------------------------------------------------------
 
 
-def _lstm_forward(
+def _lstm_composite(
     xp: Any, z: Any, weight: Any, h: Any, c: Any, projection: Any
 ) -> tuple[Any, Any, Any]:
     found = []
@@ -203,7 +203,7 @@ _lstm = Primitive(
     shared=lambda xp, g, weight, c, projection, out: xp.lstm_cotangents(
         *g, weight, c, projection, *out
     ),
-    forward=_lstm_forward,
+    composite=_lstm_composite,
     jvps={
         "z": lambda xp, t, weight, c, projection, out: _lstm_tangents(
             xp, weight, c, projection, out, z=t
@@ -219,14 +219,14 @@ _lstm = Primitive(
     },
     several=True,
     dtypes="real floating",
-    batch=composed,
+    batch=by_composite,
 ).bind
 
 
 # -- GRU -----------------------------------------------------------------------------------------
 
 
-def _gru_forward(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
+def _gru_composite(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
     found = []
     for t in range(z.shape[0]):
         own = _times(xp, h, weight)
@@ -342,7 +342,7 @@ _gru = Primitive(
         "bias": lambda xp, g: xp.sum(g[1], axis=(0, 1)),
     },
     shared=lambda xp, g, weight, h, out: xp.gru_cotangents(*g, weight, h, *out),
-    forward=_gru_forward,
+    composite=_gru_composite,
     jvps={
         "z": lambda xp, t, weight, h, out: _gru_tangents(xp, weight, h, out, z=t),
         "weight": _gru_of_weight,
@@ -351,7 +351,7 @@ _gru = Primitive(
     },
     several=True,
     dtypes="real floating",
-    batch=composed,
+    batch=by_composite,
 ).bind
 
 

@@ -5,7 +5,7 @@ from functools import partial, reduce
 from typing import Any
 
 from wengert.backends import add_composite
-from wengert.interpreters.batching import along, composed
+from wengert.interpreters.batching import along, by_composite
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.kernels import numpy_normalisations as numpy_normalisations
 from wengert.ops.euclidean import length
@@ -25,7 +25,7 @@ def _away(xp: Any, x: Any, axis: Axes) -> Any:
     return x - _mean(xp, x, axis)
 
 
-def _forward(
+def _composite(
     xp: Any, x: Any, weight: Any, bias: Any, *, axis: Axes, eps: float, centred: bool
 ) -> tuple[Any, ...]:
     if centred:
@@ -68,12 +68,12 @@ def _weight_cotangent(
     return g * x * inverse
 
 
-for _name, _composite in (
+for _name, _function in (
     ("standardised_cotangent", _cotangent),
     ("standardised_by_weight", _weight_cotangent),
 ):
-    add_composite(_name, _composite)
-    vars(differentiable)[_name] = partial(_composite, differentiable)
+    add_composite(_name, _function)
+    vars(differentiable)[_name] = partial(_function, differentiable)
 
 
 def _by_x(xp: Any, g: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: bool) -> Any:
@@ -136,10 +136,10 @@ standardised = Primitive(
     ("x", "weight", "bias"),
     {"x": _by_x, "weight": _by_weight, "bias": _by_bias},
     jvps={"x": _of_x, "weight": _of_weight, "bias": _of_bias},
-    forward=_forward,
+    composite=_composite,
     several=True,
     dtypes="real floating",
-    batch=composed,
+    batch=by_composite,
 ).bind
 
 
@@ -179,17 +179,17 @@ units = Primitive(
     ("x",),
     {"x": _unit_by_x},
     jvps={"x": _turned},
-    forward=_units,
+    composite=_units,
     several=True,
     dtypes="floating",
-    batch=composed,
+    batch=by_composite,
 ).bind
 
 # The mean, and the variance without bias, which averages over batches are made of.
 moments = Primitive(
     "moments",
     ("x",),
-    forward=lambda xp, x, *, axis: (xp.mean(x, axis=axis), xp.var(x, axis=axis, correction=1)),
+    composite=lambda xp, x, *, axis: (xp.mean(x, axis=axis), xp.var(x, axis=axis, correction=1)),
     several=True,
     dtypes="real floating",
     batch=along(),

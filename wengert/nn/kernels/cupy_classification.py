@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import get_backend
-from wengert.backends.backend import add_kernels, composed
+from wengert.backends.backend import add_kernels, composites
 
 __all__ = ["covered", "cupy_softmax_cross_entropy", "softmax_cross_entropy_parts"]
 
@@ -177,7 +177,7 @@ def softmax_cross_entropy_parts(x: Any, target: Any, **options: Any) -> Any:
     if covered(x, target):
         return cupy_softmax_cross_entropy(x, target, **options)
     xp = get_backend("cupy").namespace
-    return composed("softmax_cross_entropy_parts")(xp, x, target, **options)
+    return composites["softmax_cross_entropy_parts"](xp, x, target, **options)
 
 
 add_kernels("cupy", {"softmax_cross_entropy_parts": softmax_cross_entropy_parts})

@@ -6,7 +6,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of
-from wengert.interpreters.batching import labelled
+from wengert.interpreters.batching import by_labels
 from wengert.ops.axes import raw_array
 from wengert.ops.beyond.subscripts import Labels, parsed
 from wengert.ops.indexing import getitem
@@ -90,8 +90,8 @@ einsum_pair = Primitive(
     ["x1", "x2"],
     {"x1": _first_rule, "x2": _second_rule},
     linear="each",
-    forward=_product,
-    batch=labelled,
+    composite=_product,
+    batch=by_labels,
 ).bind
 
 # -- one operand ---------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def _windows(xp: Any, x: Any, size: Sizes, how: How) -> Any:
     return found if groups == 1 else _split(xp, found, 1, groups)
 
 
-def _forward(xp: Any, x: Any, weight: Any, bias: Any, *, how: How) -> Any:
+def _composite(xp: Any, x: Any, weight: Any, bias: Any, *, how: How) -> Any:
     size, groups = tuple(weight.shape[2:]), how[-1]
     found = _windows(xp, x, size, how)
     weight = weight if groups == 1 else _split(xp, weight, 0, groups)
@@ -107,7 +107,7 @@ def _once(call: Any, x: Any, weight: Any, *bias: Any, how: How, **more: Any) -> 
         return _split(xp, out, 0, members)
     held = [None if b is None else _rows(call, i) for i, b in enumerate((weight, *bias), 1)]
     out = call.run(_channels(call, 0), *held, how=(*how[:-1], members * how[-1]), **more)
-    return call.moved(_split(xp, out, 1, members), 1, 0)
+    return call.move_axis(_split(xp, out, 1, members), 1, 0)
 
 
 def _once_weight(call: Any, x: Any, y: Any, *, how: How, **more: Any) -> Any:
@@ -117,12 +117,12 @@ def _once_weight(call: Any, x: Any, y: Any, *, how: How, **more: Any) -> Any:
 
 def _channels(call: Any, position: int) -> Any:
     """Images of all members with their channels side by side."""
-    return _joined(call.xp, call.moved(call.spread(position), 0, 1), 1)
+    return _joined(call.xp, call.move_axis(call.broadcast(position), 0, 1), 1)
 
 
 def _rows(call: Any, position: int) -> Any:
     """Weights of all members, one after the other."""
-    return _joined(call.xp, call.spread(position), 0)
+    return _joined(call.xp, call.broadcast(position), 0)
 
 
 # -- the primitives --------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ convolution = Primitive(
         "weight": lambda xp, t, x, how: xp.convolution(x, t, None, how=how),
         "bias": _column,
     },
-    forward=_forward,
+    composite=_composite,
     batch=_once,
 ).bind
 
@@ -163,7 +163,7 @@ convolution_input = Primitive(
         ),
     },
     linear="each",
-    forward=_forward_input,
+    composite=_forward_input,
     batch=_once,
 ).bind
 
@@ -179,6 +179,6 @@ convolution_weight = Primitive(
         "y": lambda xp, g, x, how: xp.convolution(xp.conj(x), g, None, how=how),
     },
     linear="each",
-    forward=_forward_weight,
+    composite=_forward_weight,
     batch=_once_weight,
 ).bind

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from wengert.backends.backend import Kernel, add_kernels, composed
+from wengert.backends.backend import Kernel, add_kernels, composites
 from wengert.backends.registry import namespaces
 from wengert.backends.windows import window_counts
 
@@ -209,7 +209,7 @@ def _where_covered(name: str, kernel: Kernel) -> Kernel:
     def function(*operands: Any, **parameters: Any) -> Any:
         if covers(*operands, **parameters):
             return kernel(*operands, **parameters)
-        return composed(name)(namespaces[np.ndarray], *operands, **parameters)
+        return composites[name](namespaces[np.ndarray], *operands, **parameters)
 
     return function
 

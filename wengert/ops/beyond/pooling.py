@@ -37,7 +37,7 @@ def _sum_rule(xp: Any, g: Any, x_shape: Sizes, size: Sizes, stride: Sizes) -> An
 
 #: ``window_sum(x, size=, stride=)``: the sums of windows of the last axes.
 window_sum = Primitive(
-    "window_sum", ("x",), {"x": _sum_rule}, linear="together", forward=_sum, batch=as_it_is
+    "window_sum", ("x",), {"x": _sum_rule}, linear="together", composite=_sum, batch=as_it_is
 ).bind
 
 
@@ -100,5 +100,5 @@ def _argmax(xp: Any, x: Any, *, counts: Sizes, options: Options) -> Any:
 #: ``window_argmax(x, counts=, options=)``: for so many windows of the last axes, flat indices of
 #: their largest elements: of the first of equal ones, and the last of several nan.
 window_argmax = Primitive(
-    "window_argmax", ("x",), dtypes="real numeric", forward=_argmax, batch=as_it_is
+    "window_argmax", ("x",), dtypes="real numeric", composite=_argmax, batch=as_it_is
 ).bind

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends.keys import SLOT
-from wengert.interpreters.batching import composed
+from wengert.interpreters.batching import by_composite
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.conversion import as_storable, asarray
 from wengert.ops.creation import arange, zeros
@@ -36,7 +36,7 @@ from wengert.tape.tensor import Tensor, wrapped
 # The arrays have one axis here, and non-negative integers say to which row each value belongs.
 
 
-def _extreme_forward(better: str) -> Any:
+def _extreme_composite(better: str) -> Any:
     def forward(xp: Any, x: Any, value: Any, rows: Any) -> Any:
         count = rows.shape[0]
         if not count:
@@ -98,9 +98,9 @@ def _extreme(name: str, better: str, beaten: str) -> Any:
         name,
         ["x", "value", "rows"],
         {"x": by_x, "value": value_rule},
-        forward=_extreme_forward(better),
+        composite=_extreme_composite(better),
         jvps={"x": by_x, "value": value_tangent},
-        batch=composed,
+        batch=by_composite,
     ).bind
 
 

@@ -45,7 +45,7 @@ _windows_primitive = Primitive(
     ["x"],
     {"x": _windows_rule},
     linear="together",
-    forward=_windows,
+    composite=_windows,
     view=True,
     batch=as_it_is,
 )
@@ -77,7 +77,7 @@ _overlap_add_primitive = Primitive(
         )
     },
     linear="together",
-    forward=_overlap_add,
+    composite=_overlap_add,
     batch=as_it_is,
 )
 

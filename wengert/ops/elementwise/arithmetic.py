@@ -234,7 +234,7 @@ _SHORT = {
 }
 
 
-def _pow_scalar_forward(xp: Any, x: Any, *, exponent: Any) -> Any:
+def _pow_scalar_composite(xp: Any, x: Any, *, exponent: Any) -> Any:
     own = dtype_of(x.dtype)
     common = own if own.inexact else common_dtype([own], [type(exponent)])
     check_range("pow", exponent, common)
@@ -261,7 +261,7 @@ _pow_scalar = Primitive(
     ("x",),
     {"x": _pow_scalar_rule},
     elementwise=True,
-    forward=_pow_scalar_forward,
+    composite=_pow_scalar_composite,
     domain=POSITIVE,
     dtypes="numeric",
 ).bind
@@ -337,7 +337,7 @@ Primitive(
     },
     elementwise=True,
     dtypes="floating",
-    forward=_slope_of_pow,
+    composite=_slope_of_pow,
     domain={"x1": POSITIVE},
 )
 

@@ -58,5 +58,5 @@ Primitive(
     {"x": _cosine_x, "y": _cosine_y},
     elementwise=True,
     dtypes="floating",
-    forward=_cosine,
+    composite=_cosine,
 )

@@ -9,7 +9,7 @@ from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 
 
-def _expit_forward(xp: Any, x: Any) -> Any:
+def _expit_composite(xp: Any, x: Any) -> Any:
     if is_complex(x):
         right = xp.real(x) >= 0
         small = xp.exp(xp.where(right, -x, x))
@@ -20,7 +20,7 @@ def _expit_forward(xp: Any, x: Any) -> Any:
     return small / (small + 1)
 
 
-def _bell_forward(xp: Any, x: Any, *, width: int) -> Any:
+def _bell_composite(xp: Any, x: Any, *, width: int) -> Any:
     size = xp.abs(x)
     if is_complex(x):
         size = xp.where(xp.real(x) >= 0, x, -x)
@@ -43,11 +43,13 @@ Primitive(
     {"x": _bell_rule},
     elementwise=True,
     dtypes="floating",
-    forward=_bell_forward,
+    composite=_bell_composite,
 )
 
 
-@elementwise(forward=_expit_forward, x=lambda xp, g, x: g * xp.conj(xp.logistic_bell(x, width=1)))
+@elementwise(
+    composite=_expit_composite, x=lambda xp, g, x: g * xp.conj(xp.logistic_bell(x, width=1))
+)
 def expit(x: Any, /) -> Tensor:
     r"""Logistic sigmoid, :math:`\sigma(x) = 1 / (1 + e^{-x})`, without overflow.
 

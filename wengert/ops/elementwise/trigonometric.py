@@ -48,7 +48,7 @@ Primitive(
     {"x": lambda xp, g, x: g * (xp.conj(x) * -2)},
     elementwise=True,
     dtypes="floating",
-    forward=_one_minus_square,
+    composite=_one_minus_square,
 )
 
 

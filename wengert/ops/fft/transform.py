@@ -5,7 +5,7 @@ from operator import index
 from typing import Any, Final, Literal
 
 from wengert.backends import dtype_of
-from wengert.interpreters.batching import shifted
+from wengert.interpreters.batching import shift_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import as_axes, as_axis, at_axis, raw_array, shape_of
 from wengert.ops.data_type import astype
@@ -23,7 +23,7 @@ ADJOINT: Final[dict[str, Norm]] = {"backward": "forward", "ortho": "ortho", "for
 
 def transform_batch(call: Any, x: Any, *, axes: Any, norm: str = "backward", **s: Any) -> Any:
     """The batch rule of all transforms."""
-    return call.run(x, axes=shifted(axes, call.rank(0)), norm=norm, **s)
+    return call.run(x, axes=shift_axes(axes, call.rank(0)), norm=norm, **s)
 
 
 # -- arguments of transforms ---------------------------------------------------------------------

@@ -124,7 +124,7 @@ Primitive(
             xp.cofactors(x, xp.conj(g), *_others(along, index))
         ),
     },
-    forward=_cofactors,
+    composite=_cofactors,
     jvps={
         "x": lambda xp, t, x, along: xp.cofactors(x, t, *along),
         "along": lambda xp, t, x, along, index: xp.cofactors(x, t, *_others(along, index)),
@@ -206,7 +206,7 @@ def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     return _as_matrix(xp, known(xp, both, out[1])) * inverse
 
 
-def _slogdet_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
+def _slogdet_tangent(xp: Any, t: Any, x: Any, out: Any) -> Any:
     inverse = xp.inverse_or_infinite(x, out[0])
     moved = known(xp, xp.sum(xp.matrix_transpose(inverse) * t, axis=(-2, -1)), out[1])
     if not complex_dtype(xp, x):
@@ -218,7 +218,7 @@ def _slogdet_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
     "linalg.slogdet",
     x=_slogdet_rule,
     dtypes="floating",
-    jvps={"x": _slogdet_forward},
+    jvps={"x": _slogdet_tangent},
     several=True,
     batch=as_it_is,
     flat=True,

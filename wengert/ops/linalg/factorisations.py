@@ -31,7 +31,7 @@ def _half_lower(xp: Any, x: Any) -> Any:
 
 def _reduced(xp: Any, triangle: Any) -> tuple[Any, Any]:
     """A triangle by a power of two, and that, so that tangents of tangents stay in range."""
-    if (xp.plain and xp.backend) or 0 in triangle.shape:  # nothing differentiates this
+    if (not xp.records and xp.backend) or 0 in triangle.shape:  # nothing differentiates this
         return triangle, None
     largest = xp.max(xp.abs(triangle), axis=(-2, -1), keepdims=True)
     unit = xp.pow(2.0, xp.round(xp.log2(xp.where(largest > 0, largest, 1))))
@@ -49,7 +49,7 @@ def _cholesky_rule(xp: Any, g: Any, out: Any) -> Any:
     return _hermitian(xp, adjoint(xp, right))
 
 
-def _cholesky_forward(xp: Any, t: Any, out: Any) -> Any:
+def _cholesky_tangent(xp: Any, t: Any, out: Any) -> Any:
     out, unit = _reduced(xp, out)
     left = xp.linalg.solve_triangular(out, _hermitian(xp, t), upper=False)
     inner = adjoint(xp, xp.linalg.solve_triangular(out, adjoint(xp, left), upper=False))
@@ -61,7 +61,7 @@ def _cholesky_forward(xp: Any, t: Any, out: Any) -> Any:
     "linalg.cholesky",
     x=_cholesky_rule,
     dtypes="floating",
-    jvps={"x": _cholesky_forward},
+    jvps={"x": _cholesky_tangent},
     batch=as_it_is,
 )
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
@@ -130,7 +130,7 @@ def _qr_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any, mode: str) -> 
     return adjoint(xp, xp.linalg.solve_triangular(r, adjoint(xp, both), upper=True))
 
 
-def _qr_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) -> Any:
+def _qr_tangent(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) -> Any:
     m, n = x_shape[-2:]
     if m > n and mode == "complete":
         raise NotImplementedError(COMPLETE.format(m, n))
@@ -153,7 +153,7 @@ def _qr_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) 
     "linalg.qr",
     x=_qr_rule,
     dtypes="floating",
-    jvps={"x": _qr_forward},
+    jvps={"x": _qr_tangent},
     several=True,
     batch=as_it_is,
 )

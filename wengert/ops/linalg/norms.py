@@ -65,7 +65,7 @@ Primitive(
     elementwise=True,
     dtypes="real floating",
     domain={"x": POSITIVE, "unit": POSITIVE},
-    forward=_quotient_power,
+    composite=_quotient_power,
 )
 
 
@@ -143,7 +143,7 @@ _of_finite_order = Primitive(
     dtypes="floating",
     jvps={"x": _power_tangent},
     domain=NOT_ZERO,
-    forward=_power_norm,
+    composite=_power_norm,
     batch=over_axes(),
 ).bind
 
@@ -154,7 +154,7 @@ _of_finite_order = Primitive(
     x=_norm_rule,
     dtypes="floating",
     jvps={"x": _norm_tangent},
-    forward=lambda xp, x, /, *, axis, keepdims=False: length(xp, x, axis=axis, keepdims=keepdims),
+    composite=lambda xp, x, /, *, axis, keepdims=False: length(xp, x, axis=axis, keepdims=keepdims),
     batch=over_axes(keepdims=False),
 )
 def vector_norm(

@@ -3,7 +3,7 @@
 from operator import index
 from typing import Any
 
-from wengert.interpreters.batching import paired
+from wengert.interpreters.batching import pairwise
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import statistical
 from wengert.ops.axes import axis_from_end, diagonal_slice, shape_of
@@ -28,7 +28,7 @@ __all__ = ["cross", "diagonal", "matrix_power", "outer", "trace"]
     x1=lambda xp, g, x2, axis: xp.linalg.cross(xp.conj(x2), g, axis=axis),
     x2=lambda xp, g, x1, axis: xp.linalg.cross(g, xp.conj(x1), axis=axis),
     linear="each",
-    batch=paired,
+    batch=pairwise,
 )
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     r"""Cross product of vectors in three dimensions, :math:`x_1 \times x_2`.

@@ -103,7 +103,7 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     return found
 
 
-def _svd_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
+def _svd_tangent(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     u, s, vh = out
     m, n = x_shape[-2:]
     size = min(m, n)
@@ -138,7 +138,7 @@ def _svd_forward(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     "linalg.svd",
     x=_svd_rule,
     dtypes="floating",
-    jvps={"x": _svd_forward},
+    jvps={"x": _svd_tangent},
     several=True,
     batch=as_it_is,
 )
@@ -181,7 +181,7 @@ def _svdvals_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.matmul(columns(xp, u, known(xp, g, s)), vh)
 
 
-def _svdvals_forward(xp: Any, t: Any, x: Any) -> Any:
+def _svdvals_tangent(xp: Any, t: Any, x: Any) -> Any:
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
     inner = product(xp, adjoint(xp, u), t, adjoint(xp, vh))
     return known(xp, xp.real(xp.linalg.diagonal(inner)), s)
@@ -191,7 +191,7 @@ def _svdvals_forward(xp: Any, t: Any, x: Any) -> Any:
     "linalg.svdvals",
     x=_svdvals_rule,
     dtypes="floating",
-    jvps={"x": _svdvals_forward},
+    jvps={"x": _svdvals_tangent},
     batch=as_it_is,
 )
 def svdvals(x: Any, /) -> Tensor:

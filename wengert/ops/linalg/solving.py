@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from wengert.backends.triangular import blocked
+from wengert.backends.triangular import solve_in_blocks
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.axes import raw_array
 from wengert.ops.define import operation
@@ -32,7 +32,7 @@ def _solve_batch(call: Any, x1: Any, x2: Any, **way: bool) -> Any:
         rank2 = 2
     rank = max(rank1, rank2)
     matrices = call._replace(inputs=(x1, x2))
-    out = call.run(matrices.ranked(0, rank), matrices.ranked(1, rank), **way)
+    out = call.run(matrices.with_rank(0, rank), matrices.with_rank(1, rank), **way)
     return xp.squeeze(out, axis=(len(out.shape) - 1,)) if vectors else out
 
 
@@ -132,7 +132,7 @@ def _triangular_rule(xp: Any, g: Any, x1: Any, out: Any, upper: bool, unitriangu
     return -_triangle(xp, both, upper=upper, unitriangular=unitriangular)
 
 
-def _triangular_forward(
+def _triangular_tangent(
     xp: Any, t: Any, x1: Any, out: Any, upper: bool, unitriangular: bool
 ) -> Any:
     moved = xp.matmul(_triangle(xp, t, upper=upper, unitriangular=unitriangular), out)
@@ -146,12 +146,12 @@ def _triangular_forward(
         adjoint(xp, x1), g, upper=not upper, unitriangular=unitriangular
     ),
     jvps={
-        "x1": _triangular_forward,
+        "x1": _triangular_tangent,
         "x2": lambda xp, t, x1, upper, unitriangular: xp.linalg.solve_triangular(
             x1, t, upper=upper, unitriangular=unitriangular
         ),
     },
-    forward=blocked,
+    composite=solve_in_blocks,
     batch=_solve_batch,
 )
 def solve_triangular(
@@ -219,7 +219,7 @@ def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     return left + right - product(xp, p_h, g, p_h)
 
 
-def _pinv_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
+def _pinv_tangent(xp: Any, t: Any, x: Any, out: Any) -> Any:
     p_h, t_h = adjoint(xp, out), adjoint(xp, t)
     left = product(xp, out, p_h, t_h)
     left = left - xp.matmul(left, xp.matmul(x, out))
@@ -229,7 +229,7 @@ def _pinv_forward(xp: Any, t: Any, x: Any, out: Any) -> Any:
 
 
 @operation(
-    "linalg.pinv", x=_pinv_rule, dtypes="floating", jvps={"x": _pinv_forward}, batch=as_it_is
+    "linalg.pinv", x=_pinv_rule, dtypes="floating", jvps={"x": _pinv_tangent}, batch=as_it_is
 )
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     r"""Moore-Penrose pseudo-inverse of a matrix, or of each matrix of a stack.

@@ -57,7 +57,7 @@ def _eigh_rule(xp: Any, g: Any, out: Any) -> Any:
     return product(xp, vectors, joined(xp, g_values, turned, values, used), v_h)
 
 
-def _eigh_forward(xp: Any, t: Any, out: Any) -> Any:
+def _eigh_tangent(xp: Any, t: Any, out: Any) -> Any:
     values, vectors = out
     t = (t + adjoint(xp, t)) * 0.5
     inner = product(xp, adjoint(xp, vectors), t, vectors)
@@ -70,7 +70,7 @@ def _eigh_forward(xp: Any, t: Any, out: Any) -> Any:
     "linalg.eigh",
     x=_eigh_rule,
     dtypes="floating",
-    jvps={"x": _eigh_forward},
+    jvps={"x": _eigh_tangent},
     several=True,
     batch=as_it_is,
 )
@@ -105,7 +105,7 @@ def _eigvalsh_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.matmul(columns(xp, vectors, known(xp, g, values)), adjoint(xp, vectors))
 
 
-def _eigvalsh_forward(xp: Any, t: Any, x: Any) -> Any:
+def _eigvalsh_tangent(xp: Any, t: Any, x: Any) -> Any:
     values, vectors = xp.linalg.eigh(x)
     t = (t + adjoint(xp, t)) * 0.5
     along = xp.real(xp.linalg.diagonal(product(xp, adjoint(xp, vectors), t, vectors)))
@@ -116,7 +116,7 @@ def _eigvalsh_forward(xp: Any, t: Any, x: Any) -> Any:
     "linalg.eigvalsh",
     x=_eigvalsh_rule,
     dtypes="floating",
-    jvps={"x": _eigvalsh_forward},
+    jvps={"x": _eigvalsh_tangent},
     batch=as_it_is,
 )
 def eigvalsh(x: Any, /) -> Tensor:
@@ -150,7 +150,7 @@ def _eig_rule(xp: Any, g: Any, out: Any) -> Any:
     return xp.linalg.solve(v_h, xp.matmul(inner, v_h))
 
 
-def _eig_forward(xp: Any, t: Any, out: Any) -> Any:
+def _eig_tangent(xp: Any, t: Any, out: Any) -> Any:
     values, vectors = out
     inner = xp.linalg.solve(vectors, xp.matmul(xp.astype(t, vectors.dtype), vectors))
     (turn,) = turns(xp, values, inner)
@@ -164,7 +164,7 @@ def _eig_forward(xp: Any, t: Any, out: Any) -> Any:
     "linalg.eig",
     x=_eig_rule,
     dtypes="floating",
-    jvps={"x": _eig_forward},
+    jvps={"x": _eig_tangent},
     several=True,
     batch=as_it_is,
 )

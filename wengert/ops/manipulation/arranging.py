@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.interpreters.batching import over_axes, shifted
+from wengert.interpreters.batching import over_axes, shift_axes
 from wengert.ops.axes import as_axes, as_axis, as_shape, inverse_permutation, shape_of
 from wengert.ops.define import operation
 from wengert.tape.tensor import Tensor
@@ -15,11 +15,11 @@ __all__ = ["expand_dims", "flip", "moveaxis", "permute_dims", "reshape", "roll",
 
 
 def _expand_batch(call: Any, x: Any, axis: int = 0) -> Any:
-    return call.run(x, axis=shifted(axis, call.rank(0) + 1))
+    return call.run(x, axis=shift_axes(axis, call.rank(0) + 1))
 
 
 def _permute_batch(call: Any, x: Any, axes: Sequence[int]) -> Any:
-    return call.run(x, axes=(0, *shifted(axes, call.rank(0))))
+    return call.run(x, axes=(0, *shift_axes(axes, call.rank(0))))
 
 
 def _roll_back(xp: Any, g: Any, shift: Any, axis: Any) -> Any:
@@ -29,7 +29,7 @@ def _roll_back(xp: Any, g: Any, shift: Any, axis: Any) -> Any:
 
 def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
     if axis is not None:
-        return call.run(x, shift=shift, axis=shifted(axis, call.rank(0)))
+        return call.run(x, shift=shift, axis=shift_axes(axis, call.rank(0)))
     flat = call.xp.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
     return call.xp.reshape(call.run(flat, shift=shift, axis=1), x.shape)
 

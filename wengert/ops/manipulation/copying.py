@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of
-from wengert.interpreters.batching import shifted
+from wengert.interpreters.batching import shift_axes
 from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
 from wengert.ops.define import operation
 from wengert.ops.indexing import take
@@ -21,7 +21,7 @@ __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "repeat", "ti
 
 
 def _broadcast_to_batch(call: Any, x: Any, shape: Sequence[int]) -> Any:
-    return call.run(call.ranked(0, len(shape)), shape=(x.shape[0], *shape))
+    return call.run(call.with_rank(0, len(shape)), shape=(x.shape[0], *shape))
 
 
 # The engine gives a cotangent its input's shape by summing: the adjoint of broadcasting.
@@ -97,7 +97,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
 # -- repetition -----------------------------------------------------------------------------------
 
 
-def _repeat_forward(xp: Any, x: Any, repeats: int, *, axis: int | None = None) -> Any:
+def _repeat_composite(xp: Any, x: Any, repeats: int, *, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = xp.reshape(x, (math.prod(x.shape),)), 0
     shape = x.shape
@@ -114,7 +114,7 @@ def _repeat_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repeats: int, axis: 
 def _repeat_batch(call: Any, x: Any, repeats: int, *, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = call.xp.reshape(x, (x.shape[0], math.prod(x.shape[1:]))), 0
-    return call.run(x, repeats=repeats, axis=shifted(axis, len(x.shape) - 1))
+    return call.run(x, repeats=repeats, axis=shift_axes(axis, len(x.shape) - 1))
 
 
 @operation(
@@ -122,7 +122,7 @@ def _repeat_batch(call: Any, x: Any, repeats: int, *, axis: int | None = None) -
     x=_repeat_rule,
     linear="together",
     view=None,
-    forward=_repeat_forward,
+    composite=_repeat_composite,
     batch=_repeat_batch,
 )
 def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
@@ -174,7 +174,7 @@ def _padded(shape: tuple[int, ...], repetitions: tuple[int, ...]) -> tuple[Any, 
     return (1,) * more + tuple(shape), (1,) * -more + repetitions
 
 
-def _tile_forward(xp: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
+def _tile_composite(xp: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
     shape, repetitions = _padded(x.shape, repetitions)
     x = xp.reshape(x, _interleaved(shape, (1,) * len(shape)))
     x = xp.broadcast_to(x, _interleaved(shape, repetitions))
@@ -190,7 +190,7 @@ def _tile_rule(xp: Any, g: Any, x_shape: tuple[int, ...], repetitions: tuple[int
 def _tile_batch(call: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
     rank = max(call.rank(0), len(repetitions))
     times = (1,) * (rank - len(repetitions)) + tuple(repetitions)
-    return call.run(call.ranked(0, rank), repetitions=(1, *times))
+    return call.run(call.with_rank(0, rank), repetitions=(1, *times))
 
 
 @operation(
@@ -198,7 +198,7 @@ def _tile_batch(call: Any, x: Any, repetitions: tuple[int, ...]) -> Any:
     x=_tile_rule,
     linear="together",
     view=None,
-    forward=_tile_forward,
+    composite=_tile_composite,
     batch=_tile_batch,
 )
 def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:

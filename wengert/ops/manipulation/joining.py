@@ -3,7 +3,7 @@
 from typing import Any
 
 from wengert.backends.keys import as_view
-from wengert.interpreters.batching import along, shifted
+from wengert.interpreters.batching import along, shift_axes
 from wengert.ops.axes import as_axis, at_axis, filled, shape_of
 from wengert.ops.define import operation
 from wengert.ops.manipulation.arranging import reshape
@@ -28,13 +28,13 @@ def _concat_rule(
 
 
 def _concat_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
-    spread = [call.spread(i) for i in range(len(arrays))]
-    return call.run(*spread, axis=shifted(axis, call.rank(0)))
+    spread = [call.broadcast(i) for i in range(len(arrays))]
+    return call.run(*spread, axis=shift_axes(axis, call.rank(0)))
 
 
 def _stack_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
-    spread = [call.spread(i) for i in range(len(arrays))]
-    return call.run(*spread, axis=shifted(axis, call.rank(0) + 1))
+    spread = [call.broadcast(i) for i in range(len(arrays))]
+    return call.run(*spread, axis=shift_axes(axis, call.rank(0) + 1))
 
 
 @operation(
@@ -42,7 +42,7 @@ def _stack_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
     inputs=["*arrays"],
     arrays=_concat_rule,
     linear="together",
-    forward=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
+    composite=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
     dtypes={"arrays": "any"},
     batch=_concat_batch,
 )
@@ -75,7 +75,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
     inputs=["*arrays"],
     arrays=lambda xp, g, index, axis: xp.getitem(g, key=at_axis(axis, index, ...)),
     linear="together",
-    forward=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
+    composite=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
     dtypes={"arrays": "any"},
     batch=_stack_batch,
 )

@@ -19,13 +19,13 @@ Primitive(
     {"x": lambda xp, g, by: xp.mask(g, by), "by": ZERO},
     elementwise=True,
     dtypes={"x": "any"},
-    forward=lambda xp, x, by: xp.where(by != 0, x, 0),
+    composite=lambda xp, x, by: xp.where(by != 0, x, 0),
 )
 
 
 @elementwise(
     dtypes="real numeric",
-    forward=lambda xp, x: xp.maximum(x, 0),
+    composite=lambda xp, x: xp.maximum(x, 0),
     # Where the result is positive or nan the gradient passes, as in PyTorch.
     x=lambda xp, g, out: xp.mask(g, out),
     domain=NOT_ZERO,
@@ -45,7 +45,7 @@ def relu(x: Any, /) -> Tensor:
     """
 
 
-def _leaky_relu_forward(xp: Any, x: Any, *, negative_slope: float) -> Any:
+def _leaky_relu_composite(xp: Any, x: Any, *, negative_slope: float) -> Any:
     return xp.where(x > 0, x, x * negative_slope)
 
 
@@ -57,7 +57,7 @@ def _leaky_relu_rule(xp: Any, g: Any, x: Any, negative_slope: float) -> Any:
     x=_leaky_relu_rule,
     elementwise=True,
     dtypes="real floating",
-    forward=_leaky_relu_forward,
+    composite=_leaky_relu_composite,
     domain=NOT_ZERO,
 )
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
@@ -91,7 +91,7 @@ def _silu_rule(xp: Any, g: Any, x: Any) -> Any:
     return g * xp.conj(slope)
 
 
-@elementwise(dtypes="real floating", forward=lambda xp, x: x * xp.expit(x), x=_silu_rule)
+@elementwise(dtypes="real floating", composite=lambda xp, x: x * xp.expit(x), x=_silu_rule)
 def silu(x: Any, /) -> Tensor:
     r"""Sigmoid linear unit, :math:`x \sigma(x)`.
 
@@ -128,7 +128,7 @@ def _logit_gate(xp: Any, x: Any) -> Any:
     return x * cubic * (2 * _SCALE)
 
 
-def _gelu_forward(xp: Any, x: Any, *, approximate: str) -> Any:
+def _gelu_composite(xp: Any, x: Any, *, approximate: str) -> Any:
     if approximate == "none":
         return x * _normal_cdf(xp, x)
     return x * xp.expit(_logit_gate(xp, _bounded(xp, x)))
@@ -147,7 +147,7 @@ def _gelu_rule(xp: Any, g: Any, x: Any, approximate: str) -> Any:
     return g * xp.conj(xp.expit(gate) + slope)
 
 
-@operation(x=_gelu_rule, elementwise=True, dtypes="real floating", forward=_gelu_forward)
+@operation(x=_gelu_rule, elementwise=True, dtypes="real floating", composite=_gelu_composite)
 def gelu(x: Any, /, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     r"""Gaussian error linear unit, :math:`x \Phi(x)` with the normal distribution :math:`\Phi`.
 

@@ -44,7 +44,7 @@ def _far(xp: Any, x: Any, n: int) -> Any:
 
 
 @of_reals("the Bessel function")
-def _reduced_forward(xp: Any, x: Any, *, n: int) -> Any:
+def _reduced_composite(xp: Any, x: Any, *, n: int) -> Any:
     x = xp.abs(x)
     low = _near(xp, xp.minimum(x, _BORDER), n)
     far = xp.maximum(x, _BORDER)
@@ -62,7 +62,7 @@ Primitive(
     {"x": lambda xp, g, x, n: g * (x * xp.reduced_bessel(x, n=n + 1))},
     elementwise=True,
     dtypes="real floating",
-    forward=_reduced_forward,
+    composite=_reduced_composite,
 )
 
 
@@ -116,7 +116,7 @@ def _slope_far(xp: Any, x: Any, n: int, order: int) -> Any:
 
 
 @of_reals("the Bessel function")
-def _scaled_slope_forward(xp: Any, x: Any, *, n: int, order: int) -> Any:
+def _scaled_slope_composite(xp: Any, x: Any, *, n: int, order: int) -> Any:
     size = xp.abs(x)
     far = size > _DISTANT
     low = _slope_near(xp, xp.where(far, 1, size), n, order)
@@ -132,7 +132,7 @@ Primitive(
     {"x": lambda xp, g, x, n, order: g * xp.scaled_bessel_slope(x, n=n, order=order + 1)},
     elementwise=True,
     dtypes="real floating",
-    forward=_scaled_slope_forward,
+    composite=_scaled_slope_composite,
 )
 
 
@@ -148,7 +148,7 @@ def _scaled_rule(n: int) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=lambda xp, x: xp.reduced_bessel(x, n=0),
+    composite=lambda xp, x: xp.reduced_bessel(x, n=0),
     x=lambda xp, g, x: g * xp.i1(x),
 )
 def i0(x: Any, /) -> Tensor:
@@ -167,7 +167,7 @@ def i0(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="real floating", forward=lambda xp, x: x * xp.reduced_bessel(x, n=1), x=_i1_rule
+    dtypes="real floating", composite=lambda xp, x: x * xp.reduced_bessel(x, n=1), x=_i1_rule
 )
 def i1(x: Any, /) -> Tensor:
     """Modified Bessel function of order 1, :math:`I_1(x) = I_0'(x)`.
@@ -184,7 +184,7 @@ def i1(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", forward=_scaled(0), x=_scaled_rule(0))
+@elementwise(dtypes="real floating", composite=_scaled(0), x=_scaled_rule(0))
 def i0e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i0`, :math:`e^{-|x|} I_0(x)`, without overflow.
 
@@ -198,7 +198,7 @@ def i0e(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", forward=_scaled(1), x=_scaled_rule(1))
+@elementwise(dtypes="real floating", composite=_scaled(1), x=_scaled_rule(1))
 def i1e(x: Any, /) -> Tensor:
     r"""Exponentially scaled `i1`, :math:`e^{-|x|} I_1(x)`, without overflow.
 

@@ -20,14 +20,14 @@ def _angle(xp: Any, x: Any) -> Any:
     return (x - matched(xp, turns, x)) * math.pi
 
 
-def _sinc_forward(xp: Any, x: Any) -> Any:
+def _sinc_composite(xp: Any, x: Any) -> Any:
     u = x * math.pi
     centre = u == 0
     safe = xp.where(centre, 1, u)
     return xp.where(centre, 1, xp.sin(_angle(xp, xp.where(centre, 1, x))) / safe)
 
 
-def _derivative_forward(xp: Any, x: Any, *, order: int) -> Any:
+def _derivative_composite(xp: Any, x: Any, *, order: int) -> Any:
     r"""The derivative of that order of :math:`\sin(u) / u` at :math:`u = \pi x`.
 
     With :math:`f_0 = \sin(u) / u` that is :math:`f_k = (\sin^{(k)} u - k f_{k-1}) / u`, whose
@@ -65,11 +65,11 @@ Primitive(
     {"x": _rule},
     elementwise=True,
     dtypes="floating",
-    forward=_derivative_forward,
+    composite=_derivative_composite,
 )
 
 
-@elementwise(forward=_sinc_forward, x=lambda xp, g, x: _rule(xp, g, x, 0))
+@elementwise(composite=_sinc_composite, x=lambda xp, g, x: _rule(xp, g, x, 0))
 def sinc(x: Any, /) -> Tensor:
     r"""Cardinal sine, :math:`\sin(\pi x) / (\pi x)`, and 1 at 0.
 

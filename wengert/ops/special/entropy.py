@@ -16,7 +16,7 @@ __all__ = ["entr", "kl_div", "rel_entr", "xlog1py"]
 _ARTANH = [1 / (2 * j + 3) for j in reversed(range(17))]
 
 
-def _xlog1py_forward(xp: Any, x: Any, y: Any) -> Any:
+def _xlog1py_composite(xp: Any, x: Any, y: Any) -> Any:
     nothing = (x == 0) & ~xp.isnan(y)
     return x * xp.log1p(xp.where(nothing, 0, y))
 
@@ -34,7 +34,7 @@ def _xlog1py_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     return without_slope(xp, found, lambda: (both, x + y))
 
 
-@elementwise(forward=_xlog1py_forward, x=_xlog1py_x, y=_xlog1py_y, domain={"y": Domain(-1)})
+@elementwise(composite=_xlog1py_composite, x=_xlog1py_x, y=_xlog1py_y, domain={"y": Domain(-1)})
 def xlog1py(x: Any, y: Any, /) -> Tensor:
     r"""Product with a logarithm, :math:`x \log(1 + y)`: 0 where ``x`` is 0 and ``y`` is not nan.
 
@@ -50,7 +50,7 @@ def xlog1py(x: Any, y: Any, /) -> Tensor:
 
 
 @of_reals("entr")
-def _entr_forward(xp: Any, x: Any) -> Any:
+def _entr_composite(xp: Any, x: Any) -> Any:
     value = -(x * xp.log(xp.where(x > 0, x, 1)))
     value = xp.where(x < 0, -math.inf, value)
     return xp.where(xp.isnan(x), math.nan, value)
@@ -58,7 +58,7 @@ def _entr_forward(xp: Any, x: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=_entr_forward,
+    composite=_entr_composite,
     x=lambda xp, g, x: g * (-1 - xp.log(x)),
     domain=POSITIVE,
 )
@@ -122,7 +122,7 @@ def _along_logarithm(xp: Any, g: Any, x: Any, y: Any, *, more: int) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=of_reals("rel_entr")(_relative),
+    composite=of_reals("rel_entr")(_relative),
     x=lambda xp, g, x, y: _along_logarithm(xp, g, x, y, more=1),
     y=lambda xp, g, x, y: -_along_ratio(xp, g, x, y),
     domain={"x": POSITIVE, "y": POSITIVE},
@@ -144,7 +144,7 @@ def rel_entr(x: Any, y: Any, /) -> Tensor:
 
 
 @of_reals("kl_div")
-def _kl_div_forward(xp: Any, x: Any, y: Any) -> Any:
+def _kl_div_composite(xp: Any, x: Any, y: Any) -> Any:
     value = _relative(xp, x, y)
     finite = xp.isfinite(value)
     value = xp.where(finite, xp.where(finite, value, 0) - x + y, xp.abs(value))
@@ -163,7 +163,7 @@ def _kl_div_forward(xp: Any, x: Any, y: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=_kl_div_forward,
+    composite=_kl_div_composite,
     x=lambda xp, g, x, y: _along_logarithm(xp, g, x, y, more=0),
     y=lambda xp, g, x, y: g - _along_ratio(xp, g, x, y),
     domain={"x": POSITIVE, "y": POSITIVE},

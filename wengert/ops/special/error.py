@@ -82,13 +82,13 @@ def _tail(xp: Any, y: Any) -> Any:
 
 
 @of_reals("erf")
-def _erf_forward(xp: Any, x: Any) -> Any:
+def _erf_composite(xp: Any, x: Any) -> Any:
     far = xp.sign(x) * (1.0 - _tail(xp, xp.abs(x)))
     return xp.where(xp.abs(x) < BORDER, near(xp, x), far)
 
 
 @of_reals("erfc")
-def _erfc_forward(xp: Any, x: Any) -> Any:
+def _erfc_composite(xp: Any, x: Any) -> Any:
     tail = _tail(xp, xp.abs(x))
     far = xp.where(x < 0, 2.0 - tail, tail)
     return xp.where(xp.abs(x) < BORDER, 1.0 - near(xp, x), far)
@@ -99,7 +99,7 @@ def _bell(xp: Any, g: Any, x: Any, height: float) -> Any:
 
 
 @elementwise(
-    dtypes="real floating", x=lambda xp, g, x: _bell(xp, g, x, _SLOPE), forward=_erf_forward
+    dtypes="real floating", x=lambda xp, g, x: _bell(xp, g, x, _SLOPE), composite=_erf_composite
 )
 def erf(x: Any, /) -> Tensor:
     r"""Error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
@@ -119,7 +119,7 @@ def erf(x: Any, /) -> Tensor:
 
 
 @elementwise(
-    dtypes="real floating", x=lambda xp, g, x: _bell(xp, g, x, -_SLOPE), forward=_erfc_forward
+    dtypes="real floating", x=lambda xp, g, x: _bell(xp, g, x, -_SLOPE), composite=_erfc_composite
 )
 def erfc(x: Any, /) -> Tensor:
     r"""Complementary error function, :math:`1 - \operatorname{erf} x`, accurate in its tail.

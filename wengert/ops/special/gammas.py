@@ -69,7 +69,7 @@ def _correction(xp: Any, x: Any) -> Any:
 
 
 @of_reals("gammaln")
-def _gammaln_forward(xp: Any, x: Any) -> Any:
+def _gammaln_composite(xp: Any, x: Any) -> Any:
     left, right, off = _reflected(xp, x)
     near, y, product = _brought_near(xp, right)
     pole = (x == 0) | (left & (off == 0))
@@ -90,7 +90,7 @@ def _gammaln_forward(xp: Any, x: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=_gammaln_forward,
+    composite=_gammaln_composite,
     x=lambda xp, g, x: g * xp.digamma(x),
     domain=_OFF_POLES,
 )
@@ -111,7 +111,7 @@ def gammaln(x: Any, /) -> Tensor:
 
 
 @of_reals("digamma")
-def _digamma_forward(xp: Any, x: Any) -> Any:
+def _digamma_composite(xp: Any, x: Any) -> Any:
     left, right, off = _reflected(xp, x)
     near, y, _ = _brought_near(xp, right)
     sums = polynomial(xp, y, _NEAR_SLOPE)
@@ -138,7 +138,7 @@ def _digamma_forward(xp: Any, x: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=_digamma_forward,
+    composite=_digamma_composite,
     x=lambda xp, g, x: g * xp.polygamma(x, n=1),
     domain=_OFF_POLES,
 )
@@ -167,7 +167,7 @@ def _odd(xp: Any, x: Any) -> Any:
 
 
 @of_reals("gamma")
-def _gamma_forward(xp: Any, x: Any) -> Any:
+def _gamma_composite(xp: Any, x: Any) -> Any:
     left, right, off = _reflected(xp, x)
     near, y, product = _brought_near(xp, right)
     first, second = near < 1.5, near < 0.5
@@ -191,7 +191,7 @@ def _gamma_forward(xp: Any, x: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=_gamma_forward,
+    composite=_gamma_composite,
     x=lambda xp, g, x, out: g * (out * xp.digamma(x)),
     domain=_OFF_POLES,
 )
@@ -212,7 +212,7 @@ def gamma(x: Any, /) -> Tensor:
 
 
 @of_reals("gammasgn")
-def _gammasgn_forward(xp: Any, x: Any) -> Any:
+def _gammasgn_composite(xp: Any, x: Any) -> Any:
     below = xp.floor(xp.where(xp.isinf(x), 0, x))
     odd = _odd(xp, below)
     unit = xp.ones_like(x)
@@ -223,7 +223,7 @@ def _gammasgn_forward(xp: Any, x: Any) -> Any:
     return xp.where(nothing, math.nan, value)
 
 
-@elementwise(dtypes="real floating", forward=_gammasgn_forward, x=ZERO, domain=_OFF_POLES)
+@elementwise(dtypes="real floating", composite=_gammasgn_composite, x=ZERO, domain=_OFF_POLES)
 def gammasgn(x: Any, /) -> Tensor:
     """Sign of the gamma function, 1 or -1; nan at the poles -1, -2, ....
 
@@ -288,7 +288,7 @@ def _log_beta(xp: Any, a: Any, b: Any) -> Any:
     return xp.where(pole, math.inf, xp.where(ends | vanished, -math.inf, value))
 
 
-_betaln_forward = of_reals("betaln")(_log_beta)
+_betaln_composite = of_reals("betaln")(_log_beta)
 
 
 def _log_slope(xp: Any, a: Any, b: Any) -> Any:
@@ -306,7 +306,7 @@ def _power_gap(xp: Any, u: Any, v: Any, coefficients: Sequence[float]) -> Any:
 
 
 @of_reals("polygamma_step")
-def _step_forward(xp: Any, a: Any, b: Any, *, n: int) -> Any:
+def _step_composite(xp: Any, a: Any, b: Any, *, n: int) -> Any:
     sign = (-1.0) ** (n + 1)
     there, a = _turned(xp, a, b)
     plain = xp.polygamma(a, n=n) - xp.polygamma(a + b, n=n)
@@ -355,13 +355,13 @@ Primitive(
     },
     elementwise=True,
     dtypes="real floating",
-    forward=_step_forward,
+    composite=_step_composite,
 )
 
 
 @elementwise(
     dtypes="real floating",
-    forward=_betaln_forward,
+    composite=_betaln_composite,
     a=lambda xp, g, a, b: g * _log_slope(xp, a, b),
     b=lambda xp, g, a, b: g * _log_slope(xp, b, a),
 )
@@ -379,7 +379,7 @@ def betaln(a: Any, b: Any, /) -> Tensor:
 
 
 @of_reals("beta")
-def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
+def _beta_composite(xp: Any, a: Any, b: Any) -> Any:
     (at_a, first), (at_b, second) = _turned(xp, a, b), _turned(xp, b, a)
     at_a = at_a | (_is_pole(xp, a) & _is_pole(xp, b))
     power = xp.where(at_a, b, xp.where(at_b, a, 0))
@@ -399,7 +399,7 @@ def _beta_forward(xp: Any, a: Any, b: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=_beta_forward,
+    composite=_beta_composite,
     a=lambda xp, g, a, b, out: g * (out * _log_slope(xp, a, b)),
     b=lambda xp, g, a, b, out: g * (out * _log_slope(xp, b, a)),
 )

@@ -13,7 +13,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["expit", "log_expit", "logit", "softplus", "xlogy"]
 
 
-def _logit_forward(xp: Any, x: Any) -> Any:
+def _logit_composite(xp: Any, x: Any) -> Any:
     if is_complex(x):
         return xp.log(x) - xp.log1p(-x)
     # Near 1/2, where both logarithms are almost equal, their difference is taken around 1/2:
@@ -27,7 +27,7 @@ def _logit_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    forward=_logit_forward,
+    composite=_logit_composite,
     x=lambda xp, g, x: g * xp.conj(xp.reciprocal(x) + xp.reciprocal(1 - x)),
     domain=Domain(0, 1),
 )
@@ -59,7 +59,7 @@ def _tail(xp: Any, x: Any) -> Any:
     return xp.log1p(xp.exp(-xp.abs(x)))
 
 
-def _softplus_forward(xp: Any, x: Any) -> Any:
+def _softplus_composite(xp: Any, x: Any) -> Any:
     if not is_complex(x):
         return xp.maximum(x, 0) + _tail(xp, x)
     right = xp.real(x) >= 0
@@ -70,13 +70,13 @@ def _softplus_forward(xp: Any, x: Any) -> Any:
     return value - xp.astype(turns, x.dtype) * (2j * math.pi)
 
 
-def _log_expit_forward(xp: Any, x: Any) -> Any:
+def _log_expit_composite(xp: Any, x: Any) -> Any:
     if not is_complex(x):
         return xp.minimum(x, 0) - _tail(xp, x)
-    return -_softplus_forward(xp, -x)
+    return -_softplus_composite(xp, -x)
 
 
-@elementwise(forward=_log_expit_forward, x=lambda xp, g, x: g * xp.conj(xp.expit(-x)))
+@elementwise(composite=_log_expit_composite, x=lambda xp, g, x: g * xp.conj(xp.expit(-x)))
 def log_expit(x: Any, /) -> Tensor:
     r"""Logarithm of the logistic sigmoid, :math:`\log \sigma(x) = -\log(1 + e^{-x})`.
 
@@ -92,7 +92,7 @@ def log_expit(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(forward=_softplus_forward, x=lambda xp, g, x: g * xp.conj(xp.expit(x)))
+@elementwise(composite=_softplus_composite, x=lambda xp, g, x: g * xp.conj(xp.expit(x)))
 def softplus(x: Any, /) -> Tensor:
     r"""Smooth rectifier, :math:`\log(1 + e^x)`, without overflow.
 
@@ -108,7 +108,7 @@ def softplus(x: Any, /) -> Tensor:
     """
 
 
-def _xlogy_forward(xp: Any, x: Any, y: Any) -> Any:
+def _xlogy_composite(xp: Any, x: Any, y: Any) -> Any:
     nothing = (x == 0) & ~xp.isnan(y)
     return x * xp.log(xp.where(nothing, 1, y))
 
@@ -126,7 +126,7 @@ def _xlogy_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
     return without_slope(xp, found, lambda: (both, x + y))
 
 
-@elementwise(forward=_xlogy_forward, x=_xlogy_x, y=_xlogy_y, domain={"y": POSITIVE})
+@elementwise(composite=_xlogy_composite, x=_xlogy_x, y=_xlogy_y, domain={"y": POSITIVE})
 def xlogy(x: Any, y: Any, /) -> Tensor:
     r"""Product with a logarithm, :math:`x \log y`, which is 0 where ``x`` is 0 and ``y`` not nan.
 

@@ -81,14 +81,14 @@ def _bowl(xp: Any, g: Any, out: Any, height: float, width: float) -> Any:
 
 
 @of_reals("erfinv")
-def _erfinv_forward(xp: Any, x: Any) -> Any:
+def _erfinv_composite(xp: Any, x: Any) -> Any:
     tail = (1 - xp.abs(x)) * 0.5
     return _quantile(xp, x * 0.5, tail) * _HALF
 
 
 @elementwise(
     dtypes="real floating",
-    forward=_erfinv_forward,
+    composite=_erfinv_composite,
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(-1, 1),
 )
@@ -110,14 +110,14 @@ def erfinv(x: Any, /) -> Tensor:
 
 
 @of_reals("erfcinv")
-def _erfcinv_forward(xp: Any, x: Any) -> Any:
+def _erfcinv_composite(xp: Any, x: Any) -> Any:
     tail = xp.minimum(x, 2 - x) * 0.5
     return _quantile(xp, (1 - x) * 0.5, tail) * _HALF
 
 
 @elementwise(
     dtypes="real floating",
-    forward=_erfcinv_forward,
+    composite=_erfcinv_composite,
     x=lambda xp, g, out: _bowl(xp, g, out, -math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(0, 2),
 )
@@ -136,7 +136,7 @@ def erfcinv(x: Any, /) -> Tensor:
 
 
 @of_reals("erfcx")
-def _erfcx_forward(xp: Any, x: Any) -> Any:
+def _erfcx_composite(xp: Any, x: Any) -> Any:
     y = xp.abs(x)
     scaled = scaled_tail(xp, xp.maximum(y, BORDER))
     left = x < 0
@@ -148,7 +148,9 @@ def _erfcx_forward(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    dtypes="real floating", forward=_erfcx_forward, x=lambda xp, g, x: g * xp.erfcx_slope(x, n=1)
+    dtypes="real floating",
+    composite=_erfcx_composite,
+    x=lambda xp, g, x: g * xp.erfcx_slope(x, n=1),
 )
 def erfcx(x: Any, /) -> Tensor:
     r"""Scaled complementary error function, :math:`e^{x^2} \operatorname{erfc} x`.
@@ -169,13 +171,13 @@ def erfcx(x: Any, /) -> Tensor:
 
 
 @of_reals("ndtr")
-def _ndtr_forward(xp: Any, x: Any) -> Any:
+def _ndtr_composite(xp: Any, x: Any) -> Any:
     return xp.erfc(x * -_HALF) * 0.5
 
 
 @elementwise(
     dtypes="real floating",
-    forward=_ndtr_forward,
+    composite=_ndtr_composite,
     x=lambda xp, g, x: _bowl(xp, g, x, 1 / math.sqrt(2 * math.pi), -0.5),
 )
 def ndtr(x: Any, /) -> Tensor:
@@ -194,7 +196,7 @@ def ndtr(x: Any, /) -> Tensor:
 
 
 @of_reals("log_ndtr")
-def _log_ndtr_forward(xp: Any, x: Any) -> Any:
+def _log_ndtr_composite(xp: Any, x: Any) -> Any:
     left = x < -1
     low, high = xp.where(left, x, -1), xp.where(left, -1, x)
     scaled = xp.erfcx(low * -_HALF)
@@ -207,7 +209,7 @@ def _log_ndtr_forward(xp: Any, x: Any) -> Any:
 
 @elementwise(
     dtypes="real floating",
-    forward=_log_ndtr_forward,
+    composite=_log_ndtr_composite,
     x=lambda xp, g, x: g * xp.log_ndtr_slope(x, n=1),
 )
 def log_ndtr(x: Any, /) -> Tensor:
@@ -225,14 +227,14 @@ def log_ndtr(x: Any, /) -> Tensor:
 
 
 @of_reals("ndtri")
-def _ndtri_forward(xp: Any, x: Any) -> Any:
+def _ndtri_composite(xp: Any, x: Any) -> Any:
     tail = xp.minimum(x, 1 - x)
     return _quantile(xp, x - 0.5, tail)
 
 
 @elementwise(
     dtypes="real floating",
-    forward=_ndtri_forward,
+    composite=_ndtri_composite,
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(2 * math.pi), 0.5),
     domain=Domain(0, 1),
 )

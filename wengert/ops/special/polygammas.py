@@ -40,7 +40,7 @@ def _cotangent_derivative(n: int) -> list[float]:
 
 
 @of_reals("polygamma")
-def _polygamma_forward(xp: Any, x: Any, *, n: int) -> Any:
+def _polygamma_composite(xp: Any, x: Any, *, n: int) -> Any:
     if n == 0:
         return xp.digamma(x)
     sign = (-1.0) ** (n + 1)
@@ -64,7 +64,7 @@ def _polygamma_forward(xp: Any, x: Any, *, n: int) -> Any:
     x=lambda xp, g, x, n: g * xp.polygamma(x, n=n + 1),
     elementwise=True,
     dtypes="real floating",
-    forward=_polygamma_forward,
+    composite=_polygamma_composite,
 )
 def polygamma(n: Any, x: Any) -> Tensor:
     r"""Polygamma function, the n-th derivative of `digamma`.
@@ -91,7 +91,7 @@ def _order(n: Any) -> int:
 
 
 @of_reals("zeta")
-def _zeta_forward(xp: Any, x: Any, q: Any) -> Any:
+def _zeta_composite(xp: Any, x: Any, q: Any) -> Any:
     beyond_one = x > 1
     positive = q > 0
     exponent = xp.where(beyond_one, x, 2)
@@ -127,7 +127,7 @@ def _zeta_rule(xp: Any, g: Any, x: Any, q: Any) -> Any:
     q=_zeta_rule,  # that by x is no elementary function: it is not implemented
     elementwise=True,
     dtypes="real floating",
-    forward=_zeta_forward,
+    composite=_zeta_composite,
 )
 def zeta(x: Any, q: Any = None) -> Tensor:
     r"""Hurwitz's zeta function, :math:`\zeta(x, q) = \sum_{k=0}^\infty (k + q)^{-x}`.

@@ -41,8 +41,8 @@ def euler_maclaurin(s: float) -> list[float]:
 def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a composite check its arrays' dtype, and compute in single precision at least."""
 
-    def decorate(forward: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(forward)
+    def decorate(composite: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(composite)
         def checked(xp: Any, *arrays: Any, **parameters: Any) -> Any:
             raw = xp.result_type(*arrays)
             dtype = dtype_of(raw)
@@ -52,7 +52,7 @@ def of_reals(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 raise TypeError(f"{name} takes floating Tensors, not {dtype.name}")
             enough = xp.float32 if dtype.narrow else raw
             wide = [xp.astype(x, enough, copy=False) for x in arrays]
-            return xp.astype(forward(xp, *wide, **parameters), raw, copy=False)
+            return xp.astype(composite(xp, *wide, **parameters), raw, copy=False)
 
         return checked
 

@@ -39,7 +39,7 @@ def _dropped(shape: tuple[int, ...], axis: Axes) -> tuple[int, ...]:
 
 
 @in_float32
-def _logsumexp_forward(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
+def _logsumexp_composite(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
     shape = kept(x.shape, axis) if keepdims else _dropped(x.shape, axis)
     if any(x.shape[i] == 0 for i in axis):
         return xp.full(shape, -math.inf, dtype=x.dtype, device=xp.device(x))
@@ -87,7 +87,7 @@ _logsumexp = Primitive(
     {"x": _logsumexp_rule},
     dtypes="floating",
     jvps={"x": _logsumexp_tangent},
-    forward=_logsumexp_forward,
+    composite=_logsumexp_composite,
     batch=over_axes(keepdims=False),
 ).bind
 
@@ -180,7 +180,7 @@ def _weighted(
 
 
 @in_float32
-def _softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
+def _softmax_composite(xp: Any, x: Any, *, axis: Axes) -> Any:
     if 0 in x.shape:
         return x
     terms = xp.exp(_below_top(xp, x, axis))
@@ -213,7 +213,7 @@ def _softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
     inputs=("x",),
     x=_softmax_rule,
     dtypes="floating",
-    forward=_softmax_forward,
+    composite=_softmax_composite,
     jvps={"x": _softmax_tangent},
     batch=over_axes(),
 )
@@ -236,7 +236,7 @@ def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
 
 
 @in_float32
-def _log_softmax_forward(xp: Any, x: Any, *, axis: Axes) -> Any:
+def _log_softmax_composite(xp: Any, x: Any, *, axis: Axes) -> Any:
     if 0 in x.shape:
         return x
     low = _below_top(xp, x, axis)
@@ -271,7 +271,7 @@ def _log_softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
     inputs=("x",),
     x=_log_softmax_rule,
     dtypes="floating",
-    forward=_log_softmax_forward,
+    composite=_log_softmax_composite,
     jvps={"x": _log_softmax_tangent},
     batch=over_axes(),
 )

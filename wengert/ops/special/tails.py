@@ -61,7 +61,7 @@ def _ratios(xp: Any, t: Any, upto: int) -> list[Any]:
 
 
 @of_reals("erfcx")
-def _erfcx_slope_forward(xp: Any, x: Any, *, n: int) -> Any:
+def _erfcx_slope_composite(xp: Any, x: Any, *, n: int) -> Any:
     left, far = x < 0, x > _BORDER
     middle = _integrals(xp, xp.where(left | far, 1, x), n)[n]
     product = xp.erfcx(x)
@@ -84,7 +84,7 @@ Primitive(
     {"x": lambda xp, g, x, n: g * xp.erfcx_slope(x, n=n + 1)},
     elementwise=True,
     dtypes="real floating",
-    forward=_erfcx_slope_forward,
+    composite=_erfcx_slope_composite,
 )
 
 
@@ -130,7 +130,7 @@ def _right_tail(xp: Any, x: Any, n: int) -> Any:
 
 
 @of_reals("log_ndtr")
-def _log_ndtr_slope_forward(xp: Any, x: Any, *, n: int) -> Any:
+def _log_ndtr_slope_composite(xp: Any, x: Any, *, n: int) -> Any:
     left = x < 0
     right = _right_tail(xp, xp.where(left, 1, xp.minimum(x, 50.0)), n)
     # log(E_0(t) / 2) - t**2 with t = -x / sqrt(2). The derivatives of log(E_0) are cumulants of the
@@ -159,5 +159,5 @@ Primitive(
     {"x": lambda xp, g, x, n: g * xp.log_ndtr_slope(x, n=n + 1)},
     elementwise=True,
     dtypes="real floating",
-    forward=_log_ndtr_slope_forward,
+    composite=_log_ndtr_slope_composite,
 )

@@ -1,0 +1,79 @@
+"""What a `Function`'s forward computes off the tape: nobody knows its derivative."""
+
+import weakref
+from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import Any
+
+from wengert.backends import FLOATING, dtype_of
+from wengert.tape.grad_mode import recording
+from wengert.tape.node import Inside, Node, forwards
+from wengert.tape.tensor import Tensor, untracked, with_node
+
+_marks: ContextVar["Marks | None"] = ContextVar("wengert_marks", default=None)
+
+
+class Marks:
+    """What a `Function`'s forward computes from tracked Tensors: a context around the forward."""
+
+    __slots__ = ("made", "name", "token")
+
+    def __init__(self, name: str, moving: bool) -> None:
+        self.name = name
+        #: Its Tensors, where tangents flow: forward mode does not meet their nodes.
+        self.made: list[weakref.ref[Tensor]] | None = [] if moving else None
+
+    def add(self, tensor: Tensor) -> None:
+        if self.made is not None:
+            self.made.append(weakref.ref(tensor))
+
+    def lose(self, top: Any, kept: Iterable[Any], given: Iterable[Any]) -> None:
+        """Let Tensors that were computed from given ones have no tangent at a level: an error."""
+        nodes = {x._node for x in given if isinstance(x, Tensor) and x._node is not None}
+        made = (tensor() for tensor in self.made or ())
+        for tensor in {id(x): x for x in (*kept, *made)}.values():
+            if tensor is not None and _depends(tensor._node, nodes):
+                error = Inside(self.name, (), tensor.shape, tensor._array.dtype).refusal()
+                tensor._array = top.without(tensor._array, error)
+
+    def __enter__(self) -> None:
+        self.token = _marks.set(self)
+        forwards.append(self)
+
+    def __exit__(self, *exception: object) -> None:
+        forwards.remove(self)
+        _marks.reset(self.token)
+
+
+def _depends(node: Node | None, given: set[Node]) -> bool:
+    """Whether a Tensor with that node was computed from those with the given ones."""
+    first = min((one.number for one in given), default=0)
+    stack, seen = [node], set[int]()
+    while stack:
+        one = stack.pop()
+        if one is None or one.number < first or one.number in seen:
+            continue
+        if one in given:
+            return True
+        seen.add(one.number)
+        stack.extend(one.parents)
+    return False
+
+
+def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: int = 0) -> Tensor:
+    """A result that is not recorded; marked if a `Function`'s forward runs the operation.
+
+    ``nodes`` are those of its inputs, and ``index`` says which of several results it is.
+    """
+    marks = _marks.get()
+    dtype = out.dtype
+    if marks is None or recording() or not (type(dtype) in FLOATING or dtype_of(dtype).inexact):
+        return untracked(out)
+    if primitive is not None and primitive.steady:
+        nodes = tuple([n for i, n in enumerate(nodes) if primitive.varies(i, dtype, index)])
+    if not any(nodes):
+        return untracked(out)
+    result = with_node(out, Inside(marks.name, nodes, out.shape, dtype))
+    if marks.made is not None:
+        marks.add(result)
+    return result
