@@ -70,9 +70,8 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep Tensors for the backward: arguments, results, or constants.
 
-        Each is kept with the value that it has now. A Tensor that the forward computed and does
-        not return has no derivative: where the backward is differentiated by it, that is an error.
-        One that is detached is a constant, and its second derivative 0, as in PyTorch.
+        Each keeps its present value. A Tensor that the forward computed and does not return has no
+        derivative: differentiating the backward by it is an error. A detached one is a constant.
         """
         self._backward = _snapshots(tensors, "save_for_backward")
 
