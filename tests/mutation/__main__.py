@@ -46,7 +46,7 @@ OTHERS: dict[str, str] = {
     "wengert/compiler/emission/finish.py": "",
     **{f"wengert/compiler/cupy/{name}.py": "" for name in ("fusion", "kernels", "routines")},
     "wengert/__main__.py": "",
-    "wengert/backends/special.py": "_polygamma cupy_special torch_special jax_special _all_kept",
+    "wengert/backends/special.py": "_polygamma cupy_special torch_special jax_special _check_all",
     "wengert/backends/triangular.py": "cupy_triangular jax_triangular torch_triangular",
     "wengert/compiler/emission/draws.py": "torch_generator jax_keys cupy_generator",
     "wengert/testing/backends.py": "has_gpu",

@@ -117,7 +117,7 @@ def _polygamma(special: Any, where: Kernel) -> Kernel:
 def cupy_special(cupy: Any, special: Any) -> dict[str, Kernel]:
     """CuPy's, of `cupyx.scipy.special`: one launch each instead of many."""
     found = {name: getattr(special, name) for name in SCIPY if name != "polygamma"}
-    return _checked_kernels(
+    return _check_all(
         found | {"polygamma": _polygamma(special, cupy.where), "sinc": cupy.sinc}, _astype
     )
 
@@ -134,7 +134,7 @@ def torch_special(torch: Any) -> dict[str, Kernel]:
     ]  # fmt: skip
     found = {name: getattr(special, name) for name in names}
     found |= {"polygamma": _polygamma(special, torch.where), "sinc": torch.sinc}
-    return _checked_kernels(found, lambda out, dtype: out.to(dtype), torch.float32)
+    return _check_all(found, lambda out, dtype: out.to(dtype), torch.float32)
 
 
 def jax_special(jax: Any) -> dict[str, Kernel]:
@@ -161,10 +161,10 @@ def jax_special(jax: Any) -> dict[str, Kernel]:
     found |= {
         "digamma": jax.jit(digamma), "log_ndtr": jax.jit(log_ndtr), "sinc": numpy.sinc
     }  # fmt: skip
-    return _checked_kernels(found, _astype)
+    return _check_all(found, _astype)
 
 
-def _checked_kernels(
+def _check_all(
     functions: dict[str, Kernel], cast: Callable[[Any, Any], Any], single: Any = "float32"
 ) -> dict[str, Kernel]:
     def with_dtype(name: str, function: Kernel) -> Kernel:
