@@ -21,7 +21,7 @@ def plant():
         if elementwise is None:
             elementwise = linear is None
         facts = {"elementwise": elementwise, "linear": linear}
-        primitive = Primitive(name, names, rules, **facts, forward=forward, jvps=jvps)
+        primitive = Primitive(name, names, rules, **facts, composite=forward, jvps=jvps)
         made.append(name)
         setattr(differentiable, name, primitive.bind)
 
