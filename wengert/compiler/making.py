@@ -22,7 +22,8 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
     torch_compile: bool | str = False,
-    strict: bool = False,
+    state: Any = None,
+    strict: bool = True,
     check: int | None = None,
 ) -> Compiled[P, R]: ...
 @overload
@@ -32,7 +33,8 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
     torch_compile: bool | str = False,
-    strict: bool = False,
+    state: Any = None,
+    strict: bool = True,
     check: int | None = None,
 ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(
@@ -41,7 +43,8 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
     torch_compile: bool | str = False,
-    strict: bool = False,
+    state: Any = None,
+    strict: bool = True,
     check: int | None = None,
 ) -> Any:
     """Record a function once for each signature, and replay it as straight-line array code.
@@ -120,7 +123,7 @@ def compile(
         check = int(given)
     if check is not None and check < 0:
         raise ValueError(f"check is how often calls are checked, 0 for never, and not {check}")
-    options = Options(names, cache_size, torch_compile, strict, check)
+    options = Options(names, state, cache_size, torch_compile, strict, check)
     if function is None:
         return lambda f: Compiled(_callable(f), options)
     return Compiled(_callable(function), options)

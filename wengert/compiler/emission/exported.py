@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Program
+from wengert.compiler.state import State
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.tensor import Tensor
 
