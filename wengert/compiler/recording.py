@@ -385,6 +385,9 @@ def _recorded(
     inputs = {value: ref(x) for x, value in call.inputs.items()}
     for value, held, key, _ in trace.kept:
         inputs[value] = inputs.get(value) or ref(Place(held, key, ""))
+    for value, source in inputs.items():
+        if source.kind in ("array", "number"):
+            value.name = after.place(*source).name
     decisions = trace.decisions()
     pinned = {inputs[value]: trace.numbers[value] for value in trace.inputs if value in trace.pinned}
     effects = [x._replace(ref=ref(x.ref)) for x in effects]
