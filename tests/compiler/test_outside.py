@@ -149,7 +149,6 @@ def test_results_that_others_are_computed_from_are_on_the_tape(use):
     expected = tolist(gradients(step, w, use))
     compiled = wg.compile(step)
     found = gradients(compiled, w, use)
-    assert sum(not replay.checked for replay in compiled._replays) == 0
     for one, other in zip(flat(tolist(found)), flat(expected), strict=True):
         assert one == (other if other is None else pytest.approx(other, rel=1e-5))
 
