@@ -281,14 +281,11 @@ class Compiled(Generic[P, R]):
         return self.eagerly(*call.args, **call.kwargs)
 
     def _failed(self, error: Exception, args: Any, kwargs: Any) -> Any:
-        """Run the function where its program has raised: it should do so, too."""
+        """Run the function where its program has raised: it raises, too, or handles the error."""
         if raised_by_user(error):  # by a signal's handler, or an external function
             raise error
-        self.eagerly(*args, **kwargs)
-        raise CompileError(
-            f"the program of {self.report.name} raised {type(error).__name__} ({error}), which the "
-            "function does not; what the function has done stays. Please report it"
-        ) from error
+        self.report.fell_back(f"the program raised {type(error).__name__}")
+        return self.eagerly(*args, **kwargs)
 
     def _found(self, call: Call) -> Any:
         """Run a call by a program that is found or recorded; one thread at a time does so."""

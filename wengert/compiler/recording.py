@@ -6,7 +6,9 @@ numbers. Afterwards all of it has the values that the call has computed.
 
 import random
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from types import GeneratorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +133,7 @@ class Call:
             if id(grad) in self.known or id(grad) in grads or grad._node is not None:
                 raise TraceError(
                     f"the gradient of {name} is also another Tensor of the compiled function, or "
-                    "requires grad itself; this can't be compiled"
+                    "requires grad itself, which can't be compiled; make it another Tensor"
                 )
             grads.add(id(grad))
             grad._array = self.input(grad._array, Ref("grad", i), f"{name}.grad")
@@ -324,12 +326,20 @@ def record(
     except BaseException as error:
         mine = isinstance(error, TraceError | Asked)
         refused = call.trace.refused[0] if call.trace.refused else None
+        if isinstance(error, Asked):  # the function runs again
+            try:
+                check_changes(state, call.sizes, call.randoms)
+            except TraceError as changed:
+                refused, mine = changed, False
         if isinstance(error, ValueError) and "read-only" in str(error) and refused is None:
             where = line_that_raised(error)
             refused = TraceError(
                 f"{where}: a NumPy array is written while the compiled function is recorded, where "
                 "a replay would not write. Make a new array, or a Tensor"
             )
+        if refused is None and not mine:  # the function's own error leaves what it has done
+            call.leave()
+            raise
         call.undo()
         if refused is not None and not mine:
             raise refused from error
@@ -612,7 +622,7 @@ def check_changes(state: State, sizes: Sequence[int], randoms: Sequence[Any]) ->
         if repr(state_) != repr(now):
             raise TraceError(
                 f"the compiled function draws from {name}, where a replay would use the same "
-                "numbers again. Draw by wg.random, or outside, and pass what is drawn"
+                "again. Draw by wg.random, or outside, and pass what is drawn"
             )
 
 
@@ -642,7 +652,18 @@ def random_states(state: State) -> list[tuple[str, Any]]:
 def _random_state(x: Any) -> Any:
     if isinstance(x, random.Random):
         return x.getstate()
-    return x.bit_generator.state if isinstance(x, np.random.Generator) else x.get_state()
+    if isinstance(x, np.random.Generator):
+        return x.bit_generator.state
+    if isinstance(x, np.random.RandomState):
+        return x.get_state()
+    if isinstance(x, GeneratorType):
+        return x.gi_frame and (x.gi_frame.f_lasti, x.gi_frame.f_locals)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some iterators are deprecated to be pickled
+        try:
+            return x.__reduce__()
+        except Exception:  # the check of the first replay tells
+            return None
 
 
 def set_random_states(state: State, states: Sequence[tuple[str, Any]]) -> None:
@@ -657,7 +678,7 @@ def set_random_states(state: State, states: Sequence[tuple[str, Any]]) -> None:
             x.setstate(before)
         elif isinstance(x, np.random.Generator):
             x.bit_generator.state = before
-        else:
+        elif isinstance(x, np.random.RandomState):
             x.set_state(before)
 
 

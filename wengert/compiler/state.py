@@ -225,7 +225,7 @@ class State:
     objects : list
         These objects.
     randoms : list of (str, object)
-        Generators of random numbers.
+        Generators of random numbers, and iterators.
     unseen : list of str
         Names of objects that are not looked into.
     """
@@ -359,7 +359,9 @@ class _Walk:
     def tensor(self, x: Tensor, place: Place | None, name: str) -> None:
         if self.first(x, name):
             self.state.tensors.append(TensorAt(x, name, place))
-            self.fact(name, "a Tensor" if type(x) is Tensor else Identity(type(x)))
+            self.fact(name, "a Tensor")
+            if type(x) is not Tensor:
+                self.fact(f"type of {name}", Identity(type(x)))
             node = x._node
             if isinstance(node, Hooked) and node.extra is not None:
                 for hooks in (node.extra.gradient, node.extra.accumulated):
@@ -438,9 +440,11 @@ class _Walk:
             self.fact(name, Identity(x))
             self.names.update(_names(getattr(vars(x).get("__init__"), "__code__", None)))
             self.cls(x, name)
-        elif isinstance(x, _GENERATORS):
+        elif isinstance(x, _GENERATORS) or hasattr(kind, "__next__"):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
+            if hasattr(kind, "__next__"):
+                self.state.unseen.append(f"{name}, a {kind.__name__}")
         elif hasattr(kind, "_given"):  # a compiled function
             self.fact(name, Identity(kind))
             self.visit(x._given(), None, f"{name}.function")
@@ -538,7 +542,7 @@ class _Walk:
         if not walked and f"{kind.__module__}.{kind.__qualname__}" not in _OPEN:
             if callable(getattr(x, "__wrapped__", None)):
                 self.visit(x.__wrapped__, None, name)
-            elif package_of(kind.__module__) not in (*_STILL, "wengert") or hasattr(x, "__next__"):
+            elif package_of(kind.__module__) not in (*_STILL, "wengert"):
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
                 self.fact(name, Identity(x))
             return
