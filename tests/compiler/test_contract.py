@@ -140,7 +140,7 @@ CHANGES = {
 @pytest.mark.parametrize("name", [x for x in CHANGES if x != "made"])
 def test_changes_of_python_values_are_errors_that_name_the_place(name: str) -> None:
     space = {"trainer": Trainer(), "held": {"a": 1}, "counter": 0}
-    exec(f"def f(x):\n    {CHANGES[name]}\n    return x * 2", space)  # noqa: S102
+    exec(f"def f(x):\n    {CHANGES[name]}\n    return x * 2", space)
     with pytest.raises(CompileError, match=r"(Return|make it a Tensor)") as raised:
         wg.compile(space["f"])(X)
     assert name in str(raised.value)
@@ -171,7 +171,7 @@ def test_reading_values_is_an_error_that_names_the_line(read: Any) -> None:
         read(wg.sum(x))
         return x
 
-    with pytest.raises(TraceError, match="test_contract.py, line"):
+    with pytest.raises(TraceError, match=r"test_contract\.py, line"):
         wg.compile(f)(X)
 
 
@@ -233,7 +233,7 @@ def test_not_strict_runs_as_it_is_and_warns_once() -> None:
     def f(x: Any) -> Any:
         return x if wg.sum(x) > 0 else -x
 
-    with pytest.warns(RuntimeWarning, match="test_contract.py, line"):
+    with pytest.warns(RuntimeWarning, match=r"test_contract\.py, line"):
         assert value(f(-X)) == value(X)
     assert value(f(X)) == value(X)
 
@@ -335,10 +335,11 @@ def test_a_function_that_raises_leaves_what_it_has_done() -> None:
 
     g = wg.compile(f)
     for n in (0, 1, 0, 1, 0):
-        try:
+        if n:
+            with pytest.raises(ValueError, match="no"):
+                g(X, n)
+        else:
             g(X, n)
-        except ValueError as error:
-            assert str(error) == "no"
     assert value(held) == value(X * 5)
 
 

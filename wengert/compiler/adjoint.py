@@ -21,7 +21,8 @@ from wengert.compiler.capture.trace import is_draw, is_exchange, runs_once
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program, order_of
-from wengert.compiler.state import State, find_state
+from wengert.compiler.state import State
+from wengert.compiler.walk import find_state
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
 from wengert.tape.sweep import leading_to, sweep

@@ -99,6 +99,7 @@ class Binding:
         for name, at in zip(self._tensors, state.tensors, strict=True):
             self.names[name] = at.tensor
         self._modes()
+        self._sizes()  # first, since reading makes items of some dicts
         self._moved()
         self._arguments(args, leaves)
         self._facts()
@@ -108,7 +109,7 @@ class Binding:
         if self._alone:  # with two references, as an array of the state has
             self._checks.append(f"{CHANGED} = {ALONE}[0] = made(1)")
             inputs.append(CHANGED)
-        known = [name for i in range(len(state.tensors)) if (name := f"last{i}") in self.names]
+        known = [x for x in self.names if x.startswith(("last", "was"))]
         lines = ["def call(*args):"]
         lines += [f"    global {', '.join(known)}"] if known else []
         lines += [f"    if len(args) != {len(args)}:", "        return MISS"]
@@ -198,7 +199,8 @@ class Binding:
             for j, kind in enumerate(kinds):
                 if j != i and kind == kinds[i] and not (j in self._replaced and j < i):
                     self._check(f"t{i} is t{j}")
-        for tensor, _, also in state.also:
+        for tensor, _, place in state.also:
+            also: Any = place
             i = next(i for i, at in enumerate(state.tensors) if at.tensor is tensor)
             if also.spot in parts:
                 self._check(f"{parts[also.spot]} is not t{i}")
@@ -244,7 +246,11 @@ class Binding:
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
                 if tracked is not None:
                     self._check(f"{name}.is_leaf is not {tracked}")
-                    self._check(f"has_hooks({name}._node)" if not hooked else f"{name} is not {self._bind(leaf)}")
+                    self._check(
+                        f"has_hooks({name}._node)"
+                        if not hooked
+                        else f"{name} is not {self._bind(leaf)}"
+                    )
             elif hasattr(leaf, "dtype") and hasattr(leaf, "shape") and isinstance(kind, tuple):
                 self._is_new(name, leaf, kind, raws)
                 self._raw(name, kind)
@@ -295,14 +301,17 @@ class Binding:
                 self._exactly(self._at(place), x)
             else:
                 self._check(f"{self._at(place)} is not {self._bind(x)}")
-        for x, keys, _ in state.sizes:
+
+    def _sizes(self) -> None:
+        """Compare lengths and keys of containers."""
+        for x, keys, _ in self._state.sizes:
             if isinstance(keys, int):
                 self._check(f"len({self._bind(x)}) != {keys}")
-            elif isinstance(keys, list) and len(keys) > 1 or isinstance(keys, frozenset):
+            elif not keys:
+                self._check(f"{self._bind(x)}")
+            else:
                 made = "[*{}]" if isinstance(keys, list) else "{}"
                 self._check(f"{made.format(self._bind(x))} != {self._bind(keys)}")
-            else:
-                self._check(f"len({self._bind(x)}) != {len(keys)}")
 
     def _of_tensors(self) -> None:
         state, signature = self._state, self._signature
@@ -319,7 +328,9 @@ class Binding:
                 self._check(f"t{i}._node is not None")
             else:
                 self._checks.append(f"n = t{i}._node")
-                self._check(f"n is not {self._bind(node)} or type(n) is not {self._bind(type(node))}")
+                self._check(
+                    f"n is not {self._bind(node)} or type(n) is not {self._bind(type(node))}"
+                )
         for i, there in self._found.grads.items():
             if i < len(self._tensors):
                 self._check(f"{self._tensors[i]}._grad is {'' if there else 'not '}None")
@@ -328,7 +339,11 @@ class Binding:
             zip(state.arrays, signature["a raw array of the state"], strict=True)
         ):
             self._checks.append(f"r_s{i} = {self._at(place)}")
-            self._raw(f"r_s{i}", kind)
+            if self._one_device and math.prod(kind[1]) > LARGEST:
+                self._raw(f"r_s{i}", kind)
+            else:
+                self.names[f"was{i}"] = place.get()
+                self._check(f"r_s{i} is not was{i} and kind_of(r_s{i}) != {self._bind(kind)}")
         for place in state.twins:
             first = next(i for i, x in enumerate(state.arrays) if x.get() is place.get())
             self._check(f"{self._at(place)} is not r_s{first}")
@@ -350,7 +365,10 @@ class Binding:
         known = self._bind(frozenset([at.tensor for at in self._state.tensors]))
         self._checks.append(f"gradients = {{{', '.join(f'{x}._grad' for x in names)}}}")
         self._check(f"len(gradients) != {len(names)} or not gradients.isdisjoint({known})")
-        for name in (*self._tensors[len(self._state.tensors) :], *(f"t{i}" for i in self._replaced)):
+        for name in (
+            *self._tensors[len(self._state.tensors) :],
+            *(f"t{i}" for i in self._replaced),
+        ):
             self._check(f"{name} in gradients")
         self._checks.append("g = gradients = None")  # the call may free them
 
@@ -439,8 +457,11 @@ class Binding:
                 place, held = self._state.tuples[ref.index]
                 yield f"{self._at(place)} = {self._tuple(held, iter(effect.parts))}"
             else:
-                moved = ref.kind in ("place", "also")
-                yield from self._stored(self._state.place(*ref), self._moving(effect) if moved else out)
+                if ref.kind in ("place", "also"):
+                    out = self._moving(effect)
+                elif ref.kind == "array" and effect.alike and f"was{ref.index}" in self.names:
+                    yield f"was{ref.index} = {out}"
+                yield from self._stored(self._state.place(*ref), out)
 
     def _stored(self, place: Place, value: str) -> Iterator[str]:
         """The statement that stores a value at a place: of a part a new tuple."""

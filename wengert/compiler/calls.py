@@ -120,9 +120,7 @@ class Call:
         Their leaves, and their structure.
     """
 
-    def __init__(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Arguments
-    ) -> None:
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Arguments) -> None:
         self.args, self.kwargs = args, kwargs
         self.leaves, structure = tree_flatten((args, kwargs))
         self.layout = Layout(structure, arguments)
@@ -138,7 +136,9 @@ class Call:
 def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[str, Any]:
     """The signature of a call, which selects its program."""
     seen = {id(at.tensor): -1 - i for i, at in enumerate(state.tensors)}
-    seen |= {id(x): -1 - i for i, x in enumerate([place.get() for place in state.arrays], len(seen))}
+    seen |= {
+        id(x): -1 - i for i, x in enumerate([place.get() for place in state.arrays], len(seen))
+    }
     objects = [x for x in leaves if isinstance(x, Tensor) or is_array(x)]
     order = [seen.setdefault(id(x), i) for i, x in enumerate(objects)]
     where, pairs = selection(), zip(leaves, layout.static, strict=True)

@@ -13,13 +13,13 @@ from wengert.backends import backend_of, dtype_of, generators
 from wengert.compiler import messages
 from wengert.compiler.binding import MISS
 from wengert.compiler.calls import Call, tensors_of
+from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.capture.recorded import swept
-from wengert.compiler.recording import check_changes, random_states, sizes_of
+from wengert.compiler.changes import Beside
 from wengert.compiler.replay import Replay
 from wengert.compiler.state import Missing, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
-from wengert.tape.node import Node
 from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor
 
@@ -87,7 +87,7 @@ def check(replay: Replay, function: Callable[[], Any], call: Call, state: State)
         error = raised
     finally:
         before.restore()
-    sizes, randoms = sizes_of(state), random_states(state)
+    beside = Beside(state)
     answer = function()
     if one is None:
         text = f"{type(error).__name__} ({error})"
@@ -95,9 +95,9 @@ def check(replay: Replay, function: Callable[[], Any], call: Call, state: State)
     other = _seen(answer, before)
     found = list(_differences(one, other))
     try:
-        check_changes(state, sizes, randoms)
-    except Exception as changed:
-        found.insert(0, str(changed))
+        beside.check()
+    except CompileError as error:
+        found.insert(0, str(error))
     if not found and replay.adjoints:
         found = list(_of_gradients(one, other, before.tensors))
     return Checked(answer, found)
@@ -129,9 +129,8 @@ def _seen(answer: Any, before: Before) -> _Seen:
         name = names.get(id(x), "an argument")
         parts.append((name, _held(x)))
         parts.append((f"{name}.grad", _held(x._grad)))
-    for place in _places(before.state):
-        if place.kind != "part":
-            parts.append((place.name, _held(place.get())))
+    places = [place for place in _places(before.state) if place.kind != "part"]
+    parts += [(place.name, _held(place.get())) for place in places]
     return _Seen(structure, list(map(_held, leaves)), parts, generators.get_rng_state())
 
 
@@ -148,7 +147,10 @@ def _differences(one: _Seen, other: _Seen) -> Iterator[str]:
         return
     names = [f"result{path}" for path in one.structure.paths()]
     pairs = zip(names, one.leaves, other.leaves, strict=True)
-    for name, x, y in (*pairs, *[(n, x, y) for (n, x), (_, y) in zip(one.parts, other.parts, strict=True)]):
+    for name, x, y in (
+        *pairs,
+        *[(n, x, y) for (n, x), (_, y) in zip(one.parts, other.parts, strict=True)],
+    ):
         yield from different(name, x, y)
     if repr(one.random) != repr(other.random):
         yield "other random numbers are drawn"
@@ -260,6 +262,5 @@ def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterat
 def _gradients(x: _Held, numbers: Container[int]) -> dict[int, Any]:
     """The gradients of a result by the leaves' numbers; the graph is kept."""
     g = backend_of(x.array).namespace.ones_like(x.array)
-    node: Node = x.node
-    arrived = sweep([(node, g)], keep=True, targets=numbers)
+    arrived = sweep([(x.node, g)], keep=True, targets=numbers)
     return {leaf.number: g for leaf, g in arrived.items() if g is not None}

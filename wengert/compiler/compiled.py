@@ -6,7 +6,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from threading import RLock
@@ -18,17 +18,18 @@ from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Arguments, Call, signature_of, tensors_of
 from wengert.compiler.capture.errors import CompileError, TraceError, several
 from wengert.compiler.capture.lines import raised_by_user
-from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.checking import Before, check
+from wengert.compiler.effects import Asked
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.exchanges import noted
 from wengert.compiler.messages import needed
-from wengert.compiler.recording import Asked, record
+from wengert.compiler.recording import record
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference
-from wengert.compiler.state import PROGRAMS, State, find_state, is_array
+from wengert.compiler.state import PROGRAMS, State, is_array
+from wengert.compiler.walk import find_state
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import Hooked
 from wengert.nn.module import Module
@@ -119,7 +120,7 @@ class Compiled(Generic[P, R]):
                 answer = call(*args)
                 if answer is not MISS:
                     if type(answer) is Failed:
-                        return self._failed(answer.error, args, kwargs)
+                        return self._failed(answer.error, args, kwargs)  # type: ignore[no-any-return]
                     return answer  # type: ignore[no-any-return]
         return self._slow(args, kwargs)  # type: ignore[no-any-return]
 
@@ -219,7 +220,7 @@ class Compiled(Generic[P, R]):
         replay = self._last()
         return replay.exported(self.report.name, self._state(replay.objects), unread=True)
 
-    def comparisons(self, *args: P.args) -> int:
+    def comparisons(self, args: tuple[Any, ...]) -> int:
         """How many comparisons a call makes before its program."""
         call, state = self.looked(args, {})
         return self._last().comparisons(call.leaves, state)
@@ -292,8 +293,7 @@ class Compiled(Generic[P, R]):
         for leaf in call.leaves:
             array = leaf._array if isinstance(leaf, Tensor) else leaf
             if isinstance(array, Traced) or type(array) is TracedNumber:  # of a trace that ended
-                trace: Trace = array.trace
-                raise trace.closed((array,))
+                raise array.trace.closed((array,))
         for replay in list(self._replays):
             if call.layout == replay.layout:
                 for run in replay.calls:
@@ -375,11 +375,11 @@ class Compiled(Generic[P, R]):
         self._check_alone(state, call)
         layout, leaves, function = call.layout, call.leaves, self._function
         walk = lambda: self._state(layout.given(leaves))
-        try:
-            assumed = _GRADIENTS.isdisjoint(self._names)
-            found = record(function, state, layout, leaves, walk, assumed=assumed)
-        except Asked:
-            found = record(function, state, layout, leaves, walk, assumed=False)
+        found: Any = None
+        if _GRADIENTS.isdisjoint(self._names):
+            with suppress(Asked):
+                found = record(function, state, layout, leaves, walk, assumed=True)
+        found = found or record(function, state, layout, leaves, walk, assumed=False)
         answer, recording, after, kept = found
         if after is not state:  # an optimiser has begun to keep something
             new = signature_of(leaves, layout, after)
@@ -399,7 +399,7 @@ class Compiled(Generic[P, R]):
         return recording.answer.unflatten(answer)
 
     def _check_alone(self, state: State, call: Call) -> None:
-        """Raise if an array's functions exchange data with processes that may not run them again."""
+        """Raise if arrays' functions exchange data with processes that may not run them again."""
         tensors = [each.tensor for each in state.tensors]
         for x in (*call.leaves, *tensors, *[place.get() for place in state.arrays]):
             array = x._array if isinstance(x, Tensor) else x
@@ -427,4 +427,3 @@ class Compiled(Generic[P, R]):
             return "the first call" if first else "a call after those whose programs were not kept"
         before = max(self._replays, key=lambda replay: replay.used)
         return difference(before.signature, signature) or before.decides()
-

@@ -26,6 +26,7 @@ _FOREIGN = PURE | {
 #: The directory of the standard library.
 _LIBRARY = str(Path(os.__file__).parent)
 
+
 @functools.cache
 def package_of(module: Any) -> str:
     """The package of a module's name."""

@@ -1,21 +1,15 @@
 """Recording: one traced call of a function gives its program, inputs, changes and answer.
 
-During the call, what the program takes as inputs is traced: the arrays of Tensors, NumPy arrays, and
-numbers. Afterwards all of it has the values that the call has computed.
+During the call, what the program takes as inputs is traced: the arrays of Tensors, NumPy arrays,
+and numbers. Afterwards all of it has the values that the call has computed.
 """
 
-import random
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from types import GeneratorType
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from wengert.backends import generators
 from wengert.backends.references import held_elsewhere, holders
-from wengert.compiler.calls import Layout, kind_of, tensors_of
+from wengert.compiler.calls import Layout, tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import line_that_raised, user_line
 from wengert.compiler.capture.raw import RawArray, check_class, shared
@@ -33,29 +27,16 @@ from wengert.compiler.capture.sweeps import programs
 from wengert.compiler.capture.trace import Trace, copied
 from wengert.compiler.capture.traced import Traced, inner_array
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.changes import Beside, changed
+from wengert.compiler.effects import UNASKED, Asked, effects_of
 from wengert.compiler.program import Value
-from wengert.compiler.state import NUMBERS, Missing, Place, State, is_array, is_plain, same
+from wengert.compiler.state import Place, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, placed
 
-__all__ = ["Asked", "check_changes", "random_states", "record", "sizes_of"]
-
-
-class Asked(BaseException):
-    """A function has used a gradient that was not there, and was assumed not to be looked at."""
-
-
-class Unasked:
-    """Stands for a gradient that is not there, while nothing has asked for it."""
-
-    def __getattribute__(self, name: str) -> Any:
-        raise Asked
-
-
-#: In place of all gradients that are not there.
-UNASKED: Any = Unasked()
+__all__ = ["record"]
 
 
 class _Held(NamedTuple):
@@ -88,8 +69,8 @@ class Call:
         self.leaves = list(leaves)
         self.inside: list[Any] = []  # the state's tuples with traced numbers
         self.gone: frozenset[int] = frozenset()
-        self.sizes = sizes_of(state)
-        self.randoms = random_states(state)
+        self.beside = Beside(state)
+        self.sizes = self.beside.sizes
         self._made: dict[int, tuple[int, Any]] = {}  # the outputs of new Tensors and arrays
         self._raws: dict[int, Any] = {}  # raw arrays by the identity of what they stand for
         self._puts: list[tuple[Place, Any]] = []  # what was at places
@@ -196,7 +177,7 @@ class Call:
                 for key in [*x][len(keys) if isinstance(keys, list) else keys :]:
                     del x[key]
         generators.set_rng_state(self._rng)
-        set_random_states(self.state, self.randoms)
+        self.beside.restore()
 
     def leave(self) -> None:
         """Replace traced values by those of this run."""
@@ -224,9 +205,9 @@ class Call:
         for at in (*self.state.tensors, *self.state.also):
             if at.place is not None and at.place.kind != "part":
                 _untraced(at.place.get())
-        for held in self.kept_by_optimizers():
-            for key, x in held.items():
-                held[key] = _untraced(x)
+        for kept in self.kept_by_optimizers():
+            for key, x in kept.items():
+                kept[key] = _untraced(x)
 
     def kept_by_optimizers(self) -> Iterator[dict[str, Any]]:
         """What optimisers keep for each parameter."""
@@ -238,7 +219,11 @@ class Call:
         """Whether optimisers keep more than before, other than what they began with."""
         count = sum(map(len, self.kept_by_optimizers()))
         growing = self.state.growing
-        known = {id(x): n for (x, _, _), n in zip(self.state.sizes, self.sizes, strict=True) if id(x) in growing}
+        known = {
+            id(x): n
+            for (x, _, _), n in zip(self.state.sizes, self.sizes, strict=True)
+            if id(x) in growing
+        }
         before = sum(known.get(id(x), 0) for x in self.kept_by_optimizers())
         return count != before + len(self.trace.kept)
 
@@ -328,9 +313,9 @@ def record(
         refused = call.trace.refused[0] if call.trace.refused else None
         if isinstance(error, Asked):  # the function runs again
             try:
-                check_changes(state, call.sizes, call.randoms)
-            except TraceError as changed:
-                refused, mine = changed, False
+                call.beside.check()
+            except TraceError as found:
+                refused, mine = found, False
         if isinstance(error, ValueError) and "read-only" in str(error) and refused is None:
             where = line_that_raised(error)
             refused = TraceError(
@@ -365,12 +350,12 @@ def _recorded(
             raise TraceError(trace.failed)
         graphs = call.graphs()
         _check_arguments(call, (args, kwargs))
-        check_changes(call.state, call.sizes, call.randoms)
+        call.beside.check()
         objects = {id(x): i for i, x in enumerate(call.state.objects) if not isinstance(x, tuple)}
         objects.pop(id(None), None)
         out, structure = tree_flatten(returned, lambda x: id(x) in objects)
         _check_found(call, out)
-        effects = [*_of_tensors(call), *_of_places(call), *_of_tuples(call)]
+        effects = effects_of(call)
         kinds = [_leaf(call, leaf, objects) for leaf in out]
         _check_memory(call)
         program, backward = programs(call, out, kinds)
@@ -399,7 +384,9 @@ def _recorded(
         if source.kind in ("array", "number"):
             value.name = after.place(*source).name
     decisions = trace.decisions()
-    pinned = {inputs[value]: trace.numbers[value] for value in trace.inputs if value in trace.pinned}
+    pinned = {
+        inputs[value]: trace.numbers[value] for value in trace.inputs if value in trace.pinned
+    }
     effects = [x._replace(ref=ref(x.ref)) for x in effects]
     kinds = [(kind, ref(what) if kind == "given" else what) for kind, what in kinds]
     read = program.read() | {v for steps in decisions[0].instructions for v in steps.used()}
@@ -427,6 +414,7 @@ def _needed(
 ) -> dict[int, bool]:
     """For the Tensors whose gradients matter whether they have one."""
     changed = {x.ref.index for x in effects if x.ref.kind == "grad" and x.inside}
+    replaced = {x.ref.index for x in effects if x.ref.kind == "grad"}
     needed = {}
     for i, held in enumerate(call.held):
         value = call.inputs.get(Ref("grad", i))
@@ -436,194 +424,13 @@ def _needed(
             free = assumed
         else:
             free = assumed and value not in read and i not in changed
+            free = free and (i in call.gone or i not in replaced)
         if not free:
             needed[i] = held.grad is not None
     return needed
 
 
-# -- what the call has changed ---------------------------------------------------------------------
-
-
-def _of_tensors(call: Call) -> Iterator[Effect]:
-    """The changes of the Tensors among arguments and state."""
-    for i, held in enumerate(call.held):
-        tensor, ref = held.tensor, Ref("tensor", i)
-        now = tensor._array
-        if not call.is_input(ref, now):
-            alike = kind_of(inner_array(now)) == kind_of(held.array)
-            yield Effect(ref, call.output(now), alike=alike)
-        node, outside = tensor._node, held.outside
-        if node is not None and node is not outside and not isinstance(node, AccumulateGrad):
-            raise TraceError(
-                f"{call.name(i)} was changed in place and has kept the graph of what it was "
-                "computed from, into which a later call would run; detach what it is assigned, or "
-                "change it in wg.no_grad()"
-            )
-        if outside is not None and not outside.untouched:
-            raise TraceError(
-                f"{call.name(i)} has been computed outside the compiled function, and gets a hook "
-                "or retains its gradient inside; do it outside"
-            )
-        if (node is None) != (held.node is None):
-            raise TraceError(
-                f"requires_grad of {call.name(i)} changes inside the compiled function; change it "
-                "outside"
-            )
-        grad = tensor._grad
-        if held.grad is not None:  # even if it was replaced, since others may hold it
-            now, ref = held.grad._array, Ref("grad", i)
-            if not call.is_input(ref, now):
-                yield Effect(ref, call.output(now), inside=True)
-        if grad is held.grad or grad is UNASKED:
-            continue
-        if grad is None:
-            yield Effect(Ref("grad", i), None)
-            continue
-        if grad._node is not None:
-            raise TraceError(
-                f"the gradient of {call.name(i)} requires grad (create_graph=True); a compiled "
-                "function returns such gradients, by wg.autograd.grad"
-            )
-        yield Effect(Ref("grad", i), call.made(grad), new=True)
-
-
-def _of_places(call: Call) -> Iterator[Effect]:
-    """The changes of optimisers' state, of numbers, and places with another Tensor."""
-    state = call.state
-    arrays = [(place, place) for place in state.arrays]
-    numbers = [(place, state.numbers[k]) for place, k in zip(state.numbers, state.shares, strict=True)]
-    late = {id(value): before for value, _, _, before in call.trace.kept}
-    for value, held, key, _ in call.trace.kept:
-        place = Place(held, key, f"{key} of an optimizer")
-        call.inputs[place.spot], call.before[place.spot] = value, late[id(value)]
-        (arrays if value.shape is not None else numbers).append((place, place))
-    for place, first in (*arrays, *numbers):
-        now = place.get()
-        now = now.plain_number() if isinstance(now, SymbolicNumber) else now
-        if isinstance(now, Traced):
-            if not call.is_input(first.spot, now):
-                yield Effect(place, call.made(now))  # type: ignore[arg-type]
-        elif isinstance(now, TracedNumber):
-            if not call.is_input(first.spot, now):
-                yield Effect(place, call.output(now))  # type: ignore[arg-type]
-        elif type(now) in NUMBERS and call.inputs[first.spot].shape is None:
-            # A change even if it equals the old number: comparisons of numbers chose it.
-            yield Effect(place, call.output(now))  # type: ignore[arg-type]
-        else:
-            raise _changed(place.name, call.before[first.spot], now)
-    for kind, held in (("place", state.tensors), ("also", state.also)):
-        for i, (tensor, _, place) in enumerate(held):
-            if place is None or place.kind == "part":
-                continue
-            now = place.get()
-            if now is tensor:
-                continue
-            if not isinstance(now, Tensor):
-                raise _changed(place.name, tensor, now)
-            yield _moved(call, Ref(kind, i), place.name, now)
-
-
-def _moved(call: Call, ref: Ref, name: str, now: Tensor) -> Effect:
-    """The effect that there is another Tensor at a place."""
-    if id(now) in call.known:
-        return Effect(ref, call.output(now._array), tensor=call.known[id(now)])
-    if type(now) is not Tensor or isinstance(now._node, AccumulateGrad):
-        what = "a leaf that requires grad" if type(now) is Tensor else f"a {type(now).__name__}"
-        raise TraceError(f"{name} gets {what}, where a replay would put a Tensor; make it outside")
-    if now._node is not None:
-        raise TraceError(
-            f"{name} keeps a Tensor with the graph of what it was computed from, into which a "
-            "later call would run; detach it"
-        )
-    return Effect(ref, call.made(now))
-
-
-def _of_tuples(call: Call) -> Iterator[Effect]:
-    """The tuples of Tensors and numbers that others have replaced."""
-    for k, ((place, held), inside) in enumerate(zip(call.state.tuples, call.inside, strict=True)):
-        if place.kind == "part":
-            continue
-        now = place.get()
-        if now is inside or now is held:
-            continue
-        parts: list[Effect] = []
-        for name, old, new in _tuple_parts(place.name, held, inside, now):
-            if isinstance(new, Tensor) and isinstance(old, Tensor):
-                parts.append(_moved(call, Ref("part", k), name, new))
-            elif type(old) in NUMBERS and isinstance(new, TracedNumber):
-                parts.append(Effect(Ref("part", k), call.output(new)))
-            elif is_plain(old) and is_plain(new) and (same(old, new) or type(old) in NUMBERS):
-                parts.append(Effect(Ref("part", k), call.output(new)))
-            elif old is new:
-                parts.append(Effect(Ref("part", k), None))
-            else:
-                raise _changed(name, old, new)
-        yield Effect(Ref("tuple", k), None, parts=tuple(parts))
-
-
-def _tuple_parts(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The leaves of a tuple and of the one that replaces it; raise if it is of another structure."""
-    if not isinstance(old, tuple):
-        yield name, old, new
-        return
-    if type(old) is not type(new) or len(old) != len(new):
-        raise _changed(name, old, new)
-    for i, (a, b, c) in enumerate(zip(old, inside, new, strict=True)):
-        yield from _tuple_parts(f"{name}[{i}]", a, b, c)
-
-
 # -- what is refused -------------------------------------------------------------------------------
-
-
-def _changed(name: str, before: Any, now: Any) -> TraceError:
-    return TraceError(
-        f"the compiled function changes {name} from {_shown(before)} to {_shown(now)}, which a "
-        "replay would not do. Return it and keep it outside, or make it a Tensor"
-    )
-
-
-def _shown(x: Any) -> str:
-    if isinstance(x, Tensor | Traced | RawArray):
-        return "a Tensor" if isinstance(x, Tensor) else "an array"
-    if not (is_plain(x) or x is Missing):
-        return f"{'an' if type(x).__name__[0] in 'aeiouAEIOU' else 'a'} {type(x).__name__}"
-    text = repr(x)
-    return text if len(text) < 60 else text[:57] + "..."
-
-
-def sizes_of(state: State) -> list[int]:
-    """The lengths of a state's containers."""
-    return [len(x) for x, _, _ in state.sizes]
-
-
-def check_changes(state: State, sizes: Sequence[int], randoms: Sequence[Any]) -> None:
-    """Raise if something has changed that is neither a Tensor nor an optimiser's (rule 4)."""
-    for before, (x, keys, name) in zip(sizes, state.sizes, strict=True):
-        if id(x) in state.growing:
-            continue
-        if len(x) != before:
-            raise TraceError(
-                f"the compiled function changes the length of {name} from {before} to {len(x)}, "
-                "which a replay would not do. Return what it adds, and add it outside"
-            )
-        if isinstance(keys, list) and any(
-            a is not b and a != b for a, b in zip(keys, x, strict=True)
-        ):
-            raise TraceError(f"the compiled function changes the keys of {name}; do it outside")
-        if isinstance(keys, frozenset) and x != keys:
-            raise TraceError(f"the compiled function changes {name}; do it outside")
-    for place, held in state.held:
-        now = place.get()
-        if now is held or is_array(held):
-            continue
-        if not (is_plain(held) and is_plain(now) and same(held, now)):
-            raise _changed(place.name, held, now)
-    for (name, state_), (_, now) in zip(randoms, random_states(state), strict=False):
-        if repr(state_) != repr(now):
-            raise TraceError(
-                f"the compiled function draws from {name}, where a replay would use the same "
-                "again. Draw by wg.random, or outside, and pass what is drawn"
-            )
 
 
 def _check_arguments(call: Call, arguments: Any) -> None:
@@ -638,48 +445,7 @@ def _check_arguments(call: Call, arguments: Any) -> None:
         )
     for name, leaf, given_ in zip(names, leaves, call.leaves, strict=True):
         if leaf is not given_:
-            raise _changed(f"{name} among its arguments", given_, leaf)
-
-
-def random_states(state: State) -> list[tuple[str, Any]]:
-    """The states of generators that are not Wengert's: the global ones, and those of a state."""
-    found: list[tuple[str, Any]] = [("random", random.getstate())]
-    if "numpy.random" in sys.modules:
-        found.append(("np.random", np.random.get_state()))
-    return found + [(name, _random_state(x)) for name, x in state.randoms]
-
-
-def _random_state(x: Any) -> Any:
-    if isinstance(x, random.Random):
-        return x.getstate()
-    if isinstance(x, np.random.Generator):
-        return x.bit_generator.state
-    if isinstance(x, np.random.RandomState):
-        return x.get_state()
-    if isinstance(x, GeneratorType):
-        return x.gi_frame and (x.gi_frame.f_lasti, x.gi_frame.f_locals)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some iterators are deprecated to be pickled
-        try:
-            return x.__reduce__()
-        except Exception:  # the check of the first replay tells
-            return None
-
-
-def set_random_states(state: State, states: Sequence[tuple[str, Any]]) -> None:
-    """Put back what `random_states` has given."""
-    random.setstate(states[0][1])
-    others = states[1:]
-    if others and others[0][0] == "np.random":
-        np.random.set_state(others[0][1])
-        others = others[1:]
-    for (_, x), (_, before) in zip(state.randoms, others, strict=False):
-        if isinstance(x, random.Random):
-            x.setstate(before)
-        elif isinstance(x, np.random.Generator):
-            x.bit_generator.state = before
-        elif isinstance(x, np.random.RandomState):
-            x.set_state(before)
+            raise changed(f"{name} among its arguments", given_, leaf)
 
 
 def _check_found(call: Call, leaves: Sequence[Any]) -> None:
@@ -808,4 +574,3 @@ def _untraced(x: Any) -> Any:
         if any(a is not b for a, b in zip(parts, x, strict=True)):
             return tuple.__new__(type(x), parts)
     return x
-

@@ -203,6 +203,7 @@ class Replay:
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that returns `MISS` when the next check is due."""
+
         def counted(*leaves: Any) -> Any:
             if not self.left:
                 return MISS

@@ -173,9 +173,9 @@ class Recording:
     leaves : tuple
         For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
         ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or its
-        gradient, ``("given", Ref)`` for a raw array that was given or reached, ``("object", number)``
-        for one of the state's objects, ``("leaf", number)`` for an argument's leaf, or
-        ``("plain", value)``.
+        gradient, ``("given", Ref)`` for a raw array that was given or reached,
+        ``("object", number)`` for one of the state's objects, ``("leaf", number)`` for an
+        argument's leaf, or ``("plain", value)``.
     pinned : dict of Ref to number
         Numbers that must have the recorded value.
     over : dict of int to str

@@ -19,10 +19,10 @@ import numpy as np
 from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
 from wengert.backends.backend import bare, composed, composite, placed
 from wengert.backends.registry import local_selection
-from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, trace_errors
 from wengert.compiler.capture.lines import described, running_line, user_line
+from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber

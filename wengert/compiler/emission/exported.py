@@ -162,9 +162,7 @@ def _answer(recording: Recording, state: State) -> tuple[TreeDef, list[tuple[str
         (x if kind in ("object", "plain") else _Part(kind, x))
         for x, (kind, _) in zip(objects, recording.leaves, strict=True)
     ]
-    leaves, structure = tree_flatten(
-        recording.answer.unflatten(trees), lambda x: type(x) is _Part
-    )
+    leaves, structure = tree_flatten(recording.answer.unflatten(trees), lambda x: type(x) is _Part)
     found = [(x.kind, x.what) if type(x) is _Part else ("plain", x) for x in leaves]
     tensors = {id(at.tensor): i for i, at in enumerate(state.tensors)}
     return structure, [
