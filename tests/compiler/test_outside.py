@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 import wengert as wg
-from wengert.compiler.capture.errors import CompileError
+from wengert.compiler.capture.errors import CompileError, TraceError
 
 
 def test_results_are_differentiated_outside():

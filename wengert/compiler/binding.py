@@ -199,8 +199,8 @@ class Binding:
             for j, kind in enumerate(kinds):
                 if j != i and kind == kinds[i] and not (j in self._replaced and j < i):
                     self._check(f"t{i} is t{j}")
-        for tensor, _, place in state.also:
-            also: Any = place
+        for tensor, _, also in state.also:
+            assert also is not None, "it is found at a further place"
             i = next(i for i, at in enumerate(state.tensors) if at.tensor is tensor)
             if also.spot in parts:
                 self._check(f"{parts[also.spot]} is not t{i}")

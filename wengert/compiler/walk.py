@@ -262,8 +262,7 @@ class _Walk:
         elif isinstance(x, staticmethod | classmethod):
             self.visit(x.__func__, None, name)
         elif isinstance(x, property):
-            for part in (x.fget, x.fset):
-                self.visit(part, None, name)
+            self.visit((x.fget, x.fset), None, name)
         else:
             self.instance(x, name)
 
