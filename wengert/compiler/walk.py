@@ -8,9 +8,11 @@ way, and gives the inputs of programs, and the plain values that calls compare.
 import functools
 import random
 import re
+import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from enum import Enum
+from operator import attrgetter, methodcaller
 from types import (
     CodeType,
     FunctionType,
@@ -59,7 +61,10 @@ _OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
 #: Packages of Wengert whose objects are walked.
 _OWN = ("wengert.nn", "wengert.optim", "wengert.amp", "wengert.distributed", "wengert.func")
 #: Classes of the standard library whose objects hold attributes alone.
-_OPEN = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
+_OPEN = frozenset(
+    ["types.SimpleNamespace", "argparse.Namespace", "collections.ChainMap"]
+    + ["collections.UserDict", "collections.UserList"]
+)
 #: Packages and classes of objects that never change, or that do nothing to a program.
 _STILL = frozenset(
     ["numpy", "builtins", "typing", "types", "re", "pathlib", "operator", "enum", "abc", "torch"]
@@ -256,9 +261,14 @@ class _Walk:
         elif hasattr(kind, "_given"):  # a compiled function
             self.fact(name, Identity(kind))
             self.visit(x._given(), None, f"{name}.function")
-        elif hasattr(kind, "defvjp"):  # an external function, of which the rule is followed
+        elif kind.__module__ == "wengert.compiler.opaque":  # the rule of an external function
             self.fact(name, Identity(x))
             self.visit(x._vjp, None, f"{name}.vjp")
+        elif isinstance(x, weakref.ref):
+            self.visit(x(), None, f"{name}()")
+        elif isinstance(x, attrgetter | methodcaller):
+            self.fact(name, Identity(x))
+            self.names.update(str(x.__reduce__()[1]).replace("'", ".").split("."))
         elif isinstance(x, staticmethod | classmethod):
             self.visit(x.__func__, None, name)
         elif isinstance(x, property):
