@@ -285,7 +285,7 @@ class Compiled(Generic[P, R]):
         """Run the function where its program has raised: it raises, too, or handles the error."""
         if raised_by_user(error):  # by a signal's handler, or an external function
             raise error
-        self.report.fell_back(f"the program raised {type(error).__name__}")
+        self.report.fell_back(f"the program raised {type(error).__name__} ({error})")
         return self.eagerly(*args, **kwargs)
 
     def _found(self, call: Call) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from wengert.backends import generators
 from wengert.backends.references import held_elsewhere, holders
+from wengert.compiler import messages
 from wengert.compiler.calls import Layout, tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.lines import line_that_raised, user_line
@@ -74,7 +75,7 @@ class Call:
         self._made: dict[int, tuple[int, Any]] = {}  # the outputs of new Tensors and arrays
         self._raws: dict[int, Any] = {}  # raw arrays by the identity of what they stand for
         self._puts: list[tuple[Place, Any]] = []  # what was at places
-        self._rng = generators.get_rng_state()
+        self._rng, self._at = generators.get_rng_state(), messages.position()
 
     def input(self, x: Any, ref: Any, name: str, *, raw: bool = False) -> Any:
         """Make an array or a number an input; return what replaces it."""
@@ -177,6 +178,7 @@ class Call:
                 for key in [*x][len(keys) if isinstance(keys, list) else keys :]:
                     del x[key]
         generators.set_rng_state(self._rng)
+        messages.rewind(self._at)
         self.beside.restore()
 
     def leave(self) -> None:
