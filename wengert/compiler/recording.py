@@ -541,7 +541,8 @@ def _check_result(made: Tensor) -> None:
 def _answer(call: Call, leaves: list[Any], kinds: Sequence[tuple[str, Any]]) -> list[Any]:
     """The leaves of this run's answer."""
     # A Tensor that is both returned and stored stays one Tensor.
-    same_ = {id(x._grad): x._grad for x in call.tensors if isinstance(x._grad, Tensor)}
+    grads = [g for x in call.tensors if (g := x._grad) is not None and g is not UNASKED]
+    same_: dict[int, Tensor] = {id(g): g for g in grads}
     for at in (*call.state.tensors, *call.state.also):
         if at.place is not None and isinstance(now := at.place.get(), Tensor):
             same_[id(now)] = now
