@@ -27,6 +27,8 @@ class Unasked:
     """Stands for a gradient that is not there, while nothing has asked for it."""
 
     def __getattribute__(self, name: str) -> Any:
+        if name == "__module__":  # which tells nothing
+            return object.__getattribute__(self, name)
         raise Asked
 
 

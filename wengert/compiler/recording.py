@@ -68,6 +68,7 @@ class Call:
         self.over: dict[int, str] = {}  # outputs that were differentiated inside
         self.kept: list[Any] = []  # arrays of this run that the results' sweeps need
         self.leaves = list(leaves)
+        self.arguments: Any = None  # as the function gets them
         self.inside: list[Any] = []  # the state's tuples with traced numbers
         self.gone: frozenset[int] = frozenset()
         self.beside = Beside(state)
@@ -313,9 +314,12 @@ def record(
     except BaseException as error:
         mine = isinstance(error, TraceError | Asked)
         refused = call.trace.refused[0] if call.trace.refused else None
-        if isinstance(error, Asked):  # the function runs again
+        if refused is None and (not mine or isinstance(error, Asked)):
+            # What it has done to its arguments is lost, and the rest may be done again.
             try:
-                call.beside.check()
+                _check_arguments(call)
+                if isinstance(error, Asked):
+                    call.beside.check()
             except TraceError as found:
                 refused, mine = found, False
         if isinstance(error, ValueError) and "read-only" in str(error) and refused is None:
@@ -341,7 +345,7 @@ def _recorded(
     trace = call.trace
     with trace.running():
         call.enter(assumed=assumed)
-        args, kwargs = call.layout.structure.unflatten(call.leaves)
+        call.arguments = args, kwargs = call.layout.structure.unflatten(call.leaves)
         if assumed:
             trace.begun = call.begun
         returned = call.function(*args, **kwargs)
@@ -351,7 +355,7 @@ def _recorded(
         if trace.failed:
             raise TraceError(trace.failed)
         graphs = call.graphs()
-        _check_arguments(call, (args, kwargs))
+        _check_arguments(call)
         call.beside.check()
         objects = {id(x): i for i, x in enumerate(call.state.objects) if not isinstance(x, tuple)}
         objects.pop(id(None), None)
@@ -435,10 +439,12 @@ def _needed(
 # -- what is refused -------------------------------------------------------------------------------
 
 
-def _check_arguments(call: Call, arguments: Any) -> None:
+def _check_arguments(call: Call) -> None:
     """Raise if the call has changed containers among the arguments."""
+    if call.arguments is None:
+        return
     given = {id(leaf) for leaf in call.leaves}
-    leaves, now = tree_flatten(arguments, lambda x: id(x) in given and x is not None)
+    leaves, now = tree_flatten(call.arguments, lambda x: id(x) in given and x is not None)
     names = call.layout.names
     if now != call.layout.structure:
         raise TraceError(

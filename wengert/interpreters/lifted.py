@@ -139,9 +139,6 @@ class Lifted:
         """The same values as a constant, for `Tensor.detach`."""
         return self
 
-    def keep(self, state: dict[str, Any], owner: Any) -> None:
-        """Take note of what an optimiser, in a group ``owner``, begins to keep for this array."""
-
     def assigned(self, value: Any) -> Any:
         """A Tensor's new array after it was assigned ``value`` in place under `no_grad`.
 

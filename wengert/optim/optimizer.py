@@ -241,7 +241,7 @@ class Optimizer(Refusing):
                 state = states.get(param)
                 if state is None:
                     state = states[param] = init(xp, array)
-                    if traced:
+                    if hasattr(array, "keep"):  # a recording makes it inputs of the program
                         array.keep(state, group)
                 if state:
                     for x in state.values():

@@ -74,6 +74,7 @@ class Traced(Lifted):
         return self.trace.lifted(value)
 
     def keep(self, state: dict[str, Any], owner: Any) -> None:
+        """Make what an optimiser begins to keep, in a group ``owner``, inputs of the program."""
         self.trace.keep(state, owner)
 
     def look(self, function: Callable[..., None], *settings: Any) -> None:
