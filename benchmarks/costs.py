@@ -1,4 +1,4 @@
-"""What compiling costs: the time of the first calls, that of guards, and memory at its peak.
+"""What compiling costs: the first calls, what surrounds a program, and memory at its peak.
 
 ``python -m benchmarks.costs`` prints this section alone.
 """
@@ -15,12 +15,12 @@ from typing import Any
 from benchmarks.report import Verdict, bars_table, describe_machine, installed, table
 from benchmarks.timing import Ratio, interleave, repeated
 
-__all__ = ["first_calls", "guards", "peaks", "report"]
+__all__ = ["first_calls", "peaks", "report", "surround"]
 
 #: How many eager steps the first call of a compiled step may take.
 LIMIT = 20
-#: What share of the smallest step may go into looking whether a program is for a call.
-GUARDS = 0.2
+#: What surrounds the program of the smallest step, as a share of that: comparing and storing.
+AROUND = 0.1
 #: Training steps of a process whose memory is looked at.
 STEPS = 60
 STATUS = Path("/proc/self/status")
@@ -29,8 +29,7 @@ STATUS = Path("/proc/self/status")
 def first_calls(row: int, rounds: int) -> tuple[Ratio, Ratio]:
     """The first and the second call of a compiled step, in eager steps before and after them.
 
-    Both are recorded: the second finds gradients, and what an optimiser keeps, which the first
-    has made.
+    The first is recorded, and the second is checked.
     """
     from benchmarks.mlp import ROWS, Problem, wengert, wengert_compiled
 
@@ -52,22 +51,32 @@ def first_calls(row: int, rounds: int) -> tuple[Ratio, Ratio]:
     return first, second
 
 
-def guards(row: int, rounds: int) -> tuple[int, float, Ratio]:
-    """How many things a call of a compiled step looks at, the seconds, and their share of it."""
+def surround(row: int, rounds: int) -> tuple[int, float, Ratio]:
+    """How many comparisons a compiled step makes, what surrounds its program, and the share of it.
+
+    The share is that of the program's time.
+    """
     from benchmarks.mlp import ROWS, Problem, wengert_compiled
-    from wengert.compiler.capture.walk import find_state
 
     trainer = wengert_compiled(Problem.make(*ROWS[row]))
     trainer(20)
     step: Any = trainer.step
     batch = trainer.batches[0]
-    replay = step._last()
-    count, look = replay.guards(list(batch), find_state(step._function))
-    if look(*batch) is not None:
-        raise AssertionError("the program is not for the call that is timed")
-    contestants = {"guards": repeated(lambda: look(*batch)), "step": trainer}
+    pool = step._last().pool
+    program, given = pool.take(), list[Any]()
+    pool.give(lambda *inputs: given.append(inputs) or program(*inputs))
+    step(*batch)
+    pool.take()
+    pool.give(program)
+    (inputs,) = given
+    contestants = {
+        "program": repeated(lambda: program(*inputs)),
+        "step": repeated(lambda: step(*batch)),
+    }
     times = interleave(contestants, rounds=4 * rounds, block=0.004)
-    return count, times.median("guards"), times.ratio("guards", "step")
+    ratio = times.ratio("step", "program")
+    around = times.median("step") - times.median("program")
+    return step.comparisons(batch), around, Ratio(*[x - 1 for x in ratio])
 
 
 def peaks(batch: int, widths: tuple[int, ...]) -> dict[str, float]:
@@ -125,15 +134,17 @@ def report(rounds: int, *, markdown: bool) -> list[Verdict]:
         what = f"first call of a compiled step, {label}, in eager steps"
         verdicts.append(Verdict(what, first, LIMIT))
     print(table(lines, markdown=markdown), end="\n\n")
-    lines = [["what a call looks at, before it runs", "things", "ns each", "µs", "share"]]
+    lines = [["what surrounds the program", "comparisons", "ns each", "µs", "share"]]
     for row in (0, len(ROWS) - 1):
         batch, widths = ROWS[row]
         label = f"{batch}, {'-'.join(map(str, widths))}"
-        count, seconds, share = guards(row, rounds)
+        count, seconds, share = surround(row, rounds)
         each = [f"{seconds / count * 1e9:.0f}", f"{seconds * 1e6:.1f}", f"{share.median:.1%}"]
         lines.append([label, str(count), *each])
         if not row:
-            verdicts.append(Verdict(f"guards of a compiled step, {label}, of it", share, GUARDS))
+            verdicts.append(
+                Verdict(f"what surrounds a compiled step's program, {label}, of it", share, AROUND)
+            )
     print(table(lines, markdown=markdown), end="\n\n")
     memory: list[dict[str, Any]] = []
     labels = []

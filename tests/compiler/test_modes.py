@@ -1,7 +1,5 @@
 """Modes, generators and observers around compiled functions and in them."""
 
-import asyncio
-
 import numpy as np
 import pytest
 
@@ -90,44 +88,6 @@ def _takes_a_state(x):
     return x * wg.rand_like(x)
 
 
-@pytest.mark.parametrize("function", [_seeds, _leaves_a_state, _takes_a_state])
-def test_states_of_generators_inside(function):
-    f = wg.compile(function)
-    for _ in range(3):
-        wg.manual_seed(1)
-        found = [f(wg.ones(3)).tolist() for _ in range(3)]
-        wg.manual_seed(1)
-        assert found == [function(wg.ones(3)).tolist() for _ in range(3)]
-    assert "generators" in str(f.report)
-    with pytest.raises(TraceError, match="generators"):
-        wg.compile(function, strict=True)(wg.ones(3))
-
-
-def test_anomaly_detection_is_not_passed_by():
-    w = wg.asarray([-1.0], requires_grad=True)
-
-    @wg.compile
-    def step(x):
-        w.grad = None
-        wg.sum(wg.sqrt(w * x)).backward()
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for _ in range(3):
-            step(wg.zeros(1))
-        with wg.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="returned"):
-            step(wg.zeros(1))
-        step(wg.zeros(1))
-
-        @wg.compile
-        def inside(x):
-            with wg.autograd.detect_anomaly():
-                wg.sum(wg.sqrt(w * x)).backward()
-
-        for _ in range(3):
-            with pytest.raises(RuntimeError, match="returned"):
-                inside(wg.zeros(1))
-
-
 def test_graph_breaks_sees_what_a_replay_would_not_show():
     w = wg.asarray([1.5], requires_grad=True)
 
@@ -174,7 +134,7 @@ def _set_backend(x):
 
 
 @pytest.mark.parametrize("function", [_set_grad, _set_dtype, _set_backend])
-def test_modes_that_are_set_inside_are_set_by_each_call(function):
+def test_modes_that_are_set_inside_are_errors(function):
     pytest.importorskip("array_api_strict")
 
     def modes():
@@ -187,32 +147,13 @@ def test_modes_that_are_set_inside_are_set_by_each_call(function):
         wg.set_default_dtype(before[1])
         wg.set_backend(before[2])
 
-    f, x = wg.compile(function), wg.ones(2)
+    x = wg.ones(2)
     try:
-        for _ in range(4):
-            f(x)
-            assert modes() != before
-            back()
         with pytest.raises(TraceError, match="the mode"):
             wg.compile(function, strict=True)(x)
         assert modes() == before
     finally:
         back()
-
-
-def test_coroutines_and_generators():
-    async def later(x):
-        return x * 2
-
-    def parts(x):
-        yield x * 2
-        yield x * 3
-
-    for _ in range(3):
-        assert asyncio.run(wg.compile(later)(wg.ones(1))).tolist() == [2.0]
-        assert [y.tolist() for y in wg.compile(parts)(wg.ones(1))] == [[2.0], [3.0]]
-    with pytest.raises(TraceError, match="coroutine or generator"):
-        wg.compile(parts, strict=True)(wg.ones(1))
 
 
 @pytest.mark.parametrize("check", [None, 0, 1])
@@ -300,12 +241,6 @@ def _counts():
         return (g * kept * n["backward"],)
 
     return _custom(forward, backward), lambda: list(n.values())
-
-
-@pytest.mark.parametrize("make", [_draws, _computes_between, _counts])
-def test_rules_of_custom_vjp_run_as_often_as_eagerly(make):
-    """Not for Tensors that nobody differentiates, and the forward rule once for each sweep."""
-    alike(make, [(wg.asarray([1.0, 0.5, 3.0]) * i,) for i in range(1, 6)])
 
 
 def test_a_function_without_a_rule_that_nobody_differentiates():

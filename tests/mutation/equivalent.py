@@ -112,27 +112,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "T = TypeVar('T_')",
     ): "a name for type checkers",
     (
-        "wengert/compiler/capture/effects.py",
-        "_PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)",
-        "_PAUSES = (0.001, 0.002, 0.004, 0.008, 0.016, 1.032)",
-    ): SPEED,
-    (
-        "wengert/compiler/capture/reads.py",
-        (
-            "loaded = [x.argval for x in before[-3:] if isinstance(x.argval, int) and "
-            'x.opname != "RESUME"]'
-        ),
-        (
-            "loaded = [x.argval for x in before[-4:] if isinstance(x.argval, int) and "
-            'x.opname != "RESUME"]'
-        ),
-    ): "the level is the last number that is loaded",
-    (
-        "wengert/compiler/capture/walk.py",
-        'elif kind is FunctionType and of_user(x.__globals__.get("__name__")):',
-        "elif kind is FunctionType and of_user(x.__globals__.get('__name___')):",
-    ): "only the user's code is read, so that nothing asks who owns other code",
-    (
         "wengert/tape/record.py",
         "alone = own.stop == own.start + 1",
         "alone = own.stop == (own.start - 1)",
@@ -218,11 +197,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         'COMPLEX = frozenset({"sinc"})',
         "COMPLEX = frozenset({'sinc_'})",
     ): OTHERS,
-    (
-        "wengert/compiler/capture/foreign.py",
-        '*("triton", "_pytest"),',
-        "*('triton_', \"_pytest\"),",
-    ): "it is not installed where tests run",
     (
         "wengert/tape/anomaly.py",
         'array = getattr(g, "_array", g)',
@@ -310,11 +284,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if not math.isclose(sum(sizes), 1):",
         "if not math.isclose(1, sum(sizes)):",
     ): "math.isclose compares both ways alike",
-    (
-        "wengert/compiler/capture/recording.py",
-        "seldom = (max(before[0], SELDOM), *before[1:]) if before[0] else before",
-        "seldom = (max(before[0], SELDOM), *before[1:]) if before[1] else before",
-    ): "the same results, and a collection more",
     (
         "wengert/storage/description.py",
         "n += 1",

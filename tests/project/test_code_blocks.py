@@ -40,10 +40,6 @@ loader = wg.data.DataLoader(wg.data.TensorDataset(x, y), batch_size=5)
 #: What stands between the blocks in words, by how the next block begins.
 BEFORE = {
     "model.half()": "loader = [(x, wg.asarray([0, 1, 0, 1, 1]))]",
-    "from step import": (
-        "step.save('step.py'); x, y = np.ones((16, 4), 'float32'), np.zeros(16, 'int64')"
-    ),
-    "@wg.compiler.external": "solver, slope = SimpleNamespace(run=np.sin), wg.cos",
     "x = xr.": (
         "xr = pytest.importorskip('xarray'); import warnings\n"
         "measured, weights, names = np.ones((3, 2)), np.ones(2), ['a', 'b']"

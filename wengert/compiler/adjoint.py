@@ -13,17 +13,16 @@ from operator import itemgetter
 from typing import Any
 
 from wengert.backends import namespaces
-from wengert.compiler.capture.calls import Layout, signature_of
+from wengert.compiler.calls import Layout, signature_of
 from wengert.compiler.capture.errors import TraceError
-from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Backward, End, Recording, SweepProgram
 from wengert.compiler.capture.sweeps import unhooked
 from wengert.compiler.capture.trace import is_draw, is_exchange, runs_once
-from wengert.compiler.capture.walk import find_state
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program, order_of
-from wengert.compiler.threads import Pool, eagerly
+from wengert.compiler.state import State
+from wengert.compiler.walk import find_state
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.node import FREED, AccumulateGrad, Node, Output, Several, tick
 from wengert.tape.sweep import leading_to, sweep
@@ -54,9 +53,10 @@ class Rerun:
         state: State,
         found: Recording,
         leaves: Sequence[Any],
+        names: set[str],
     ) -> None:
         self._function, self._layout, self._signature = function, layout, signature
-        self._options, self._obstacle = state.options, _obstacle(found, leaves)
+        self._names, self._obstacle = names, _obstacle(found, leaves)
         self._structure = found.answer
 
     def given(self, leaves: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[Any, ...]:
@@ -76,7 +76,7 @@ class Rerun:
         numbers = {x.number: i for i, x in parents if isinstance(x, AccumulateGrad)}
         ends = [(i, x, End(x, tick())) for i, x in parents if x.number not in numbers]
         since = tick()
-        with eagerly(), enable_grad():
+        with enable_grad():
             moved = any(x._array is not array for x, array in zip(tensors, arrays, strict=True))
             if moved or not self._unchanged(leaves):
                 raise RuntimeError(_CHANGED.format("what it reads has changed since"))
@@ -101,7 +101,7 @@ class Rerun:
         layout = self._layout
         try:
             given = layout.given(leaves)
-            state = find_state(self._function, given, layout.structure, options=self._options)
+            state = find_state(self._function, given, self._names)
         except TraceError:
             return False
         now = signature_of(leaves, layout, state)
@@ -156,7 +156,7 @@ class Adjoint:
         return [emitted.source for _, _, emitted in self._emitted]
 
     @cached_property
-    def sweeps(self) -> dict[tuple[int, ...], tuple[SweepProgram, Pool, list[Any] | None]]:
+    def sweeps(self) -> dict[tuple[int, ...], tuple[SweepProgram, Any, list[Any] | None]]:
         """For each set of results: its sweep, the pool that runs it, and cotangents' orders.
 
         Only NumPy's programs have buffers, which fit one order of the cotangents in memory.

@@ -1,124 +1,106 @@
-"""Checking: the program and the function run from the same state, and are compared.
+"""Checking: a program and the function run from the same state, and are compared.
 
-The program's changes are undone before the function runs, whose changes stay. So a wrong program
-costs an error, and nothing else.
+The program's changes are undone before the function runs, whose changes stay.
 """
 
 import math
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import suppress
-from functools import partial
-from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
-from wengert.compiler.capture.calls import Call, tensors_of
-from wengert.compiler.capture.containers import of_one_structure, whole
-from wengert.compiler.capture.places import State, is_array
+from wengert.compiler import messages
+from wengert.compiler.binding import MISS
+from wengert.compiler.calls import Call, tensors_of
+from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.capture.recorded import swept
-from wengert.compiler.capture.snapshot import Snapshot, alike, same_states
-from wengert.compiler.emission.glue import MISS
-from wengert.compiler.messages import apart
-from wengert.compiler.refusals import Refusal, failed
+from wengert.compiler.changes import Beside
 from wengert.compiler.replay import Replay
-from wengert.compiler.restoring import restoring
+from wengert.compiler.state import Missing, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
-from wengert.tape.node import Node
 from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor
 
-__all__ = ["ROUNDING", "Checked", "check", "different", "distance"]
+__all__ = ["Before", "check", "different"]
 
-#: Elements up to which arrays are kept for the comparison; of larger ones only a digest is.
-KEPT: Final = 1 << 12
 #: Tolerance in units in the last place of an array's largest element. Programs call the same
 #: kernels on the same operands, so they differ only where a library's rounding depends on the
 #: operands' order in memory, as NumPy's of complex numbers.
 ROUNDING: Final = {"float16": 4, "bfloat16": 2, "float32": 32, "float64": 32}
 _PARTS = {"complex64": "float32", "complex128": "float64"}
-#: `==` of classes that do not define it.
-_BY_IDENTITY: Any = object.__eq__
 _EPS = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}
 
 
-class Checked(NamedTuple):
-    """What a check has found.
+class Before:
+    """Tensors, gradients, and what is at the places of a state, to be put back."""
 
-    Attributes
-    ----------
-    answer : object
-        What the function returned.
-    differences : list of str
-        How the program's results or state differ from the function's.
-    failed : Refusal or None
-        The program's error, if it raised one.
-    before, inputs : Snapshot, tuple
-        The state before the call, and the program's inputs.
-    raised : Exception or None
-        The function's error, if the program raised none.
-    """
+    def __init__(self, state: State, leaves: Sequence[Any]) -> None:
+        self.state, self.tensors = state, tensors_of(leaves, state)
+        self._held = [
+            (x, x._array, x._node, x._grad, None if x._grad is None else x._grad._array)
+            for x in self.tensors
+        ]
+        self._places = [(place, place.get()) for place in _places(state)]
+        self._random, self._at = generators.get_rng_state(), messages.position()
+
+    def restore(self) -> None:
+        """Put all of it back."""
+        for x, array, node, grad, held in self._held:
+            x._array, x._node, x._grad = array, node, grad
+            if grad is not None:
+                grad._array = held
+        for place, x in self._places:
+            if place.kind != "part" and place.get() is not x:
+                place.set(x)
+        generators.set_rng_state(self._random)
+        messages.rewind(self._at)
+
+
+def _places(state: State) -> list[Any]:
+    tensors = [at.place for at in (*state.tensors, *state.also) if at.place is not None]
+    return [*state.arrays, *state.numbers, *[place for place, _ in state.tuples], *tensors]
+
+
+class Checked(NamedTuple):
+    """What a check has found: what the function returned, and how the program differs."""
 
     answer: Any
     differences: list[str]
-    failed: Refusal | None
-    before: Snapshot
-    inputs: tuple[Any, ...]
-    raised: Exception | None = None
 
 
 def check(replay: Replay, function: Callable[[], Any], call: Call, state: State) -> Checked | None:
     """Run a call by its program and then by the function, from the same state.
 
-    Returns None if the program's guards refuse the call. If both raise, the function's error is
-    raised. An error of the program alone is reported in `Checked.failed`.
+    Returns None if the program is not for the call. The function's error is raised.
     """
-    leaves = call.leaves
-    before = Snapshot.of(state, leaves, contents=True)
-
-    def replayed() -> tuple[Any, tuple[Any, ...], _Seen | None, Refusal | None]:
-        try:
-            given, inputs = replay.tried(call, state)
-            if given is MISS:
-                return given, inputs, None, None
-            one, failing = _seen(given, before, _digest), None
-            if not replay.adjoints:
-                given = None
-        except Exception as error:
-            given, inputs, one, failing = None, (), None, failed(error, restored=True)
-        before.restore()
-        return given, inputs, one, failing
-
-    given, inputs, one, failing = restoring(replayed, before.restore)
-    if given is MISS:
-        return None
+    before = Before(state, call.leaves)
+    error: Exception | None = None
+    one: _Seen | None = None
     try:
-        answer = function()
-    except Exception as error:
-        if one is None:
-            raise
-        return Checked(None, [], None, before, inputs, error)
+        given = replay.tried(call, state)
+        if given is MISS:
+            return None
+        one = _seen(given, before)
+    except Exception as raised:
+        error = raised
+    finally:
+        before.restore()
+    beside = Beside(state)
+    answer = function()
     if one is None:
-        return Checked(answer, [], failing, before, inputs)
+        text = f"{type(error).__name__} ({error})"
+        return Checked(answer, [f"it raises {text}, which the function does not"])
     other = _seen(answer, before)
-    found = list(_differences(one, other, state))
-    if found:  # perhaps rounding alone, which a digest can't tell: compare whole arrays
-        after = Snapshot.of(state, leaves, contents=True)
-
-        def whole_arrays(seen: _Seen) -> _Seen:
-            before.restore()
-            with suppress(Exception):  # then the digests stand
-                seen = _seen(replay.tried(call, state)[0], before)
-            after.restore()
-            return seen
-
-        one = restoring(partial(whole_arrays, one), after.restore)
-        found = list(_differences(one, other, state))
+    found = list(_differences(one, other))
+    try:
+        beside.check()
+    except CompileError as error:
+        found.insert(0, str(error))
     if not found and replay.adjoints:
-        found = list(_of_gradients(one, other, tensors_of(leaves, state)))
-    return Checked(answer, found, failing, before, inputs)
+        found = list(_of_gradients(one, other, before.tensors))
+    return Checked(answer, found)
 
 
 class _Held(NamedTuple):
@@ -130,102 +112,67 @@ class _Held(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """The results of a call, and the state after it.
-
-    Attributes
-    ----------
-    structure, leaves : TreeDef, list
-        Of the answer.
-    parts : dict
-        The parts of the state that the call changed: owner, key, value before, value after.
-    random : dict
-        The state of all generators.
-    """
+    """What a call has returned and left."""
 
     structure: Any
     leaves: list[Any]
-    parts: dict[tuple[int, Any], tuple[Any, Any, Any, Any]]
+    parts: list[tuple[str, Any]]
     random: Any
 
 
-class _Digest(NamedTuple):
-    """Stands for an array that is too large to keep."""
-
-    kind: type
-    shape: tuple[int, ...]
-    dtype: Any
-    digest: bytes
-
-
-def _digest(array: Any) -> Any:
-    """A digest of a large array; a small array itself."""
-    if not is_array(array) or math.prod(array.shape) <= KEPT:
-        return array
-    held = np.ascontiguousarray(backend_of(array).to_numpy(array)).reshape(-1)
-    digest = blake2b(held.view(np.uint8).data).digest()
-    return _Digest(type(array), tuple(array.shape), array.dtype, digest)
+def _seen(answer: Any, before: Before) -> _Seen:
+    objects = {id(x) for x in before.state.objects}
+    leaves, structure = tree_flatten(answer, lambda x: id(x) in objects and x is not None)
+    parts: list[tuple[str, Any]] = []
+    names = {id(at.tensor): at.name for at in before.state.tensors}
+    for x in before.tensors:
+        name = names.get(id(x), "an argument")
+        parts.append((name, _held(x)))
+        parts.append((f"{name}.grad", _held(x._grad)))
+    places = [place for place in _places(before.state) if place.kind != "part"]
+    parts += [(place.name, _held(place.get())) for place in places]
+    return _Seen(structure, list(map(_held, leaves)), parts, generators.get_rng_state())
 
 
-def _seen(answer: Any, before: Snapshot, keep: Callable[[Any], Any] = lambda array: array) -> _Seen:
-    """The results of a call, and its changes since a snapshot; ``keep`` maps changed arrays."""
-    leaves, structure = tree_flatten(answer, whole)
-    parts = {}
-    for owner, key, then, now in before.changes():
-        if key is ...:
-            now = backend_of(owner).namespace.asarray(owner, copy=True)
-        at = id(key) if isinstance(key, Tensor) else key
-        parts[id(owner), at] = owner, key, _held(then), _held(now, keep)
-    return _Seen(structure, [_held(x) for x in leaves], parts, generators.get_rng_state())
+def _held(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return _Held(type(x), x._array, x._node)
+    return tuple(map(_held, x)) if isinstance(x, tuple) else x
 
 
-def _differences(one: _Seen, other: _Seen, state: State) -> Iterator[str]:
+def _differences(one: _Seen, other: _Seen) -> Iterator[str]:
     """How the program's call differs from the function's."""
     if one.structure != other.structure:
         yield f"it returns {one.structure}, and the function {other.structure}"
         return
     names = [f"result{path}" for path in one.structure.paths()]
-    for name, x, y in zip(names, one.leaves, other.leaves, strict=True):
+    pairs = zip(names, one.leaves, other.leaves, strict=True)
+    for name, x, y in (
+        *pairs,
+        *[(n, x, y) for (n, x), (_, y) in zip(one.parts, other.parts, strict=True)],
+    ):
         yield from different(name, x, y)
-    known = {id(at.tensor): at.name for at in state.tensors}
-    known |= {id(at.tensor._array): at.name for at in state.tensors}
-    for at in dict.fromkeys([*one.parts, *other.parts]):
-        owner, key, then, _ = one.parts.get(at) or other.parts[at]
-        name = known.get(id(owner)) or type(owner).__name__
-        name += "" if key in ("_array", ...) else f".{key}"
-        then = owner if key is ... and at in one.parts else then  # it has been restored
-        nows = [parts[at][3] if at in parts else then for parts in (one.parts, other.parts)]
-        yield from different(name, *nows)
-    if not same_states(one.random, other.random):
+    if repr(one.random) != repr(other.random):
         yield "other random numbers are drawn"
-
-
-def _held(x: Any, keep: Callable[[Any], Any] = lambda array: array) -> Any:
-    if isinstance(x, Tensor):
-        return _Held(type(x), keep(x._array), x._node)
-    if isinstance(x, tuple) and of_one_structure(x, x):
-        return tuple([_held(part, keep) for part in x])
-    return keep(x)
 
 
 def different(name: str, x: Any, y: Any) -> Iterator[str]:
     """How the program's value ``x`` differs from the function's value ``y``."""
-    if x is y or (type(x) is not _Held and isinstance(x, type(y)) and isinstance(x, Node)):
+    if x is y:
         return
-    if type(x) is _Digest:
-        yield from _unequal(name, x, y)
-    elif type(x) is not type(y) and not (_is_scalar(x) and _is_scalar(y)):
-        yield f"{name} is a {_kind(x)}, and a {_kind(y)} by the function"
+    if type(x) is not type(y) and not (_is_scalar(x) and _is_scalar(y)):
+        yield f"{name} is {_kind(x)}, and {_kind(y)} by the function"
     elif type(x) is _Held:
         if x.kind is not y.kind or (x.node is None) != (y.node is None):
             yield f"{name} differs in its class, or in whether it requires grad"
         elif x.array is not y.array:
             yield from _unequal(name, x.array, y.array)
-    elif hasattr(type(x), "dtype") and hasattr(type(x), "shape"):
+    elif is_array(x) or isinstance(x, np.generic):
         yield from _unequal(name, x, y)
     elif type(x) is tuple and len(x) == len(y):
         for i, parts in enumerate(zip(x, y, strict=True)):
             yield from different(f"{name}[{i}]", *parts)
-    elif not _same(x, y):
+    elif is_plain(x) and repr(x) != repr(y):
         yield f"{name} is {_text(x)}, and {_text(y)} by the function"
 
 
@@ -235,7 +182,9 @@ def _is_scalar(x: Any) -> bool:
 
 
 def _kind(x: Any) -> str:
-    return (x.kind if type(x) is _Held else type(x)).__name__
+    if x is None or x is Missing:
+        return repr(x)
+    return f"a {(x.kind if type(x) is _Held else type(x)).__name__}"
 
 
 def _text(x: Any) -> str:
@@ -243,25 +192,8 @@ def _text(x: Any) -> str:
     return text if len(text) < 60 else f"another {type(x).__name__}"
 
 
-def _same(x: Any, y: Any) -> bool:
-    """Whether two values of one type are equal. Objects without ``==`` count as equal."""
-    if isinstance(x, float | complex):
-        return alike(x, y) or bool(x != x and y != y)  # each run may make a NaN of its own
-    if isinstance(x, list | tuple | dict | set | frozenset):
-        return len(x) == len(y)  # the snapshot has their elements as parts of their own
-    equal: Any = type(x).__eq__
-    try:
-        return equal is _BY_IDENTITY or bool(x == y)  # by identity each call's object differs
-    except Exception:
-        return True
-
-
 def _unequal(name: str, x: Any, y: Any) -> Iterator[str]:
     """How two arrays differ by more than rounding."""
-    if type(x) is _Digest:
-        if x != _digest(y):
-            yield f"{name} differs"
-        return
     scalars = _is_scalar(x) and _is_scalar(y)
     if (
         (type(x) is not type(y) and not scalars)
@@ -318,7 +250,7 @@ def _of_gradients(one: _Seen, other: _Seen, tensors: Sequence[Tensor]) -> Iterat
     for x, y in pairs:
         if x.node is y.node or swept(y.node):
             continue
-        with apart():
+        with messages.apart():
             by_program, by_function = (_gradients(each, numbers) for each in (x, y))
         if by_program.keys() != by_function.keys():
             yield "the derivatives of a result reach other Tensors"

@@ -22,7 +22,8 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
     torch_compile: bool | str = False,
-    strict: bool = False,
+    state: Any = None,
+    strict: bool = True,
     check: int | None = None,
 ) -> Compiled[P, R]: ...
 @overload
@@ -32,7 +33,8 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
     torch_compile: bool | str = False,
-    strict: bool = False,
+    state: Any = None,
+    strict: bool = True,
     check: int | None = None,
 ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(
@@ -41,27 +43,20 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     cache_size: int = 8,
     torch_compile: bool | str = False,
-    strict: bool = False,
+    state: Any = None,
+    strict: bool = True,
     check: int | None = None,
 ) -> Any:
     """Record a function once for each signature, and replay it as straight-line array code.
 
     The first call runs the function and records every call of the array library: the forward pass,
     the sweep of `backward`, an optimiser's update. Later calls with the same signature run the
-    recorded program without any of the function's Python code. A signature is the structure of the
-    arguments; shapes, dtypes, devices and ``requires_grad`` of the arrays; the modules' settings,
-    such as ``training``; the recording mode; and static values.
+    recorded program without any of the function's Python code.
 
-    Tensors, modules and optimisers that the function reaches through its closure, its globals or
-    its ``self`` are state. Each call reads their present values and changes them as the function
-    would. Numbers among the arguments, hyper-parameters and counters of optimisers, and numbers
-    that the function itself changes may differ from call to call. There is one program for each
-    outcome of a comparison of such numbers, and for each value of one that is used as an index or
-    a length. Other plain values that the function names are compared in each call.
-
-    Results belong to the caller. Their raw arrays may share memory with each other, with arguments
-    or with state, in some calls and not in others. In-place changes of Tensors are not affected
-    (see `wengert.ViewWarning`); copy a raw array before you write into it.
+    Tensors, arrays and floats among the arguments are inputs; ints, bools and text belong to the
+    signature, as shapes and dtypes do. What the function and those that it names lead to is state:
+    its Tensors, and the numbers of optimisers and schedules, are inputs and outputs, and plain
+    values are compared in each call.
 
     Parameters
     ----------
@@ -69,18 +64,19 @@ def compile(
         Of trees (see `wengert.func.tree_flatten`) of Tensors, raw arrays, numbers and static
         values: a `Module`, a method, a transform too. Without it, a decorator is returned.
     static_argnames : str or sequence of str
-        Arguments whose numbers are constants of a program.
+        Arguments whose floats belong to the signature.
     cache_size : int
         How many programs are kept. The least recently used one is dropped, with a warning that
-        says why another was recorded. If none has run in a second call, calls that need another
-        run eagerly: what is new in each call is not worth a program.
+        says why another was recorded.
     torch_compile : bool or str
         Whether programs of PyTorch's are given to ``torch.compile``, or to which of its backends.
         It makes machine code, which takes seconds to minutes and a C++ compiler, and may round
         otherwise. Where it fails the program runs by plain calls, and ``report`` says so.
+    state : object
+        Further state, which no name in the code leads to.
     strict : bool
-        Whether a call that can't be recorded is an error. By default it runs eagerly, as do
-        later calls like it, and ``report`` says why.
+        Whether a call that can't be recorded is an error. Otherwise it runs as it is, as do later
+        calls like it, with one warning.
     check : int, optional
         A program is checked every ``check`` calls; 0 for never. By default only its first run
         is checked, or as the environment variable ``WENGERT_COMPILE_CHECK`` says.
@@ -94,14 +90,11 @@ def compile(
     ------
     TypeError
         If ``function`` is not callable.
-    TraceError
-        In a call, with ``strict``, if the function does what a replay could not repeat: it
-        branches on values of a Tensor, reads them, keeps a Tensor elsewhere, changes a Python
-        value, or asks for the time. The error names the line, and nothing has changed.
     CompileError
-        In a call that is checked, if the program's results or its changes of state differ from
-        the function's. It names the first line of ``source`` that differs. The function's own
-        results and changes stay.
+        In a call, if the function does what a replay could not repeat: it branches on values of a
+        Tensor, reads them, or changes a Python value. The error names the line or the place, and
+        what to do. In a call that is checked, if the program's results or its changes of state
+        differ from the function's, whose own results and changes stay.
 
     Examples
     --------
@@ -120,7 +113,7 @@ def compile(
         check = int(given)
     if check is not None and check < 0:
         raise ValueError(f"check is how often calls are checked, 0 for never, and not {check}")
-    options = Options(names, cache_size, torch_compile, strict, check)
+    options = Options(names, state, cache_size, torch_compile, strict, check)
     if function is None:
         return lambda f: Compiled(_callable(f), options)
     return Compiled(_callable(function), options)

@@ -10,7 +10,6 @@ from wengert import ops
 from wengert.compiler import messages
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import current
-from wengert.compiler.capture.watch import unwatched
 from wengert.tape.function import Function
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -160,7 +159,7 @@ class Call:
         """Call the function on copies, and return copies of its results."""
         name, backend = self.owner.__name__, xp.backend
         given, trace = [xp.asarray(x, copy=True) for x in arrays], current()
-        with unwatched(), messages.unfollowed():
+        with messages.unfollowed():
             call = self.owner._function
             answer = call(*given) if trace is None else trace.outside(call, *given)
         several = isinstance(answer, tuple | list)

@@ -9,28 +9,46 @@ from typing import Any
 from wengert.backends import generators
 from wengert.compiler import messages
 from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
-from wengert.compiler.capture.calls import Call, Layout
+from wengert.compiler.binding import MISS, Binding
+from wengert.compiler.calls import Call, Layout
 from wengert.compiler.capture.lines import described
-from wengert.compiler.capture.places import State, same
 from wengert.compiler.capture.recorded import Recording, Ref
-from wengert.compiler.capture.walk import is_leaf
 from wengert.compiler.emission.emit import Emitted, emit
 from wengert.compiler.emission.exported import ExportedProgram, exported_program
 from wengert.compiler.emission.finish import finish
-from wengert.compiler.emission.glue import MISS, Glue
 from wengert.compiler.emission.saving import save
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program, Value
 from wengert.compiler.report import Report
-from wengert.compiler.restoring import restoring
-from wengert.compiler.threads import Pool, pools
+from wengert.compiler.state import State, is_leaf, same
 
 __all__ = ["Replay"]
 
 Function = Callable[..., tuple[Any, ...]]
 
 _now: Callable[[], int] = count(1).__next__
+
+
+class Pool:
+    """Copies of a program, each with buffers of its own, which one call at a time uses.
+
+    Calls overlap in threads, and where a signal handler calls the function that it interrupted.
+    """
+
+    def __init__(self, first: Function, another: Callable[[], Function]) -> None:
+        free = [first]
+        self.take, self.give, self.another = free.pop, free.append, another
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        try:
+            function = self.take()
+        except IndexError:
+            function = self.another()
+        try:
+            return function(*inputs)
+        finally:
+            self.give(function)
 
 
 class Replay:
@@ -40,14 +58,10 @@ class Replay:
     ----------
     signature : dict
         Of the calls that it is for.
-    containers : list of int
-        Which containers among the arguments it returns.
     objects : list of (str, object)
-        The last call's arguments that hold state, with their names: all but arrays and numbers.
+        The last call's arguments that hold state, with their names.
     used : int
         When it ran last, for the least recently used.
-    checked : bool
-        Whether it has passed a check.
     left : int or None
         Calls until the next check; None for never.
     """
@@ -62,27 +76,19 @@ class Replay:
         torch_compile: bool | str = False,
     ) -> None:
         self.signature, self.recording, self.layout = signature, found, layout
-        self.containers = found.containers
         self._copies = Copies(found.backend, report, torch_compile)
         self.used = _now()
         self.left: int | None = 0
-        self.checked = False
         self.adjoints = adjoints_of(found, rerun, self._copies)
         #: Puts results that require grad on the tape.
         self.attach = partial(attach, self.adjoints)
-        #: The program bound to the objects of its last two states, such as two models, each with
-        #: the identities of the objects that the function reaches.
-        self.bound: list[tuple[Callable[..., Any], frozenset[int]]] = []
+        #: Functions that run the program on its last two states, such as two models.
+        self.calls: list[Callable[..., Any]] = []
 
     @cached_property
     def noted(self) -> bool:
         """Whether it has what runs once in a call, which `wengert.compiler.exchanges` notes."""
         return once(self.recording.program)
-
-    @property
-    def calls(self) -> list[Callable[..., Any]]:
-        """Functions that run the program for the objects of its last calls; `MISS` for others."""
-        return [call for call, _ in self.bound]
 
     # -- the program ---------------------------------------------------------------------------
 
@@ -94,11 +100,7 @@ class Replay:
     @cached_property
     def program(self) -> Program:
         """The program that is emitted; on NumPy updates of small parameters are joined."""
-        return flatten(self.whole, self._becomes()) if self._is_numpy else self.whole
-
-    @property
-    def _is_numpy(self) -> bool:
-        return self.recording.backend is not None and self.recording.backend.name == "numpy"
+        return flatten(self.whole, self._becomes()) if self._copies.needed else self.whole
 
     def _becomes(self) -> dict[Value, Value]:
         """The outputs that are the next values of inputs, each with its input."""
@@ -123,10 +125,8 @@ class Replay:
     @cached_property
     def pool(self) -> Pool:
         """The copies of the program."""
-        remake = partial(flatten, self.whole, self._becomes()) if self._is_numpy else None
-        pool = self._copies.pool(self.program, self.emitted.function, remake)
-        pools.add(pool)
-        return pool
+        remake = partial(flatten, self.whole, self._becomes()) if self._copies.needed else None
+        return self._copies.pool(self.program, self.emitted.function, remake)
 
     def save(self, path: str | Path, name: str, state: State) -> None:
         """Write the program and the present state into files."""
@@ -135,8 +135,6 @@ class Replay:
 
     def exported(self, name: str, state: State, *, unread: bool) -> ExportedProgram:
         """Return the program, as it was recorded, for export."""
-        if any(effect.ref.kind == "also" for effect in self.recording.effects):
-            self._check(name, state)  # the state has to have these places still
         found, names = self.recording, self.layout.names
         return exported_program(name, found.program, found, state, names, unread=unread)
 
@@ -148,21 +146,22 @@ class Replay:
 
     def fits(self, signature: dict[str, Any], state: State, leaves: Sequence[Any]) -> bool:
         """Whether the program is for a call with this signature and these numbers."""
-        if any(value != signature[what] for what, value in self.signature.items()):
-            return False
+        found = self.recording
+        for what, value in self.signature.items():
+            now = signature[what]
+            if what in ("which gradients there are", "a gradient"):
+                if any(now[i] != value[i] for i in found.grads if i < len(value)):
+                    return False
+            elif now != value:
+                return False
 
         def number(ref: Ref) -> Any:
             return state.place(*ref).get() if ref.kind == "number" else leaves[ref.index]
 
-        decided = self.recording.decided
+        decided = found.decided
         if not decided.fits([number(ref) for ref in decided.refs]):
             return False
-        return all(same(number(ref), x) for ref, x in self.recording.pinned.items())
-
-    @property
-    def reused(self) -> bool:
-        """Whether it has run in a later call than the one that was recorded."""
-        return self.checked or bool(self.bound)
+        return all(same(number(ref), x) for ref, x in found.pinned.items())
 
     def decides(self) -> str:
         """How a call with this signature differs that needs another program."""
@@ -173,43 +172,34 @@ class Replay:
 
     def given(self, leaves: Sequence[Any]) -> None:
         """Keep the arguments that hold state."""
-        self.objects = [(name, x) for name, x in self.layout.given(leaves) if not is_leaf(name, x)]
+        self.objects = [(name, x) for name, x in self.layout.given(leaves) if not is_leaf(x)]
 
-    def run(self, call: Call, state: State) -> Any:
-        """Run the program, and bind it to this state for the next calls."""
+    def bind(self, call: Call, state: State) -> Callable[..., Any]:
+        """Bind the program to a state for the next calls."""
         run = self._bound(call.leaves, state, self.pool)
         self.given(call.leaves)
         self.used = _now()
         run = run if self.left is None else self._counted(run)
-        self.bound = [(run, frozenset(state.called)), *self.bound[:1]]
-        return run(*call.given(self.containers))
+        self.calls = [run, *self.calls[:1]]
+        return run
 
-    def tried(self, call: Call, state: State) -> tuple[Any, tuple[Any, ...]]:
-        """Run the program by plain calls, for a check; return its answer and its inputs."""
-        inputs: list[tuple[Any, ...]] = []
+    def tried(self, call: Call, state: State) -> Any:
+        """Run the program by plain calls, for a check."""
         function = self.pool if self._copies.needed else self.emitted.function
-
-        def spied(*given: Any) -> tuple[Any, ...]:
-            inputs.append(given)
-            return function(*given)
-
         self.used = _now()
-        run = self._bound(call.leaves, state, Pool(spied, lambda: spied))
-        answer = run(*call.given(self.containers))
-        return answer, inputs[0] if inputs else ()
+        run = self._bound(call.leaves, state, Pool(function, lambda: function))
+        return run(*call.leaves)
 
-    def guards(self, leaves: Sequence[Any], state: State) -> tuple[int, Callable[..., Any]]:
-        """The number of guards, and a function that checks these alone."""
-        glue = self._glue(self.pool)
-        source, function = glue.function(state, leaves, runs=False)
-        return source.count("if "), function
+    def comparisons(self, leaves: Sequence[Any], state: State) -> int:
+        """How many comparisons a call makes."""
+        return self._binding(self.pool).function(state, leaves)[0].count("return MISS")
 
     def _bound(self, leaves: Sequence[Any], state: State, pool: Pool) -> Callable[..., Any]:
-        return self._glue(pool).function(state, leaves)[1]
+        return self._binding(pool).function(state, leaves)[1]
 
-    def _glue(self, pool: Pool) -> Glue:
+    def _binding(self, pool: Pool) -> Binding:
         alone = len(self.program.inputs) > len(self.recording.refs)
-        return Glue(self.recording, self.signature, pool, self.attach, alone=alone)
+        return Binding(self.recording, self.signature, pool, self.attach, alone=alone)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that returns `MISS` when the next check is due."""
@@ -230,12 +220,12 @@ def _undone(function: Function) -> Function:
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         before, at = generators.get_rng_state(), messages.position()
-
-        def put_back() -> None:
+        try:
+            return function(*inputs)
+        except BaseException:
             generators.set_rng_state(before)
             messages.rewind(at)
-
-        return restoring(lambda: function(*inputs), put_back)
+            raise
 
     return call
 

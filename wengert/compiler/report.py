@@ -9,7 +9,7 @@ from typing import Any
 
 from wengert.backends import DType, dtype_of
 from wengert.compiler.capture.errors import several
-from wengert.compiler.capture.places import Exact, Fact, Identity
+from wengert.compiler.state import Exact, Fact, Identity
 from wengert.nn.hooks import HOOKS, Hooked
 
 __all__ = ["Report", "difference", "summary"]
@@ -45,12 +45,14 @@ class Report:
         self.notes: list[str] = []
         self._fallbacks: Counter[str] = Counter()
 
-    def recorded(self, recording: Any, why: str) -> None:
-        """Count a recording."""
+    def recorded(self, recording: Any, why: str, unseen: Sequence[str]) -> None:
+        """Count a recording; ``unseen`` is what the walk has not looked into."""
         self.recordings += 1
         self.reasons.append(f"{why}: {several(len(recording.program.instructions), 'instruction')}")
         if not recording.repeatable:
-            self.note("a call that made new state, such as an optimizer's, was not kept")
+            self.note("a call in which an optimizer began to keep something was not kept")
+        for text in unseen:
+            self.note(f"not looked into: {text}")
 
     def fell_back(self, reason: str) -> None:
         """Count a call that ran eagerly."""
@@ -178,7 +180,7 @@ def _described(value: Any) -> str:
         case int():
             return f"of length {value}"
         case Exact():
-            return f"a {value.kind.__name__}" if value.kind.__module__ == "numpy" else repr(value)
+            return repr(value)
         case Identity():
             return repr(value) if hasattr(value.x, "__name__") else ""
         case (type(), tuple() as shape, dtype, str() as device, _, *tracked):

@@ -14,12 +14,12 @@ import numpy as np
 from wengert.backends import backend_of
 from wengert.backends.backend import importing
 from wengert.compiler import making
-from wengert.compiler.capture.calls import Call
+from wengert.compiler.calls import Call
 from wengert.compiler.capture.lines import described
-from wengert.compiler.capture.places import State
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.exported import ExportedProgram, present
 from wengert.compiler.program import Value
+from wengert.compiler.state import State
 from wengert.export.graph import NUMBERS, Graph
 from wengert.export.lengths import Asked, differing, refusal
 from wengert.export.recording import array_in, preserving, record, resized

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.capture.foreign import of_user
 from wengert.compiler.capture.lines import callers
 from wengert.compiler.capture.raw import RawArray
 from wengert.compiler.capture.traced import current
 from wengert.compiler.capture.traced_number import SymbolicNumber
+from wengert.compiler.owners import of_user
 from wengert.compiler.program import Line
 from wengert.export.sizes import Sized, differ, sized
 from wengert.ops.axes import bending

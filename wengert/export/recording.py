@@ -10,11 +10,11 @@ import numpy as np
 from wengert.backends import Backend, Selection, backend_of, dtype_of, get_backend
 from wengert.backends.array_api_strict import StrictBackend
 from wengert.backends.registry import local_selection, namespaces
-from wengert.compiler.capture.calls import Call, tensors_of
-from wengert.compiler.capture.places import State, is_array
-from wengert.compiler.capture.snapshot import Snapshot
+from wengert.compiler.calls import Call, tensors_of
+from wengert.compiler.checking import Before
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.exported import ExportedProgram
+from wengert.compiler.state import State, is_array
 from wengert.export.graph import SUMS
 from wengert.export.lengths import Lengths, watched
 from wengert.nn.conversion import convert, replace
@@ -90,7 +90,7 @@ def resized(leaves: Sequence[Any], axes: Mapping[int, int], size: int) -> list[A
 @contextmanager
 def preserving(state: State, leaves: Sequence[Any]) -> Iterator[None]:
     """Restore the state and the leaves after a ``with`` block."""
-    before = Snapshot.of(state, leaves, contents=True)
+    before = Before(state, leaves)
     try:
         yield
     finally:

@@ -18,8 +18,9 @@ import wengert as wg
 from tests.compiler.bits import same_bits
 from tests.compiler.stateful.program import Program
 from wengert.backends import backend_of
-from wengert.compiler.capture.places import is_array
+from wengert.compiler.capture.errors import CompileError
 from wengert.compiler.compiled import Compiled
+from wengert.compiler.state import is_array
 
 __all__ = ["Finding", "judged", "shortest"]
 
@@ -90,9 +91,9 @@ def judged(program: Program, backend: str = "numpy") -> Finding | None:
         eager = run(program, False)
         got = run(program, True)
     script = program.script()
-    allowed, seen, calls = 2, [], 0
-    before: dict[str, int] = {}
-    for i, (event, a, b) in enumerate(zip(program.events, eager, got, strict=True)):
+    for i, (a, b) in enumerate(zip(eager, got, strict=True)):
+        if isinstance(b.error, CompileError):  # the contract refuses it, in words
+            return None if _helps(b.error) else Finding("no help", _told(b.error), program, i)
         if repr(type(a.error)) != repr(type(b.error)):
             return Finding(
                 "raises" if b.error else "does not raise",
@@ -101,33 +102,18 @@ def judged(program: Program, backend: str = "numpy") -> Finding | None:
         different = difference(a.state, b.state, same_bits if backend == "numpy" else _close)
         if different:
             return Finding("differs", f"{script[i]}: {different}", program, i)
-        refused = [
-            why
-            for why, n in b.fallbacks.items()
-            if n > before.get(why, 0)
-            and not (program.eager and re.search(program.eager, why))
-            and not (program.decides and why.endswith(("kept has run again", "for others")))
-        ]
-        before = b.fallbacks
-        if refused and not a.error:
-            return Finding("refused", refused[0], program, i)
-        if event.arguments is None:
-            allowed += 0 if event.free else 2
-        else:
-            if event.arguments not in seen:
-                seen.append(event.arguments)
-                allowed += 2
-            if b.recordings > allowed + calls and not program.decides:
-                return Finding("records again", f"{b.recordings} recordings", program, i)
-            calls += 0 if event.line == program.frame.calls[0] else 1
-    last = program.events[-3:]
-    alike = len(last) == 3 and all(event == last[0] for event in last) and last[0].arguments
-    # One that runs as it is for a while is looked at again after some calls.
-    recorded = len(got) > 2 and got[-2].fallbacks == got[-3].fallbacks
-    if alike and recorded and not program.decides and got[-1].recordings > got[-2].recordings:
-        message = "the third of three calls of one kind recorded"
-        return Finding("records again", message, program, len(got) - 1)
     return None
+
+
+#: What errors say that a user can do.
+_REMEDIES = re.compile(
+    r"\b(return|pass|make|use|detach|do|draw|leave|hold|keep|compute|decide|write|call|take|give)\b"
+)
+
+
+def _helps(error: BaseException) -> bool:
+    """Whether an error says what to do."""
+    return bool(_REMEDIES.search(str(error).lower()))
 
 
 def _told(error: BaseException | None) -> str:

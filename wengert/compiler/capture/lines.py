@@ -8,9 +8,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from wengert.compiler.owners import of_user
 from wengert.compiler.program import Line
 
-__all__ = ["callers", "described", "reader", "running_line", "user_line"]
+__all__ = [
+    "callers",
+    "described",
+    "line_that_raised",
+    "raised_by_user",
+    "reader",
+    "running_line",
+    "user_line",
+]
 
 #: The modules that mark the stages "backward" and "update".
 _STAGES = frozenset({"wengert.tape.sweep", "wengert.optim.optimizer"})
@@ -81,3 +90,21 @@ def reader() -> str:
     own = [*takewhile(_is_own, callers(sys._getframe(1)))]
     asked = [x for x in own if x.f_globals["__name__"] == "wengert.tape.tensor"]
     return asked[-1].f_code.co_name if asked else "values"
+
+
+def raised_by_user(error: BaseException) -> bool:
+    """Whether an error was raised in code of the user's."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and of_user(str(at.tb_frame.f_globals.get("__name__")))
+
+
+def line_that_raised(error: BaseException) -> str:
+    """The user's line in which an error was raised."""
+    at, found = error.__traceback__, "wg.compile"
+    while at is not None:
+        if not _is_own(at.tb_frame):
+            found = described(Line(at.tb_frame.f_code.co_filename, at.tb_lineno))
+        at = at.tb_next
+    return found

@@ -52,10 +52,8 @@ class Effect(NamedTuple):
     ----------
     ref : Ref
         What is changed. ``"place"`` means that another Tensor is put in this Tensor's place,
-        ``"also"`` that one is put in one of the further places of Tensors, and ``"part"`` that one
-        is put into a tuple that is replaced. ``"tuple"`` means that a tuple
-        becomes the one that was before the call at the place ``tensor``, and ``"twin"`` the one
-        that is there after it.
+        ``"also"`` that one is put in one of the further places of Tensors, and ``"tuple"`` that a
+        tuple is replaced.
     output : int or None
         The output of the program that is stored; None if a gradient is deleted.
     new : bool
@@ -64,6 +62,10 @@ class Effect(NamedTuple):
         The known Tensor that a place gets; None for a new one.
     alike : bool
         Whether a Tensor's new array is of the same kind (`kind_of`) as the old one.
+    inside : bool
+        Whether it is the old gradient's array that changes.
+    parts : tuple of Effect
+        Of a new tuple the leaves.
     """
 
     ref: Ref
@@ -71,6 +73,8 @@ class Effect(NamedTuple):
     new: bool = False
     tensor: int | None = None
     alike: bool = False
+    inside: bool = False
+    parts: "tuple[Any, ...]" = ()
 
 
 @dataclass(frozen=True)
@@ -169,22 +173,21 @@ class Recording:
     leaves : tuple
         For each leaf of the answer ``("tensor", output)``, ``("array", output)``,
         ``("number", output)``, ``("same", Ref)`` for a Tensor that was given or reached, or its
-        gradient, ``("given", Ref)`` for a raw array that was given or reached, ``("held", number)``
-        for the tuple that is then at a place of the state's `Replaced`, ``("object", number)`` for
-        one of the state's objects, ``("argument", number)`` for a container among the arguments
-        (`Call.apart`), or ``("plain", value)``.
+        gradient, ``("given", Ref)`` for a raw array that was given or reached,
+        ``("object", number)`` for one of the state's objects, ``("leaf", number)`` for an
+        argument's leaf, or ``("plain", value)``.
     pinned : dict of Ref to number
         Numbers that must have the recorded value.
     over : dict of int to str
         Outputs that the function itself has differentiated, with the names of their operations.
     decided : Arithmetic
         Comparisons on which control flow depends, with their outcomes.
-    counting : Arithmetic
-        The next values of numbers that the user's code counts in.
     backward : tuple of Backward
         The sweeps of results, in topological order.
+    grads : dict of int to bool
+        For the Tensors whose gradients matter before the call whether they have one.
     repeatable : bool
-        Whether the state has the same structure after the call as before it.
+        Whether a replay would leave what the call has left.
     behind : dict of int to frozenset of int
         For Tensors computed outside whose graphs a sweep inside has searched: the Tensors that
         they were computed from.
@@ -202,8 +205,8 @@ class Recording:
     pinned: dict[Ref, Any]
     over: dict[int, str]
     decided: Arithmetic
-    counting: Arithmetic
     backward: tuple[Backward, ...]
+    grads: dict[int, bool]
     repeatable: bool
     behind: dict[int, frozenset[int]]
     gone: frozenset[int]
@@ -213,11 +216,6 @@ class Recording:
     def inputs(self) -> dict[Ref, Value]:
         """The program's inputs by their sources."""
         return dict(zip(self.refs, self.program.inputs, strict=True))
-
-    @property
-    def containers(self) -> list[int]:
-        """Which containers among the arguments it returns."""
-        return sorted({what for kind, what in self.leaves if kind == "argument"})
 
     def read(self) -> set[Ref]:
         """The sources of the inputs that the program uses."""

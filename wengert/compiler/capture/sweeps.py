@@ -4,12 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.recorded import Backward, End, Outside, Ref, SweepProgram
-from wengert.compiler.capture.snapshot import Change
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced import inner_array
-from wengert.compiler.capture.watch import Watch, functions_of
 from wengert.compiler.messages import apart
 from wengert.compiler.program import Program, values_in
 from wengert.tape.hooks import Hooked
@@ -48,9 +45,7 @@ def programs(
         if isinstance(t._node, AccumulateGrad | Outside)
     }
     found, outputs = list[Backward](), list(call.outputs)
-    before = [*call.before.changes()]
-    functions = functions_of(call.state.objects, call.function)
-    with apart(), unhooked(call.tensors), Watch(functions, stop=True).on():
+    with apart(), unhooked(call.tensors):
         for results, joined in _stages({k: leaves[k]._node for k in first.values()}):
             every = tuple(range(len(results)))
             chosen = [every, *[(k,) for k in every if len(every) > 1]]
@@ -74,7 +69,6 @@ def programs(
             found.append(Backward(results, same, tuple(refs), places, tuple(programs), joined))
             outputs += kept
             owners |= {leaves[k]._node.number: Ref("result", k) for k in results}
-    _check_sweeps(before, [*call.before.changes()])
     for node in ancestors([leaves[k]._node for k in first.values()]):
         if not isinstance(node, AccumulateGrad):
             node.saved = None
@@ -84,18 +78,6 @@ def programs(
     )
     call.kept = [samples[value] for value in kept]
     return forward, tuple(found)
-
-
-def _check_sweeps(before: Sequence[Change], after: Sequence[Change]) -> None:
-    """Raise if the user's hooks or rules have side effects in the sweeps of results."""
-    known = {(id(x.owner), x.key, id(x.now)) for x in before}
-    for change in after:
-        if (id(change.owner), change.key, id(change.now)) not in known:
-            raise TraceError(
-                f"a hook, or a rule of a derivative, changes {change}, which would happen "
-                "again whenever results are differentiated outside; differentiate inside the "
-                "compiled function, or don't compile it"
-            )
 
 
 def _stages(

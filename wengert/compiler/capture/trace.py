@@ -5,7 +5,6 @@ a namespace whose functions call the library's own and record the call: in the f
 sweep and the update. Values are computed, too, so that a trace is also one eager run.
 """
 
-import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,11 +19,10 @@ import numpy as np
 from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
 from wengert.backends.backend import composite_of, composites, function_of, on_device
 from wengert.backends.registry import local_selection
-from wengert.compiler.capture.contents import Contents
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, trace_errors
-from wengert.compiler.capture.foreign import of_user
 from wengert.compiler.capture.lines import described, running_line, user_line
+from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
@@ -85,7 +83,10 @@ class Trace:
         self.inputs: dict[Value, None] = {}  # in their order
         self.instructions: list[Instruction] = []
         self.constants: dict[Value, Any] = {}
-        self.contents = Contents()
+        self.locks = Locks()
+        #: What optimisers have made to keep: the value, the dict, the key, and what it was.
+        self.kept: list[tuple[Value, dict[str, Any], str, Any]] = []
+        self._counters: dict[Any, Any] = {}
         self.pinned: dict[Value, str] = {}
         self.decided: dict[tuple[Any, ...], tuple[Instruction, bool]] = {}
         self.beside: set[Value] = set()
@@ -102,10 +103,6 @@ class Trace:
         self._held: dict[int, Value] = {}  # constants by identity; `constants` keeps them alive
         self._ticks: list[int] = []  # the tape's clock at each instruction
         self._adjoints: dict[Line, Line] = {}  # a line as one of stage "backward"
-        #: Whether a profile hook watches the user's code.
-        self.watched = False
-        #: Whether a function of a type of array runs no user's code.
-        self._own: dict[tuple[type, str], bool] = {}
         self._here: Line | None = None  # the user's line of the running `apply`
         self.numbers: dict[Value, Any] = {}  # values of traced numbers in this run
         self._sources: dict[Value, frozenset[Value]] = {}  # the inputs that numbers depend on
@@ -154,6 +151,24 @@ class Trace:
             return TracedNumber(x, value, self)
         return kind(x, value, self)
 
+    def keep(self, held: dict[str, Any], owner: Any) -> None:
+        """Make what an optimiser begins to keep for a parameter inputs, in place.
+
+        Numbers that are equal in one group, the ``owner``, are one input.
+        """
+        for key, x in held.items():
+            before = _inner(x)
+            if isinstance(x, Traced):
+                held[key] = self.input(x.inner, key)
+            elif type(x) in (int, float):
+                at = id(owner), key, type(x), x
+                if at not in self._counters:
+                    self._counters[at] = self.input(x, key)
+                held[key] = self._counters[at]
+            else:
+                continue
+            self.kept.append((held[key].value, held, key, before))
+
     def constant(self, array: Any) -> "Traced":
         """A raw array as a constant of the program."""
         return Traced(array, self._constant(array), self)
@@ -163,7 +178,7 @@ class Trace:
         if value is None:
             value = self._held[id(array)] = Value.like(array)
             self.constants[value] = array
-        self.contents.note(value, array)
+            self.locks.lock(array)
         return value
 
     def lifted(self, array: Any) -> "Traced":
@@ -189,36 +204,6 @@ class Trace:
             return self._applied(backend, name, operands, parameters)
         finally:
             self._here = None
-
-    def let_go_of_hook(self, name: str, operands: Sequence[Any]) -> Any:
-        """Remove the profile hook for an operation without user's code, and return the hook.
-
-        It would be called for every step of the recording. Since Python 3.12, removing it takes
-        longer than these calls.
-        """
-        if self._here is not None or sys.version_info >= (3, 12):
-            return None
-        array = None
-        for x in operands:
-            kind = type(x)
-            if kind is Traced:
-                array = x
-            elif kind not in _PLAIN:
-                return None
-        if array is None:
-            return None
-        key = type(array.inner), name
-        if key not in self._own:
-            backend = backend_of(array.inner)
-            function = attrgetter(name)(backend.namespace)
-            parts = (function, composite_of(function), backend.kernels.get(name))
-            self._own[key] = not any(
-                of_user(getattr(x, "__module__", "") or "") for x in parts if x
-            )
-        hook = sys.getprofile() if self._own[key] else None
-        if hook is not None:
-            sys.setprofile(None)
-        return hook
 
     def _applied(
         self, backend: Backend, name: str, operands: Sequence[Any], parameters: Mapping[str, Any]
@@ -362,7 +347,6 @@ class Trace:
                 f"{user_line()}: anomaly detection is on inside a function that is compiled, and "
                 "a replay would detect nothing; switch it on around the call"
             )
-        self.contents.check_shared()
         value = self.value
         given = tuple(
             [x.value if type(x) is Traced and x.trace is self else value(x) for x in operands]

@@ -4,7 +4,6 @@ Every function of a traced array goes to the running trace, which calls the libr
 records the call.
 """
 
-import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -73,6 +72,10 @@ class Traced(Lifted):
 
     def constant(self, value: Any) -> "Traced":
         return self.trace.lifted(value)
+
+    def keep(self, state: dict[str, Any], owner: Any) -> None:
+        """Make what an optimiser begins to keep, in a group ``owner``, inputs of the program."""
+        self.trace.keep(state, owner)
 
     def look(self, function: Callable[..., None], *settings: Any) -> None:
         """Record a check: a function that raises for some values."""
@@ -151,13 +154,7 @@ def _traced(backend: Backend | None, name: str) -> Any:
             if stale:
                 raise stale[0].trace.closed(stale)
         assert trace is not None, "there is no trace"
-        hook = trace.let_go_of_hook(name, operands) if trace.watched else None
-        if hook is None:
-            return recorded(trace, operands, parameters)
-        try:
-            return recorded(trace, operands, parameters)
-        finally:
-            sys.setprofile(hook)
+        return recorded(trace, operands, parameters)
 
     def recorded(trace: "Trace", operands: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
         dtypes = False

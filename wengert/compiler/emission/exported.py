@@ -1,13 +1,13 @@
 """Programs for export: a recording's program reduced to what a file needs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from wengert.compiler.capture.places import State
-from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref
+from wengert.compiler.capture.recorded import Arithmetic, Effect, Recording, Ref
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Program
+from wengert.compiler.state import Place, State
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.tensor import Tensor
 
@@ -70,7 +70,7 @@ def exported_program(
     count = len(state.tensors)
     given = {r for r in refs if r.kind == "leaf" or (r.kind == "tensor" and r.index >= count)}
     becomes: dict[Ref, Any] = {}
-    for effect in recording.effects:
+    for effect in _each(recording.effects, state):
         ref = _reading(effect.ref, state)
         if ref in given:
             raise ValueError(
@@ -89,11 +89,6 @@ def exported_program(
         for effect in recording.effects
         if effect.ref.kind in ("tensor", "grad") and effect.output is not None
     }
-    if recording.containers:
-        raise ValueError(
-            f"{name} can't be saved: it returns a container among its arguments; return a new one "
-            "of its parts"
-        )
     structure, leaves = _answer(recording, state)
     answer = [_answered(leaf, program, at, changed) for leaf in leaves]
     # State that only its own next value reads need not be kept: mostly gradients.
@@ -128,44 +123,59 @@ def exported_program(
     )
 
 
+def _each(effects: Iterable[Effect], state: State) -> Iterator[Effect]:
+    """The effects; of a new tuple those of the Tensors in it."""
+    for effect in effects:
+        if effect.ref.kind != "tuple":
+            yield effect
+            continue
+        place, held = state.tuples[effect.ref.index]
+        spots = {at.place.spot: i for i, at in enumerate(state.tensors) if at.place is not None}
+        for part, spot in zip(effect.parts, _spots(place, held), strict=True):
+            if part.output is not None and spot in spots:
+                yield part._replace(ref=Ref("tensor", spots[spot]))
+
+
+def _spots(place: Place, held: Any) -> Iterator[Any]:
+    """The spots of a tuple's leaves."""
+    if not isinstance(held, tuple):
+        yield place.spot
+        return
+    for i, part in enumerate(held):
+        yield from _spots(Place(place, i, "", "part"), part)
+
+
 def _reading(ref: Ref, state: State) -> Ref:
     """The input by which the next call reads what an effect stores."""
     if ref.kind == "place":
         return Ref("tensor", ref.index)
-    return _tensor(state.place(*ref).get(), state) if ref.kind in ("also", "part") else ref
-
-
-def _tensor(x: Any, state: State) -> Ref:
-    return next(Ref("tensor", i) for i, at in enumerate(state.tensors) if at.tensor is x)
+    if ref.kind == "also":
+        now = state.also[ref.index].tensor
+        return next(Ref("tensor", i) for i, at in enumerate(state.tensors) if at.tensor is now)
+    return ref
 
 
 def _answer(recording: Recording, state: State) -> tuple[TreeDef, list[tuple[str, Any]]]:
-    """The structure and the leaves of the answer, with the state's tuples taken apart."""
-    known: list[tuple[str, Any]] = []
-    stored = {x.ref.index: x.output for x in recording.effects if x.ref.kind == "part"}
-
-    def leaf(kind: str, what: Any) -> int:
-        known.append((kind, what))
-        return len(known) - 1
-
-    def parts(x: Any, at: Mapping[Any, int], path: tuple[int, ...] = ()) -> Any:
-        if isinstance(x, tuple):
-            taken = [parts(part, at, (*path, i)) for i, part in enumerate(x)]
-            return tuple.__new__(type(x), taken)
-        if at.get(path) in stored:
-            return leaf("tensor", stored[at[path]])
-        return leaf("same", _tensor(x, state)) if isinstance(x, Tensor) else leaf("plain", x)
-
+    """The structure and the leaves of the answer."""
+    objects = [state.objects[what] if kind == "object" else what for kind, what in recording.leaves]
     trees = [
-        parts(state.tuples[what].held, state.tuples[what].parts)
-        if kind == "held"
-        else parts(state.objects[what] if kind == "object" else what, {})
-        if kind in ("object", "plain")
-        else leaf(kind, what)
-        for kind, what in recording.leaves
+        (x if kind in ("object", "plain") else _Part(kind, x))
+        for x, (kind, _) in zip(objects, recording.leaves, strict=True)
     ]
-    order, structure = tree_flatten(recording.answer.unflatten(trees))
-    return structure, [known[i] for i in order]
+    leaves, structure = tree_flatten(recording.answer.unflatten(trees), lambda x: type(x) is _Part)
+    found = [(x.kind, x.what) if type(x) is _Part else ("plain", x) for x in leaves]
+    tensors = {id(at.tensor): i for i, at in enumerate(state.tensors)}
+    return structure, [
+        ("same", Ref("tensor", tensors[id(what)])) if isinstance(what, Tensor) else (kind, what)
+        for kind, what in found
+    ]
+
+
+class _Part(NamedTuple):
+    """A leaf of the answer, as of `Recording.leaves`."""
+
+    kind: str
+    what: Any
 
 
 def _answered(

@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.backends import Backend
-from wengert.compiler.capture.places import State
 from wengert.compiler.capture.recorded import Recording
 from wengert.compiler.emission.collectives import exchanging
 from wengert.compiler.emission.draws import drawing
@@ -22,6 +21,7 @@ from wengert.compiler.emission.spelling import Names, Speller, conditions, ident
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Program
+from wengert.compiler.state import State
 from wengert.func.trees import TreeDef
 
 __all__ = ["save"]

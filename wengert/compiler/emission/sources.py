@@ -5,16 +5,15 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType, MethodDescriptorType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from wengert.backends import Backend
 from wengert.backends.backend import composite_of
-from wengert.compiler.capture.foreign import package_of
-from wengert.compiler.capture.reads import codes
 from wengert.compiler.emission.spelling import Names, dtype_home, identifier, plain
+from wengert.compiler.owners import package_of
 
 __all__ = ["Sources"]
 
@@ -254,5 +253,13 @@ def _locals(function: Any) -> Iterator[str]:
             if isinstance(member, FunctionType):
                 yield from _locals(member)
         return
-    for code in codes(function.__code__):
+    for code in _codes(function.__code__):
         yield from (*code.co_varnames, *code.co_cellvars)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of all functions and classes inside."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)

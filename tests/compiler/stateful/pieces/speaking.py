@@ -109,13 +109,6 @@ PIECES: list[Piece] = [
         changes=("Under$.forward = lambda self, h: h * 0.5", "@m.lin = wg.nn.Tanh()"),
         trains="list(@m.parameters())",
     ),
-    Piece(
-        "environment",
-        'h = h * float(os.environ.get("WENGERT_TEST_K", "2.0"))',
-        {},
-        changes=('os.environ["WENGERT_TEST_K"] = "0.5"', 'os.environ.pop("WENGERT_TEST_K", None)'),
-        setup='os.environ.pop("WENGERT_TEST_K", None)',
-    ),
     Piece("imported inside", "import math as m\nfrom functools import reduce\nh = h * m.e"),
     Piece(
         "module's attribute by getattr",

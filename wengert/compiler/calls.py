@@ -1,7 +1,7 @@
 """Calls: their flattened arguments, and the signature that selects a program."""
 
 import inspect
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from types import FunctionType
 from typing import Any
@@ -9,24 +9,15 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import backend_of, selection
-from wengert.compiler.capture.containers import whole
-from wengert.compiler.capture.places import NUMBERS, PLAIN, Exact, State, contents, is_array, same
 from wengert.compiler.program import order_of
+from wengert.compiler.state import PLAIN, Exact, State, is_array, same
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
+from wengert.tape.hooks import has_hooks
 from wengert.tape.tensor import Tensor
 
-__all__ = [
-    "Arguments",
-    "Call",
-    "Layout",
-    "SharedError",
-    "kind_of",
-    "signature_of",
-    "taken_apart",
-    "tensors_of",
-]
+__all__ = ["Arguments", "Call", "Layout", "kind_of", "signature_of", "tensors_of"]
 
 
 class Arguments:
@@ -118,96 +109,36 @@ class Layout:
         return not kwargs.children and all(child.cls is None for child in args.children)
 
 
-class SharedError(Exception):
-    """A container among the arguments comes twice, or is also reached otherwise."""
-
-
 class Call:
     """The flattened arguments of one call.
-
-    Parameters
-    ----------
-    args, kwargs : tuple, dict
-        Its arguments.
-    arguments : Arguments
-        Of the function.
-    shared : container of int
-        Identities of containers to take as leaves, as objects are, because they come more than
-        once, or are also reached otherwise.
 
     Attributes
     ----------
     args, kwargs : tuple, dict
         The arguments.
     leaves, layout : list, Layout
-        The arguments' leaves, and their structure.
-    apart, whole : list
-        The containers that are flattened, and those that are leaves.
-
-    Raises
-    ------
-    SharedError
-        If a container comes more than once and is not among the shared ones.
+        Their leaves, and their structure.
     """
 
-    def __init__(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        arguments: Arguments,
-        shared: Container[int],
-    ) -> None:
-        self.args, self.kwargs, self.whole = args, kwargs, list[Any]()
-        self.leaves, structure, self.apart = taken_apart(args, kwargs, shared, self.whole)
-        ids = [*map(id, self.apart)]
-        if len({*ids}) < len(ids):
-            raise SharedError(*self.whole, *[x for x in self.apart if ids.count(id(x)) > 1])
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Arguments) -> None:
+        self.args, self.kwargs = args, kwargs
+        self.leaves, structure = tree_flatten((args, kwargs))
         self.layout = Layout(structure, arguments)
 
-    def given(self, containers: Sequence[int]) -> tuple[Any, ...]:
-        """The leaves, followed by some of the containers that are flattened."""
-        return *self.leaves, *[self.apart[i] for i in containers]
-
     @cached_property
-    def arguments(self) -> Any:
+    def kinds(self) -> Any:
         """The part of the signature that does not need the state."""
         pairs = zip(self.leaves, self.layout.static, strict=True)
         kinds = tuple([_kind(x, fixed) for x, fixed in pairs])
         return kinds, self.layout, is_grad_enabled(), is_inference_mode_enabled()
 
-    def check(self, reached: Mapping[int, Any]) -> None:
-        """Raise if a flattened container is also reached otherwise: its copy would differ."""
-        if found := [x for x in self.apart if id(x) in reached]:
-            raise SharedError(*self.whole, *found)
-
-
-def taken_apart(
-    args: tuple[Any, ...], kwargs: dict[str, Any], shared: Container[int], kept: list[Any]
-) -> tuple[list[Any], TreeDef, list[Any]]:
-    """Flatten arguments: the leaves, their structure, and the containers that are flattened.
-
-    ``shared`` has the identities of containers that are leaves, which are added to ``kept``.
-    """
-    apart: list[Any] = []
-
-    def leaf(x: Any) -> bool:
-        if id(x) in shared:
-            kept.append(x)
-            return True
-        if whole(x):
-            return True
-        if not (x is None or x is args or x is kwargs or (type(x) is tuple and not x)):
-            apart.append(x)
-        return False
-
-    leaves, structure = tree_flatten((args, kwargs), leaf)
-    return leaves, structure, apart[1:]  # without the pair of both
-
 
 def signature_of(leaves: Sequence[Any], layout: Layout, state: State) -> dict[str, Any]:
     """The signature of a call, which selects its program."""
     seen = {id(at.tensor): -1 - i for i, at in enumerate(state.tensors)}
-    seen |= {id(x): -1 - i for i, x in enumerate(state.reached_arrays(), len(seen))}
+    seen |= {
+        id(x): -1 - i for i, x in enumerate([place.get() for place in state.arrays], len(seen))
+    }
     objects = [x for x in leaves if isinstance(x, Tensor) or is_array(x)]
     order = [seen.setdefault(id(x), i) for i, x in enumerate(objects)]
     where, pairs = selection(), zip(leaves, layout.static, strict=True)
@@ -262,11 +193,12 @@ def _kind_of_gradient(x: Any) -> Any:
 def _kind(x: Any, fixed: bool) -> Any:
     """The part of an argument, or of a Tensor of the state, that belongs to the signature."""
     if isinstance(x, Tensor):
-        return (*kind_of(x._array), None if x._node is None else x.is_leaf)
+        hooked = x._node is not None and has_hooks(x._node)
+        return (*kind_of(x._array), None if x._node is None else x.is_leaf, hooked)
     if is_array(x):
-        return contents(x) if fixed else kind_of(x)
-    if type(x) in NUMBERS and not fixed:
-        return type(x)
+        return kind_of(x)
+    if type(x) is float and not fixed:
+        return float
     if type(x) in PLAIN or isinstance(x, np.generic):
         return Exact(x)
     return "an object"  # the walk has guards for it

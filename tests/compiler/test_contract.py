@@ -1,0 +1,424 @@
+"""The contract of `wengert.compile`, point by point, as `docs/compile.rst` has it."""
+
+import itertools
+import random
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.compiler.capture.errors import CompileError, TraceError
+
+X = wg.asarray([1.0, 2.0, 3.0])
+
+
+def value(x: Any) -> Any:
+    return x.detach().numpy().tolist()
+
+
+class Trainer:
+    """A step with Python state of several kinds."""
+
+    def __init__(self) -> None:
+        self.weight = wg.nn.Parameter(wg.ones(3))
+        self.optimizer = wg.optim.Adam([self.weight], lr=0.1)
+        self.steps, self.losses, self.scale = 0, [], 2.0
+        self.hidden: Any = (wg.zeros(3), wg.zeros(()))
+        self.log: list[float] = []
+
+    def step(self, x: Any) -> Any:
+        self.optimizer.zero_grad()
+        loss = wg.sum(self.weight * x) * self.scale
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+def test_python_runs_while_recording_and_in_the_check_alone() -> None:
+    calls = []
+
+    @wg.compile
+    def f(x: Any) -> Any:
+        note()
+        return x * 2
+
+    def note() -> None:
+        time.sleep(0)
+        marks.append(0)
+
+    marks = Marks()
+    for i in range(5):
+        assert value(f(X + i)) == value((X + i) * 2)
+        calls.append(marks.count)
+    assert calls == [1, 2, 2, 2, 2]
+
+
+class Marks:
+    """Counts where the compiler does not look: by a slot that code does not name."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_count", itertools.count())
+
+    def append(self, x: int) -> None:
+        next(object.__getattribute__(self, "_" + "count"))
+
+    @property
+    def count(self) -> int:
+        return int(repr(object.__getattribute__(self, "_" + "count"))[6:-1])
+
+
+def test_a_training_step_is_recorded_once() -> None:
+    trainer = Trainer()
+    step = wg.compile(trainer.step)
+    for _ in range(4):
+        step(X)
+    assert step.report.recordings == 1
+    assert step.report.checks == 1
+
+
+@pytest.mark.parametrize("arg", [2, True, None, "a"])
+def test_other_arguments_than_floats_are_part_of_the_signature(arg: Any) -> None:
+    f = wg.compile(lambda x, how: x * (how if isinstance(how, int) else 3))
+    for _ in range(3):
+        assert value(f(X, arg)) == value(X * (arg if isinstance(arg, int) else 3))
+    assert f.report.recordings == 1
+    assert value(f(X, 5)) == value(X * 5)
+    assert f.report.recordings == 2
+
+
+def test_floats_and_arrays_are_inputs() -> None:
+    f = wg.compile(lambda x, a, b: x * a + b)
+    for i in range(1, 5):
+        b = np.full(3, float(i), np.float32)
+        assert value(f(X, i / 2, b)) == value(X * (i / 2) + wg.asarray(b))
+    assert f.report.recordings == 1
+
+
+def test_plain_values_of_the_state_are_compared() -> None:
+    trainer = Trainer()
+    step, eager = wg.compile(trainer.step), Trainer()
+    for scale in (2.0, 2.0, 3.0, 3.0, 2.0):
+        trainer.scale = eager.scale = scale
+        assert value(step(X)) == value(eager.step(X))
+    assert step.report.recordings == 2
+    assert "self.scale was 2.0 and is 3.0 now" in str(step.report)
+
+
+def test_what_the_code_does_not_name_is_not_compared() -> None:
+    trainer = Trainer()
+    step = wg.compile(trainer.step)
+    for i in range(5):
+        trainer.log.append(step(X).item())
+        trainer.steps = i
+    assert step.report.recordings == 1
+
+
+@pytest.mark.parametrize("kind", [1, 1.0, True, 0.0, -0.0])
+def test_values_that_are_equal_and_of_other_types_differ(kind: Any) -> None:
+    held = {"n": 1 if kind == 1 else 0.0}
+    f = wg.compile(lambda x: wg.asarray(repr(held["n"]) == "1") & (x > 0))
+    f(X), f(X)
+    held["n"] = kind
+    assert value(f(X)) == [repr(kind) == "1"] * 3
+
+
+CHANGES = {
+    "trainer.steps": "trainer.steps += 1",
+    "trainer.losses": "trainer.losses.append(1)",
+    "held['a']": "held['a'] = 3",
+    "counter": "global counter; counter += 1",
+    "made": "trainer.made = 1; len(trainer.made_up)",
+}
+
+
+@pytest.mark.parametrize("name", [x for x in CHANGES if x != "made"])
+def test_changes_of_python_values_are_errors_that_name_the_place(name: str) -> None:
+    space = {"trainer": Trainer(), "held": {"a": 1}, "counter": 0}
+    exec(f"def f(x):\n    {CHANGES[name]}\n    return x * 2", space)
+    with pytest.raises(CompileError, match=r"(Return|make it a Tensor)") as raised:
+        wg.compile(space["f"])(X)
+    assert name in str(raised.value)
+
+
+def test_a_tuple_of_tensors_is_replaced() -> None:
+    class Net:
+        def __init__(self) -> None:
+            self.hidden = (wg.zeros(3), wg.zeros(()))
+
+        def run(self, x: Any) -> Any:
+            h, n = self.hidden
+            h = wg.tanh(h + x)
+            self.hidden = (h, n + 1)
+            return h
+
+    one, other = Net(), Net()
+    run = wg.compile(one.run)
+    for i in range(5):
+        assert value(run(X * i)) == value(other.run(X * i))
+        assert value(one.hidden[1]) == i + 1
+    assert run.report.recordings == 2  # NumPy makes scalars of 0-d arrays
+
+
+@pytest.mark.parametrize("read", [bool, float, str, lambda x: x.item(), lambda x: x.tolist()])
+def test_reading_values_is_an_error_that_names_the_line(read: Any) -> None:
+    def f(x: Any) -> Any:
+        read(wg.sum(x))
+        return x
+
+    with pytest.raises(TraceError, match=r"test_contract\.py, line"):
+        wg.compile(f)(X)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        random.random,
+        np.random.random,
+        lambda: next(iterator),
+        lambda: generator.normal(),
+    ],
+)
+def test_numbers_that_are_not_wengerts_are_errors(draw: Any) -> None:
+    before = random.getstate()
+    f = wg.compile(lambda x: x * draw())
+    with pytest.raises(CompileError, match="draws from"):
+        f(X)
+    assert random.getstate() == before
+
+
+iterator, generator = iter([1.0, 2.0, 3.0]), np.random.default_rng(0)
+
+
+def test_a_value_that_escapes_is_an_error_at_its_use() -> None:
+    class Hole:
+        """An object written so that no attribute is seen."""
+
+        __slots__ = ("held",)
+
+        def __call__(self, x: Any) -> None:
+            object.__setattr__(self, "he" + "ld", x)
+
+    hole = Hole()
+
+    def f(x: Any) -> Any:
+        y = x * 2
+        hole(y)
+        return y + 1
+
+    wg.compile(f)(X)
+    with pytest.raises(TraceError, match="which has ended"):
+        print(hole.held * 2)
+
+
+def test_the_check_tells_what_no_comparison_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCALE", "2")
+    import os
+
+    f = wg.compile(lambda x: x * float(os.environ["SCALE"]))
+    f(X)
+    monkeypatch.setenv("SCALE", "3")
+    with pytest.raises(CompileError, match="differs from the function"):
+        f(X)
+    assert value(f(X)) == value(X * 3)
+
+
+def test_not_strict_runs_as_it_is_and_warns_once() -> None:
+    @wg.compile(strict=False)
+    def f(x: Any) -> Any:
+        return x if wg.sum(x) > 0 else -x
+
+    with pytest.warns(RuntimeWarning, match=r"test_contract\.py, line"):
+        assert value(f(-X)) == value(X)
+    assert value(f(X)) == value(X)
+
+
+def test_arrays_can_not_be_written_while_recorded() -> None:
+    buffer = np.zeros(3, np.float32)
+    view = buffer[:]
+
+    def f(x: Any) -> Any:
+        view[:] = 1
+        y = x * wg.asarray(buffer)
+        view[:] = 5
+        return y
+
+    with pytest.raises(CompileError, match=r"read-only|written|changed in place"):
+        wg.compile(f)(X)
+    assert buffer.flags.writeable
+    assert buffer.tolist() == [0, 0, 0]
+
+
+def test_an_array_of_the_state_is_read_in_each_call() -> None:
+    buffer = np.zeros(3, np.float32)
+    f = wg.compile(lambda x: x * wg.asarray(buffer) + np.sum(buffer))
+    for i in range(4):
+        buffer[:] = i
+        assert value(f(X)) == value(X * i + 3 * i)
+    assert f.report.recordings == 1
+
+
+@dataclass
+class Config:
+    rate: float = 1.0
+
+
+def test_globals_of_helpers_and_dataclasses_are_seen() -> None:
+    config.rate = 1.0
+    f = wg.compile(lambda x: helper(x))
+    for rate in (1.0, 1.0, 2.0, 2.0, 1.0):
+        config.rate = rate
+        assert value(f(X)) == value(X * rate)
+    assert f.report.recordings == 2
+
+
+config = Config()
+
+
+def helper(x: Any) -> Any:
+    return x * config.rate
+
+
+def test_tensors_that_become_one_are_told() -> None:
+    held = {"a": wg.ones(3), "b": wg.ones(3)}
+
+    def f(x: Any) -> Any:
+        held["a"].mul_(x)
+        return held["b"] * 1
+
+    g = wg.compile(f)
+    g(X), g(X)
+    held["b"] = held["a"]
+    assert value(g(X)) == value(X**3)
+
+
+def test_hooks_and_frozen_layers_between_calls() -> None:
+    def run(compiled: bool) -> list[Any]:
+        wg.manual_seed(0)
+        net = wg.nn.Sequential(wg.nn.Linear(3, 3), wg.nn.Linear(3, 1))
+        optimizer = wg.optim.SGD(net.parameters(), lr=0.1)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = wg.sum(net(x) ** 2)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        f, found = wg.compile(step) if compiled else step, []
+        handle = None
+        for i in range(10):
+            if i == 2:
+                handle = net.get_parameter("0.weight").register_hook(lambda g: g * 0.5)
+            if i == 5:
+                handle.remove()
+            net.get_submodule("1").requires_grad_(i not in (7, 8))
+            found.append(value(f(X)))
+        return found
+
+    assert run(True) == run(False)
+
+
+def test_a_function_that_raises_leaves_what_it_has_done() -> None:
+    held = wg.zeros(3)
+
+    def f(x: Any, n: int) -> Any:
+        held.add_(x)
+        if n:
+            raise ValueError("no")
+        return held * 1
+
+    g = wg.compile(f)
+    for n in (0, 1, 0, 1, 0):
+        if n:
+            with pytest.raises(ValueError, match="no"):
+                g(X, n)
+        else:
+            g(X, n)
+    assert value(held) == value(X * 5)
+
+
+def test_values_that_are_refused_raise_the_functions_error() -> None:
+    loss = wg.nn.CrossEntropyLoss()
+    f = wg.compile(lambda x, y: loss(x, y))
+    x, good = wg.ones((2, 3)), wg.asarray([0, 1])
+    f(x, good), f(x, good)
+    with pytest.raises(IndexError):
+        f(x, wg.asarray([0, 7]))
+    assert f(x, good).item() == pytest.approx(np.log(3), rel=1e-6)
+
+
+def test_threads_with_models_of_their_own() -> None:
+    def train(seed: int, compiled: bool) -> Any:
+        trainer = Trainer()
+        step = wg.compile(trainer.step) if compiled else trainer.step
+        for i in range(20):
+            step(X * (seed + i))
+        return value(trainer.weight)
+
+    found: dict[int, Any] = {}
+    threads = [
+        threading.Thread(target=lambda i=i: found.__setitem__(i, train(i, True))) for i in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {i: train(i, False) for i in range(4)}
+
+
+def test_threads_share_one_program() -> None:
+    f = wg.compile(lambda x: wg.sum(wg.exp(x) * x))
+    expected = [f(X * i).item() for i in range(8)]
+    found: dict[int, Any] = {}
+
+    def run(i: int) -> None:
+        found[i] = [f(X * k).item() for k in range(8) for _ in range(20)]
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(found[i] == [x for x in expected for _ in range(20)] for i in range(3))
+
+
+def test_too_large_a_state_names_its_branch() -> None:
+    held = {"data": [float(i) for i in range(20_000)]}
+    with pytest.raises(CompileError, match=r"held\['data'\]"):
+        wg.compile(lambda x: x * held["data"][0])(X)
+
+
+def test_what_is_not_looked_into_is_reported() -> None:
+    lock = threading.Lock()
+
+    class Held:
+        def __init__(self) -> None:
+            self.source = itertools.count()
+
+    held = Held()
+    f = wg.compile(lambda x: x * 2 if held.source and lock else x)
+    f(X)
+    assert "not looked into: held.source" in str(f.report)
+
+
+def test_results_are_differentiated_outside() -> None:
+    w = wg.asarray([1.0, 2.0, 3.0], requires_grad=True)
+    f = wg.compile(lambda x: wg.sum(w**2 * x))
+    for _ in range(3):
+        w.grad = None
+        f(X).backward()
+        assert value(w.grad) == [2.0, 8.0, 18.0]
+    (g,) = wg.autograd.grad(f(X), [w], create_graph=True)
+    assert value(wg.autograd.grad(wg.sum(g), [w])[0]) == [2.0, 4.0, 6.0]
+
+
+def test_inside_transforms() -> None:
+    f = wg.compile(lambda x: wg.sum(x**3))
+    assert value(wg.grad(f)(X)) == [3.0, 12.0, 27.0]
+    assert value(wg.jvp(f, (X,), (X,))[1]) == 108.0

@@ -1,0 +1,519 @@
+"""Binding: the generated function that runs a program on one state.
+
+It compares what the program assumes, reads the inputs, runs the program, and stores what has
+changed: a straight line for each, since a loop would cost as much as a small network.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import selection
+from wengert.compiler.calls import kind_of
+from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept, behind
+from wengert.compiler.emission.spelling import Names, Speller, conditions
+from wengert.compiler.passes.flatten import LARGEST
+from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
+from wengert.compiler.state import Missing, Place, State, is_plain, same
+from wengert.ops.data_type import get_default_dtype
+from wengert.tape.grad_mode import is_inference_mode_enabled, recording
+from wengert.tape.hooks import has_hooks
+from wengert.tape.observers import observing
+from wengert.tape.tensor import Tensor, untracked, with_node
+
+__all__ = ["MISS", "Binding", "Failed"]
+
+#: Returned by a call that the program is not for.
+MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
+
+
+class Failed:
+    """Returned by a call whose program has raised an error; it has changed nothing."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+_PLAIN_DEVICES = ("numpy", "array_api_strict", "dask")
+_MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
+
+
+class Binding:
+    """Writes the function.
+
+    ``attach(answer, kept, tensors, leaves)`` puts results on the tape. A program that writes in
+    place has the input `ALONE`.
+    """
+
+    def __init__(
+        self,
+        found: Recording,
+        signature: dict[str, Any],
+        pool: Any,
+        attach: Callable[..., None],
+        *,
+        alone: bool = False,
+    ) -> None:
+        self._found, self._signature, self._alone = found, signature, alone
+        read = found.read()
+        #: The Tensors whose gradients the function frees at its begin, and never reads.
+        self._gone = [i for i in sorted(found.gone) if Ref("grad", i) not in read]
+        self._one_device = found.backend is not None and found.backend.name in _PLAIN_DEVICES
+        named = (behind, has_hooks, kind_of, with_node, same, selection, untracked)
+        self.names: dict[str, Any] = {
+            **{x.__name__: x for x in named},
+            "__name__": "wengert.compiled.binding",
+            "MISS": MISS,
+            "Failed": Failed,
+            ALONE: [None],
+            "attach": attach,
+            "default_dtype": get_default_dtype,
+            "late": LATE,
+            "another": pool.another,
+            "give": pool.give,
+            "inference": is_inference_mode_enabled,
+            "made": np.zeros,
+            "math": math,
+            "new": tuple.__new__,
+            "observing": observing,
+            "recording": recording,
+            "take": pool.take,
+            "unflatten": found.answer.unflatten,
+            "swept": Swept,
+        }
+        self._checks: list[str] = []
+        self._bound: dict[int, str] = {}
+
+    def function(self, state: State, leaves: Sequence[Any]) -> tuple[str, Callable[..., Any]]:
+        """The source, and the function bound to the objects of a state and a call's ``leaves``."""
+        self._state = state
+        args = [f"a{i}" for i in range(len(leaves))]
+        self._tensors = [f"t{i}" for i in range(len(state.tensors))]
+        for name, at in zip(self._tensors, state.tensors, strict=True):
+            self.names[name] = at.tensor
+        self._modes()
+        self._sizes()  # first, since reading makes items of some dicts
+        self._moved()
+        self._arguments(args, leaves)
+        self._facts()
+        self._of_tensors()
+        self._numbers()
+        inputs = [self._input(ref) for ref in self._found.refs]
+        if self._alone:  # with two references, as an array of the state has
+            self._checks.append(f"{CHANGED} = {ALONE}[0] = made(1)")
+            inputs.append(CHANGED)
+        known = [x for x in self.names if x.startswith(("last", "was"))]
+        lines = ["def call(*args):"]
+        lines += [f"    global {', '.join(known)}"] if known else []
+        lines += [f"    if len(args) != {len(args)}:", "        return MISS"]
+        lines += [f"    {''.join(f'{arg}, ' for arg in args)}= args"] if args else []
+        lines += ["    try:", *[f"        {line}" for line in self._checks]]
+        lines += [f"    except ({_MISSED}):", "        return MISS"]
+        lines += self._run(inputs)
+        source = "\n".join(lines) + "\n"
+        exec(_code(source), self.names)  # noqa: S102
+        return source, self.names.pop("call")  # which need not hold itself
+
+    def _run(self, inputs: list[str]) -> list[str]:
+        """The lines that run the program, store its changes, and return the answer."""
+        outputs = [f"o{i}" for i in range(len(self._found.program.outputs))]
+        left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
+        lines = ["    try:", "        step = take()"]
+        lines += ["    except IndexError:", "        step = another()", "    try:"]
+        before, effects = [*self._before()], [*self._effects()]
+        lines += [f"        {line}" for line in before]
+        lines += ["        late.clear()"] if self._alone else []
+        if self._gone:  # freed before memory for new ones is allocated
+            lines += [f"        {self._tensors[i]}._grad = None" for i in self._gone]
+        lines += ["        try:", f"            {left}step({', '.join(inputs)})"]
+        lines += ["        except Exception as error:", "            return Failed(error)"]
+        lines += [f"        {line}" for line in effects]
+        if self._alone:
+            lines += ["        if late:", "            raise late.pop(0)"]
+        lines += [f"        {line}" for line in self._answer()]
+        lines += ["    finally:", "        give(step)"]
+        return lines
+
+    # -- comparing -------------------------------------------------------------------------------
+
+    def _bind(self, x: Any) -> str:
+        name = self._bound.get(id(x))
+        if name is None:
+            name = self._bound[id(x)] = f"x{len(self.names)}"
+            self.names[name] = x
+        return name
+
+    def _check(self, condition: str) -> None:
+        self._checks.append(f"if {condition}: return MISS")
+
+    def _at(self, place: Place) -> str:
+        return place.text(self._bind)
+
+    def _exactly(self, at: str, x: Any) -> None:
+        """Compare a plain value, by identity first."""
+        if x is None or x is True or x is False:
+            self._check(f"{at} is not {x}")
+        else:
+            bound = self._bind(x)
+            self._check(f"{at} is not {bound} and not same({at}, {bound})")
+
+    def _modes(self) -> None:
+        tracked, inference = self._signature["the recording mode"]
+        default = self._signature["where new arrays are made"][2]
+        self._check("observing")  # an observer needs eager operations
+        self._check(f"recording() is not {tracked} or inference() is not {inference}")
+        self._check(f"selection() is not {self._bind(selection())}")
+        self._check(f"default_dtype() is not {self._bind(default)}")
+
+    def _moved(self) -> None:
+        """Read the Tensors, and the tuples of them, that calls replace."""
+        state, effects = self._state, self._found.effects
+        self._replaced = sorted({x.ref.index for x in effects if x.ref.kind == "place"})
+        moved = {x.ref.index for x in effects if x.ref.kind == "tuple"}
+        kinds = self._signature["a Tensor of the state"]
+        parts: dict[Any, str] = {}
+        for k, (place, held) in enumerate(state.tuples):
+            if k in moved:
+                self._checks.append(f"s{k} = {self._at(place)}")
+                parts |= {at: f"s{k}{path}" for path, at in self._parts(place, held, "", k)}
+            elif place.kind != "part":
+                self._check(f"{self._at(place)} is not {self._bind(held)}")
+        for i, at in enumerate(state.tensors):
+            spot = None if at.place is None else at.place.spot
+            if i in self._replaced:
+                self._checks.append(f"t{i} = {self._at(at.place)}")  # type: ignore[arg-type]
+            elif spot in parts:
+                self._checks.append(f"t{i} = {parts[spot]}")
+                self._replaced.append(i)
+            elif at.place is not None and at.place.kind != "part":
+                self._check(f"{self._at(at.place)} is not t{i}")
+        for i in self._replaced:
+            self._check(f"type(t{i}) is not {self._bind(type(state.tensors[i].tensor))}")
+            for j, kind in enumerate(kinds):
+                if j != i and kind == kinds[i] and not (j in self._replaced and j < i):
+                    self._check(f"t{i} is t{j}")
+        for tensor, _, also in state.also:
+            assert also is not None, "it is found at a further place"
+            i = next(i for i, at in enumerate(state.tensors) if at.tensor is tensor)
+            if also.spot in parts:
+                self._check(f"{parts[also.spot]} is not t{i}")
+            elif also.kind != "part":
+                self._check(f"{self._at(also)} is not t{i}")
+
+    def _parts(self, place: Place, held: Any, path: str, k: int) -> Iterator[tuple[str, Any]]:
+        """The leaves of a tuple: the text of their paths, and their spots."""
+        kind = self._bind(type(held))
+        self._check(f"type(s{k}{path}) is not {kind} or len(s{k}{path}) != {len(held)}")
+        for i, part in enumerate(held):
+            at, inner = Place(place, i, "", "part"), f"{path}[{i}]"
+            if isinstance(part, Tensor):
+                yield inner, at.spot
+            elif isinstance(part, tuple) and not is_plain(part):
+                yield from self._parts(at, part, inner, k)
+            elif is_plain(part):
+                self._exactly(f"s{k}{inner}", part)
+            else:
+                self._check(f"s{k}{inner} is not {self._bind(part)}")
+
+    def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
+        state, signature = self._state, self._signature
+        tensors = [
+            (f"t{i}", at.tensor, kind[:5])
+            for i, (at, kind) in enumerate(
+                zip(state.tensors, signature["a Tensor of the state"], strict=True)
+            )
+        ]
+        raws = [
+            (self._at(place), place.get(), kind)
+            for place, kind in zip(state.arrays, signature["a raw array of the state"], strict=True)
+        ]
+        for name, kind, leaf in zip(args, signature["an argument"], leaves, strict=True):
+            if isinstance(leaf, Tensor):
+                self._check(f"type({name}) is not {self._bind(type(leaf))}")
+                if not self._is_new(name, leaf, kind[:5], tensors):
+                    continue
+                self._checks.append(f"r_{name} = {name}._array")
+                self._raw(f"r_{name}", kind)
+                self._tensors.append(name)
+                tracked, hooked = kind[5:]
+                self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
+                if tracked is not None:
+                    self._check(f"{name}.is_leaf is not {tracked}")
+                    self._check(
+                        f"has_hooks({name}._node)"
+                        if not hooked
+                        else f"{name} is not {self._bind(leaf)}"
+                    )
+            elif hasattr(leaf, "dtype") and hasattr(leaf, "shape") and isinstance(kind, tuple):
+                self._is_new(name, leaf, kind, raws)
+                self._raw(name, kind)
+            elif kind is float:
+                self._check(f"type({name}) is not float")
+            elif is_plain(leaf):
+                self._exactly(name, leaf)
+            else:
+                self._check(f"{name} is not {self._bind(leaf)}")
+
+    def _is_new(self, name: str, x: Any, kind: Any, others: list[tuple[str, Any, Any]]) -> bool:
+        """Compare an argument's identity with others; return whether it is none of them.
+
+        Only those of the same kind need it. A new one is added to the others.
+        """
+        for other, known, _ in others:
+            if known is x:
+                self._check(f"{name} is not {other}")
+                return False
+        for other, _, its in others:
+            if its == kind:
+                self._check(f"{name} is {other}")
+        others.append((name, x, kind))
+        return True
+
+    def _raw(self, array: str, kind: Any) -> None:
+        cls, shape, dtype = (self._bind(x) for x in kind[:3])
+        self._check(
+            f"type({array}) is not {cls} or {array}.shape != {shape} or {array}.dtype != {dtype}"
+        )
+        if not self._one_device:
+            self._check(f"kind_of({array}) != {self._bind(kind[:5])}")
+        elif kind[4] is not None:
+            self._check(f"{array}.strides != {self._bind(kind[4])}")
+        elif hasattr(kind[0], "flags") and kind[1]:
+            self._check(f"not {array}.flags.c_contiguous")
+
+    def _facts(self) -> None:
+        """Compare the plain values and objects at places."""
+        state = self._state
+        inputs = {place.spot for place in (*state.arrays, *state.twins)}
+        for place, x in state.held:
+            if place.spot in inputs or place.kind == "part":
+                continue
+            if x is Missing:
+                self._check(f"{self._bind(place.key)} in {self._bind(place.holder)}")
+            elif is_plain(x):
+                self._exactly(self._at(place), x)
+            else:
+                self._check(f"{self._at(place)} is not {self._bind(x)}")
+
+    def _sizes(self) -> None:
+        """Compare lengths and keys of containers."""
+        for x, keys, _ in self._state.sizes:
+            if isinstance(keys, int):
+                self._check(f"len({self._bind(x)}) != {keys}")
+            elif not keys:
+                self._check(f"{self._bind(x)}")
+            else:
+                made = "[*{}]" if isinstance(keys, list) else "{}"
+                self._check(f"{made.format(self._bind(x))} != {self._bind(keys)}")
+
+    def _of_tensors(self) -> None:
+        state, signature = self._state, self._signature
+        for i, at in enumerate(state.tensors):
+            kind, node = signature["a Tensor of the state"][i], at.tensor._node
+            self._checks.append(f"r_t{i} = t{i}._array")
+            if self._one_device and math.prod(kind[1]) > LARGEST:
+                self._raw(f"r_t{i}", kind)  # a reference to the array would forbid to overwrite it
+            else:
+                self.names[f"last{i}"] = at.tensor._array
+                new = f"kind_of(r_t{i}) != {self._bind(kind[:5])}"
+                self._check(f"r_t{i} is not last{i} and {new}")
+            if node is None:
+                self._check(f"t{i}._node is not None")
+            else:
+                self._checks.append(f"n = t{i}._node")
+                self._check(
+                    f"n is not {self._bind(node)} or type(n) is not {self._bind(type(node))}"
+                )
+        for i, there in self._found.grads.items():
+            if i < len(self._tensors):
+                self._check(f"{self._tensors[i]}._grad is {'' if there else 'not '}None")
+        self._gradients()
+        for i, (place, kind) in enumerate(
+            zip(state.arrays, signature["a raw array of the state"], strict=True)
+        ):
+            self._checks.append(f"r_s{i} = {self._at(place)}")
+            if self._one_device and math.prod(kind[1]) > LARGEST:
+                self._raw(f"r_s{i}", kind)
+            else:
+                self.names[f"was{i}"] = place.get()
+                self._check(f"r_s{i} is not was{i} and kind_of(r_s{i}) != {self._bind(kind)}")
+        for place in state.twins:
+            first = next(i for i, x in enumerate(state.arrays) if x.get() is place.get())
+            self._check(f"{self._at(place)} is not r_s{first}")
+
+    def _gradients(self) -> None:
+        """Compare kinds and identities of gradients, if the program reads or changes any."""
+        used = {i for i, there in self._found.grads.items() if there and i < len(self._tensors)}
+        read = any(ref.kind == "grad" for ref in self._found.read())
+        if not used or not (read or any(x.inside for x in self._found.effects)):
+            return
+        kinds = self._signature["a gradient"]
+        order = [*range(len(self._tensors))]
+        names = [self._tensors[i] for i in order if i in used]
+        for i in sorted(used):
+            if kinds[i] is not None:
+                cls, dtype = map(self._bind, kinds[i])
+                self._checks.append(f"g = {self._tensors[i]}._grad._array")
+                self._check(f"type(g) is not {cls} or g.dtype != {dtype}")
+        known = self._bind(frozenset([at.tensor for at in self._state.tensors]))
+        self._checks.append(f"gradients = {{{', '.join(f'{x}._grad' for x in names)}}}")
+        self._check(f"len(gradients) != {len(names)} or not gradients.isdisjoint({known})")
+        for name in (
+            *self._tensors[len(self._state.tensors) :],
+            *(f"t{i}" for i in self._replaced),
+        ):
+            self._check(f"{name} in gradients")
+        self._checks.append("g = gradients = None")  # the call may free them
+
+    def _numbers(self) -> None:
+        state, found = self._state, self._found
+        for i, place in enumerate(state.numbers):
+            first, at = state.shares[i], self._at(place)
+            if first == i:
+                self._checks.append(f"n{i} = {at}")
+                self._check(f"type(n{i}) is not {type(place.get()).__name__}")
+            else:
+                self._check(f"{at} is not n{first} and not same({at}, n{first})")
+        for ref, value in found.pinned.items():
+            self._exactly(self._input(ref), value)
+        given = [self._input(ref) for ref in found.decided.refs]
+        self._checks += conditions(
+            found.decided, given, lambda text: "return MISS", Speller(None, Names())
+        )
+        for i, others in found.behind.items():
+            every = ", ".join(self._tensors)
+            self._check(f"behind({self._tensors[i]}, [{every}]) != {self._bind(others)}")
+
+    def _input(self, ref: Ref) -> str:
+        if ref.kind == "grad":
+            tensor = self._tensors[ref.index]
+            free = ref.index in self._gone or ref.index not in self._found.grads
+            return "None" if free else f"{tensor}._grad._array"
+        if ref.kind == "tensor":
+            return f"r_{self._tensors[ref.index]}"
+        if ref.kind == "number":
+            return f"n{self._state.shares[ref.index]}"
+        return {"array": "r_s", "leaf": "a"}[ref.kind] + str(ref.index)
+
+    # -- storing ---------------------------------------------------------------------------------
+
+    def _new(self, output: int | None) -> str:
+        """An expression for an output's new Tensor; a variable if it is used more than once."""
+        return f"m{output}" if output in self._shared else self._made(output, f"o{output}")
+
+    def _made(self, output: Any, array: str) -> str:
+        called = self._found.over.get(output)  # the operation, if it was differentiated inside
+        if called is None:
+            return f"untracked({array})"
+        like = self._bind(self._found.program.outputs[output])
+        return f"with_node({array}, swept({like}, {called!r}))"
+
+    def _before(self) -> Iterator[str]:
+        """The lines that make Tensors to store. They call, so they come before the program."""
+        found = self._found
+        made = Counter([what for kind, what in found.leaves if kind == "tensor"])
+        tracked = [found.leaves[k][1] for each in found.backward for k in each.results]
+        self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
+        stored = [x for x in found.effects if x.new or x.ref.kind in ("place", "also")]
+        stored += [x for each in found.effects for x in each.parts if x.ref.kind == "part"]
+        outputs = found.program.outputs
+        self._shared |= {
+            x.output
+            for x in stored
+            if x.output is not None
+            and x.tensor is None
+            and getattr(outputs[x.output], "shape", None) is not None
+        }
+        for output in sorted(self._shared):
+            yield f"m{output} = {self._made(output, 'None')}"
+
+    def _effects(self) -> Iterator[str]:
+        """The lines that store changes. Without calls, no interrupt can come between them."""
+        for output in sorted(self._shared):
+            yield f"m{output}._array = o{output}"
+        for effect in self._found.effects:
+            ref, out = effect.ref, f"o{effect.output}"
+            if ref.kind == "tensor":
+                name, last = self._tensors[ref.index], f"last{ref.index}"
+                # An array of another kind has to be seen by the comparison.
+                known = f" = {last}" if effect.alike and last in self.names else ""
+                yield f"{name}._array{known} = {out}"
+            elif ref.kind == "grad":
+                name = self._tensors[ref.index]
+                if effect.output is None:
+                    yield f"{name}._grad = None"
+                elif effect.new:
+                    yield f"{name}._grad = {self._new(effect.output)}"
+                else:
+                    yield f"{name}._grad._array = {out}"
+            elif ref.kind == "tuple":
+                place, held = self._state.tuples[ref.index]
+                yield f"{self._at(place)} = {self._tuple(held, iter(effect.parts))}"
+            else:
+                if ref.kind in ("place", "also"):
+                    out = self._moving(effect)
+                elif ref.kind == "array" and effect.alike and f"was{ref.index}" in self.names:
+                    yield f"was{ref.index} = {out}"
+                yield from self._stored(self._state.place(*ref), out)
+
+    def _stored(self, place: Place, value: str) -> Iterator[str]:
+        """The statement that stores a value at a place: of a part a new tuple."""
+        while place.kind == "part":
+            held = self._at(place.holder)
+            value = f"(*{held}[:{place.key}], {value}, *{held}[{place.key + 1}:])"
+            place = place.holder
+        yield f"{self._at(place)} = {value}"
+
+    def _moving(self, effect: Effect) -> str:
+        """The Tensor that a place gets."""
+        return self._new(effect.output) if effect.tensor is None else self._tensors[effect.tensor]
+
+    def _tuple(self, held: Any, parts: Iterator[Effect]) -> str:
+        """An expression for a tuple with other leaves."""
+        if not isinstance(held, tuple):
+            part = next(parts)
+            if part.output is None:
+                return self._bind(held)
+            return self._moving(part) if isinstance(held, Tensor) else f"o{part.output}"
+        made = "".join([f"{self._tuple(x, parts)}, " for x in held])
+        return f"({made})" if type(held) is tuple else f"new({self._bind(type(held))}, ({made}))"
+
+    def _answer(self) -> Iterator[str]:
+        found = self._found
+        parts = []
+        for kind, what in found.leaves:
+            if kind == "tensor":
+                parts.append(self._new(what))
+            elif kind == "same":
+                name = self._tensors[what.index]
+                parts.append(name if what.kind == "tensor" else f"{name}._grad")
+            elif kind == "given":
+                parts.append(self._input(what))
+            elif kind == "leaf":
+                parts.append(f"a{what}")
+            elif kind == "object":
+                parts.append(self._bind(self._state.objects[what]))
+            else:
+                parts.append(self._bind(what) if kind == "plain" else f"o{what}")
+        if found.backward:
+            kept = ", ".join(f"o{i}" for each in found.backward for i in each.kept)
+            yield f"answer = [{', '.join(parts)}]"
+            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], args)"
+            yield "return unflatten(answer)"
+        elif found.answer.cls is None:
+            yield f"return {parts[0]}"
+        else:
+            yield f"return unflatten([{', '.join(parts)}])"
+
+
+@lru_cache(maxsize=64)
+def _code(source: str) -> CodeType:
+    """Compiled source. The cache serves the replay after a check, and models of equal structure."""
+    return compile(source, "<binding>", "exec")

@@ -1,0 +1,137 @@
+"""What a function may not change: Python values, generators, iterators, and modes."""
+
+import random
+import sys
+import warnings
+from collections.abc import Sequence
+from types import GeneratorType
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import registry
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.traced import Traced
+from wengert.compiler.capture.traced_number import TracedNumber
+from wengert.compiler.state import Missing, State, is_array, is_plain, same
+from wengert.ops.data_type import get_default_dtype, set_default_dtype
+from wengert.tape.grad_mode import modes, set_modes
+from wengert.tape.tensor import Tensor
+
+__all__ = ["Beside", "changed"]
+
+
+class Beside:
+    """What is beside Tensors and optimisers before a call."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.sizes = [len(x) for x, _, _ in state.sizes]
+        self._randoms, self._modes = _random_states(state), _modes()
+
+    def check(self) -> None:
+        """Raise if something of it has changed."""
+        state = self.state
+        for before, (x, keys, name) in zip(self.sizes, state.sizes, strict=True):
+            if id(x) in state.growing:
+                continue
+            if len(x) != before:
+                raise TraceError(
+                    f"the compiled function changes the length of {name} from {before} to "
+                    f"{len(x)}, which a replay would not do. Return what it adds, and add it "
+                    "outside"
+                )
+            if isinstance(keys, list) and any(
+                a is not b and a != b for a, b in zip(keys, x, strict=True)
+            ):
+                raise TraceError(f"the compiled function changes the keys of {name}; do it outside")
+            if isinstance(keys, frozenset) and x != keys:
+                raise TraceError(f"the compiled function changes {name}; do it outside")
+        for place, held in state.held:
+            now = place.get()
+            if now is held or is_array(held):
+                continue
+            if not (is_plain(held) and is_plain(now) and same(held, now)):
+                raise changed(place.name, held, now)
+        for (name, before_), (_, now) in zip(self._randoms, _random_states(state), strict=False):
+            if repr(before_) != repr(now):
+                raise TraceError(
+                    f"the compiled function draws from {name}, where a replay would use the same "
+                    "again. Draw by wg.random, or outside, and pass what is drawn"
+                )
+        if _modes() != self._modes:
+            raise TraceError(
+                "the compiled function changes the mode (whether operations are recorded, the "
+                "default dtype, or the backend) for what comes after it; do it outside"
+            )
+
+    def restore(self) -> None:
+        """Put generators and modes back."""
+        _set_random_states(self.state, self._randoms)
+        set_modes(*self._modes[:2])
+        if get_default_dtype() is not self._modes[2]:
+            set_default_dtype(self._modes[2])
+        registry.default = self._modes[3]
+
+
+def _modes() -> tuple[Any, ...]:
+    return *modes(), get_default_dtype(), registry.default
+
+
+def changed(name: str, before: Any, now: Any) -> TraceError:
+    """The error for a place that has changed."""
+    return TraceError(
+        f"the compiled function changes {name} from {_shown(before)} to {_shown(now)}, which a "
+        "replay would not do. Return it and keep it outside, or make it a Tensor"
+    )
+
+
+def _shown(x: Any) -> str:
+    x = x.number if type(x) is TracedNumber else x
+    if isinstance(x, Tensor | Traced):
+        return "a Tensor" if isinstance(x, Tensor) else "an array"
+    if not (is_plain(x) or x is Missing):
+        return f"{'an' if type(x).__name__[0] in 'aeiouAEIOU' else 'a'} {type(x).__name__}"
+    text = repr(x)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _random_states(state: State) -> list[tuple[str, Any]]:
+    """The states of generators that are not Wengert's: the global ones, and those of a state."""
+    found: list[tuple[str, Any]] = [("random", random.getstate())]
+    if "numpy.random" in sys.modules:
+        found.append(("np.random", np.random.get_state()))  # noqa: NPY002
+    return found + [(name, _random_state(x)) for name, x in state.randoms]
+
+
+def _random_state(x: Any) -> Any:
+    if isinstance(x, random.Random):
+        return x.getstate()
+    if isinstance(x, np.random.Generator):
+        return x.bit_generator.state
+    if isinstance(x, np.random.RandomState):
+        return x.get_state()
+    if isinstance(x, GeneratorType):
+        return x.gi_frame and (x.gi_frame.f_lasti, x.gi_frame.f_locals)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some iterators are deprecated to be pickled
+        try:
+            return x.__reduce__()
+        except Exception:  # the check of the first replay tells
+            return None
+
+
+def _set_random_states(state: State, states: Sequence[tuple[str, Any]]) -> None:
+    """Put back what `_random_states` has given."""
+    random.setstate(states[0][1])
+    others = states[1:]
+    if others and others[0][0] == "np.random":
+        np.random.set_state(others[0][1])  # noqa: NPY002
+        others = others[1:]
+    for (_, x), (_, before) in zip(state.randoms, others, strict=False):
+        if isinstance(x, random.Random):
+            x.setstate(before)
+        elif isinstance(x, np.random.Generator):
+            x.bit_generator.state = before
+        elif isinstance(x, np.random.RandomState):
+            x.set_state(before)

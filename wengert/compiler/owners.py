@@ -1,0 +1,53 @@
+"""Whose code it is: the user's, or that of a library, which is taken to be as it is."""
+
+import functools
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from wengert.backends.registry import is_library
+
+__all__ = ["of_user", "package_of"]
+
+#: Packages whose functions are pure.
+PURE = frozenset(
+    {
+        *("array_api_compat", "array_api_strict", "cloudpickle", "cupy", "cytoolz", "dask"),
+        *("distributed", "fsspec", "jax", "jaxlib", "ml_dtypes", "mpmath", "numpy", "opt_einsum"),
+        *("partd", "scipy", "sympy", "tlz", "toolz", "torch"),
+    }
+)
+#: Packages whose code is not looked through.
+_FOREIGN = PURE | {
+    *("cupyx", "hypothesis", "matplotlib", "numba", "pandas", "pytest", "sklearn", "tqdm"),
+    *("triton", "_pytest"),
+}
+#: The directory of the standard library.
+_LIBRARY = str(Path(os.__file__).parent)
+
+
+@functools.cache
+def package_of(module: Any) -> str:
+    """The package of a module's name."""
+    package = str(module or "").partition(".")[0]
+    if package.startswith("namedtuple_") and package not in sys.modules:
+        return "collections"  # the globals of a constructor that `collections.namedtuple` makes
+    return package
+
+
+def of_user(module: str | None) -> bool:
+    """Whether code of a module, by its name, is the user's."""
+    return _unknown(module) and not is_library(str(module or ""))
+
+
+@functools.cache
+def _unknown(module: str | None) -> bool:
+    """Whether a module is no part of Wengert, of the standard library, or of those named above."""
+    package = package_of(module)
+    if package == "wengert":
+        return False
+    if package in sys.stdlib_module_names:  # or a user's file of this name
+        file = getattr(sys.modules.get(package), "__file__", None)
+        return package == "__main__" or (file is not None and not file.startswith(_LIBRARY))
+    return package not in _FOREIGN

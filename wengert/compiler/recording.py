@@ -1,0 +1,585 @@
+"""Recording: one traced call of a function gives its program, inputs, changes and answer.
+
+During the call, what the program takes as inputs is traced: the arrays of Tensors, NumPy arrays,
+and numbers. Afterwards all of it has the values that the call has computed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from wengert.backends import generators
+from wengert.backends.references import held_elsewhere, holders
+from wengert.compiler import messages
+from wengert.compiler.calls import Layout, tensors_of
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.lines import line_that_raised, user_line
+from wengert.compiler.capture.raw import RawArray, check_class, shared
+from wengert.compiler.capture.recorded import (
+    Arithmetic,
+    Effect,
+    Outside,
+    Recording,
+    Ref,
+    Swept,
+    behind,
+    swept,
+)
+from wengert.compiler.capture.sweeps import programs
+from wengert.compiler.capture.trace import Trace, copied
+from wengert.compiler.capture.traced import Traced, inner_array
+from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
+from wengert.compiler.changes import Beside, changed
+from wengert.compiler.effects import UNASKED, Asked, effects_of
+from wengert.compiler.program import Value
+from wengert.compiler.state import Place, State, is_array, is_plain
+from wengert.func.trees import tree_flatten
+from wengert.tape.hooks import Hooked
+from wengert.tape.node import AccumulateGrad, Node
+from wengert.tape.tensor import Tensor, with_node
+
+__all__ = ["record"]
+
+
+class _Held(NamedTuple):
+    """A Tensor before the call, and the node that replaces its own."""
+
+    tensor: Tensor
+    array: Any
+    node: Node | None
+    grad: Tensor | None
+    grad_array: Any
+    outside: Outside | None
+
+
+class Call:
+    """A call that is recorded."""
+
+    def __init__(
+        self, function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
+    ) -> None:
+        self.function, self.state, self.layout = function, state, layout
+        self.trace = Trace()
+        self.inputs: dict[Any, Value] = {}  # by `Ref`; of places by their spots
+        self.before: dict[Any, Any] = {}  # likewise
+        self.outputs: list[Any] = []  # traced arrays and numbers
+        self.held: list[_Held] = []
+        self.tensors = tensors_of(leaves, state)
+        self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
+        self.over: dict[int, str] = {}  # outputs that were differentiated inside
+        self.kept: list[Any] = []  # arrays of this run that the results' sweeps need
+        self.leaves = list(leaves)
+        self.arguments: Any = None  # as the function gets them
+        self.inside: list[Any] = []  # the state's tuples with traced numbers
+        self.gone: frozenset[int] = frozenset()
+        self.beside = Beside(state)
+        self.sizes = self.beside.sizes
+        self._made: dict[int, tuple[int, Any]] = {}  # the outputs of new Tensors and arrays
+        self._raws: dict[int, Any] = {}  # raw arrays by the identity of what they stand for
+        self._puts: list[tuple[Place, Any]] = []  # what was at places
+        self._rng, self._at = generators.get_rng_state(), messages.position()
+
+    def input(self, x: Any, ref: Any, name: str, *, raw: bool = False) -> Any:
+        """Make an array or a number an input; return what replaces it."""
+        if raw:
+            check_class(x, name)
+        made = self.trace.input(x, name, RawArray if raw else Traced)
+        if raw:
+            self._raws[id(x)] = made
+            self.trace.locks.lock(x)
+        self.inputs[ref], self.before[ref] = made.value, x
+        return made
+
+    def enter(self, *, assumed: bool) -> None:
+        """Put traced arrays and numbers into Tensors and places.
+
+        If it is ``assumed`` that nobody looks whether there are gradients, something that tells
+        takes the place of those that are not there.
+        """
+        state, names = self.state, self.layout.names
+        called = {id(x): name for x, name in zip(self.leaves[::-1], names[::-1], strict=True)}
+        called |= {id(at.tensor): at.name for at in state.tensors if at.name}
+        for i, tensor in enumerate(self.tensors):
+            node, grad, name = tensor._node, tensor._grad, called.get(id(tensor), "")
+            array, outside = tensor._array, None
+            tensor._array = self.input(array, Ref("tensor", i), name)
+            if node is not None and not isinstance(node, AccumulateGrad):
+                tensor._node = outside = Outside(node, tensor._array, name or "a Tensor")
+            held = None if grad is None else grad._array
+            self.held.append(_Held(tensor, array, node, grad, held, outside))
+        grads = set[int]()
+        for i, held in enumerate(self.held):
+            grad, name = held.grad, called.get(id(held.tensor), "")
+            if grad is None:
+                if assumed and isinstance(held.node, AccumulateGrad):
+                    held.tensor._grad = UNASKED
+                continue
+            if id(grad) in self.known or id(grad) in grads or grad._node is not None:
+                raise TraceError(
+                    f"the gradient of {name} is also another Tensor of the compiled function, or "
+                    "requires grad itself, which can't be compiled; make it another Tensor"
+                )
+            grads.add(id(grad))
+            grad._array = self.input(grad._array, Ref("grad", i), f"{name}.grad")
+        for i, place in enumerate(state.arrays):
+            x = place.get()
+            self._put(place, self.input(x, place.spot, place.name, raw=i in state.own))
+        for place in state.twins:
+            self._put(place, self._raws.get(id(place.get()), place.get()))
+        made: dict[int, Any] = {}
+        for i, place in enumerate(state.numbers):
+            first = state.shares[i]
+            if first == i:
+                made[i] = self.input(place.get(), place.spot, place.name)
+            self._put(place, made[first])
+        self.inside = [place.get() for place, _ in state.tuples]
+        for i, leaf in enumerate(self.leaves):
+            if isinstance(leaf, Tensor) or self.layout.static[i]:
+                continue
+            if is_array(leaf):
+                if id(leaf) not in self._raws:
+                    self.input(leaf, Ref("leaf", i), names[i], raw=True)
+                self.leaves[i] = self._raws[id(leaf)]
+            elif type(leaf) is float:
+                self.leaves[i] = self.input(leaf, Ref("leaf", i), names[i])
+
+    def _put(self, place: Place, x: Any) -> None:
+        if place.kind != "part":
+            self._puts.append((place, place.get()))
+        elif place.holder.kind != "part":
+            self._puts.append((place.holder, place.holder.get()))
+        place.set(x)
+
+    def begun(self) -> None:
+        """Note the gradients that were deleted before anything can fail."""
+        gone = [
+            i
+            for i, x in enumerate(self.held)
+            if x.tensor._grad is None and isinstance(x.node, AccumulateGrad)
+        ]
+        self.gone = frozenset(gone)
+
+    def undo(self) -> None:
+        """End the trace, and put back what there was before."""
+        self.trace.close()
+        self.trace.locks.release()
+        for x in self.held:
+            x.tensor._array, x.tensor._grad, x.tensor._node = x.array, x.grad, x.node
+            if x.grad is not None:
+                x.grad._array = x.grad_array
+        for place, before in reversed(self._puts):
+            place.set(before)
+        for tensor, _, place in (*self.state.tensors, *self.state.also):
+            if place is not None and place.kind != "part" and place.get() is not tensor:
+                place.set(tensor)
+        for place, before in self.state.tuples:
+            if place.kind != "part" and place.get() is not before:
+                place.set(before)
+        for i, (x, keys, _) in enumerate(self.state.sizes):
+            if id(x) in self.state.growing and len(x) > self.sizes[i]:
+                for key in [*x][len(keys) if isinstance(keys, list) else keys :]:
+                    del x[key]
+        generators.set_rng_state(self._rng)
+        messages.rewind(self._at)
+        self.beside.restore()
+
+    def leave(self) -> None:
+        """Replace traced values by those of this run."""
+        trace = self.trace
+        trace.close()
+        trace.locks.release()
+        for x in self.held:
+            tensor = x.tensor
+            tensor._array = inner_array(tensor._array)
+            if x.outside is not None and tensor._node is x.outside:
+                tensor._node = x.node
+            if tensor._grad is UNASKED:
+                tensor._grad = None
+            for grad in (x.grad, tensor._grad):
+                if grad is not None:
+                    grad._array = inner_array(grad._array)
+        real = {id(made): x for x, made in self._pairs()}
+        for (place, held), inside in zip(self.state.tuples, self.inside, strict=True):
+            if place.kind != "part" and (now := place.get()) is not held:
+                place.set(held if now is inside else _untraced(now))
+        for place in (*self.state.arrays, *self.state.numbers, *self.state.twins):
+            if place.kind != "part":
+                now = place.get()
+                place.set(real[id(now)] if id(now) in real else _untraced(now))
+        for at in (*self.state.tensors, *self.state.also):
+            if at.place is not None and at.place.kind != "part":
+                _untraced(at.place.get())
+        for kept in self.kept_by_optimizers():
+            for key, x in kept.items():
+                kept[key] = _untraced(x)
+
+    def kept_by_optimizers(self) -> Iterator[dict[str, Any]]:
+        """What optimisers keep for each parameter."""
+        for x, _, _ in self.state.sizes:
+            if id(x) in self.state.growing and x and isinstance(next(iter(x)), Tensor):
+                yield from x.values()
+
+    def grown(self) -> bool:
+        """Whether optimisers keep more than before, other than what they began with."""
+        count = sum(map(len, self.kept_by_optimizers()))
+        growing = self.state.growing
+        known = {
+            id(x): n
+            for (x, _, _), n in zip(self.state.sizes, self.sizes, strict=True)
+            if id(x) in growing
+        }
+        before = sum(known.get(id(x), 0) for x in self.kept_by_optimizers())
+        return count != before + len(self.trace.kept)
+
+    def _pairs(self) -> Iterator[tuple[Any, Any]]:
+        return ((made.inner, made) for made in self._raws.values())
+
+    def output(self, x: Any) -> int:
+        """Add a traced array or number to the program's outputs; return its position."""
+        self.outputs.append(x)
+        return len(self.outputs) - 1
+
+    def made(self, x: Any) -> int:
+        """Add the array of a new Tensor, or a new raw array, to the outputs once."""
+        if id(x) not in self._made:
+            array = x._array if isinstance(x, Tensor) else x
+            if not isinstance(array, Traced):  # the library has made it
+                check_class(array, "what the compiled function returns or keeps")
+                array = RawArray(array, self.trace.constant(array).value, self.trace)
+            self._made[id(x)] = self.output(array), x
+        return self._made[id(x)][0]
+
+    def is_input(self, ref: Any, now: Any) -> bool:
+        """Whether this is still the input of the call."""
+        return isinstance(now, Traced | TracedNumber) and now.value is self.inputs[ref]
+
+    def graphs(self) -> dict[int, frozenset[int]]:
+        """The caller's graphs that sweeps have searched, as of `Recording.behind`.
+
+        From now on these graphs end at their Tensors.
+        """
+        nodes = {i: held.outside for i, held in enumerate(self.held) if held.outside is not None}
+        found = {i: behind(self.tensors[i], self.tensors) for i, x in nodes.items() if x.seen}
+        for node in nodes.values():
+            node.open = False
+        return found
+
+    def name(self, i: int) -> str:
+        """The name of a Tensor, for an error."""
+        return self.inputs[Ref("tensor", i)].name or "a Tensor"
+
+
+def record(
+    function: Callable[..., Any],
+    state: State,
+    layout: Layout,
+    leaves: Sequence[Any],
+    walk: Callable[[], State],
+    *,
+    assumed: bool,
+    samples: dict[Value, Any] | None = None,
+) -> tuple[list[Any], Recording, State, list[Any]]:
+    """Run a function while it is recorded.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+    state : State
+        What it leads to.
+    layout, leaves : Layout, sequence
+        The arguments. Static ones are not traced.
+    walk : callable
+        Finds the state again: an optimiser may begin to keep something.
+    assumed : bool
+        Whether it is assumed that the function does not look at gradients which are not there.
+    samples : dict, optional
+        Filled with the results of each instruction.
+
+    Returns
+    -------
+    list, Recording, State, list
+        The answer's leaves, the recording, the state after the call, and the arrays of this run
+        that the results' sweeps need.
+
+    Raises
+    ------
+    TraceError
+        If the function does something that a replay could not repeat. After this, Tensors and
+        optimisers are as before.
+    """
+    call = Call(function, state, layout, leaves)
+    call.trace.samples = samples
+    try:
+        return _recorded(call, walk, assumed=assumed)
+    except BaseException as error:
+        mine = isinstance(error, TraceError | Asked)
+        refused = call.trace.refused[0] if call.trace.refused else None
+        if refused is None and (not mine or isinstance(error, Asked)):
+            # What it has done to its arguments is lost, and the rest may be done again.
+            try:
+                _check_arguments(call)
+                if isinstance(error, Asked):
+                    call.beside.check()
+            except TraceError as found:
+                refused, mine = found, False
+        if isinstance(error, ValueError) and "read-only" in str(error) and refused is None:
+            where = line_that_raised(error)
+            refused = TraceError(
+                f"{where}: a NumPy array is written while the compiled function is recorded, where "
+                "a replay would not write. Make a new array, or a Tensor"
+            )
+        if refused is None and not mine:  # the function's own error leaves what it has done
+            call.leave()
+            raise
+        call.undo()
+        if refused is not None and not mine:
+            raise refused from error
+        raise
+    finally:
+        call.trace.refused.clear()  # whose tracebacks keep what the call has made
+
+
+def _recorded(
+    call: Call, walk: Callable[[], State], *, assumed: bool
+) -> tuple[list[Any], Recording, State, list[Any]]:
+    trace = call.trace
+    with trace.running():
+        call.enter(assumed=assumed)
+        call.arguments = args, kwargs = call.layout.structure.unflatten(call.leaves)
+        if assumed:
+            trace.begun = call.begun
+        returned = call.function(*args, **kwargs)
+        trace.begun = None
+        if trace.refused:
+            raise trace.refused[0]
+        if trace.failed:
+            raise TraceError(trace.failed)
+        graphs = call.graphs()
+        _check_arguments(call)
+        call.beside.check()
+        objects = {id(x): i for i, x in enumerate(call.state.objects) if not isinstance(x, tuple)}
+        objects.pop(id(None), None)
+        out, structure = tree_flatten(returned, lambda x: id(x) in objects)
+        _check_found(call, out)
+        effects = effects_of(call)
+        kinds = [_leaf(call, leaf, objects) for leaf in out]
+        _check_memory(call)
+        program, backward = programs(call, out, kinds)
+        trace.draws.end()
+    answer, grown = _answer(call, out, kinds), call.grown()
+    call.leave()
+    began = any(
+        id(x) in call.state.growing and len(x) > n
+        for (x, _, _), n in zip(call.state.sizes, call.sizes, strict=True)
+    )
+    after = walk() if began else call.state
+    spots = {
+        place.spot: Ref(kind, i)
+        for kind, places in (("array", after.arrays), ("number", after.numbers))
+        for i, place in enumerate(places)
+    }
+
+    def ref(x: Any) -> Ref:
+        x = x.spot if isinstance(x, Place) else x
+        return x if isinstance(x, Ref) else spots[x]
+
+    inputs = {value: ref(x) for x, value in call.inputs.items()}
+    for value, held, key, _ in trace.kept:
+        inputs[value] = inputs.get(value) or ref(Place(held, key, ""))
+    for value, source in inputs.items():
+        if source.kind in ("array", "number"):
+            value.name = after.place(*source).name
+    decisions = trace.decisions()
+    pinned = {
+        inputs[value]: trace.numbers[value] for value in trace.inputs if value in trace.pinned
+    }
+    effects = [x._replace(ref=ref(x.ref)) for x in effects]
+    kinds = [(kind, ref(what) if kind == "given" else what) for kind, what in kinds]
+    read = program.read() | {v for steps in decisions[0].instructions for v in steps.used()}
+    recording = Recording(
+        program,
+        tuple([inputs[value] for value in program.inputs]),
+        tuple(effects),
+        structure,
+        tuple(kinds),
+        pinned,
+        call.over,
+        Arithmetic(tuple([inputs[x] for x in decisions[0].inputs]), *decisions),
+        backward,
+        _needed(call, inputs, effects, read, assumed=assumed),
+        not grown,
+        graphs,
+        call.gone,
+        next(iter(trace.backends)) if len(trace.backends) == 1 else None,
+    )
+    return answer, recording, after, call.kept
+
+
+def _needed(
+    call: Call, inputs: Any, effects: Sequence[Effect], read: set[Value], *, assumed: bool
+) -> dict[int, bool]:
+    """For the Tensors whose gradients matter whether they have one."""
+    changed = {x.ref.index for x in effects if x.ref.kind == "grad" and x.inside}
+    replaced = {x.ref.index for x in effects if x.ref.kind == "grad"}
+    needed = {}
+    for i, held in enumerate(call.held):
+        value = call.inputs.get(Ref("grad", i))
+        if held.outside is not None:
+            free = False
+        elif value is None:
+            free = assumed
+        else:
+            free = assumed and value not in read and i not in changed
+            free = free and (i in call.gone or i not in replaced)
+        if not free:
+            needed[i] = held.grad is not None
+    return needed
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def _check_arguments(call: Call) -> None:
+    """Raise if the call has changed containers among the arguments."""
+    if call.arguments is None:
+        return
+    given = {id(leaf) for leaf in call.leaves}
+    leaves, now = tree_flatten(call.arguments, lambda x: id(x) in given and x is not None)
+    names = call.layout.names
+    if now != call.layout.structure:
+        raise TraceError(
+            "the compiled function changes the structure of its arguments, which a replay would "
+            "not do. Make a new container"
+        )
+    for name, leaf, given_ in zip(names, leaves, call.leaves, strict=True):
+        if leaf is not given_:
+            raise changed(f"{name} among its arguments", given_, leaf)
+
+
+def _check_found(call: Call, leaves: Sequence[Any]) -> None:
+    """Raise if the function uses a Tensor that the walk has not found."""
+    beside = [call.trace.constants[value] for value in call.trace.beside]
+    # An array that only `constants` refers to was made in the trace.
+    held = held_elsewhere(beside, known=1)
+    arrays = {id(x) for x in held}
+    known = {id(x) for x in (*call.tensors, *leaves)}
+    if held and any(id(x._array) in arrays and id(x) not in known for x in holders(held, Tensor)):
+        raise TraceError(
+            "the compiled function uses a Tensor that is reached by none of the names in its code; "
+            "pass it as an argument, or hold it in a variable or attribute"
+        )
+
+
+def _check_memory(call: Call) -> None:
+    """Raise if raw arrays that the caller gets share memory with those of arguments or state."""
+    for x in call.outputs:
+        if type(x) is RawArray:
+            for other in call._raws.values():
+                if shared(x.inner, other.inner):
+                    raise TraceError(
+                        "what the compiled function returns or keeps shares memory with "
+                        f"{other.value.name or 'another raw array'}, which a replay would copy; "
+                        "return or keep a copy"
+                    )
+
+
+# -- the answer ------------------------------------------------------------------------------------
+
+
+def _leaf(call: Call, leaf: Any, objects: dict[int, int]) -> tuple[str, Any]:
+    """The kind of a leaf of the answer, as of `Recording.leaves`."""
+    if isinstance(leaf, Tensor):
+        at = call.known.get(id(leaf))
+        if at is not None:
+            return "same", Ref("tensor", at)
+        for i, held in enumerate(call.held):
+            if leaf is held.grad and leaf is held.tensor._grad:
+                return "same", Ref("grad", i)
+        if not isinstance(leaf._array, Traced):
+            return "tensor", call.output(call.trace.constant(leaf._array))
+        _check_result(leaf)
+        output = call.made(leaf)
+        if leaf._node is not None and swept(leaf._node):
+            call.over[output] = leaf._node.name()
+        return "tensor", output
+    if isinstance(leaf, Traced):
+        for ref, value in call.inputs.items():
+            if value is leaf.value:
+                return "given", ref
+        return "array", call.made(leaf)
+    if isinstance(leaf, SymbolicNumber):
+        return "plain", leaf.plain_number()
+    if isinstance(leaf, TracedNumber):
+        return "number", call.output(leaf)
+    if is_array(leaf):
+        return "array", call.made(leaf)
+    if id(leaf) in objects:
+        return "object", objects[id(leaf)]
+    if is_plain(leaf) or isinstance(leaf, type) or callable(leaf):
+        return "plain", leaf
+    for i, x in enumerate(call.leaves):
+        if leaf is x:
+            return "leaf", i
+    raise TraceError(
+        f"{user_line()}: the compiled function returns a {type(leaf).__name__} that it has made, "
+        "and each replay would return the same one; return Tensors, arrays and plain values in "
+        "lists, tuples, dicts or dataclasses"
+    )
+
+
+def _check_result(made: Tensor) -> None:
+    """Raise for a result with hooks or the like, which a replay would not give."""
+    node = made._node
+    if isinstance(node, AccumulateGrad):
+        what = "is a leaf that requires grad, made by it"
+    elif isinstance(node, Hooked) and node.extra is not None and node.extra.gradient:
+        what = "has hooks of its own"
+    elif node is not None and node.watch is not None:
+        what = "retains its gradient"
+    else:
+        return
+    raise TraceError(
+        f"{user_line()}: a Tensor that the compiled function returns {what}; a replay would return "
+        "one without. Do it outside"
+    )
+
+
+def _answer(call: Call, leaves: list[Any], kinds: Sequence[tuple[str, Any]]) -> list[Any]:
+    """The leaves of this run's answer."""
+    # A Tensor that is both returned and stored stays one Tensor.
+    grads = [g for x in call.tensors if (g := x._grad) is not None and g is not UNASKED]
+    same_: dict[int, Tensor] = {id(g): g for g in grads}
+    for at in (*call.state.tensors, *call.state.also):
+        if at.place is not None and isinstance(now := at.place.get(), Tensor):
+            same_[id(now)] = now
+    made: list[Any] = []
+    for leaf, (kind, what) in zip(leaves, kinds, strict=True):
+        if kind == "tensor":
+            if id(leaf) not in same_:
+                array = inner_array(leaf._array)
+                node = Swept(array, call.over[what]) if what in call.over else None
+                same_[id(leaf)] = with_node(array, node)
+            made.append(same_[id(leaf)])
+        elif kind == "array":
+            made.append(inner_array(leaf) if isinstance(leaf, Traced) else copied(leaf))
+        elif kind == "same":
+            tensor = call.tensors[what.index]
+            made.append(tensor if what.kind == "tensor" else tensor._grad)
+        else:
+            made.append(_untraced(leaf))
+    return made
+
+
+def _untraced(x: Any) -> Any:
+    """A traced value as it is in this run; the arrays of Tensors in place."""
+    if isinstance(x, Traced):
+        return x.inner
+    if isinstance(x, TracedNumber):
+        return x.number
+    if isinstance(x, Tensor):
+        x._array = inner_array(x._array)
+    elif isinstance(x, tuple):
+        parts = [_untraced(part) for part in x]
+        if any(a is not b for a, b in zip(parts, x, strict=True)):
+            return tuple.__new__(type(x), parts)
+    return x

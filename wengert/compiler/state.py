@@ -1,0 +1,267 @@
+"""State: what a function leads to.
+
+The walk begins at the function: its closure, its defaults, the globals that its code names, the
+object that it is a method of. It follows functions and methods of the user's that it meets in the
+same way, and gives the inputs of programs, and the plain values that calls compare.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.backends import DType, namespaces
+from wengert.interpreters.lifted import Lifted
+from wengert.tape.tensor import Tensor
+
+__all__ = [
+    "NUMBERS",
+    "PLAIN",
+    "PROGRAMS",
+    "Exact",
+    "Fact",
+    "Identity",
+    "Missing",
+    "Place",
+    "State",
+    "TensorAt",
+    "is_array",
+    "is_leaf",
+    "is_plain",
+    "same",
+]
+
+#: Types of values that are compared.
+PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
+#: Types of numbers that may be inputs.
+NUMBERS = (int, float)
+#: The attribute in which an object has its compiled methods, which is no state.
+PROGRAMS = "_wengert_programs"
+#: Stands for the absence of an object.
+Missing: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
+
+
+class Place(NamedTuple):
+    """Where an object is held.
+
+    Attributes
+    ----------
+    holder : object
+        The mapping, list or object; of a part the tuple's place.
+    key : object
+        The key, index or attribute there.
+    name : str
+        A readable name.
+    kind : {"item", "attr", "part"}
+        An item of a container or ``__dict__``, an attribute, or a part of a tuple.
+    """
+
+    holder: Any
+    key: Any
+    name: str
+    kind: str = "item"
+
+    @property
+    def spot(self) -> Any:
+        """What is equal for the same place."""
+        if self.kind == "part":
+            return self.holder.spot, self.key
+        return id(self.holder), self.key
+
+    def get(self) -> Any:
+        """The object there, or `Missing`."""
+        try:
+            if self.kind == "attr":
+                return getattr(self.holder, self.key)
+            if self.kind == "item" and isinstance(self.holder, dict):
+                return dict.get(self.holder, self.key, Missing)  # which makes no item
+            return (self.holder.get() if self.kind == "part" else self.holder)[self.key]
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+            return Missing
+
+    def set(self, x: Any) -> None:
+        """Put an object there, or delete what is there for `Missing`."""
+        if self.kind == "part":
+            held = self.holder.get()
+            parts = (*held[: self.key], x, *held[self.key + 1 :])
+            self.holder.set(tuple.__new__(type(held), parts))
+        elif self.kind == "attr" and x is Missing:
+            delattr(self.holder, self.key)
+        elif self.kind == "attr":
+            setattr(self.holder, self.key, x)
+        elif x is Missing:
+            del self.holder[self.key]
+        else:
+            self.holder[self.key] = x
+
+    def text(self, bind: Callable[[Any], str]) -> str:
+        """The expression for what is there; ``bind`` gives the names of objects."""
+        if self.kind == "part":
+            return f"{self.holder.text(bind)}[{self.key}]"
+        if self.kind == "attr":
+            return f"{bind(self.holder)}.{self.key}"
+        plain = type(self.key) in (str, int)
+        return f"{bind(self.holder)}[{repr(self.key) if plain else bind(self.key)}]"
+
+
+class TensorAt(NamedTuple):
+    """A Tensor of the state, its readable name, and its place if there is one."""
+
+    tensor: Tensor
+    name: str
+    place: Place | None
+
+
+class Fact(NamedTuple):
+    """What a program assumes about a name."""
+
+    name: str
+    what: Any
+
+
+class Exact:
+    """A plain value, compared with its type."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Exact) and same(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+    def __repr__(self) -> str:
+        text = repr(self.value)
+        return text if len(text) < 60 else text[:57] + "..."
+
+
+class Identity:
+    """An object that is compared by identity."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self.x is other.x
+
+    def __hash__(self) -> int:
+        return id(self.x)
+
+    def __repr__(self) -> str:
+        return str(getattr(self.x, "__qualname__", None) or getattr(self.x, "co_qualname", self.x))
+
+
+class State:
+    """What the walk has found.
+
+    Attributes
+    ----------
+    tensors : list of TensorAt
+        Each Tensor once.
+    also : list of TensorAt
+        Their further places.
+    arrays : list of Place
+        Raw arrays: inputs.
+    twins : list of Place
+        Further places of these arrays.
+    own : set of int
+        Which of them are the user's, and not an optimiser's.
+    numbers : list of Place
+        Numbers of optimisers and schedules: inputs.
+    shares : list of int
+        For each number the first one that it has to equal: an optimiser's counters.
+    tuples : list of (Place, tuple)
+        Tuples with Tensors or numbers in them, which calls may replace.
+    facts : list of Fact
+        What a program assumes about any objects of this structure.
+    held : list of (Place, object)
+        What is at places: plain values, and objects.
+    sizes : list of (object, object)
+        Containers, with their length, or for dicts and sets their keys.
+    known : dict of int to str
+        Names of all objects by identity.
+    objects : list
+        These objects.
+    randoms : list of (str, object)
+        Generators of random numbers, and iterators.
+    unseen : list of str
+        Names of objects that are not looked into.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: list[TensorAt] = []
+        self.also: list[TensorAt] = []
+        self.arrays: list[Place] = []
+        self.own: set[int] = set()
+        self.twins: list[Place] = []
+        self.numbers: list[Place] = []
+        self.shares: list[int] = []
+        self.tuples: list[tuple[Place, tuple[Any, ...]]] = []
+        self.facts: list[Fact] = []
+        self.held: list[tuple[Place, Any]] = []
+        self.sizes: list[tuple[Any, Any, str]] = []
+        self.known: dict[int, str] = {}
+        self.objects: list[Any] = []
+        self.randoms: list[tuple[str, Any]] = []
+        self.unseen: list[str] = []
+        self.growing: set[int] = set()
+
+    def place(self, kind: str, index: int) -> Place:
+        """The place of an array or a number, or for ``"place"`` and ``"also"`` of a Tensor."""
+        found = getattr(self, _LISTS[kind])[index]
+        place: Place = found if isinstance(found, Place) else found.place
+        return place
+
+    def structure(self) -> tuple[Any, ...]:
+        """The state's part of a signature."""
+        return (*self.facts, Fact("what optimizers share", tuple(self.shares)))
+
+
+_LISTS = {"array": "arrays", "number": "numbers", "place": "tensors", "also": "also"}
+
+
+def is_plain(x: Any) -> bool:
+    """Whether a value, or all of a tuple, is plain."""
+    if isinstance(x, tuple):
+        return all(map(is_plain, x))
+    return type(x) in PLAIN or isinstance(x, np.generic | Enum | DType | np.dtype)
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether an argument is a Tensor, an array or a plain value, and no object to visit."""
+    return isinstance(x, Tensor) or is_plain(x) or is_array(x)
+
+
+def is_array_class(kind: type) -> bool:
+    """Whether objects of a class are raw arrays of a library."""
+    if not hasattr(kind, "dtype") or issubclass(kind, Tensor | Lifted | np.generic):
+        return False
+    try:
+        namespaces[kind]
+    except TypeError:
+        return not issubclass(kind, np.ndarray) and hasattr(kind, "__array_namespace__")
+    return True
+
+
+def is_array(x: Any) -> bool:
+    """Whether something is a raw array of a library."""
+    return is_array_class(type(x))
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two plain values are equal, and of one type."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if type(a) in (int, str, bool, bytes):
+        return bool(a == b)
+    if isinstance(a, frozenset):
+        return bool(a == b) and {*map(repr, a)} == {*map(repr, b)}
+    return bool(repr(a) == repr(b))  # which tells 0.0 from -0.0, and (1,) from (True,)

@@ -1,0 +1,482 @@
+"""The walk: finds the state of a function.
+
+It begins at the function: its closure, its defaults, the globals that its code names, the object
+that it is a method of. It follows functions and methods of the user's that it meets in the same
+way, and gives the inputs of programs, and the plain values that calls compare.
+"""
+
+import functools
+import random
+import re
+import weakref
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable
+from enum import Enum
+from operator import attrgetter, methodcaller
+from types import (
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from wengert.backends import DType
+from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.owners import of_user, package_of
+from wengert.compiler.state import (
+    NUMBERS,
+    PLAIN,
+    PROGRAMS,
+    Exact,
+    Fact,
+    Identity,
+    Missing,
+    Place,
+    State,
+    TensorAt,
+    is_array,
+    is_leaf,
+    is_plain,
+)
+from wengert.nn.module import Module
+from wengert.optim.optimizer import Optimizer
+from wengert.optim.scheduler import LRScheduler
+from wengert.tape.hooks import Hooked
+from wengert.tape.tensor import Tensor
+
+__all__ = ["find_state"]
+
+#: How many leaves a state may have.
+LARGEST = 10_000
+
+#: Names by which code reads attributes that it does not name.
+_BY_NAME = frozenset({"getattr", "setattr", "hasattr", "vars", "__dict__", "asdict", "dir"})
+#: Attributes of modules that Wengert reads.
+_OF_MODULES = frozenset({"training", "_buffers", "_hooks"})
+#: Packages of Wengert whose objects are walked.
+_OWN = ("wengert.nn", "wengert.optim", "wengert.amp", "wengert.distributed", "wengert.func")
+#: Classes of the standard library whose objects hold attributes alone.
+_OPEN = frozenset(
+    ["types.SimpleNamespace", "argparse.Namespace", "collections.ChainMap"]
+    + ["collections.UserDict", "collections.UserList"]
+)
+#: Packages and classes of objects that never change, or that do nothing to a program.
+_STILL = frozenset(
+    ["numpy", "builtins", "typing", "types", "re", "pathlib", "operator", "enum", "abc", "torch"]
+    + ["jax", "jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "decimal"]
+    + ["fractions", "weakref", "_weakrefset", "dataclasses", "functools", "scipy", "_abc"]
+    + ["array_api_compat", "contextlib", "logging", "warnings"]
+)
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+def find_state(
+    function: Callable[..., Any],
+    arguments: Iterable[tuple[str, Any]],
+    names: set[str],
+    more: Any = None,
+) -> State:
+    """Walk through what a function leads to.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+    arguments : iterable of (str, object)
+        Leaves of a call's arguments with their names, of which objects are visited.
+    names : set of str
+        Names that the function's code is known to have; the walk adds what it finds.
+    more : object
+        Further state.
+    """
+    arguments = [(name, x) for name, x in arguments if not is_leaf(x)]
+    while True:
+        before = len(names)
+        walk = _Walk(names)
+        walk.visit(function, None, getattr(function, "__name__", "function"))
+        for name, x in arguments:
+            walk.visit(x, None, name)
+        if more is not None:
+            walk.visit(more, None, "state")
+        while walk.later:  # optimisers, whose parameters have got their names from modules
+            walk.instance(*walk.later.pop(0), now=True)
+        if len(names) == before:
+            return walk.state
+
+
+class _Walk:
+    def __init__(self, names: set[str]) -> None:
+        self.names, self.state = names, State()
+        self.later: list[tuple[Any, str]] = []
+        self.every = not names.isdisjoint(_BY_NAME)
+        self._count = 0
+
+    # -- leaves ----------------------------------------------------------------------------------
+
+    def fact(self, name: str, what: Any) -> None:
+        """Add what a program assumes."""
+        self.state.facts.append(Fact(name, what))
+        self._count += 1
+        if self._count > LARGEST:
+            within = [re.sub(r"(\[[^\[]*\]|\.[^.\[]*)$", "", x.name) for x in self.state.facts]
+            (branch, count), *_ = Counter(within).most_common(1)
+            raise TraceError(
+                f"the compiled function leads to more than {LARGEST} objects, {count} of them in "
+                f"{branch}; pass what it needs of them as an argument, or keep them in a Tensor"
+            )
+
+    def first(self, x: Any, name: str) -> bool:
+        """Whether an object is met for the first time."""
+        known = self.state.known.get(id(x))
+        if known is not None:
+            self.fact(name, f"the same as {known}")
+            return False
+        self.state.known[id(x)] = name
+        self.state.objects.append(x)
+        return True
+
+    def visit(self, x: Any, place: Place | None, name: str, numeric: bool = False) -> None:
+        """Visit what is at a place. Numbers are inputs in what is ``numeric``."""
+        kind = type(x)
+        if numeric and kind in NUMBERS and place is not None:
+            self.number(place)
+            return
+        if kind in PLAIN or isinstance(x, np.generic | Enum | DType | np.dtype):
+            self.fact(name, Exact(x))
+            if place is not None:
+                self.state.held.append((place, x))
+            return
+        if isinstance(x, Tensor):
+            self.tensor(x, place, name)
+        elif is_array(x):
+            self.array(x, place, name, numeric)
+        elif isinstance(x, tuple):
+            self.tuple(x, place, name, numeric)
+        else:
+            if place is not None:
+                self.state.held.append((place, x))
+            self.object(x, name, numeric)
+
+    def number(self, place: Place, shared: int | None = None) -> None:
+        """Add a number that is an input."""
+        state = self.state
+        self.fact(place.name, f"a number of type {type(place.get()).__name__}")
+        state.shares.append(len(state.numbers) if shared is None else shared)
+        state.numbers.append(place)
+
+    def tensor(self, x: Tensor, place: Place | None, name: str) -> None:
+        if self.first(x, name):
+            self.state.tensors.append(TensorAt(x, name, place))
+            self.fact(name, "a Tensor")
+            if type(x) is not Tensor:
+                self.fact(f"type of {name}", Identity(type(x)))
+            node = x._node
+            if isinstance(node, Hooked) and node.extra is not None:
+                for hooks in (node.extra.gradient, node.extra.accumulated):
+                    self.visit(hooks, None, f"hooks of {name}")
+            grad = x._grad
+            if grad is not None and id(grad) in self.state.known:
+                self.fact(f"{name}.grad", f"the same as {self.state.known[id(grad)]}")
+        elif place is not None:
+            self.state.also.append(TensorAt(x, name, place))
+
+    def array(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
+        state = self.state
+        if place is None or not (numeric or self.first(x, name)):
+            if place is not None:
+                state.held.append((place, x))
+                state.twins.append(place)
+            return
+        self.fact(name, "an array")
+        if not numeric:
+            state.own.add(len(state.arrays))
+        state.arrays.append(place)
+
+    def tuple(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
+        if is_plain(x) and not (numeric and place is not None):
+            self.fact(name, Exact(x))
+            if place is not None:
+                self.state.held.append((place, x))
+            return
+        self.fact(name, (Identity(type(x)), len(x)))
+        if place is None:
+            for i, part in enumerate(x):
+                self.visit(part, None, item_name(name, i), numeric)
+            return
+        self.state.known.setdefault(id(x), name)
+        self.state.objects.append(x)
+        self.state.tuples.append((place, x))
+        for i, part in enumerate(x):
+            called = item_name(name, i)
+            self.visit(part, Place(place, i, called, "part"), called, numeric)
+
+    # -- objects ---------------------------------------------------------------------------------
+
+    def object(self, x: Any, name: str, numeric: bool) -> None:
+        kind = type(x)
+        if not self.first(x, name):
+            return
+        if kind is FunctionType:
+            self.fact(name, Identity(x.__code__))
+            self.function(x, name)
+        elif kind is MethodType:
+            self.fact(name, "a method")
+            self.visit(x.__func__, None, name)
+            self.visit(x.__self__, None, "self" if name == x.__name__ else f"{name}.__self__")
+        elif isinstance(x, functools.partial):
+            self.fact(name, Identity(kind))
+            self.visit(x.func, None, f"{name}.func")
+            for part in ("args", "keywords"):
+                self.visit(getattr(x, part), Place(x, part, f"{name}.{part}", "attr"), name)
+        elif isinstance(x, list | deque):
+            self.fact(name, (Identity(kind), len(x)))
+            self.state.sizes.append((x, len(x), name))
+            for i, part in enumerate(x):
+                called = item_name(name, i)
+                self.visit(part, Place(x, i, called), called, numeric)
+            self.attributes(x, kind, name)
+        elif isinstance(x, dict | MappingProxyType):
+            self.mapping(x, name, numeric)
+            self.attributes(x, kind, name)
+        elif isinstance(x, set | frozenset):
+            self.set(x, name)
+        elif isinstance(x, ModuleType):
+            self.fact(name, Identity(x))
+            if of_user(x.__name__):
+                self.named(vars(x), name + ".")
+        elif isinstance(x, type):
+            self.fact(name, Identity(x))
+            self.names.update(_names(getattr(vars(x).get("__init__"), "__code__", None)))
+            self.cls(x, name)
+        elif isinstance(x, _GENERATORS) or hasattr(kind, "__next__"):
+            self.fact(name, Identity(kind))
+            self.state.randoms.append((name, x))
+            if hasattr(kind, "__next__"):
+                self.state.unseen.append(f"{name}, a {kind.__name__}")
+        elif hasattr(kind, "_given"):  # a compiled function
+            self.fact(name, Identity(kind))
+            self.visit(x._given(), None, f"{name}.function")
+        elif kind.__module__ == "wengert.compiler.opaque":  # the rule of an external function
+            self.fact(name, Identity(x))
+            self.visit(x._vjp, None, f"{name}.vjp")
+        elif isinstance(x, weakref.ref):
+            self.visit(x(), None, f"{name}()")
+        elif isinstance(x, attrgetter | methodcaller):
+            self.fact(name, Identity(x))
+            self.names.update(str(x.__reduce__()[1]).replace("'", ".").split("."))
+        elif isinstance(x, staticmethod | classmethod):
+            self.visit(x.__func__, None, name)
+        elif isinstance(x, property):
+            self.visit((x.fget, x.fset), None, name)
+        else:
+            self.instance(x, name)
+
+    def function(self, x: FunctionType, name: str) -> None:
+        """Follow a function."""
+        code, mine = x.__code__, of_user(x.__module__ or "")
+        for variable, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
+            if variable == "__class__":
+                continue
+            try:
+                held = cell.cell_contents
+            except ValueError:  # it is empty
+                continue
+            called = variable if mine else f"{name}.{variable}"
+            self.visit(held, Place(cell, "cell_contents", called, "attr"), called)
+        for where in ("__defaults__", "__kwdefaults__"):
+            if given := getattr(x, where):
+                place = Place(x, where, f"{name}.{where}", "attr")
+                self.visit(given, place, place.name)
+        if mine:
+            self.names.update(_names(code))
+            self.named(x.__globals__, "", _names(code))
+
+    def named(self, space: dict[str, Any], prefix: str, names: Iterable[str] | None = None) -> None:
+        """Visit the globals of some names."""
+        for key in sorted(self.names if names is None else names):
+            if key in space:
+                self.visit(space[key], Place(space, key, prefix + key), prefix + key)
+
+    def mapping(self, x: Any, name: str, numeric: bool) -> None:
+        """Visit a dict, which is part of an optimiser where it has Tensors as keys."""
+        keys = [*x]
+        by_name = all(type(key) in PLAIN for key in keys)
+        self.fact(name, (Identity(type(x)), tuple(keys) if by_name else len(keys)))
+        self.state.sizes.append((x, keys, name))
+        for key in keys:
+            if not by_name:
+                self.visit(key, None, f"a key of {name}")
+            called = item_name(name, key)
+            self.visit(x[key], Place(x, key, called), called, numeric)
+        if type(x) is defaultdict:
+            self.visit(x.default_factory, None, f"{name}.default_factory")
+
+    def set(self, x: Any, name: str) -> None:
+        """Compare a set of plain values; those of others are not looked into."""
+        if is_plain(tuple(x)):
+            self.fact(name, Exact(frozenset(x)))
+            self.state.sizes.append((x, frozenset(x), name))
+        else:
+            self.fact(name, (Identity(type(x)), len(x)))
+            self.state.sizes.append((x, len(x), name))
+            self.state.unseen.append(f"{name}, a {type(x).__name__}")
+
+    def cls(self, kind: type, name: str) -> None:
+        """Follow the methods of a user's class that code names, or that Wengert calls."""
+        own = [base for base in kind.__mro__ if of_user(base.__module__)]
+        others = [base for base in kind.__mro__ if package_of(base.__module__) == "wengert"]
+        for base in own:
+            if not self.first(base, name) and base is not kind:
+                continue
+            space = vars(base)
+            for key in [*space]:
+                called = (key.startswith("__") and key not in _SKIPPED) or key in self.names
+                called |= key != "__init__" and any(hasattr(x, key) for x in others)
+                if not (called or self.every) or key in _SKIPPED:
+                    continue
+                x = space[key]
+                if type(x) is MemberDescriptorType or key == PROGRAMS:
+                    continue
+                if is_leaf(x) or type(x) in (FunctionType, list, dict, tuple, set):
+                    attr = isinstance(x, Tensor) or is_array(x)
+                    holder = base if attr else space
+                    at = Place(holder, key, f"{name}.{key}", "attr" if attr else "item")
+                    self.visit(x, at, at.name)
+                else:
+                    self.visit(x, Place(space, key, f"{name}.{key}"), f"{name}.{key}")
+
+    def instance(self, x: Any, name: str, *, now: bool = False) -> None:
+        """Visit an object's attributes."""
+        kind = type(x)
+        numeric = isinstance(x, Optimizer | LRScheduler)
+        if numeric and not now:
+            self.later.append((x, name))
+            return
+        self.fact(name, Identity(kind))
+        mine = of_user(kind.__module__)
+        walked = mine or kind.__module__.startswith(_OWN)
+        if not walked and f"{kind.__module__}.{kind.__qualname__}" not in _OPEN:
+            if callable(getattr(x, "__wrapped__", None)):
+                self.visit(x.__wrapped__, None, name)
+            elif package_of(kind.__module__) not in (*_STILL, "wengert"):
+                self.state.unseen.append(f"{name}, a {kind.__name__}")
+                self.fact(name, Identity(x))
+            return
+        if isinstance(x, Optimizer):
+            self.optimizer(x, name)
+        else:
+            self.attributes(x, kind, name, numeric=numeric)
+
+    def attributes(self, x: Any, kind: type, name: str, *, numeric: bool = False) -> None:
+        """Visit the attributes of an object, and of its class, that code names or Wengert reads."""
+        mine = of_user(kind.__module__)
+        if not mine and isinstance(x, dict | list | deque):
+            return
+        space = getattr(x, "__dict__", None)
+        whole = not mine or self.every or (isinstance(x, LRScheduler))
+        module = isinstance(x, Module)
+        if type(space) is dict:
+            wanted = [
+                key
+                for key, part in space.items()
+                if key != PROGRAMS
+                and (
+                    whole
+                    or key in self.names
+                    or (module and (key in _OF_MODULES or isinstance(part, Tensor | Module)))
+                )
+            ]
+            for key in wanted:
+                called = f"{name}.{key}"
+                self.visit(space[key], Place(space, key, called), called, numeric)
+            if whole or module:
+                self.state.sizes.append((space, len(space), name))
+            else:  # an attribute that hides one of the class
+                for key in sorted(self.names.difference(space)):
+                    held = next((vars(b)[key] for b in kind.__mro__ if key in vars(b)), Missing)
+                    if held is not Missing and not hasattr(type(held), "__set__"):
+                        self.state.held.append((Place(space, key, f"{name}.{key}"), Missing))
+        for base in kind.__mro__ if mine else ():
+            for key, slot in [*vars(base).items()]:
+                if type(slot) is MemberDescriptorType and (self.every or key in self.names):
+                    place = Place(x, key, f"{name}.{key}", "attr")
+                    if (part := place.get()) is not Missing:
+                        self.visit(part, place, place.name, numeric)
+        if mine:
+            self.cls(kind, kind.__name__)
+
+    def optimizer(self, x: Optimizer, name: str) -> None:
+        """Visit an optimiser: groups, and the state of each parameter."""
+        state, space = self.state, vars(x)
+        state.growing.add(id(x.state))
+        for key in ("param_groups", "state"):
+            state.held.append((Place(space, key, f"{name}.{key}"), space[key]))
+            self.first(space[key], f"{name}.{key}")
+        state.sizes += [(x.param_groups, len(x.param_groups), f"{name}.param_groups")]
+        state.sizes += [(x.state, len(x.state), f"{name}.state"), (space, len(space), name)]
+        for i, group in enumerate(x.param_groups):
+            prefix = name if len(x.param_groups) == 1 else f"{name}.{i}"
+            state.held.append((Place(x.param_groups, i, prefix), group))
+            self.first(group, f"{prefix} group")
+            self.fact(prefix, tuple(group))
+            state.sizes.append((group, [*group], prefix))
+            for key, part in group.items():
+                self.visit(part, Place(group, key, f"{prefix}.{key}"), f"{prefix}.{key}", True)
+            shared: dict[Any, int] = {}
+            for param in group["params"]:
+                kept = x.state.get(param)
+                if kept is None:
+                    continue
+                called = state.known[id(param)]
+                state.held.append((Place(x.state, param, called), kept))
+                self.first(kept, f"{called} in an optimizer's state")
+                self.fact(f"{called} in an optimizer's state", tuple(kept))
+                state.sizes.append((kept, [*kept], called))
+                state.growing.add(id(kept))
+                for key, part in kept.items():
+                    place = Place(kept, key, f"{called}.{key}")
+                    if type(part) in NUMBERS:
+                        count = shared.setdefault((key, type(part), part), len(state.numbers))
+                        self.number(place, count)
+                    else:
+                        self.visit(part, place, place.name, True)
+        for key, part in space.items():
+            if key not in ("param_groups", "state", "defaults"):
+                self.visit(part, Place(space, key, f"{name}.{key}"), f"{name}.{key}", True)
+        if of_user(type(x).__module__):
+            self.cls(type(x), type(x).__name__)
+
+
+_SKIPPED = frozenset(
+    [
+        "__dict__",
+        "__weakref__",
+        "__doc__",
+        "__module__",
+        "__qualname__",
+        "__init__",
+        "__annotations__",
+    ]
+    + ["__slots__", "__match_args__", "__dataclass_fields__", "__dataclass_params__", "__repr__"]
+    + ["__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__", "__eq__", "__hash__"]
+    + ["__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"]
+)
+
+
+@functools.cache
+def _names(code: CodeType | None) -> frozenset[str]:
+    """The names in a function's code, and in functions within it."""
+    if code is None:
+        return frozenset()
+    inner = [_names(x) for x in code.co_consts if isinstance(x, CodeType)]
+    return frozenset(code.co_names).union(*inner)
+
+
+def item_name(name: str, key: Any) -> str:
+    """A readable name of an item."""
+    return f"{name}[{repr(key) if type(key) in PLAIN else f'a {type(key).__name__}'}]"
