@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.compiler.capture.errors import CompileError
 from wengert.export import ExportError, onnx
 
 pytest.importorskip("ndonnx")
@@ -238,26 +239,24 @@ def test_operators_of_raw_arrays_are_the_librarys(tmp_path: Path) -> None:
         onnx(lambda x: x * (len(x) + 3), example(7), tmp_path / "m")
 
 
-def test_a_length_that_is_kept(tmp_path: Path) -> None:
+def test_a_length_that_is_kept_is_a_tensor(tmp_path: Path) -> None:
     class Counter(wg.nn.Module):
-        def __init__(self) -> None:
+        def __init__(self, rows: Any) -> None:
             super().__init__()
-            self.rows, self.last = 0, 0
+            self.rows = rows
 
         def forward(self, x: Any) -> Any:
             self.rows += len(x)
-            self.last = len(x) * 2
             return x * 2, len(x)
 
-    state = onnx(Counter(), wg.asarray(example(7)), tmp_path / "m")
+    with pytest.raises(CompileError, match=r"self\.rows from 0 to .*make it a Tensor"):
+        onnx(Counter(0), wg.asarray(example(7)), tmp_path / "m")
+    state = onnx(Counter(wg.asarray(0)), wg.asarray(example(7)), tmp_path / "m")
     model = runtime.InferenceSession(tmp_path / "m")
     names = [x.name for x in model.get_outputs()]
-    given = {x.name for x in model.get_inputs()}
-    state = {name: x for name, x in state.items() if name in given}
     for n in SIZES:
         found = dict(zip(names, model.run(None, {**state, "x": example(n)}), strict=True))
-        assert (found["next.rows"], found["next.last"]) == (n, 2 * n)
-        assert found["output.1"] == n
+        assert (found["next.self.rows"], found["output.1"]) == (n, n)
 
 
 def test_the_lengths_of_others_are_ints(tmp_path: Path) -> None:

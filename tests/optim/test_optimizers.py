@@ -382,7 +382,7 @@ class Kept(optim.Optimizer):
     def __init__(self, params: Any) -> None:
         super().__init__(params, {})
 
-    def init(self, xp: Any, p: Any) -> dict[str, Any]:
+    def init(self, xp: Any, p: Any, group: Any) -> dict[str, Any]:
         return {"kept": xp.ones_like(p), "seen": xp.zeros(p.shape, dtype=xp.int32)}
 
     def rule(self, xp: Any, group: dict[str, Any]) -> Any:
@@ -578,7 +578,7 @@ def test_a_new_optimiser_is_two_hooks(backend: Any) -> None:
     class Signs(optim.Optimizer):
         """Steps of one length along the sign of the summed gradients."""
 
-        def init(self, xp: Any, p: Any) -> dict[str, Any]:
+        def init(self, xp: Any, p: Any, group: Any) -> dict[str, Any]:
             return {"total": xp.zeros_like(p)}
 
         def rule(self, xp: Any, group: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from wengert.backends import registry
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
-from wengert.compiler.capture.traced_number import TracedNumber
+from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.state import Missing, State, is_array, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import modes, set_modes
@@ -87,6 +87,7 @@ def changed(name: str, before: Any, now: Any) -> TraceError:
 
 
 def _shown(x: Any) -> str:
+    x = x.plain_number() if isinstance(x, SymbolicNumber) else x
     x = x.number if type(x) is TracedNumber else x
     if isinstance(x, Tensor | Traced):
         return "a Tensor" if isinstance(x, Tensor) else "an array"

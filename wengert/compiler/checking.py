@@ -11,9 +11,9 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, generators
 from wengert.compiler import messages
-from wengert.compiler.binding import MISS
+from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Call, tensors_of
-from wengert.compiler.capture.errors import CompileError
+from wengert.compiler.capture.errors import CompileError, surely
 from wengert.compiler.capture.recorded import swept
 from wengert.compiler.changes import Beside
 from wengert.compiler.replay import Replay
@@ -54,6 +54,7 @@ class Before:
         for place, x in self._places:
             if place.kind != "part" and place.get() is not x:
                 place.set(x)
+        self.state.forget()
         generators.set_rng_state(self._random)
         messages.rewind(self._at)
 
@@ -70,28 +71,26 @@ class Checked(NamedTuple):
     differences: list[str]
 
 
-def check(replay: Replay, function: Callable[[], Any], call: Call, state: State) -> Checked | None:
+def check(
+    replay: Replay, function: Callable[[], Any], call: Call, state: State
+) -> Checked | Failed | None:
     """Run a call by its program and then by the function, from the same state.
 
-    Returns None if the program is not for the call. The function's error is raised.
+    Returns None if the program is not for the call, and an error of the program, after which the
+    function has not run. The function's error is raised.
     """
     before = Before(state, call.leaves)
-    error: Exception | None = None
-    one: _Seen | None = None
     try:
         given = replay.tried(call, state)
         if given is MISS:
             return None
+        if type(given) is Failed:
+            return given
         one = _seen(given, before)
-    except Exception as raised:
-        error = raised
     finally:
-        before.restore()
+        surely(before.restore)
     beside = Beside(state)
     answer = function()
-    if one is None:
-        text = f"{type(error).__name__} ({error})"
-        return Checked(answer, [f"it raises {text}, which the function does not"])
     other = _seen(answer, before)
     found = list(_differences(one, other))
     try:

@@ -109,7 +109,7 @@ class Compiled(Generic[P, R]):
         self._replays: list[Replay] = []
         self._calls: list[Callable[..., Any]] = []
         self._names: set[str] = set()  # in the code that the function leads to
-        self._refused: list[Any] = []  # kinds of arguments that are not recorded
+        self._refused: dict[Any, str] = {}  # kinds of arguments, and why they are not recorded
         self._slotted: dict[int, Programs] = {}  # of the last objects without a dict
         self._warned: set[str] = set()
         self.report = Report(getattr(function, "__qualname__", repr(function)))
@@ -274,7 +274,7 @@ class Compiled(Generic[P, R]):
             array = leaf._array if isinstance(leaf, Tensor) else leaf
             if isinstance(array, Lifted) and not isinstance(array, Traced):
                 return f"the call is inside a transform ({type(array).__name__})"
-        return "it could not be recorded" if call.kinds in self._refused else ""
+        return self._refused.get(call.kinds, "")
 
     def _as_it_is(self, reason: str, call: Call) -> Any:
         """Run the function itself."""
@@ -332,10 +332,18 @@ class Compiled(Generic[P, R]):
     def _checked(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a call by the program and by the function, and compare the two."""
         self._drop(replay)  # until the check has passed
-        with eagerly():
-            found = check(replay, lambda: self._function(*call.args, **call.kwargs), call, state)
+        try:
+            with eagerly():
+                run = lambda: self._function(*call.args, **call.kwargs)
+                found = check(replay, run, call, state)
+        except BaseException:  # the check is due in the next call
+            self._replays.append(replay)
+            raise
         if found is None:
             return MISS
+        if isinstance(found, Failed):  # as above
+            self._replays.append(replay)
+            return found
         self.report.checks += 1
         if found.differences:
             raise CompileError(
@@ -361,7 +369,7 @@ class Compiled(Generic[P, R]):
             if self._options.strict:
                 raise
             before.restore()
-            self._refused.append(call.kinds)
+            self._refused[call.kinds] = str(error)
             text = f"{self.report.name} runs as it is, and not compiled: {error}"
             if text not in self._warned:
                 self._warned.add(text)

@@ -11,7 +11,7 @@ from wengert.backends import generators
 from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler import messages
 from wengert.compiler.calls import Layout, tensors_of
-from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.errors import TraceError, surely
 from wengert.compiler.capture.lines import line_that_raised, user_line
 from wengert.compiler.capture.raw import RawArray, check_class, shared
 from wengert.compiler.capture.recorded import (
@@ -101,11 +101,12 @@ class Call:
         for i, tensor in enumerate(self.tensors):
             node, grad, name = tensor._node, tensor._grad, called.get(id(tensor), "")
             array, outside = tensor._array, None
-            tensor._array = self.input(array, Ref("tensor", i), name)
+            made = self.input(array, Ref("tensor", i), name)
             if node is not None and not isinstance(node, AccumulateGrad):
-                tensor._node = outside = Outside(node, tensor._array, name or "a Tensor")
+                outside = Outside(node, made, name or "a Tensor")
             held = None if grad is None else grad._array
             self.held.append(_Held(tensor, array, node, grad, held, outside))
+            tensor._array, tensor._node = made, outside or node
         grads = set[int]()
         for i, held in enumerate(self.held):
             grad, name = held.grad, called.get(id(held.tensor), "")
@@ -125,12 +126,12 @@ class Call:
             self._put(place, self.input(x, place.spot, place.name, raw=i in state.own))
         for place in state.twins:
             self._put(place, self._raws.get(id(place.get()), place.get()))
-        made: dict[int, Any] = {}
+        numbers: dict[int, Any] = {}
         for i, place in enumerate(state.numbers):
             first = state.shares[i]
             if first == i:
-                made[i] = self.input(place.get(), place.spot, place.name)
-            self._put(place, made[first])
+                numbers[i] = self.input(place.get(), place.spot, place.name)
+            self._put(place, numbers[first])
         self.inside = [place.get() for place, _ in state.tuples]
         for i, leaf in enumerate(self.leaves):
             if isinstance(leaf, Tensor) or self.layout.static[i]:
@@ -174,10 +175,7 @@ class Call:
         for place, before in self.state.tuples:
             if place.kind != "part" and place.get() is not before:
                 place.set(before)
-        for i, (x, keys, _) in enumerate(self.state.sizes):
-            if id(x) in self.state.growing and len(x) > self.sizes[i]:
-                for key in [*x][len(keys) if isinstance(keys, list) else keys :]:
-                    del x[key]
+        self.state.forget()
         generators.set_rng_state(self._rng)
         messages.rewind(self._at)
         self.beside.restore()
@@ -328,10 +326,11 @@ def record(
                 f"{where}: a NumPy array is written while the compiled function is recorded, where "
                 "a replay would not write. Make a new array, or a Tensor"
             )
-        if refused is None and not mine:  # the function's own error leaves what it has done
+        own = refused is None and not mine and isinstance(error, Exception)
+        if own:  # it leaves what the function has done
             call.leave()
             raise
-        call.undo()
+        surely(call.undo)
         if refused is not None and not mine:
             raise refused from error
         raise

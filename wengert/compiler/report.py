@@ -122,7 +122,7 @@ def _told(what: str, before: dict[str, Any], now: dict[str, Any]) -> str:
 
 _ARGUMENTS = "the structure of the arguments"
 #: Names of facts about the hooks of a Tensor, or of a module.
-_HOOKS = re.compile(rf"(?:a key of )?(?:hooks of (.+)|(.+)\.{HOOKS}\b)")
+_HOOKS = re.compile(rf"(?:a key of )?(?:hooks of (.+?)(?:\[\d+\])?$|(.+)\.{HOOKS}\b)")
 #: Entries whose values say nothing to users.
 _ALIKE = ("which arguments are the same Tensor or array", "which gradients there are")
 
@@ -154,9 +154,11 @@ def _of_state(before: Sequence[Fact], now: Sequence[Fact]) -> str:
 def _hooked(name: str, *facts: Any) -> str:
     """What has the hooks that two facts are about; "" if they are about something else."""
     classes = [fact.x for fact in facts if isinstance(fact, Identity) and type(fact.x) is type]
-    if name.startswith("type of ") and len({issubclass(x, Hooked) for x in classes}) > 1:
+    if len({issubclass(x, Hooked) for x in classes}) > 1:
         return name.removeprefix("type of ")
-    about = name.startswith("a key of ") or any(type(fact) is int for fact in facts)
+    about = name.startswith(("a key of ", "hooks of ")) or any(
+        type(fact) is tuple for fact in facts
+    )
     found = _HOOKS.match(name) if about else None
     return "" if found is None else found[1] or found[2]
 
@@ -177,8 +179,8 @@ def _described(value: Any) -> str:
             return value
         case bool() | None | DType():
             return repr(value)
-        case int():
-            return f"of length {value}"
+        case (Identity(), int() as length):
+            return f"of length {length}"
         case Exact():
             return repr(value)
         case Identity():

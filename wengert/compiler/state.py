@@ -182,8 +182,10 @@ class State:
         What a program assumes about any objects of this structure.
     held : list of (Place, object)
         What is at places: plain values, and objects.
-    sizes : list of (object, object)
-        Containers, with their length, or for dicts and sets their keys.
+    sizes : list of (object, object, str)
+        Containers, with their length, or for dicts and sets their keys; and their names.
+    growing : set of int
+        The dicts among them in which optimisers may begin to keep something, by identity.
     known : dict of int to str
         Names of all objects by identity.
     objects : list
@@ -217,6 +219,13 @@ class State:
         found = getattr(self, _LISTS[kind])[index]
         place: Place = found if isinstance(found, Place) else found.place
         return place
+
+    def forget(self) -> None:
+        """Delete what optimisers have begun to keep."""
+        for x, keys, _ in self.sizes:
+            if id(x) in self.growing:
+                for key in [*x][len(keys) if isinstance(keys, list) else keys :]:
+                    del x[key]
 
     def structure(self) -> tuple[Any, ...]:
         """The state's part of a signature."""

@@ -110,7 +110,9 @@ def record(
         args, kwargs = call.layout.structure.unflatten(moved)
         with watched() as lengths:
             strict(*args, **kwargs)
-        return strict.exported(), lengths
+        _, after = strict.looked(args, kwargs)
+        same = after.structure() == state.structure()
+        return strict.exported() if same else None, lengths
 
 
 def _moved(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:

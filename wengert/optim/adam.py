@@ -61,8 +61,9 @@ class Adam(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def init(self, xp: Any, p: Any) -> State:
-        return {"step": 0, "exp_avg": xp.zeros_like(p), "exp_avg_sq": xp.zeros_like(p)}
+    def init(self, xp: Any, p: Any, group: Group) -> State:
+        names = "exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]
+        return {"step": 0, **{name: xp.zeros_like(p) for name in names}}
 
     def rule(self, xp: Any, group: Group) -> Rule:
         lr, decay, eps = group["lr"], group["weight_decay"], group["eps"]

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.backends import dtype_of
+from wengert.optim.groups import Group
 
 State = dict[str, Any]
+Init = Callable[[Any, Any, Group], State]
 Rule = Callable[[Any, Any, State], Any]
 
 
@@ -28,12 +30,12 @@ def _joined(xp: Any, parts: Any) -> Any:
     return xp.add(parts[..., 0], xp.multiply(parts[..., 1], 1j))
 
 
-def init_in_parts(init: Callable[[Any, Any], State]) -> Callable[[Any, Any], State]:
+def init_in_parts(init: Init) -> Init:
     """As a rule's `init` that is given the parts of complex parameters."""
 
-    def whole(xp: Any, p: Any) -> State:
+    def whole(xp: Any, p: Any, group: Group) -> State:
         p = _parts(xp, p)
-        return _whole(xp, init(xp, p), p.shape)
+        return _whole(xp, init(xp, p, group), p.shape)
 
     return whole
 
@@ -50,14 +52,12 @@ def update_in_parts(xp: Any, update: Rule) -> Rule:
     return whole
 
 
-def init_in_float32(
-    init: Callable[[Any, Any], State], masters: bool
-) -> Callable[[Any, Any], State]:
+def init_in_float32(init: Init, masters: bool) -> Init:
     """As a rule's `init` that is given half-precision parameters, or their masters, as float32."""
 
-    def whole(xp: Any, p: Any) -> State:
+    def whole(xp: Any, p: Any, group: Group) -> State:
         p = xp.astype(p, xp.float32)
-        state = init(xp, p)
+        state = init(xp, p, group)
         return {**state, "residual": xp.zeros_like(p)} if masters else state
 
     return whole

@@ -60,8 +60,10 @@ class RMSprop(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def init(self, xp: Any, p: Any) -> State:
-        return {"step": 0, "square_avg": xp.zeros_like(p)}
+    def init(self, xp: Any, p: Any, group: Group) -> State:
+        names = ["square_avg", *["grad_avg"] * group["centered"]]
+        names += ["momentum_buffer"] if group["momentum"] else []
+        return {"step": 0, **{name: xp.zeros_like(p) for name in names}}
 
     def rule(self, xp: Any, group: Group) -> Rule:
         lr, alpha, eps = group["lr"], group["alpha"], group["eps"]
@@ -127,21 +129,18 @@ class Adagrad(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def init(self, xp: Any, p: Any) -> State:
-        return {"step": 0}
+    def init(self, xp: Any, p: Any, group: Group) -> State:
+        return {"step": 0, "sum": xp.full_like(p, group["initial_accumulator_value"])}
 
     def rule(self, xp: Any, group: Group) -> Rule:
         lr, slower, eps = group["lr"], group["lr_decay"], group["eps"]
         maximize, decay = group["maximize"], group["weight_decay"]
-        start = group["initial_accumulator_value"]
 
         def update(p: Any, g: Any, state: State) -> Any:
             if maximize or decay:
                 g = slope(xp, p, g, maximize, decay)
             state["step"] = step = state["step"] + 1
-            held = state.get("sum")
-            held = xp.full_like(p, start) if held is None else held
-            state["sum"] = total = xp.add_squares(1, held, 1, g)
+            state["sum"] = total = xp.add_squares(1, state["sum"], 1, g)
             rate = lr / (1 + (step - 1) * slower)
             return xp.add_normalised(p, -rate, g, total, eps)
 
@@ -155,7 +154,7 @@ class _Kin(Optimizer):
     componentwise = True
     means: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
 
-    def init(self, xp: Any, p: Any) -> State:
+    def init(self, xp: Any, p: Any, group: Group) -> State:
         return {"step": 0, **{name: xp.zeros_like(p) for name in self.means}}
 
     def rule(self, xp: Any, group: Group) -> Rule:
@@ -301,8 +300,8 @@ class NAdam(_Kin):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def init(self, xp: Any, p: Any) -> State:
-        return {**super().init(xp, p), "mu_product": 1.0}
+    def init(self, xp: Any, p: Any, group: Group) -> State:
+        return {**super().init(xp, p, group), "mu_product": 1.0}
 
     def move(self, xp: Any, group: Group) -> Rule:
         lr, eps, psi, betas = group["lr"], group["eps"], group["momentum_decay"], group["betas"]

@@ -45,7 +45,7 @@ class Lion(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def init(self, xp: Any, p: Any) -> State:
+    def init(self, xp: Any, p: Any, group: Group) -> State:
         return {"exp_avg": xp.zeros_like(p)}
 
     def rule(self, xp: Any, group: Group) -> Rule:

@@ -91,7 +91,7 @@ class Muon(Optimizer):
                 )
             _check_real(p.dtype)
 
-    def init(self, xp: Any, p: Any) -> State:
+    def init(self, xp: Any, p: Any, group: Group) -> State:
         return {"momentum_buffer": xp.zeros_like(p)}
 
     def rule(self, xp: Any, group: Group) -> Rule:

@@ -12,6 +12,7 @@ from wengert.nn.module import clear_grad
 from wengert.nn.parameter import listed
 from wengert.ops.hints import Refusing
 from wengert.optim.adapters import (
+    Init,
     Rule,
     State,
     init_in_float32,
@@ -160,7 +161,7 @@ class Optimizer(Refusing):
             scheduled = name == "lr" and "initial_lr" in group
             allowed.check(name, group["initial_lr" if scheduled else name])
 
-    def init(self, xp: Any, p: Any) -> State:
+    def init(self, xp: Any, p: Any, group: Group) -> State:
         """Return the state of a parameter before its first update.
 
         Parameters
@@ -169,6 +170,8 @@ class Optimizer(Refusing):
             The functions of the parameter's backend.
         p : array
             Its value, a raw array.
+        group : dict
+            The hyper-parameters.
         """
         return {}
 
@@ -228,7 +231,7 @@ class Optimizer(Refusing):
                     kind, dtype = type(array), array.dtype
                     xp = namespaces[kind]
                     update = self.rule(xp, group)
-                    init: Callable[[Any, Any], State] = self.init
+                    init: Init = self.init
                     numbers = dtype_of(dtype)
                     beside: set[tuple[type, Any]] = set()  # what such parameters may have as state
                     traced = hasattr(array, "bottom")  # whose class does not tell the library
@@ -240,7 +243,7 @@ class Optimizer(Refusing):
                         init = init_in_float32(init, masters)
                 state = states.get(param)
                 if state is None:
-                    state = states[param] = init(xp, array)
+                    state = states[param] = init(xp, array, group)
                     if hasattr(array, "keep"):  # a recording makes it inputs of the program
                         array.keep(state, group)
                 if state:
@@ -346,7 +349,8 @@ class Optimizer(Refusing):
             raise ValueError(f"loaded state dict has state for unknown parameters {strange}")
         for key, items in state_dict["state"].items():
             param = owners[key]
-            needed = self.init(namespaces[type(param._array)], param._array)
+            without = Group(dict.fromkeys(self.defaults, 0))  # what each state has
+            needed = self.init(namespaces[type(param._array)], param._array, without)
             if absent := [name for name in needed if name not in items]:
                 raise ValueError(
                     f"loaded state dict has no {', '.join(absent)} of parameter {key}, which "

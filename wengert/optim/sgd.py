@@ -61,6 +61,11 @@ class SGD(Optimizer):
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 
+    def init(self, xp: Any, p: Any, group: Group) -> State:
+        # With dampening, the first buffer is the gradient, and no step from zeros.
+        begins = group["momentum"] and not group["dampening"]
+        return {"momentum_buffer": xp.zeros_like(p)} if begins else {}
+
     def rule(self, xp: Any, group: Group) -> Rule:
         step, momentum, decay = -group["lr"], group["momentum"], group["weight_decay"]
         maximize = group["maximize"]

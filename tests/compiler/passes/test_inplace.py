@@ -41,7 +41,7 @@ class Training:
 
     def __init__(self, optimiser: str, **options: Any) -> None:
         wg.manual_seed(0)
-        self.options, self.runs = options, 0
+        self.options = options
         self.weights = [
             (wg.randn(*shape) * 0.1).requires_grad_()
             for shape in ((WIDTH, WIDTH), (WIDTH, WIDTH + 4), (WIDTH + 4, 3))
@@ -49,7 +49,6 @@ class Training:
         self.optimiser = OPTIMISERS[optimiser](self.weights)
 
     def step(self, x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
-        self.runs += 1
         first, second, last = self.weights
         if not self.options.get("accumulates"):
             self.optimiser.zero_grad()
@@ -303,13 +302,9 @@ def _shown(training: Training, step: Any, name: str = "showwarning") -> None:
 
 
 #: Steps that fail: by an argument, or because an update overflows.
-FAULTS: dict[str, Any] = {
-    "an index": _target,
-    "errstate raise": _raising,
-    "errstate call": _calling,
-    "a filter": _filtered,
-    "showwarning": _shown,
-}
+FAULTS: dict[str, Any] = {"an index": _target, "errstate raise": _raising, "a filter": _filtered}
+#: Steps in which code of the user's raises while an update overflows.
+HANDLERS: dict[str, Any] = {"errstate call": _calling, "showwarning": _shown}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -325,11 +320,29 @@ def test_a_step_that_fails_leaves_what_an_eager_one_leaves(optimiser: str, fault
             training.weights[1].grad = wg.full((WIDTH, WIDTH + 4), 1e37)
         FAULTS[fault](training, run)
     assert same(one.state(), other.state())
+    _goes_on(one, step, other)
+
+
+def _goes_on(one: Training, step: Any, other: Training) -> None:
     for training, run in ((one, step), (other, other.step)):
         training.weights[1].grad = None
         training.optimiser.param_groups[0]["lr"] = 0.1
         run(*batch(5))
     assert same(one.state(), other.state())
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_what_a_handler_raises_leaves_what_there_was(optimiser: str, handler: str) -> None:
+    one = Training(optimiser, accumulates=True)
+    other = eagerly(optimiser, 4, accumulates=True)
+    step = one.compiled()
+    one.optimiser.param_groups[0]["lr"] = 1e4
+    one.weights[1].grad = wg.full((WIDTH, WIDTH + 4), 1e37)
+    before = one.state()
+    HANDLERS[handler](one, step)
+    assert same(one.state(), before)
+    _goes_on(one, step, other)
 
 
 class InterruptionError(Exception):
@@ -351,7 +364,7 @@ def interrupted(optimiser: str, at: int) -> Interrupted:
 
     def trace(frame: Any, event: str, _: Any) -> Any:
         nonlocal lines
-        if not frame.f_code.co_filename.startswith(("<glue>", "<compiled ")):
+        if not frame.f_code.co_filename.startswith(("<binding>", "<compiled ")):
             return None
         if event == "line":
             lines += 1
@@ -373,24 +386,17 @@ def interrupted(optimiser: str, at: int) -> Interrupted:
 @pytest.mark.slow
 @pytest.mark.parametrize("optimiser", ["momentum", "Adam", "AdamW"])
 def test_what_comes_from_outside_never_makes_a_step_run_twice(optimiser: str) -> None:
-    """At lines where nothing has changed yet it runs eagerly; later the error comes out.
-
-    Each parameter, and each array that the optimiser keeps, has its old values or the next.
-    """
-    found: list[bool] = []
+    """Each parameter, and each array that the optimiser keeps, has its old values or the next."""
     before = [x.tobytes() for x in eagerly(optimiser, 4).held()]
-    expected = eagerly(optimiser, 5).state()
-    after = [x.tobytes() for x in expected[: len(before)]]
+    after = [x.tobytes() for x in eagerly(optimiser, 5).held()]
     lines = interrupted(optimiser, 0).lines
     for at in (*range(1, lines - 40, 15), *range(lines - 40, lines + 1)):
         now = interrupted(optimiser, at)
-        assert now.raised or same(now.left, expected)
+        assert now.raised
         held = [x.tobytes() for x in now.left[: len(before)]]
         assert all(x in choice for x, *choice in zip(held, before, after, strict=True))
-        found.append(now.raised)
         gc.collect()  # the copy of the program that was lost, if one was
-    assert found.count(True) > 10
-    assert found.count(False) > 10
+    assert lines > 100
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="the system has no such signal")

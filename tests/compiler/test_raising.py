@@ -1,0 +1,251 @@
+"""What raises for some values raises compiled as eagerly, also where nobody takes its result."""
+
+import runpy
+import warnings
+from functools import partial
+
+import pytest
+
+import wengert as wg
+from wengert.compiler.capture.errors import TraceError
+from wengert.nn import functional as F
+
+LOGITS = [[0.1, 0.2, 0.3], [0.3, 0.1, 0.2]]
+REGULAR, SINGULAR = [[2.0, 1.0], [1.0, 3.0]], [[0.0, 0.0], [0.0, 0.0]]
+PLACES = [[0, 1], [0, 9], [-1, 1], [0, -9]]
+INDICES, CLASSES = PLACES[:2], [*PLACES, [0, -100]]
+
+
+def of(function, values, **options):
+    """A function of what changes beside values that don't."""
+    return lambda x: function(wg.asarray(values), x, **options)
+
+
+def assigned(x, places):
+    x = x * 1.0
+    x[places] = 7.0
+    return x
+
+
+def weighted(values, classes, **options):
+    return F.cross_entropy(values, classes, wg.asarray([1.0, 2.0, 3.0]), **options)
+
+
+VECTOR = [1.0, 2.0, 3.0, 4.0]
+#: Functions, with arguments of which the first and some others raise no errors.
+FUNCTIONS = {
+    **{
+        name: (getattr(wg.linalg, name), [REGULAR, SINGULAR, [[float("nan")] * 2] * 2])
+        for name in ("cholesky", "eig", "eigh", "eigvalsh", "inv", "pinv", "svd", "svdvals")
+    },
+    "solve": (lambda x: wg.linalg.solve(x, wg.ones(2)), [REGULAR, SINGULAR]),
+    "solve_triangular": (
+        lambda x: wg.linalg.solve_triangular(x, wg.ones((2, 1)), upper=True),
+        [REGULAR, SINGULAR],
+    ),
+    "cholesky_solve": (
+        lambda x: wg.linalg.cholesky_solve(wg.ones((2, 1)), x),
+        [REGULAR, SINGULAR],
+    ),
+    "take": (of(wg.take, VECTOR), INDICES),
+    "take_along_axis": (of(partial(wg.take_along_axis, axis=0), VECTOR), INDICES),
+    "indexing": (of(lambda x, places: x[places], VECTOR), PLACES),
+    "assigning": (of(assigned, VECTOR), PLACES),
+    "powers": (lambda x: wg.asarray([2, 3]) ** x, [[1, 2], [1, -2]]),
+    "one_hot": (lambda x: F.one_hot(x, 3), PLACES),
+    **{
+        f"{function.__name__}, {reduction}": (
+            of(function, LOGITS, reduction=reduction),
+            CLASSES,
+        )
+        for function in (F.nll_loss, F.cross_entropy, weighted)
+        for reduction in ("mean", "sum", "none")
+    },
+    "label_smoothing": (
+        lambda x: F.cross_entropy(wg.asarray(LOGITS), wg.asarray([0, 1]), label_smoothing=x),
+        [0.1, 0.0, 7.0, -1.0],
+    ),
+    "binary_cross_entropy": (
+        lambda x: F.binary_cross_entropy(x, wg.asarray([0.5, 0.0])),
+        [[0.1, 0.2], [0.1, 7.0], [float("nan"), 1.0]],
+    ),
+    "gaussian_nll_loss": (
+        lambda x: F.gaussian_nll_loss(wg.asarray([1.0, 2.0]), wg.asarray([0.5, 0.0]), x),
+        [[0.5, 1.0], [0.0, 1.0], [1.0, -1.0]],
+    ),
+    "multi_margin_loss": (of(F.multi_margin_loss, LOGITS), PLACES),
+    "embedding": (lambda x: F.embedding(x, wg.asarray(REGULAR)), PLACES),
+    "huber_loss": (
+        lambda x: F.huber_loss(wg.asarray(VECTOR), wg.ones(4), delta=x),
+        [0.5, 0.0, -1.0],
+    ),
+    "smooth_l1_loss": (
+        lambda x: F.smooth_l1_loss(wg.asarray(VECTOR), wg.ones(4), beta=x),
+        [0.5, 0.0, -1.0],
+    ),
+}
+
+
+def seen(function, values):
+    try:
+        results = function(wg.asarray(values))
+        return [x.tolist() for x in (results if isinstance(results, tuple) else [results])]
+    except Exception as error:  # dask's come with the values
+        return type(error), str(error)
+
+
+def beside(function):
+    """A function that does what another does, and gives something else."""
+
+    def step(x):
+        function(x)
+        return x * 2
+
+    return step
+
+
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:divide by zero")
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("unused", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_that_raise_errors_do_so_in_programs(name, unused, check, monkeypatch):
+    monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)  # a check that raises drops programs
+    function, (first, *others) = FUNCTIONS[name]
+    step = beside(function) if unused else lambda x: function(x)
+    compiled = wg.compile(step, check=check)
+    for values in (first, first, *others, first):
+        assert repr(seen(compiled, values)) == repr(seen(step, values))
+    assert compiled.report.recordings == 1
+
+
+#: Those whose checks are Wengert's own.
+LOOKING = [name for name in FUNCTIONS if "loss" in name or "entropy" in name or "weighted" in name]
+LOOKING += ["label_smoothing", "embedding"]
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_libraries_whose_values_are_at_hand_are_looked_at(backend, name, monkeypatch):
+    monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)  # as above
+    function, (first, *others) = FUNCTIONS[name]
+    step = lambda x: function(x)
+    compiled = wg.compile(step, strict=True)
+    seen(compiled, first)
+    for values in (first, *others):
+        eager, found = seen(step, values), seen(compiled, values)
+        if backend.name != "jax":
+            assert isinstance(eager, tuple) == isinstance(found, tuple)
+            assert not isinstance(eager, tuple) or found == eager
+    assert ("jax.jit can't raise for values" in str(compiled.report)) == (backend.name == "jax")
+
+
+def test_saved_programs_look_at_values(tmp_path):
+    def step(classes):
+        return weighted(wg.asarray(LOGITS), classes)
+
+    compiled = wg.compile(step)
+    compiled(wg.asarray([0, 1]))
+    compiled.save(tmp_path / "saved.py")
+    saved = runpy.run_path(str(tmp_path / "saved.py"))["step"]
+    expected = step(wg.asarray([2, 1])).item()
+    assert saved(wg.asarray([2, 1]).array).item() == expected
+    with pytest.raises(IndexError, match="Target 9 is out of bounds"):
+        saved(wg.asarray([0, 9]).array)
+
+
+def test_an_error_that_is_caught_is_caught_each_time():
+    def step(p):
+        try:
+            return F.binary_cross_entropy(p, wg.asarray([0.5]))
+        except ValueError:
+            return p * 0.0
+
+    compiled = wg.compile(step)
+    with pytest.raises(TraceError, match="which the function has caught"):
+        compiled(wg.asarray([7.0]))
+    for values in ([0.5], [0.5], [7.0], [0.25]):
+        assert seen(compiled, values) == seen(step, values)
+
+
+CAUGHT = {
+    "take": lambda x, i: wg.take(x, i),
+    "getitem": lambda x, i: x[i] * 2,
+    "take_along_axis": lambda x, i: wg.take_along_axis(x, i, axis=0),
+    "cross_entropy": lambda x, i: F.cross_entropy(x[None] * 1.0, i),
+    "grad": lambda x, i: wg.grad(lambda x: wg.sum(wg.take(x, i)))(x),
+}
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_caught_error_of_places_decides_for_its_own_call(name, raw):
+    function = CAUGHT[name]
+
+    def caught(x, i):
+        try:
+            return function(x, i)
+        except IndexError:
+            return None
+
+    compiled, x = wg.compile(caught, check=0), wg.asarray([1.0, 2.0, 3.0])
+    for at in (7, 1, 2, 7, 0):
+        i = wg.asarray([at])
+        given = (x.numpy(), i.numpy()) if raw and name != "take_along_axis" else (x, i)
+        if not compiled.report.recordings and at == 7:
+            with pytest.raises(TraceError, match="which the function has caught"):
+                compiled(*given)
+            continue
+        ours, theirs = compiled(*given), caught(*given)
+        assert (ours is None) == (theirs is None)
+        if theirs is not None:
+            assert ours.tolist() == theirs.tolist()
+
+
+def test_constants_whose_steps_no_integer_holds_are_written():
+    far = wg.asarray([2**31 - 1, -(2**31) + 1], dtype=wg.int32)
+    compiled = wg.compile(lambda x: x + far)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            assert compiled(wg.asarray([0, 1], dtype=wg.int32)).tolist() == [2**31 - 1, 2 - 2**31]
+
+
+def _stored(a, x):
+    made = wg.zeros(2, dtype=wg.int64)
+    made[0] = a
+    return x * 2
+
+
+def _filled(a, x):
+    wg.full((2,), a, dtype=wg.uint8)
+    return x * 2
+
+
+#: What stores a number where it may not fit, or makes a float of an integer, and is not used.
+UNUSED = {
+    "a number stored": (_stored, [1, 2, 2**70, 2.5]),
+    "an element stored": (
+        lambda a, x: _stored(wg.sum(wg.asarray([a, 0])), x),
+        [1, 2, 2.5],
+    ),
+    "a number filled in": (_filled, [1, 2, 300, -1]),
+    "a number beside bytes": (lambda a, x: (wg.ones(2, dtype=wg.int8) + a, x * 2)[1], [1, 2, 200]),
+    "a product of numbers": (lambda a, x: (a * 1.5, x * 2)[1], [1, 2, 2**2000]),
+    "a quotient of numbers": (lambda a, x: (a / 2, x * 2)[1], [1, 2, 2**2000]),
+    "a product": (lambda a, x: (x * a, x * 2)[1], [1, 2, 2**2000]),
+}
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_numbers_that_do_not_fit_raise_in_programs(name):
+    function, values = UNUSED[name]
+
+    def told(function, value):
+        try:
+            return function(value, wg.ones(2)).tolist()
+        except (OverflowError, TypeError, ValueError) as error:
+            return type(error)
+
+    compiled = wg.compile(function, check=0)
+    for value in values:
+        assert told(compiled, value) == told(function, value), value
+    assert isinstance(told(compiled, values[-1]), type)

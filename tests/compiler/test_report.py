@@ -1,0 +1,144 @@
+"""Why a function was recorded anew, in words that a stranger understands."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import nn
+
+X = np.ones(3, dtype="float32")
+settings: dict[str, Any] = {}
+
+
+def read(x: Any) -> Any:
+    found = settings["k"]
+    return x * (found if isinstance(found, int | float) else len(found))
+
+
+def reasons(function: Any, *calls: Any) -> list[str]:
+    """Why the function was recorded, but for the first time."""
+    compiled = wg.compile(function)
+    for call in calls:
+        compiled(*call)
+    assert "ran eagerly" not in str(compiled.report)
+    first, *others = [reason.rpartition(": ")[0] for reason in compiled.report.reasons]
+    assert first == "the first call"
+    return others
+
+
+ARRAY = "float32 of shape (3,) on cpu"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ((2, 2.5), "the argument n was 2 and is a float now"),
+        ((2, 3), "the argument n was 2 and is 3 now"),
+        ((True, 2), "the argument n was True and is 2 now"),
+        ((2, X), f"the argument n was 2 and is {ARRAY} without requires_grad now"),
+        ((2, np.float32(3)), "the argument n was 2 and is np.float32(3.0) now"),
+        ((X, X.astype("float64")), "the argument n was float32 of shape (3,) on cpu without"),
+    ],
+)
+def test_arguments(given: Any, told: str) -> None:
+    calls = [
+        (wg.asarray(X), wg.asarray(n) if n is X or n.__class__ is X.__class__ else n) for n in given
+    ]
+    (found,) = reasons(lambda x, n: x * n, *calls)
+    assert found.startswith(told)
+
+
+def test_names_of_arguments() -> None:
+    x = wg.asarray(X)
+    assert reasons(lambda x, flag="a": x * 2, (x,), (x, "b")) == [
+        "the arguments were x and are x, flag now"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (1, 2, "settings['k'] was 1 and is 2 now"),
+        ("ab", "abc", "settings['k'] was 'ab' and is 'abc' now"),
+        ([1, 2], [1, 2, 3], "settings['k'] was of length 2 and is of length 3 now"),
+    ],
+)
+def test_what_a_function_reads(before: Any, now: Any, told: str) -> None:
+    compiled = wg.compile(read)
+    for settings["k"] in (before, now):
+        compiled(wg.asarray(X))
+    assert [reason.rpartition(": ")[0] for reason in compiled.report.reasons[1:]] == [told]
+
+
+def test_modes() -> None:
+    x = wg.asarray(X)
+    double = wg.compile(lambda x: x * 2)
+    double(x)
+    with wg.no_grad():
+        double(x)
+    assert double.report.reasons[1].startswith(
+        "the recording mode was enable_grad and is no_grad now"
+    )
+
+
+def test_a_tensor_of_the_state_that_has_changed_is_named():
+    layer = wg.nn.Linear(2, 2)
+    step = wg.compile(lambda x: layer(x))
+    step(wg.ones(1, 2))
+    layer.bias.requires_grad = False
+    step(wg.ones(1, 2))
+    assert "layer.bias was float32 of shape (2,) on cpu that is a leaf" in str(step.report)
+
+
+def test_hooks() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    weight = model[0].weight
+    compiled = wg.compile(lambda x: model(x * weight.sum()).sum().backward())
+    x = wg.asarray(X)
+
+    def again() -> str:
+        weight.grad = None
+        compiled(x)
+        return str(compiled.report.reasons[-1].rpartition(": ")[0])
+
+    def nothing(*given: Any) -> None:
+        pass
+
+    assert again() == "the first call"
+    one = model[0].register_forward_hook(nothing)
+    assert again() == "the hooks of model.0 have changed"
+    two = model[0].register_forward_hook(nothing)
+    assert again() == "the hooks of model.0 have changed"
+    one.remove()
+    assert again() == "the hooks of model.0 have changed"
+    two.remove()
+    model.register_forward_pre_hook(nothing)
+    assert again() == "the hooks of model have changed"
+    one = weight.register_hook(lambda g: None)
+    assert again() == "the hooks of model.0.weight have changed"
+    one.remove()
+    weight.register_hook(lambda g: None)
+    assert again() == "the hooks of model.0.weight have changed"
+
+
+def test_one_is_no_plural() -> None:
+    f = wg.compile(lambda x: x * 2, check=0)
+    assert repr(f).endswith(": 0 programs>")
+    f(wg.asarray(X))
+    assert repr(f).endswith(": 1 program>")
+    assert str(f.report).endswith(
+        ": recorded 1 time, checked 0 times\n  1. the first call: 1 instruction"
+    )
+    f = wg.compile(lambda x: x.tolist(), strict=False)
+    with pytest.warns(RuntimeWarning, match="runs as it is"):
+        f(wg.asarray(X))
+    assert "\n  1 call ran eagerly: " in str(f.report)
+    f(wg.asarray(X))
+    assert "\n  2 calls ran eagerly: " in str(f.report)
+    f = wg.compile(lambda x: x * 2, cache_size=1, check=0)
+    f(wg.ones(1))
+    with pytest.warns(RuntimeWarning, match="keeps 1 program: the argument x was"):
+        f(wg.ones(2))
+    assert f.report.dropped == 1

@@ -1,0 +1,332 @@
+"""Compiled functions in many threads, under samplers, and in signals' handlers."""
+
+import gc
+import random
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.compiler import compiled as functions
+from wengert.compiler.capture.errors import TraceError
+
+
+def value(x):
+    return [leaf.tolist() for leaf in wg.func.tree_leaves(x)]
+
+
+def test_gradients_in_many_threads():
+    """Programs and their adjoints have memory of their own, which no two calls share."""
+    wg.manual_seed(0)
+    weights = [wg.randn(24, 24, requires_grad=True) for _ in range(3)]
+
+    @wg.compile
+    def loss(x):
+        for weight in weights:
+            x = wg.tanh(x @ weight) * wg.exp(-x * x)
+        return wg.sum(x**2)
+
+    inputs = [wg.randn(24, 24) for _ in range(8)]
+    expected = []
+    for x in inputs:
+        value = loss.__wrapped__(x)
+        expected.append((value.item(), wg.autograd.grad(value, weights)))
+
+    def work(i):
+        wrong = 0
+        for _ in range(60):
+            value = loss(inputs[i])
+            found = wg.autograd.grad(value, weights)
+            same = value.item() == expected[i][0]
+            for a, b in zip(found, expected[i][1], strict=True):
+                same = same and np.array_equal(a.numpy(), b.numpy())
+            wrong += not same
+        return wrong
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(work, range(8))) == 0
+    finally:
+        sys.setswitchinterval(before)
+    assert loss.report.recordings == 1
+
+
+def test_a_handler_that_calls_what_it_interrupts():
+    weight = wg.randn(60, 60)
+    step = wg.compile(lambda x: wg.sum(wg.tanh(x @ weight) * wg.exp(x)))
+    x = wg.randn(60, 60)
+    expected = [step(x).item() for _ in range(3)][-1]
+    found, over = [], []
+
+    def handler(number, frame):
+        found.append(step(x).item())
+        if not over:  # or an alarm after the test would end the process
+            signal.setitimer(signal.ITIMER_REAL, 0.0005)  # not before: it has to come to its end
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005)
+    try:
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            assert step(x).item() == expected
+    finally:
+        over.append(True)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert found
+    assert set(found) == {expected}
+
+
+def test_recording_while_another_thread_samples_frames():
+    """It keeps what is local to functions that have returned alive for a while."""
+    held, stop = [], threading.Event()
+
+    def sample():
+        while not stop.is_set():
+            held[:] = [sys._current_frames()]
+            time.sleep(0.003)
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    try:
+        for i in range(30):
+
+            def function(x, i=i):
+                y = wg.exp(x * 2.0)
+                z = wg.sin(y) + i
+                return wg.sum(z)
+
+            wg.compile(function)(wg.ones(400))
+    finally:
+        stop.set()
+        thread.join()
+        held.clear()
+
+
+def test_recordings_leave_nothing_for_the_collector():
+    model = wg.nn.Linear(3, 3)
+    optimizer = wg.optim.SGD(model.parameters(), lr=0.1)
+
+    def compiled():
+        def step(x):
+            optimizer.zero_grad()
+            loss = wg.sum(model(x))
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return wg.compile(step)
+
+    x = wg.ones(2, 3)
+    first = compiled()
+    for _ in range(4):
+        first(x)
+    del first
+    gc.collect()
+    gc.disable()
+    try:
+        run = compiled()
+        for _ in range(4):
+            run(x)
+        del run
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+# -- recording and checking beside other threads --------------------------------------------------
+
+
+def stops_at(monkeypatch, name):
+    """Events at a function of the compiler: that it was reached, and that it goes on."""
+    reached, opened = threading.Event(), threading.Event()
+    function = getattr(functions, name)
+
+    def stops(*args, **kwargs):
+        if not reached.is_set():
+            found = function(*args, **kwargs)
+            reached.set()
+            assert opened.wait(20)
+            return found
+        return function(*args, **kwargs)
+
+    monkeypatch.setattr(functions, name, stops)
+    return reached, opened
+
+
+@pytest.mark.parametrize("name", ["record", "check"])
+def test_programs_run_while_another_thread_records_or_checks(name, monkeypatch):
+    """A call that finds its program needs nobody; one that has to record waits, for a while."""
+    monkeypatch.setattr(functions, "PATIENCE", 0.05)
+    double, other = wg.compile(lambda x: x * 2.0), wg.compile(lambda x: x * 3.0)
+    slow, x = wg.compile(lambda x: x * 4.0), wg.ones(2)
+    for _ in range(3):
+        double(x)
+    if name == "check":
+        slow(x)
+    reached, opened = stops_at(monkeypatch, name)
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(slow, x)
+        assert reached.wait(20)
+        assert double(x).tolist() == [2.0, 2.0]
+        assert other(x).tolist() == [3.0, 3.0]
+        opened.set()
+        assert held.result().tolist() == [4.0, 4.0]
+    assert "ran eagerly" not in str(double.report)
+    assert "1 call ran eagerly: another thread records or checks" in str(other.report)
+    assert other(x).tolist() == [3.0, 3.0]
+    assert other.report.recordings == 1
+
+
+def test_code_that_is_not_compiled_meets_an_error_and_no_number():
+    """While a function is recorded, its Tensors and numbers are the recording's."""
+    model = wg.nn.Linear(3, 2)
+    optimizer = wg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    looks = (
+        lambda: model(wg.ones(1, 3)),
+        lambda: model.weight.numpy(),
+        lambda: model.weight.sum().item(),
+        lambda: optimizer.param_groups[0]["lr"] * 2.0,
+        lambda: float(optimizer.param_groups[0]["lr"]),
+    )
+
+    def looked():
+        found = []
+        for look in looks:
+            try:
+                found.append(look())
+            except Exception as error:
+                found.append(type(error))
+        return found
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = wg.mean(model(x) ** 2)
+        with ThreadPoolExecutor(1) as pool:
+            seen.append(pool.submit(looked).result())
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    seen = Unseen()
+    with pytest.raises(TraceError, match="another thread"):
+        wg.compile(step)(wg.ones(4, 3))
+    assert seen.last == [TraceError] * 5
+    assert not optimizer.state
+    step(wg.ones(4, 3))
+    assert TraceError not in seen.last
+
+
+class Unseen:
+    """Keeps what is appended where the compiler does not look."""
+
+    __slots__ = ("last",)
+
+    def append(self, x):
+        object.__setattr__(self, "la" + "st", x)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_after_an_error_others_have_their_turn(error):
+    weight = wg.randn(3)
+
+    def fails(x, how):
+        if how == "fails":
+            raise error("the user's")
+        return x * weight
+
+    f = wg.compile(fails)
+    for how in ("", "fails", "", "fails"):
+        if how:
+            with pytest.raises(error, match="the user's"):
+                f(wg.ones(3), how)
+        else:
+            f(wg.ones(3), how)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(functions._lock.acquire, timeout=0).result()
+            pool.submit(functions._lock.release).result()
+
+
+def test_all_kinds_of_calls_in_many_threads():
+    """Functions that are recorded, checked and replayed at any time."""
+    wg.manual_seed(0)
+    model = wg.nn.Sequential(wg.nn.Linear(4, 4), wg.nn.Tanh(), wg.nn.Linear(4, 3))
+    x = wg.randn(5, 4)
+
+    def loss(x, n):
+        return wg.mean(model(x) ** 2) * n
+
+    def gradients(x, n):
+        return wg.autograd.grad(wg.sum(model(x) ** 2) * n, list(model.parameters()))
+
+    eager = [loss, gradients]
+    expected = {(f, n): value(f(x[:n], 2.0)) for f in eager for n in (5, 3)}
+
+    def work(seed):
+        draw = random.Random(seed)
+        for _ in range(15):
+            i, n = draw.randrange(len(compiled)), draw.choice((5, 3))
+            f = compiled[i]
+            found = f(x[:n], n=2.0) if draw.random() < 0.5 else f(x[:n], 2.0)
+            if value(found) != expected[eager[i % 2], n]:
+                return i, n
+        return None
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(4):
+            compiled = [wg.compile(f, check=check) for check in (None, 0, 1) for f in eager]
+            with ThreadPoolExecutor(6) as pool:
+                assert [*pool.map(work, range(6))] == [None] * 6
+    finally:
+        sys.setswitchinterval(before)
+    assert all(1 <= f.report.recordings <= 2 for f in compiled)
+
+
+class Watchdog:
+    def bark(self, number, frame):
+        raise TimeoutError
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="there is no such signal")
+def test_what_a_handler_raises_while_a_program_runs_is_raised():
+    """The function is not run again: the time may be up."""
+    w = wg.asarray([1.0, 2.0], requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        loss = wg.sum(w / x)
+        loss.backward()
+        with wg.no_grad():
+            w.sub_(w.grad)
+        return loss
+
+    def divided(*_):
+        if armed:
+            armed.clear()
+            signal.raise_signal(signal.SIGUSR1)
+
+    run, armed, one, zero = wg.compile(step, check=0), [], wg.ones(2), wg.zeros(2)
+    before = signal.signal(signal.SIGUSR1, Watchdog().bark)
+    try:
+        with np.errstate(divide="call", invalid="call", call=divided):
+            for _ in range(3):
+                run(one)
+            held = w.tolist()
+            armed.append(True)
+            with pytest.raises(TimeoutError):
+                run(zero)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert not armed
+    assert w.tolist() == held
+    assert "eagerly" not in str(run.report)
+    assert run(one).tolist() == sum(held)
