@@ -21,10 +21,12 @@ __all__ = ["Arguments", "Call", "Layout", "kind_of", "signature_of", "tensors_of
 
 
 class Arguments:
-    """The signature of a function, and its static arguments, whose numbers are constants."""
+    """The signature of a function, and its static arguments."""
 
     def __init__(self, function: Callable[..., Any], static: frozenset[str]) -> None:
         self._function, self.static = function, static
+        #: Whether the code may ask for the type of a number, which a traced one would not tell.
+        self.typed = False
 
     @cached_property
     def _signature(self) -> inspect.Signature:
@@ -67,7 +69,7 @@ class Layout:
     names : list of str
         A readable name of each leaf.
     static : list of bool
-        Whether each leaf is of a static argument.
+        Whether each leaf is of a static argument, whose numbers are constants.
     """
 
     def __init__(self, structure: TreeDef, arguments: Arguments) -> None:
@@ -84,10 +86,12 @@ class Layout:
     def names(self) -> list[str]:
         return [name + path for name, child in self._given for path in child.paths()]
 
-    @cached_property
+    @property
     def static(self) -> list[bool]:
-        static = self._arguments.static
-        return [name in static for name, child in self._given for _ in range(child.num_leaves)]
+        static, typed = self._arguments.static, self._arguments.typed
+        return [
+            typed or name in static for name, child in self._given for _ in range(child.num_leaves)
+        ]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and _same_layout(self.structure, other.structure)

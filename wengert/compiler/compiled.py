@@ -319,7 +319,9 @@ class Compiled(Generic[P, R]):
             if isinstance(x, Tensor) and isinstance(x._node, HookedNode) and x._node.extra:
                 hooks = x._node.extra
                 arguments.append((f"hooks of {name}", [hooks.gradient, hooks.accumulated]))
-        return find_state(root, arguments, self._names, self._options.state)
+        state = find_state(root, arguments, self._names, self._options.state)
+        self._arguments.typed |= "type" in self._names
+        return state
 
     def _bound(self, replay: Replay, call: Call, state: State) -> Any:
         """Run a program, and bind it to the call's objects for later calls."""

@@ -133,8 +133,8 @@ class Call:
                 numbers[i] = self.input(place.get(), place.spot, place.name)
             self._put(place, numbers[first])
         self.inside = [place.get() for place, _ in state.tuples]
-        for i, leaf in enumerate(self.leaves):
-            if isinstance(leaf, Tensor) or self.layout.static[i]:
+        for i, (leaf, static) in enumerate(zip(self.leaves, self.layout.static, strict=True)):
+            if isinstance(leaf, Tensor) or (static and not is_array(leaf)):
                 continue
             if is_array(leaf):
                 if id(leaf) not in self._raws:

@@ -11,7 +11,6 @@ from wengert.compiler import messages
 from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
 from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
-from wengert.compiler.capture.errors import surely
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.recorded import Recording, Ref
 from wengert.compiler.emission.emit import Emitted, emit
@@ -224,7 +223,13 @@ def _undone(function: Function) -> Function:
         try:
             return function(*inputs)
         except BaseException:
-            surely(lambda: (generators.set_rng_state(before), messages.rewind(at)))
+            try:
+                generators.set_rng_state(before)
+                messages.rewind(at)
+            except BaseException:  # an interrupt
+                generators.set_rng_state(before)
+                messages.rewind(at)
+                raise
             raise
 
     return call

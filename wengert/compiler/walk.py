@@ -47,6 +47,7 @@ from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import LRScheduler
 from wengert.tape.hooks import Hooked
+from wengert.tape.record import Plan
 from wengert.tape.tensor import Tensor
 
 __all__ = ["find_state"]
@@ -251,6 +252,7 @@ class _Walk:
                 self.named(vars(x), name + ".")
         elif isinstance(x, type):
             self.fact(name, Identity(x))
+            self.names.update({"type"} if x is type else ())
             self.names.update(_names(getattr(vars(x).get("__init__"), "__code__", None)))
             self.cls(x, name)
         elif isinstance(x, _GENERATORS) or hasattr(kind, "__next__"):
@@ -285,6 +287,8 @@ class _Walk:
             try:
                 held = cell.cell_contents
             except ValueError:  # it is empty
+                continue
+            if isinstance(held, Plan):  # which the first call of an operation replaces
                 continue
             called = variable if mine else f"{name}.{variable}"
             self.visit(held, Place(cell, "cell_contents", called, "attr"), called)
@@ -341,6 +345,8 @@ class _Walk:
                     continue
                 x = space[key]
                 if type(x) is MemberDescriptorType or key == PROGRAMS:
+                    continue
+                if key in ("__eq__", "__hash__") and _generated(x):
                     continue
                 if is_leaf(x) or type(x) in (FunctionType, list, dict, tuple, set):
                     attr = isinstance(x, Tensor) or is_array(x)
@@ -463,9 +469,14 @@ _SKIPPED = frozenset(
         "__annotations__",
     ]
     + ["__slots__", "__match_args__", "__dataclass_fields__", "__dataclass_params__", "__repr__"]
-    + ["__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__", "__eq__", "__hash__"]
+    + ["__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__"]
     + ["__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"]
 )
+
+
+def _generated(x: Any) -> bool:
+    """Whether this is no function that a user has written, as `dataclass` makes them."""
+    return type(x) is not FunctionType or x.__code__.co_filename == "<string>"
 
 
 @functools.cache
