@@ -2,7 +2,7 @@
 
 A call may compute the same twice: a program is checked by the function, a recording that fails is
 followed by an eager run. The other processes wait for each collective once. So its operands and its
-result are noted, and when the state is restored for another run (`Snapshot.restore`), so is the
+result are noted, and when the state is restored for another run (`Before.restore`), so is the
 place among the notes. There the collective answers from the note, if it is given what it was given.
 An external function, which may do anything besides, is treated in the same way.
 """
