@@ -37,6 +37,8 @@ def starts(name: str, options: dict[str, Any], hidden: int, batched: bool) -> tu
 @pytest.mark.oracle
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_networks_are_pytorchs(backend: Any, name: str, options: dict[str, Any]) -> None:
+    if backend.name == "dask":
+        pytest.skip("each of its many differences is a graph there")
     options = dict(options)
     batched, given, own = (options.pop(key) for key in ("batched", "hx", "own"))
     if name == "RNN":

@@ -38,6 +38,8 @@ def causal(n: int) -> np.ndarray:
 @pytest.mark.parametrize("options", LAYER)
 def test_layers_are_pytorchs(backend: Any, options: dict[str, Any], depth: int) -> None:
     torch = pytest.importorskip("torch")
+    if backend.name == "dask":
+        pytest.skip("each of its many differences is a graph there")
     keys = ("norm_first", "layer_norm_eps", "batch_first", "bias")
     given = {key: options[key] for key in keys}
     name = f"Transformer{options['kind']}Layer"

@@ -38,12 +38,16 @@ def divide(xp: Any, x: Any, n: Any, dtype: Any = None) -> Any:
     return found if dtype is None or found.dtype == dtype else xp.astype(found, dtype)
 
 
+def wide_argument(xp: Any, x: Any) -> Any:
+    """An argument of a function: an array by `wide`, anything else as it is."""
+    return wide(xp, x) if hasattr(x, "dtype") else x
+
+
 def by_float32(
     function: Callable[..., Any], x: Any, *rest: Any, xp: Any = differentiable, **options: Any
 ) -> Any:
     """Call a function of Tensors with one of half precision, and others, as float32."""
-    others = [wide(xp, y) if hasattr(y, "dtype") else y for y in rest]
-    found = function(wide(xp, x), *others, **options)
+    found = function(wide(xp, x), *(wide_argument(xp, y) for y in rest), **options)
     if isinstance(found, tuple):
         return tuple([xp.astype(y, x.dtype) for y in found])
     return xp.astype(found, x.dtype)

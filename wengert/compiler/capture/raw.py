@@ -27,7 +27,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["RawArray", "check_class", "shared"]
 
 #: Attributes that depend on shape and dtype alone.
-_STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "size", "strides"})
+_STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "sharding", "size", "strides"})
 #: Methods that depend on shape and dtype alone.
 _TELLING: Final = frozenset({"dim", "element_size", "is_floating_point", "ndimension", "numel"})
 #: Attributes that are arrays.

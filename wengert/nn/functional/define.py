@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 from wengert import ops
 from wengert.backends import DType, backend_of, dtype_of
-from wengert.ops.shares import wide
+from wengert.ops.shares import wide_argument
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Reduction = Literal["mean", "sum", "none"]
@@ -123,10 +123,6 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss
 
 
-def _single(x: Any) -> Any:
-    return wide(ops, x) if hasattr(x, "dtype") else x
-
-
 def single_precision(loss: L) -> L:
     """Make a loss compute with half precision in float32: there an element's share may vanish."""
     first = next(iter(signature(loss).parameters))
@@ -138,7 +134,8 @@ def single_precision(loss: L) -> L:
         if not (given and wrapped(given[0]).dtype.narrow):
             return loss(*given, **options)
         held = [dtype_of(x.dtype) for x in (*given, *options.values()) if hasattr(x, "dtype")]
-        found = loss(*map(_single, given), **{k: _single(x) for k, x in options.items()})
+        others = {key: wide_argument(ops, x) for key, x in options.items()}
+        found = loss(*(wide_argument(ops, x) for x in given), **others)
         if any(dtype.inexact and not dtype.narrow for dtype in held):
             return found
         return ops.astype(found, wrapped(given[0]).dtype)

@@ -106,14 +106,14 @@ def turns(xp: Any, values: Any, *moved: Any, used: Any = None) -> Any:
         yield beside * (x / xp.where(equal, 0, gaps))
 
 
-def known(xp: Any, g: Any, values: Any) -> Any:
-    """The cotangents, or tangents, of values; of an infinite matrix LAPACK's are nan."""
+def spread_nan(xp: Any, g: Any, values: Any) -> Any:
+    """Cotangents or tangents, nan where values are: those of an infinite matrix, by LAPACK."""
     return xp.where(xp.isnan(values), math.nan, g)
 
 
 def joined(xp: Any, g_values: Any, turned: Any, values: Any, used: Any) -> Any:
     """The cotangents of values on the diagonal, those of vectors over the gaps beside it."""
-    g_values = None if g_values is None else known(xp, g_values, values)
+    g_values = None if g_values is None else spread_nan(xp, g_values, values)
     if turned is None:
         return diagonal_matrix(xp, g_values)
     (inner,) = turns(xp, values, turned, used=used)

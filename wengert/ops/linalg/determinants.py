@@ -14,9 +14,9 @@ from wengert.ops.linalg.common import (
     complex_dtype,
     diagonal_matrix,
     imaginary,
-    known,
     matrices,
     product,
+    spread_nan,
 )
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
@@ -203,12 +203,12 @@ def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
         both = turn if g_log is None else g_log + turn
     if both is None:
         return xp.zeros_like(x)
-    return _as_matrix(xp, known(xp, both, out[1])) * inverse
+    return _as_matrix(xp, spread_nan(xp, both, out[1])) * inverse
 
 
 def _slogdet_tangent(xp: Any, t: Any, x: Any, out: Any) -> Any:
     inverse = xp.inverse_or_infinite(x, out[0])
-    moved = known(xp, xp.sum(xp.matrix_transpose(inverse) * t, axis=(-2, -1)), out[1])
+    moved = spread_nan(xp, xp.sum(xp.matrix_transpose(inverse) * t, axis=(-2, -1)), out[1])
     if not complex_dtype(xp, x):
         return xp.zeros_like(moved), moved
     return imaginary(xp, moved) * out[0], xp.real(moved)

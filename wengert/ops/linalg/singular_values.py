@@ -12,10 +12,10 @@ from wengert.ops.linalg.common import (
     eye_like,
     imaginary,
     joined,
-    known,
     matrices,
     product,
     skew,
+    spread_nan,
     turns,
 )
 from wengert.tape.tensor import Tensor
@@ -131,7 +131,7 @@ def _svd_tangent(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
         t_u = xp.concat([t_u, -product(xp, u, adjoint(xp, t_u), more_u)], axis=-1)
     if more_v.shape[-1]:
         t_v = xp.concat([t_v, -product(xp, v, adjoint(xp, t_v), more_v)], axis=-1)
-    return t_u, known(xp, xp.real(along), s), adjoint(xp, t_v)
+    return t_u, spread_nan(xp, xp.real(along), s), adjoint(xp, t_v)
 
 
 @operation(
@@ -178,13 +178,13 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
 def _svdvals_rule(xp: Any, g: Any, x: Any) -> Any:
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    return xp.matmul(columns(xp, u, known(xp, g, s)), vh)
+    return xp.matmul(columns(xp, u, spread_nan(xp, g, s)), vh)
 
 
 def _svdvals_tangent(xp: Any, t: Any, x: Any) -> Any:
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
     inner = product(xp, adjoint(xp, u), t, adjoint(xp, vh))
-    return known(xp, xp.real(xp.linalg.diagonal(inner)), s)
+    return spread_nan(xp, xp.real(xp.linalg.diagonal(inner)), s)
 
 
 @operation(

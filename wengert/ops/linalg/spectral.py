@@ -8,10 +8,10 @@ from wengert.ops.linalg.common import (
     adjoint,
     columns,
     joined,
-    known,
     matrices,
     product,
     skew,
+    spread_nan,
     turns,
 )
 from wengert.tape.tensor import Tensor
@@ -62,7 +62,7 @@ def _eigh_tangent(xp: Any, t: Any, out: Any) -> Any:
     t = (t + adjoint(xp, t)) * 0.5
     inner = product(xp, adjoint(xp, vectors), t, vectors)
     (turn,) = turns(xp, values, inner)
-    along = known(xp, xp.real(xp.linalg.diagonal(inner)), values)
+    along = spread_nan(xp, xp.real(xp.linalg.diagonal(inner)), values)
     return along, xp.matmul(vectors, turn)
 
 
@@ -102,14 +102,14 @@ def eigh(x: Any, /) -> EighResult:
 
 def _eigvalsh_rule(xp: Any, g: Any, x: Any) -> Any:
     values, vectors = xp.linalg.eigh(x)
-    return xp.matmul(columns(xp, vectors, known(xp, g, values)), adjoint(xp, vectors))
+    return xp.matmul(columns(xp, vectors, spread_nan(xp, g, values)), adjoint(xp, vectors))
 
 
 def _eigvalsh_tangent(xp: Any, t: Any, x: Any) -> Any:
     values, vectors = xp.linalg.eigh(x)
     t = (t + adjoint(xp, t)) * 0.5
     along = xp.real(xp.linalg.diagonal(product(xp, adjoint(xp, vectors), t, vectors)))
-    return known(xp, along, values)
+    return spread_nan(xp, along, values)
 
 
 @operation(
