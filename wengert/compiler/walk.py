@@ -44,6 +44,7 @@ from wengert.compiler.state import (
     is_plain,
 )
 from wengert.nn.module import Module
+from wengert.optim.lr_scheduler import ReduceLROnPlateau
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.scheduler import LRScheduler
 from wengert.tape.hooks import Hooked
@@ -359,7 +360,7 @@ class _Walk:
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
         kind = type(x)
-        numeric = isinstance(x, Optimizer | LRScheduler)
+        numeric = isinstance(x, Optimizer | LRScheduler | ReduceLROnPlateau)
         if numeric and not now:
             self.later.append((x, name))
             return
@@ -384,7 +385,7 @@ class _Walk:
         if not mine and isinstance(x, dict | list | deque):
             return
         space = getattr(x, "__dict__", None)
-        whole = not mine or self.every or (isinstance(x, LRScheduler))
+        whole = not mine or self.every or isinstance(x, LRScheduler | ReduceLROnPlateau)
         module = isinstance(x, Module)
         if type(space) is dict:
             wanted = [
