@@ -13,6 +13,7 @@ from hypothesis import settings
 
 import wengert as wg
 from tests.compiler.interrupting import Interrupt, InterruptError
+from wengert.compiler import compiled as functions
 
 pytestmark = [
     pytest.mark.skipif(sys.gettrace() is not None, reason="a tracer is at work already"),
@@ -167,6 +168,8 @@ def test_interrupted_calls_leave_one_state_whole(
         if kind == "large" and reached == [1]:
             assert weight._array.ctypes.data == where
         assert gc.get_threshold() == threshold, interrupt.where
+        assert not functions._eager.get(), interrupt.where
+        assert not functions._lock._is_owned(), interrupt.where
         gc.collect()  # where the copy of a program is lost
         step(following if reached == [1] else x)
         assert alike(training.left(), after), interrupt.where

@@ -5,8 +5,8 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from threading import RLock
@@ -44,7 +44,7 @@ _lock = RLock()
 #: Seconds for which a thread waits for it, before it runs the function itself.
 PATIENCE = 10.0
 #: Whether compiled functions run as they are in this thread or task.
-_eager: ContextVar[bool] = ContextVar("wengert_eager", default=False)
+_eager = ContextVar("wengert_eager", default=False)
 #: Names by which code looks whether there are gradients.
 _GRADIENTS = frozenset({"grad", "_grad"})
 
@@ -65,14 +65,14 @@ class Options(NamedTuple):
     check: int | None
 
 
-@contextmanager
-def eagerly() -> Iterator[None]:
-    """Let compiled functions run as they are."""
-    token = _eager.set(True)
+def eagerly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function, in which compiled functions run as they are."""
+    before = _eager.get()
     try:
-        yield
+        _eager.set(True)
+        return function(*args, **kwargs)
     finally:
-        _eager.reset(token)
+        _eager.set(before)
 
 
 class Programs(dict["Compiled[Any, Any]", "Compiled[Any, Any]"]):
@@ -202,8 +202,7 @@ class Compiled(Generic[P, R]):
 
     def eagerly(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself."""
-        with eagerly():
-            return self._function(*args, **kwargs)
+        return eagerly(self._function, *args, **kwargs)  # type: ignore[no-any-return]
 
     def strictly(self) -> "Compiled[P, R]":
         """The same function without a limit on programs, and unchecked."""
@@ -249,12 +248,14 @@ class Compiled(Generic[P, R]):
         with noted(self.report.name) if needed() else nullcontext():
             if reason := self._outside(call):
                 return self._as_it_is(reason, call)
-            if not _lock.acquire(timeout=PATIENCE):
-                return self._as_it_is("another thread records or checks for too long", call)
-            try:
+            first = not _lock._is_owned()  # type: ignore[attr-defined]
+            try:  # in it, lest an interrupt comes between
+                if first and not _lock.acquire(timeout=PATIENCE):
+                    return self._as_it_is("another thread records or checks for too long", call)
                 answer = self._found(call)
             finally:
-                _lock.release()
+                if first and _lock._is_owned():  # type: ignore[attr-defined]
+                    _lock.release()
             if type(answer) is Failed:
                 return self._failed(answer.error, call.args, call.kwargs)
             return answer
@@ -335,9 +336,8 @@ class Compiled(Generic[P, R]):
         """Run a call by the program and by the function, and compare the two."""
         self._drop(replay)  # until the check has passed
         try:
-            with eagerly():
-                run = lambda: self._function(*call.args, **call.kwargs)
-                found = check(replay, run, call, state)
+            run = lambda: self._function(*call.args, **call.kwargs)
+            found = eagerly(check, replay, run, call, state)
         except BaseException:  # the check is due in the next call
             self._replays.append(replay)
             raise
