@@ -344,10 +344,11 @@ def split_arguments(
 def prepare(name: str, given: dict[str, Any]) -> tuple[Callable[..., Any], list[Any]]:
     """A call as a function of its differentiable arrays, and these arrays.
 
-    The function returns a tuple of Tensors. It moves the call's other arrays to the backend that is
-    selected when it runs.
+    The function returns a tuple of Tensors. The call's other arrays are moved to the backend that
+    is selected now.
     """
     args, kwargs = split_arguments(name, given)
+    args, kwargs = [*map(_moved, args)], {key: _moved(value) for key, value in kwargs.items()}
     called = FUNCTIONS[name]  # so that a compiled function leads to this one alone
 
     def function(*arrays: Any) -> Any:
@@ -373,7 +374,14 @@ def _fill(value: Any, rest: Iterator[Any]) -> Any:
         return [_fill(each, rest) for each in value]
     if _is_variable(value):
         return next(rest)
-    return on_backend(value) if isinstance(value, np.ndarray) else value
+    return value
+
+
+def _moved(value: Any) -> Any:
+    """An argument with arrays that are not differentiated on the selected backend."""
+    if isinstance(value, list):
+        return [*map(_moved, value)]
+    return value if _is_variable(value) or not isinstance(value, np.ndarray) else on_backend(value)
 
 
 def _is_variable(value: Any) -> bool:

@@ -80,7 +80,7 @@ TRANSFORMS: dict[str, Any] = {
 
 def refusal(error: BaseException) -> str:
     """The message, also where NumPy puts another error in front: which it does for elements."""
-    return str(error.__cause__ or error)
+    return str(error if isinstance(error, RuntimeError) else error.__cause__ or error)
 
 
 def refused(way: Any) -> Any:

@@ -3,10 +3,15 @@
 from importlib import import_module
 from typing import Any
 
-__all__ = ["external"]
+__all__ = ["CompileError", "external"]
+
+_MODULES = {
+    "CompileError": "wengert.compiler.capture.errors",
+    "external": "wengert.compiler.opaque",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:  # which most programs do not need
-        return getattr(import_module("wengert.compiler.opaque"), name)
+        return getattr(import_module(f"wengert.compiler.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
