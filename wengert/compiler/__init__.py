@@ -5,10 +5,7 @@ from typing import Any
 
 __all__ = ["CompileError", "external"]
 
-_MODULES = {
-    "CompileError": "wengert.compiler.capture.errors",
-    "external": "wengert.compiler.opaque",
-}
+_MODULES = {"CompileError": "capture.errors", "external": "opaque"}
 
 
 def __getattr__(name: str) -> Any:

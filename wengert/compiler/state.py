@@ -183,7 +183,7 @@ class State:
     held : list of (Place, object)
         What is at places: plain values, and objects.
     sizes : list of (object, object, str)
-        Containers, with their length, or for dicts and sets their keys; and their names.
+        Containers, with their length, or where the order matters their keys; and their names.
     growing : set of int
         The dicts among them in which optimisers may begin to keep something, by identity.
     known : dict of int to str

@@ -312,7 +312,7 @@ class _Walk:
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
         self.fact(name, (Identity(type(x)), tuple(keys) if by_name else len(keys)))
-        self.state.sizes.append((x, keys, name))
+        self.state.sizes.append((x, keys if len(keys) > 1 else len(keys), name))  # their order
         for key in keys:
             if not by_name:
                 self.visit(key, None, f"a key of {name}")
@@ -431,7 +431,7 @@ class _Walk:
             state.held.append((Place(x.param_groups, i, prefix), group))
             self.first(group, f"{prefix} group")
             self.fact(prefix, tuple(group))
-            state.sizes.append((group, [*group], prefix))
+            state.sizes.append((group, len(group), prefix))
             for key, part in group.items():
                 self.visit(part, Place(group, key, f"{prefix}.{key}"), f"{prefix}.{key}", True)
             shared: dict[Any, int] = {}
@@ -443,7 +443,7 @@ class _Walk:
                 state.held.append((Place(x.state, param, called), kept))
                 self.first(kept, f"{called} in an optimizer's state")
                 self.fact(f"{called} in an optimizer's state", tuple(kept))
-                state.sizes.append((kept, [*kept], called))
+                state.sizes.append((kept, len(kept), called))
                 state.growing.add(id(kept))
                 for key, part in kept.items():
                     place = Place(kept, key, f"{called}.{key}")
