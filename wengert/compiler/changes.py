@@ -54,7 +54,7 @@ class Beside:
             if not (is_plain(held) and is_plain(now) and same(held, now)):
                 raise changed(place.name, held, now)
         for (name, before_), (_, now) in zip(self._randoms, _random_states(state), strict=False):
-            if repr(before_) != repr(now):
+            if _comparable(before_) != _comparable(now):
                 raise TraceError(
                     f"the compiled function draws from {name}, where a replay would use the same "
                     "again. Draw by wg.random, or outside, and pass what is drawn"
@@ -120,6 +120,17 @@ def _random_state(x: Any) -> Any:
             return x.__reduce__()
         except Exception:  # the check of the first replay tells
             return None
+
+
+def _comparable(x: Any) -> Any:
+    """A generator's state, of which equality can be asked."""
+    if isinstance(x, dict):
+        return {key: _comparable(part) for key, part in x.items()}
+    if isinstance(x, tuple):
+        return tuple(map(_comparable, x))
+    if isinstance(x, np.ndarray):
+        return x.dtype, x.tobytes()
+    return x if type(x) is int else repr(x)
 
 
 def _set_random_states(state: State, states: Sequence[tuple[str, Any]]) -> None:
