@@ -205,7 +205,7 @@ def _kind(x: Any, fixed: bool) -> Any:
         return float
     if type(x) in PLAIN or isinstance(x, np.generic):
         return Exact(x)
-    return "an object"  # the walk has guards for it
+    return "an object"  # the walk visits it
 
 
 def kind_of(array: Any) -> tuple[Any, ...]:

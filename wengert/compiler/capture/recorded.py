@@ -131,7 +131,7 @@ class Backward:
 
 
 class Arithmetic(NamedTuple):
-    """A program of Python numbers alone, for guards and counters.
+    """A program of Python numbers alone, for comparisons and counters.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Arithmetic(NamedTuple):
     program : Program
         The program.
     gives : tuple
-        For each of its outputs the outcome that a guard requires, or the position of the main
+        For each of its outputs the outcome that is required, or the position of the main
         program's output that it computes.
     """
 

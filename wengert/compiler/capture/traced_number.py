@@ -26,7 +26,7 @@ class SymbolicNumber:
 class TracedNumber:
     """A Python number that may differ from call to call, such as a learning rate.
 
-    Arithmetic is recorded. A comparison becomes a guard: the program requires the same outcome. Any
+    Arithmetic is recorded. The program requires the outcome of each comparison. Any
     other use, such as an index or a length, pins the number: the program requires this value.
     `isinstance` sees the number's own type.
     """
@@ -58,7 +58,7 @@ class TracedNumber:
     def present(self: Any) -> Any:
         """The number itself, to find NumPy's dtype for it.
 
-        The dtype depends on whether int64 holds an integer, which becomes a guard. A larger integer
+        The dtype depends on whether int64 holds an integer, which the program then requires. A larger integer
         is pinned.
         """
         if type(self.number) is not int:
@@ -220,7 +220,7 @@ def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> 
 
 
 def _keeps_type(base: Any, exponent: Any) -> bool:
-    """Whether a power's type is decided, by comparisons that become guards."""
+    """Whether a power's type is decided, by comparisons."""
     if isinstance(exponent, int):
         if isinstance(base, int):
             bool(exponent >= 0)  # a negative exponent gives a float
