@@ -12,7 +12,16 @@ trace_errors: "ContextVar[list[TraceError] | None]" = ContextVar(
 
 
 class CompileError(RuntimeError):
-    """A function can't be recorded, or its program differs from it."""
+    """A function can't be recorded, or its program differs from it.
+
+    Examples
+    --------
+    >>> try:
+    ...     wg.compile(lambda x: float(x))(wg.tensor(1.0))
+    ... except wg.compiler.CompileError as error:
+    ...     "Return the Tensor, and read it outside" in str(error)
+    True
+    """
 
 
 class TraceError(CompileError):
