@@ -165,6 +165,22 @@ def test_a_tuple_of_tensors_is_replaced() -> None:
     assert run.report.recordings == 2  # NumPy makes scalars of 0-d arrays
 
 
+class Carried:
+    pair = (wg.zeros(2), wg.ones(2))
+
+
+def test_a_tuple_of_tensors_in_a_class_is_replaced() -> None:
+    @wg.compile
+    def step(x: Any) -> Any:
+        first, second = Carried.pair
+        Carried.pair = (second + x, first * 2.0)
+        return wg.sum(second)
+
+    Carried.pair = (wg.zeros(2), wg.ones(2))
+    assert [step(wg.ones(2)).item() for _ in range(4)] == [2.0, 0.0, 8.0, 4.0]
+    assert step.report.recordings == 1
+
+
 @pytest.mark.parametrize("read", [bool, float, str, lambda x: x.item(), lambda x: x.tolist()])
 def test_reading_values_is_an_error_that_names_the_line(read: Any) -> None:
     def f(x: Any) -> Any:

@@ -350,7 +350,7 @@ class _Walk:
                 if key in ("__eq__", "__hash__") and _generated(x):
                     continue
                 if is_leaf(x) or type(x) in (FunctionType, list, dict, tuple, set):
-                    attr = isinstance(x, Tensor) or is_array(x)
+                    attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
                     holder = base if attr else space
                     at = Place(holder, key, f"{name}.{key}", "attr" if attr else "item")
                     self.visit(x, at, at.name)
