@@ -340,8 +340,8 @@ def test_what_does_not_fit(make: Any, error: type[Exception], says: str) -> None
 
 
 @pytest.mark.oracle
-def test_packed_sequences_are_refused() -> None:
+def test_pytorchs_packed_sequences_are_refused() -> None:
     torch = pytest.importorskip("torch")
     packed = torch.nn.utils.rnn.pack_sequence([torch.ones(4, 2), torch.ones(3, 2)])
-    with pytest.raises(TypeError, match="takes no packed sequences"):
+    with pytest.raises(TypeError, match=r"nn\.utils\.rnn"):
         nn.LSTM(2, 3)(packed)

@@ -26,7 +26,7 @@ class external:
     In a compiled function it is one line of the program, and runs once in each call, with the
     values of that call, in the order of the program. When the function runs again in the same call,
     as in a check, it gets the first result, if it gives the same arguments. Neither the external
-    function nor what it reads is compared, and what it does besides is not undone when a call fails,
+    function nor what it reads is compared. What it does besides is not undone if a call fails,
     unless it changes state of the compiled function, such as a model: that it must not. Its
     results' shapes and dtypes have to be those of the call that was recorded; otherwise the call
     runs eagerly. It has no derivative in forward mode.

@@ -94,23 +94,30 @@ class _Recurrent(Uniform):
         """Do nothing: the parameters need no common memory. PyTorch's programs call it."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """Return the results of all steps, and the last state of each layer and direction."""
+        """Return the results of all steps, and the last state of each layer and direction.
+
+        The results of a `wengert.nn.utils.rnn.PackedSequence` are packed likewise.
+        """
         out, (h,) = self._run(input, None if hx is None else (hx,))
         return out, h
 
-    def _run(self, input: Any, given: Sequence[Any] | None) -> tuple[Tensor, list[Tensor]]:
+    def _run(self, input: Any, given: Sequence[Any] | None) -> tuple[Any, list[Tensor]]:
         """The results, and the Tensors of the last state."""
-        x = _sequence(self, input)
-        batched = x.ndim == 3
+        packed = input if hasattr(input, "batch_sizes") else None
+        x = _sequence(self, input, packed)
+        batched = packed is not None or x.ndim == 3
         if not batched:
             x = ops.expand_dims(x, axis=0 if self.batch_first else 1)
-        if self.batch_first:
+        if self.batch_first and packed is None:
             x = ops.permute_dims(x, (1, 0, 2))
         directions = 1 + self.bidirectional
         count = self.num_layers * directions
+        width = x.shape[1] if packed is None else packed.batch_sizes[0]
         lengths = (self.proj_size or self.hidden_size, self.hidden_size)[: self._states]
+        if given is not None and packed is not None and packed.sorted_indices is not None:
+            given = [ops.take(part, packed.sorted_indices, axis=1) for part in given]
         starts = [
-            _start(self, x, None if given is None else given[i], (count, x.shape[1], n), batched)
+            _start(self, x, None if given is None else given[i], (count, width, n), batched)
             for i, n in enumerate(lengths)
         ]
         ends: list[tuple[Tensor, ...]] = []
@@ -125,12 +132,21 @@ class _Recurrent(Uniform):
                 if not self.bias:
                     own[2:2] = (None, None)
                 state = tuple(start[at] for start in starts)
-                out, end = recurrent.run(self.mode, x, state, own, reverse=bool(reverse))
+                back = bool(reverse)
+                if packed is None:
+                    out, end = recurrent.run(self.mode, x, state, own, reverse=back)
+                else:
+                    sizes = packed.batch_sizes
+                    out, end = recurrent.run_packed(self.mode, x, sizes, state, own, reverse=back)
                 results.append(out)
                 ends.append(end)
             x = ops.concat(results, axis=-1) if self.bidirectional else results[0]
-        out = ops.permute_dims(x, (1, 0, 2)) if self.batch_first else x
         last = [ops.stack(parts) for parts in zip(*ends, strict=True)]
+        if packed is not None:
+            if packed.unsorted_indices is not None:
+                last = [ops.take(part, packed.unsorted_indices, axis=1) for part in last]
+            return packed._replace(data=x), last
+        out = ops.permute_dims(x, (1, 0, 2)) if self.batch_first else x
         if not batched:
             out = ops.squeeze(out, axis=0 if self.batch_first else 1)
             last = [ops.squeeze(part, axis=1) for part in last]
@@ -149,22 +165,24 @@ class _Recurrent(Uniform):
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *told])
 
 
-def _sequence(module: _Recurrent, input: Any) -> Tensor:
+def _sequence(module: _Recurrent, input: Any, packed: Any) -> Tensor:
     """Check an input, before anything is computed."""
     name = type(module).__name__
-    if hasattr(input, "batch_sizes"):
-        raise TypeError(
-            f"{name} takes no packed sequences: pass the padded Tensor, and leave the results "
-            "after the end of each sequence out of the loss"
+    if packed and type(packed.batch_sizes) is not tuple:
+        raise TypeError(f"{name} takes packed sequences of wg.nn.utils.rnn, not {type(packed)}")
+    x = wrapped(packed.data if packed else input)
+    if packed and (x.ndim != 2 or x.shape[-1] != module.input_size):
+        raise RuntimeError(
+            f"{name} got a packed sequence with rows of shape {tuple(x.shape)[1:]}; it needs "
+            f"({module.input_size},)"
         )
-    x = wrapped(input)
     axes = "(N, T, " if module.batch_first else "(T, N, "
     if x.ndim not in (2, 3) or x.shape[-1] != module.input_size:
         raise RuntimeError(
             f"{name} got an input of shape {tuple(x.shape)}; it needs {axes}{module.input_size}), "
             f"or (T, {module.input_size}) without a batch"
         )
-    if not x.shape[int(x.ndim == 3 and module.batch_first)]:
+    if not x.shape[int(x.ndim == 3 and module.batch_first)] and not packed:
         raise RuntimeError(f"{name} needs a sequence of at least one step, not {tuple(x.shape)}")
     check_dtype(name, x, module.weight_ih_l0)
     return x
@@ -303,7 +321,7 @@ class LSTM(_Recurrent):
         more = batch_first, dropout, bidirectional, device, dtype
         super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Tensor, Tensor]]:
         """Return the results of all steps, and the pair of last states h and c."""
         out, (h, c) = self._run(input, None if hx is None else pair("LSTM", hx))
         return out, (h, c)

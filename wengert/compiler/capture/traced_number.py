@@ -58,8 +58,8 @@ class TracedNumber:
     def present(self: Any) -> Any:
         """The number itself, to find NumPy's dtype for it.
 
-        The dtype depends on whether int64 holds an integer, which the program then requires. A larger integer
-        is pinned.
+        The dtype depends on whether int64 holds an integer, which the program then
+        requires. A larger integer is pinned.
         """
         if type(self.number) is not int:
             return self.number

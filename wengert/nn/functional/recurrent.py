@@ -5,8 +5,9 @@ computed for all steps at once, and a loop of few operations. Sequences are of s
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from wengert import ops
@@ -418,9 +419,69 @@ def run(
     state : tuple of Tensor
         After the last step.
     """
+    z = _entering(kind, x, parameters)
+    out, state = LAYERS[kind](ops.flip(z, axis=0) if reverse else z, state, parameters)
+    return ops.flip(out, axis=0) if reverse else out, state
+
+
+def run_packed(
+    kind: str,
+    x: Tensor,
+    sizes: Sequence[int],
+    state: State,
+    parameters: Sequence[Any],
+    *,
+    reverse: bool = False,
+) -> tuple[Tensor, State]:
+    """Run a layer along packed sequences, as `run`.
+
+    Parameters
+    ----------
+    x : Tensor
+        The rows of all steps, (rows, I).
+    sizes : sequence of int
+        How many rows each step has; they never grow.
+
+    Returns
+    -------
+    out : Tensor
+        The first state after each step, (rows, H).
+    state : tuple of Tensor
+        After the last step of each sequence.
+    """
+    z = _entering(kind, x, parameters)
+    start, now = state, tuple([part[: sizes[-1] if reverse else sizes[0], ...] for part in state])
+    results: list[Tensor] = []
+    ended: list[State] = []
+    for row, steps, batch in [*segments(sizes)][:: -1 if reverse else 1]:
+        held = now[0].shape[0]
+        if held > batch:  # sequences end
+            ended.insert(0, tuple([part[batch:, ...] for part in now]))
+            now = tuple([part[:batch, ...] for part in now])
+        elif held < batch:  # sequences begin at their ends
+            pairs = zip(now, start, strict=True)
+            now = tuple([ops.concat((x, part[held:batch, ...]), axis=0) for x, part in pairs])
+        entering = ops.reshape(z[row : row + steps * batch, :], (steps, batch, -1))
+        entering = ops.flip(entering, axis=0) if reverse else entering
+        out, now = LAYERS[kind](entering, now, parameters)
+        out = ops.flip(out, axis=0) if reverse else out
+        results.append(ops.reshape(out, (steps * batch, -1)))
+    ends = [ops.concat(parts, axis=0) for parts in zip(now, *ended, strict=True)]
+    return ops.concat(results[:: -1 if reverse else 1], axis=0), tuple(ends)
+
+
+def segments(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """The steps with equal batches: the first row, the number of steps, and the batch."""
+    row = 0
+    for batch, steps in groupby(sizes):
+        count = len([*steps])
+        yield row, count, batch
+        row += count * batch
+
+
+def _entering(kind: str, x: Tensor, parameters: Sequence[Any]) -> Tensor:
+    """The input's part of the gates, of all steps by one product."""
     weight, _, bias, of_state, *_ = parameters
     if bias is not None and kind != "GRU":  # whose reset gate is between its new state and its bias
         bias = ops.add(bias, of_state)
-    z = linear(x, weight, bias)
-    out, state = LAYERS[kind](ops.flip(z, axis=0) if reverse else z, state, parameters)
-    return ops.flip(out, axis=0) if reverse else out, state
+    return linear(x, weight, bias)

@@ -1,6 +1,6 @@
-"""Functions of all parameters or gradients of a model, its table, and parametrisations."""
+"""Functions of all parameters or gradients of a model, its table, parametrisations, sequences."""
 
-from wengert.nn.utils import parametrizations, parametrize
+from wengert.nn.utils import parametrizations, parametrize, rnn
 from wengert.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, get_total_norm
 from wengert.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 from wengert.nn.utils.summary import summary
@@ -12,6 +12,7 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "rnn",
     "summary",
     "vector_to_parameters",
 ]
