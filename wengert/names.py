@@ -272,7 +272,7 @@ HINTS: Final = {
         "ZeroPad3d": "wg.pad",
         **{f"ConstantPad{n}d": "wg.pad" for n in (1, 2, 3)},
         **{f"CircularPad{n}d": 'wg.pad(x, widths, mode="wrap")' for n in (1, 2, 3)},
-        **{f"ReflectionPad{n}d": 'wg.pad(x, widths, mode="reflect")' for n in (1, 2, 3)},
+        **{f"ReflectionPad{n}d": 'wg.pad(x, widths, mode="reflect")' for n in (1, 3)},
         **{f"ReplicationPad{n}d": 'wg.pad(x, widths, mode="edge")' for n in (1, 2, 3)},
         **{
             f"LPPool{n}d": "an average pool of abs(x) ** p, times its window's size, ** (1 / p)"

@@ -359,6 +359,7 @@ MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Fold", ((7, 6), (1, 2)), {"dilation": (1, 3)}),
     ("ZeroPad1d", (2,), {}),
     ("ZeroPad2d", ((1, -1, 2, 0),), {}),
+    ("ReflectionPad2d", ((1, 2, 0, 3),), {}),
 ]
 
 

@@ -270,21 +270,22 @@ class Fold(Single):
     ) -> None: ...
 
 
-class _ZeroPad(Module):
+class _Pad(Module):
     _count = 0
+    _mode: Literal["constant", "reflect"] = "constant"
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
         self.padding = sizes(padding, 2 * self._count, type(self).__name__, "padding", -(2**62))
 
     def forward(self, input: Any) -> Tensor:
-        """Add zeros at the ends of the last axes."""
-        return F.pad(input, self.padding)
+        """Add elements at the ends of the last axes."""
+        return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
 
 
-class ZeroPad1d(_ZeroPad):
+class ZeroPad1d(_Pad):
     """`functional.pad` with zeros as a module, for signals.
 
     PyTorch: ``torch.nn.ZeroPad1d``.
@@ -303,7 +304,7 @@ class ZeroPad1d(_ZeroPad):
     _count = 1
 
 
-class ZeroPad2d(_ZeroPad):
+class ZeroPad2d(_Pad):
     """`functional.pad` with zeros as a module, for images.
 
     PyTorch: ``torch.nn.ZeroPad2d``.
@@ -321,3 +322,24 @@ class ZeroPad2d(_ZeroPad):
     """
 
     _count = 2
+
+
+class ReflectionPad2d(_Pad):
+    """`functional.pad` with the image mirrored at its edges, as a module.
+
+    PyTorch: ``torch.nn.ReflectionPad2d``.
+
+    Parameters
+    ----------
+    padding : int or tuple
+        How many elements are added: one number, or before and after the last axis, and the one
+        before it; fewer than the axis has.
+
+    Examples
+    --------
+    >>> wg.nn.ReflectionPad2d((2, 0, 0, 0))(wg.tensor([[[1.0, 2.0, 3.0]]]))
+    tensor([[[3., 2., 1., 2., 3.]]])
+    """
+
+    _count = 2
+    _mode = "reflect"
