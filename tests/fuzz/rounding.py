@@ -107,6 +107,7 @@ class _Operation(NamedTuple):
     averages: bool  # by a sum, which may leave the range
     sums: bool  # of terms that the shape of a result does not tell
     centred: bool  # by a mean
+    normalises: bool  # what is centred, and tells the mean and the slope
     rough: bool  # in PyTorch, to ten digits
 
 
@@ -132,6 +133,7 @@ def _operation(function: Any) -> _Operation:
         averages=name == "mean",
         sums="softmax" in name,
         centred=name.startswith(("std", "var", "native_")),
+        normalises="native_" in name and name.endswith(("_norm", "_legit")),
         rough=name == "polygamma",
     )
 
@@ -171,6 +173,8 @@ class _Mode(TorchDispatchMode):
         self.computed(found, exact, operation, terms)
         if operation.divides:
             self.divided(found, args[0])
+        if operation.normalises:
+            self.normalised(*found[:3])
         return found
 
     def given(self, args: Any, operation: _Operation) -> Any:
@@ -178,6 +182,9 @@ class _Mode(TorchDispatchMode):
 
     def divided(self, found: Any, numerator: Any) -> None:
         """What else is to be done after a division."""
+
+    def normalised(self, found: Any, mean: Any, slope: Any) -> None:
+        """What else is to be done after a normalisation."""
 
     def computed(self, found: Any, exact: bool, operation: _Operation, terms: int) -> None:
         raise NotImplementedError
@@ -281,6 +288,14 @@ class Noisy(_Mode):
         # A rule may multiply by the slope, which is a reciprocal, and may be subnormal.
         if self._underflow and found.numel():
             found += numerator * self._range.smallest * self._drawn(self._noise, found)
+
+    def normalised(self, found: Any, mean: Any, slope: Any) -> None:
+        # Two elements become -1 and 1 whatever they are, but for the rounding of their mean.
+        if mean.ndim < found.ndim:  # of channels, or of samples whose channels are one group
+            shape = (*((1,) * (mean.ndim == 1)), *mean.shape)
+            shape += (1,) * (found.ndim - len(shape))
+            mean, slope = mean.reshape(shape), slope.reshape(shape)
+        found += self._range.eps * self._drawn(self._noise, mean) * mean * slope
 
 
 class Saturated(_Mode):
