@@ -26,8 +26,8 @@ wrong, as is any where E and the saturated run overflow.
 Noise of an eps does not tell what is absorbed: ``1 + 1e-13`` is 1 in float32, so the standard
 deviation of some such is 0, and its slope nan. An answer is also within bounds if it is what
 PyTorch in float64 gives when the result of each operation is rounded to the dtype. A second
-derivative may be nan, too, where noise moves it by more than its size: of no such number is the sign
-known, and any up to the bound would do. Values and first derivatives are never forgiven a nan.
+derivative may be nan, too, where noise moves it by more than its size: its sign is not known, and
+any number up to the bound would do. Values and first derivatives are never forgiven a nan.
 """
 
 import random

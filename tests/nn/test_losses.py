@@ -458,6 +458,16 @@ def test_a_cross_entropy_of_unlikely_targets_has_its_slope(backend: Any, x: floa
         np.testing.assert_allclose(second, [[math.exp(x)]], rtol=1e-5, atol=1e-6 * target)
 
 
+@pytest.mark.filterwarnings("ignore:Mean of empty|invalid value")
+def test_no_pairs_have_a_cosine_loss(backend: Any) -> None:
+    x = wg.zeros((0, 3)).requires_grad_()
+    for reduction, expected in (("sum", 0.0), ("mean", math.nan)):
+        labels = wg.zeros(0, dtype=wg.int64)
+        loss = F.cosine_embedding_loss(x, x, labels, reduction=reduction)
+        np.testing.assert_equal(loss.item(), expected)
+        assert wg.autograd.grad(loss, x)[0].shape == (0, 3)
+
+
 STEEP = {  # whose slopes are large, so that a share of the mean that vanishes shows
     "mse_loss": ((90.0, -70.0, 5.0, 40.0), (-30.0, 20.0, 5.5, -40.0)),
     "poisson_nll_loss": ((5.0, 4.0, 3.0, 6.0), (1.0, 2.0, 3.0, 4.0)),

@@ -105,12 +105,12 @@ def quantile(
     """Quantiles: a share ``q`` of the elements is not above them.
 
     The result is NaN if one of the elements is NaN, the quantile is between opposite infinities, or
-    an element of a Tensor ``q`` is not from 0 to 1. The cotangent goes to the one or two elements that the quantile is made of; among equal
-    ones in their order, as in `sort`. The result is of the dtype of ``x`` and the shape of ``q``,
-    followed by that of the reduction. Raises `TypeError` if ``x`` or ``q`` is not real and
-    floating; `ValueError` if there is no element, the method is unknown, numbers ``q`` are out of
-    range, or an axis comes twice or is out of bounds. NumPy: ``quantile``; PyTorch: ``quantile``,
-    which calls the method ``interpolation``.
+    an element of a Tensor ``q`` is not from 0 to 1. The cotangent goes to the one or two elements
+    that the quantile is made of; among equal ones in their order, as in `sort`. The result is of
+    the dtype of ``x`` and the shape of ``q``, followed by that of the reduction. Raises `TypeError`
+    if ``x`` or ``q`` is not real and floating; `ValueError` if there is no element, the method is
+    unknown, numbers ``q`` are out of range, or an axis comes twice or is out of bounds. NumPy:
+    ``quantile``; PyTorch: ``quantile``, which calls the method ``interpolation``.
 
     Parameters
     ----------
