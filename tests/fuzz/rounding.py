@@ -247,7 +247,8 @@ class Noisy(_Mode):
                 each = max(self._range.eps, sums * x.numel() * self._range.sums)
                 moved *= 1 + each * self._drawn(self._noise, x.reshape(-1)[:1])
         if x.is_complex():
-            moved = moved + x * 1j * (self._drawn(self._factors, x) - 1)
+            size = x.abs().amax() if normwise else x
+            moved = moved + size * 1j * (self._drawn(self._factors, x) - 1)
         if self._underflow:
             like = x if x.numel() <= 64 else x.reshape(-1)[:1]
             moved += torch.sgn(x) * self._drawn(self._noise, like) * self._range.smallest

@@ -144,6 +144,15 @@ def _vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: Any = 2)
     return torch.linalg.vector_norm(x, ord=ord, dim=axis, keepdim=keepdims)
 
 
+def _det(x: Any) -> Any:
+    # PyTorch's derivative is by the SVD, which refuses complex numbers that are noisy.
+    if not x.is_complex():
+        return torch.linalg.det(x)
+    turned, _, upper = torch.linalg.lu(x)
+    sign = torch.linalg.det(turned.detach().real)
+    return sign * torch.prod(torch.diagonal(upper, dim1=-2, dim2=-1), dim=-1)
+
+
 class _Functional:
     """PyTorch's functions of networks, without their digits that are lost."""
 
@@ -227,7 +236,8 @@ def _by_pytorch(made: Program, forward: bool) -> Answer:
         _space[0].gelu = _Functional.gelu
         _space[0].abs, _space[0].hypot, _space[0].logaddexp = _abs, _hypot, _logaddexp
         # A copy, so that no other test has these functions.
-        _space[0].linalg = SimpleNamespace(**vars(_space[0].linalg) | {"vector_norm": _vector_norm})
+        own = {"vector_norm": _vector_norm, "det": _det}
+        _space[0].linalg = SimpleNamespace(**vars(_space[0].linalg) | own)
         _space[0].special = SimpleNamespace(**vars(torch.special) | {"i1e": _i1e})
         # PyTorch's own is linear above 20.
         _space[0].softplus = lambda x: -torch.nn.functional.logsigmoid(-x)
