@@ -209,6 +209,7 @@ def _abs(x: Any) -> Any:
 
 def _hypot(x: Any, y: Any) -> Any:
     # PyTorch's slopes are nan where one side is infinite, and the other is lost beside it.
+    x, y = (torch.as_tensor(a, dtype=torch.float64) for a in (x, y))
     first, second = (torch.isinf(a) & torch.isfinite(b) for a, b in ((x, y), (y, x)))
     a, b = torch.where(first | second, 1.0, x), torch.where(first | second, 1.0, y)
     return torch.where(first, x.abs(), torch.where(second, y.abs(), torch.hypot(a, b)))
