@@ -25,7 +25,9 @@ wrong, as is any where E and the saturated run overflow.
 
 Noise of an eps does not tell what is absorbed: ``1 + 1e-13`` is 1 in float32, so the standard
 deviation of some such is 0, and its slope nan. An answer is also within bounds if it is what
-PyTorch in float64 gives when the result of each operation is rounded to the dtype.
+PyTorch in float64 gives when the result of each operation is rounded to the dtype. A second
+derivative may be nan, too, where noise moves it by more than its size: its sign is not known, and
+any number up to the bound would do. Values and first derivatives are never forgiven a nan.
 """
 
 import random
@@ -107,6 +109,7 @@ class _Operation(NamedTuple):
     averages: bool  # by a sum, which may leave the range
     sums: bool  # of terms that the shape of a result does not tell
     centred: bool  # by a mean
+    normalises: bool  # what is centred, and tells the mean and the slope
     rough: bool  # in PyTorch, to ten digits
 
 
@@ -132,6 +135,7 @@ def _operation(function: Any) -> _Operation:
         averages=name == "mean",
         sums="softmax" in name,
         centred=name.startswith(("std", "var", "native_")),
+        normalises="native_" in name and name.endswith(("_norm", "_legit")),
         rough=name == "polygamma",
     )
 
@@ -171,6 +175,8 @@ class _Mode(TorchDispatchMode):
         self.computed(found, exact, operation, terms)
         if operation.divides:
             self.divided(found, args[0])
+        if operation.normalises:
+            self.normalised(*found[:3])
         return found
 
     def given(self, args: Any, operation: _Operation) -> Any:
@@ -178,6 +184,9 @@ class _Mode(TorchDispatchMode):
 
     def divided(self, found: Any, numerator: Any) -> None:
         """What else is to be done after a division."""
+
+    def normalised(self, found: Any, mean: Any, slope: Any) -> None:
+        """What else is to be done after a normalisation."""
 
     def computed(self, found: Any, exact: bool, operation: _Operation, terms: int) -> None:
         raise NotImplementedError
@@ -238,7 +247,8 @@ class Noisy(_Mode):
                 each = max(self._range.eps, sums * x.numel() * self._range.sums)
                 moved *= 1 + each * self._drawn(self._noise, x.reshape(-1)[:1])
         if x.is_complex():
-            moved = moved + x * 1j * (self._drawn(self._factors, x) - 1)
+            size = x.abs().amax() if normwise else x
+            moved = moved + size * 1j * (self._drawn(self._factors, x) - 1)
         if self._underflow:
             like = x if x.numel() <= 64 else x.reshape(-1)[:1]
             moved += torch.sgn(x) * self._drawn(self._noise, like) * self._range.smallest
@@ -282,6 +292,14 @@ class Noisy(_Mode):
         if self._underflow and found.numel():
             found += numerator * self._range.smallest * self._drawn(self._noise, found)
 
+    def normalised(self, found: Any, mean: Any, slope: Any) -> None:
+        # Two elements become -1 and 1 whatever they are, but for the rounding of their mean.
+        if mean.ndim < found.ndim:  # of channels, or of samples whose channels are one group
+            shape = (*((1,) * (mean.ndim == 1)), *mean.shape)
+            shape += (1,) * (found.ndim - len(shape))
+            mean, slope = mean.reshape(shape), slope.reshape(shape)
+        found += self._range.eps * self._drawn(self._noise, mean) * mean * slope
+
 
 class Saturated(_Mode):
     """Gives what is above a range as infinite, and what is below it as zero."""
@@ -313,7 +331,7 @@ class Rounded(_Mode):
 
 
 def outside(found: Any, expected: Any, moved: Any, saturated: Any, range_: Range,
-            within: bool) -> Any:  # fmt: skip
+            within: bool, second: bool = False) -> Any:  # fmt: skip
     """Where one array of an answer is outside of its bounds.
 
     Parameters
@@ -326,13 +344,15 @@ def outside(found: Any, expected: Any, moved: Any, saturated: Any, range_: Range
         Of the dtype.
     within : bool
         Whether all values of the reference are in the normal range.
+    second : bool
+        Whether these are second derivatives.
     """
     with np.errstate(all="ignore"):
         slack = FACTOR * (moved + range_.eps * np.abs(expected) + range_.smallest)
         # A reference without a number says nothing: there PyTorch's own formulas fail.
         fine = (np.abs(found - expected) <= slack) | np.isnan(expected) | ~np.isfinite(slack)
-        # Where a norm is lost in rounding, and may be 0, there is no second derivative.
-        fine |= np.isnan(found) & (moved > np.abs(expected)) & (expected != 0)
+        if second:  # A norm that is lost in rounding may be 0, where there is none: nan says so.
+            fine |= np.isnan(found) & (moved > np.abs(expected)) & (expected != 0)
         fine |= (np.isposinf(np.abs(found))) & (np.abs(expected) + slack >= range_.largest)
         if not within:
             fine |= ~np.isfinite(found)

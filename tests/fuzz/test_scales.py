@@ -74,9 +74,11 @@ def test_bounds() -> None:
     """What may be, and what not, within the normal range and beyond it."""
     range_ = RANGES["float16"]
 
-    def wrong(found: float, expected: float, saturated: float, moved: float, within: bool) -> bool:
+    def wrong(
+        found: float, expected: float, saturated: float, moved: float, within: bool, *second: bool
+    ) -> bool:
         made = (np.asarray(x) for x in (found, expected, moved, saturated))
-        return bool(outside(*made, range_, within))
+        return bool(outside(*made, range_, within, *second))
 
     assert not wrong(1.001, 1.0, 1.0, 0.0, True)
     assert wrong(1.01, 1.0, 1.0, 0.0, True)
@@ -84,6 +86,10 @@ def test_bounds() -> None:
     assert wrong(np.inf, 1.0, 1.0, 0.0, True)
     assert wrong(np.nan, 1.0, 1.0, 0.0, True)
     assert not wrong(np.nan, 1.0, 1.0, 0.0, False)
+    assert not wrong(np.nan, 1.0, 1.0, 2.0, True, True)  # a second derivative without a sign
+    assert wrong(np.nan, 1.0, 1.0, 0.5, True, True)
+    assert wrong(np.nan, 0.0, 0.0, 0.5, True, True)
+    assert wrong(np.nan, 1.0, 1.0, 2.0, True)
     assert not wrong(0.0, 0.01, 0.0, 0.0, False)  # as IEEE 754 has it after an overflow
     assert wrong(0.0, 0.01, 0.0, 0.0, True)
     assert wrong(0.0, 0.01, np.inf, 0.0, False)

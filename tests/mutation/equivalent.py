@@ -68,9 +68,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "NumPy has one device",
     (
         "wengert/nn/functional/binary.py",
-        "end = product < _LEAST",
-        "end = (product <= _LEAST)",
-    ): "at the limit itself both formulas are the same number",
+        "inside = product > _SEEN",
+        "inside = (product >= _SEEN)",
+    ): "at the limit itself either derivative is right",
     (
         "wengert/ops/creation.py",
         "value = astype(value, wanted, copy=False)",

@@ -1,6 +1,7 @@
 """Losses and distances: by formulas on every backend, against PyTorch over their options."""
 
 import itertools
+import math
 import warnings
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from tests.nn.test_functional import check_against_torch
+from tests.nn.test_functional import check_against_torch, values
 from wengert import nn
 from wengert.nn import functional as F
 from wengert.testing import gradcheck, gradgradcheck
@@ -441,6 +442,30 @@ def test_small_probabilities_keep_their_digits() -> None:
         found = F.binary_cross_entropy(given, np.zeros(1, dtype))
         expected = -np.log1p(-given.astype("float64"))[0]
         np.testing.assert_allclose(found.item(), expected, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("x", [-45.0, -85.0])
+def test_a_cross_entropy_of_unlikely_targets_has_its_slope(backend: Any, x: float) -> None:
+    """The logits' own, though denominators are limited where probabilities are lost."""
+
+    def loss(logits: Any, target: Any) -> Any:
+        return F.binary_cross_entropy(wg.expit(logits), target, reduction="sum")
+
+    for target, slope in ((1.0, -1.0), (0.0, math.exp(x))):
+        given = wg.tensor([x]), wg.tensor([target])
+        np.testing.assert_allclose(values(wg.grad(loss)(*given)), [slope], rtol=1e-5)
+        second = values(wg.hessian(loss)(*given))  # of terms of the slope's size
+        np.testing.assert_allclose(second, [[math.exp(x)]], rtol=1e-5, atol=1e-6 * target)
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty|invalid value")
+def test_no_pairs_have_a_cosine_loss(backend: Any) -> None:
+    x = wg.zeros((0, 3)).requires_grad_()
+    for reduction, expected in (("sum", 0.0), ("mean", math.nan)):
+        labels = wg.zeros(0, dtype=wg.int64)
+        loss = F.cosine_embedding_loss(x, x, labels, reduction=reduction)
+        np.testing.assert_equal(loss.item(), expected)
+        assert wg.autograd.grad(loss, x)[0].shape == (0, 3)
 
 
 STEEP = {  # whose slopes are large, so that a share of the mean that vanishes shows

@@ -1,5 +1,6 @@
 """Margins, quantiles and unit vectors: values, derivatives, special values and errors."""
 
+import itertools
 import math
 from typing import get_args
 
@@ -333,3 +334,32 @@ def test_quantiles_between_equal_infinities_have_the_slopes_of_others(backend) -
         assert moved.item() == 0.625
         np.testing.assert_array_equal(wg.grad(lambda x, q=q: wg.quantile(x, q))(x).numpy(), right)
         assert not wg.grad(lambda q, x=x: wg.quantile(x, q))(wg.asarray(q)).item()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_quantiles_beside_one_infinity_are_numpys(backend) -> None:
+    """Or those of its median, where NumPy's interpolation is nan between no opposite infinities."""
+    for x in itertools.combinations_with_replacement((-np.inf, -1.0, 2.0, np.inf), 3):
+        for n in (2, 3):
+            given = np.asarray(x[:n])
+            np.testing.assert_array_equal(values(wg.median(tensor(given))), np.median(given))
+        levels = [0.0, 0.125, 0.5, 0.625, 0.75, 1.0]
+        found, wanted = values(wg.quantile(tensor(np.asarray(x)), levels)), np.quantile(x, levels)
+        known = ~np.isnan(wanted)
+        np.testing.assert_array_equal(found[known], wanted[known])
+        for q, one in zip(levels, found, strict=True):
+            between = x[math.floor(q * 2)], x[math.ceil(q * 2)]
+            assert np.isnan(one) == (q * 2 % 1 > 0 and between == (-np.inf, np.inf))
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_quantiles_beside_one_infinity_have_the_slopes_of_others(backend) -> None:
+    for x, q, right in (([0.5, -np.inf], 0.25, [0.25, 0.75]), ([np.inf, 0.5], 0.75, [0.75, 0.25]),
+                        ([-(2.0**1023), 2.0**1023], 0.25, [0.75, 0.25])):  # fmt: skip
+        x = tensor(np.asarray(x))
+        found, moved = wg.jvp(lambda x, q=q: wg.quantile(x, q), (x,), (tensor(np.asarray(right)),))
+        assert found.item() == (-(2.0**1022) if np.isfinite(values(x)).all() else x.numpy().sum())
+        assert moved.item() == 0.625
+        np.testing.assert_array_equal(wg.grad(lambda x, q=q: wg.quantile(x, q))(x).numpy(), right)
+        level = tensor(np.asarray(q))
+        assert wg.grad(lambda q, x=x: wg.quantile(x, q))(level).item() == np.inf

@@ -1,5 +1,7 @@
 """Functions that square and take roots, of numbers whose squares leave the range."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -180,3 +182,14 @@ def test_second_derivative_of_a_quotient_whose_slope_underflows() -> None:
     bound = 2 * 99.8125 * 2.0**-25  # a cotangent of 2e-6 is rounded to a multiple of 2**-24
     for found in (wg.jvp(gradient, (x,), (wg.ones_like(x),))[1], wg.grad(gradient)(x)):
         assert abs(found.item() + 2.00692e-4) < bound
+
+
+def test_a_cotangent_that_cancels_meets_no_infinity(backend: Backend) -> None:
+    """Of ``|x - x + eps|`` both sides' shares cancel; the weight over the norm is out of range."""
+    x, u = (wg.asarray([value], dtype="float32") for value in (1.5e10, 2.0**33))
+
+    def f(x: Any) -> Any:
+        return wg.sum(wg.nn.functional.pairwise_distance(x, x, eps=1e-30) * 1e32)
+
+    assert wg.jvp(wg.grad(f), (x,), (u,))[1].item() == 0
+    assert wg.grad(lambda x: wg.sum(wg.grad(f)(x) * u))(x).item() == 0

@@ -60,7 +60,8 @@ Primitive(
     {
         "scale": lambda xp, g, x, norm: xp.direction(g, xp.conj(x), norm),
         "x": _by_x,
-        "norm": lambda xp, g, out, norm: -xp.direction(g, xp.conj(out), norm),
+        # In this order nothing that is 0 meets an infinity.
+        "norm": lambda xp, g, out, norm: -xp.direction(xp.conj(out), g, norm),
     },
     elementwise=True,
     composite=_direction,
@@ -68,7 +69,7 @@ Primitive(
     jvps={
         "scale": lambda xp, t, x, norm: xp.direction(t, x, norm),
         "x": lambda xp, t, scale, norm: _by_x(xp, t, xp.conj(scale), norm),
-        "norm": lambda xp, t, out, norm: -xp.direction(t, out, norm),
+        "norm": lambda xp, t, out, norm: -xp.direction(out, t, norm),
     },
     domain={"norm": NOT_ZERO},
 )

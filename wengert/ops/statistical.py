@@ -200,14 +200,14 @@ def _corrected(function: Any, x: Any, axis: Any, correction: Any, keepdims: bool
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
         found = by_float32(function, x, axis, correction=correction, keepdims=keepdims)
         return cast(Tensor, found)
-    run = partial(function.run, x, axis=axes, keepdims=keepdims)
-    if type(correction) not in SCALARS:
-        plain: Tensor = run(correction=0.0)
-        correction = operand(correction, plain, name, "correction")
-        if isinstance(correction, Tensor):
-            ratio = _freedom_ratio(name, _count(x.shape, axes), correction)
-            return cast(Tensor, differentiable.astype(plain * ratio, plain.dtype, copy=False))
-    return cast(Tensor, run(correction=correction))
+    if type(correction) in SCALARS:
+        return function.run(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
+    plain: Tensor = function.run(x, axis=axes, correction=0.0, keepdims=keepdims)
+    correction = operand(correction, plain, name, "correction")
+    if isinstance(correction, Tensor):
+        ratio = _freedom_ratio(name, _count(x.shape, axes), correction)
+        return cast(Tensor, differentiable.astype(plain * ratio, plain.dtype, copy=False))
+    return function.run(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 def _freedom_ratio(function: str, n: int, correction: Tensor) -> Tensor:

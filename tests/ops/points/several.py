@@ -206,9 +206,9 @@ def losses() -> list[Row]:
         L("F.softplus(-2, beta=x)", lambda x: m.softplus(x * -2) / x, lambda x: F.softplus(
             _full(-2)(x), x), low=0.2),
         L("F.binary_cross_entropy(x, 0)", lambda x: -m.log(1 - x), lambda x:
-            F.binary_cross_entropy(x, _full(0)(x), reduction="none"), low=1e-9, high=0.999),
+            F.binary_cross_entropy(x, _full(0)(x), reduction="none"), low=1e-40, high=0.999),
         L("F.binary_cross_entropy(x, 1)", lambda x: -m.log(x), lambda x:
-            F.binary_cross_entropy(x, _full(1)(x), reduction="none"), low=1e-9, high=1.1),
+            F.binary_cross_entropy(x, _full(1)(x), reduction="none"), low=1e-40, high=1.1),
         *[
             L(f"F.binary_cross_entropy_with_logits(x, {y})", exact, lambda x, y=y:
                 F.binary_cross_entropy_with_logits(x, _full(y)(x), reduction="none"), at=FAR)

@@ -1,5 +1,6 @@
 """Losses of binary classifiers."""
 
+import math
 from typing import Any
 
 from wengert import ops
@@ -96,6 +97,7 @@ def binary_cross_entropy_with_logits(
 
 
 _LOWEST = -100.0
+_SEEN = math.exp(_LOWEST)  # above it logarithms are what they are
 _LEAST = 1e-12
 
 
@@ -126,21 +128,45 @@ def _bce_composite(xp: Any, x: Any, y: Any) -> Any:
     return -(y * _clipped_log(xp, x) + no)
 
 
-def _bce_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
+def _bce_slope(xp: Any, x: Any, y: Any) -> Any:
     other = 1 - x
     product = other * x
-    end = product < _LEAST
-    slope = (x - y) / xp.where(end, 1, product)
-    # At the ends, where the product is limited: each logarithm's own.
-    no = (1 - y) / xp.maximum(xp.where(end, other, 1), _LEAST)
-    yes = y / xp.maximum(xp.where(end, x, 1), _LEAST)
-    return g * xp.where(end, no - yes, slope)
+    inside = product > _SEEN
+    slope = (x - y) / xp.where(inside, product, 1)
+    # At the ends, where logarithms are limited: each logarithm's own, which is limited, too.
+    no = (1 - y) / xp.maximum(xp.where(inside, 1, other), _LEAST)
+    yes = y / xp.maximum(xp.where(inside, 1, x), _LEAST)
+    return xp.where(inside, slope, no - yes)
+
+
+def _slope_of_log(xp: Any, x: Any) -> Any:
+    inside = x > _SEEN
+    return xp.where(inside, xp.divide(1, xp.where(inside, x, 1)), 0)
+
+
+def _bce_curve(xp: Any, g: Any, x: Any, y: Any) -> Any:
+    no, yes = _slope_of_log(xp, 1 - x), _slope_of_log(xp, x)
+    # The quotient's terms would cancel. In this order no small cotangent or target underflows.
+    return g * no * (1 - y) * no + g * yes * y * yes
+
+
+Primitive(
+    "binary_cross_entropy_slope",
+    ("x", "y"),
+    {
+        "x": _bce_curve,
+        "y": lambda xp, g, x: -g * (_slope_of_log(xp, 1 - x) + _slope_of_log(xp, x)),
+    },
+    elementwise=True,
+    dtypes="real floating",
+    composite=_bce_slope,
+)
 
 
 @single_precision
 @operation(
     inputs=("x", "y"),
-    x=_bce_rule,
+    x=lambda xp, g, x, y: g * xp.binary_cross_entropy_slope(x, y),
     y=lambda xp, g, x: g * (_clipped_log_of_other(xp, x) - _clipped_log(xp, x)),
     elementwise=True,
     dtypes="real floating",
@@ -151,10 +177,11 @@ def binary_cross_entropy(
 ) -> Tensor:
     r"""Cross entropy between probabilities, :math:`-w (y \log x + (1 - y) \log(1 - x))`.
 
-    As in PyTorch, logarithms are at least -100, and the denominators in the derivative
-    :math:`(1 - y) / (1 - x) - y / x` at least 1e-12. Raises `ValueError` if the shapes do not fit,
-    or a number is no probability (checked where `cross_entropy` checks class indices; elsewhere the
-    loss of such an input is nan). PyTorch: ``torch.nn.functional.binary_cross_entropy``.
+    As in PyTorch, logarithms are at least -100. Where one is limited, the denominators in the
+    derivative :math:`(1 - y) / (1 - x) - y / x` are at least 1e-12. Raises `ValueError` if the
+    shapes do not fit, or a number is no probability (checked where `cross_entropy` checks class
+    indices; elsewhere the loss of such an input is nan). PyTorch:
+    ``torch.nn.functional.binary_cross_entropy``.
 
     Parameters
     ----------

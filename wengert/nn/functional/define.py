@@ -131,7 +131,8 @@ def single_precision(loss: L) -> L:
     def call(*given: Any, **options: Any) -> Tensor:
         if first in options:
             given = (options.pop(first), *given)
-        if not (given and wrapped(given[0]).dtype.narrow):
+        x = given[0] if given else None
+        if x is None or not (x if isinstance(x, Tensor) else wrapped(x)).dtype.narrow:
             return loss(*given, **options)
         held = [dtype_of(x.dtype) for x in (*given, *options.values()) if hasattr(x, "dtype")]
         others = {key: wide_argument(ops, x) for key, x in options.items()}

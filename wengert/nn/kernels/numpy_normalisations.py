@@ -211,9 +211,9 @@ def standardised(
     if rows is None or (bias is not None and bias.shape != shape):
         if centred:
             total = _total(x, axis)
-            x = _subtract(x, total / (x.size // total.size))
+            x = _subtract(x, total / (x.size // (total.size or 1)))
         total = unwarned(_squares, x, axis)
-        inverse = inverse_roots(total, x, axis, x.size // total.size, eps)
+        inverse = inverse_roots(total, x, axis, x.size // (total.size or 1), eps)
         out = _multiply(x, inverse)
         if weight is not None:
             _multiply(out, weight, out)
@@ -247,7 +247,7 @@ def standardised_cotangent(
     shape = x.shape
     rows = _rows(shape, axis, () if weight is None else weight.shape)
     if rows is None:
-        number = x.size // inverse.size
+        number = x.size // (inverse.size or 1)
         given = g if weight is None else _multiply(g, weight)
         slope = _total(_multiply(given, x), axis) / number * inverse * inverse
         out = _multiply(x, slope)

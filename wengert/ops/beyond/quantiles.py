@@ -60,15 +60,22 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
     return made[0], made[1], astype(made[2], x.dtype, copy=False)
 
 
-def _between(xp: Any, low: Any, high: Any, way: Any, distance: Any) -> Any:
+def _between(xp: Any, low: Any, high: Any, way: Any) -> Any:
     """A number part of the way from one element to the next, exact at both ends."""
-    first, second = way == 0, way == 1
-    # On one of the two the weight of the other is 0, also if that one is infinite.
-    there = (first | second) & xp.isinf(distance)
-    distance = xp.where(there, 0, distance)
-    back = xp.where(second, distance, 0)
-    from_second = high - (1 - way) * back
-    return xp.where(second, from_second, low + way * distance)
+    # Between two equal infinities is that infinity, and not NaN, wherever between them.
+    equal = (low == high) & xp.isinf(low)
+    distance = xp.where(equal, 0, high - xp.where(equal, 0, low))
+    # No product with an infinite distance, or one that overflows: at an end its weight is 0.
+    far = equal | xp.isinf(distance)
+    distance = xp.where(far, 0, distance)
+    last = way == 1
+    out = xp.where(last, high - (1 - way) * xp.where(last, distance, 0), low + way * distance)
+    inside = (way > 0) & (way < 1)
+    for at, share in ((far & ~equal, way), (equal, way.detach())):
+        here = at & inside
+        first, second = xp.where(here, low, 0), xp.where(here, high, 0)
+        out = xp.where(here, first * (1 - share) + second * share, out)
+    return out
 
 
 def _probabilities(q: Any) -> Any:
@@ -97,13 +104,13 @@ def quantile(
 ) -> Tensor:
     """Quantiles: a share ``q`` of the elements is not above them.
 
-    The result is NaN if one of the elements is NaN, or an element of a Tensor ``q`` is not from 0
-    to 1. The cotangent goes to the one or two elements that the quantile is made of; among equal
-    ones in their order, as in `sort`. The result is of the dtype of ``x`` and the shape of ``q``,
-    followed by that of the reduction. Raises `TypeError` if ``x`` or ``q`` is not real and
-    floating; `ValueError` if there is no element, the method is unknown, numbers ``q`` are out of
-    range, or an axis comes twice or is out of bounds. NumPy: ``quantile``; PyTorch: ``quantile``,
-    which calls the method ``interpolation``.
+    The result is NaN if one of the elements is NaN, the quantile is between opposite infinities, or
+    an element of a Tensor ``q`` is not from 0 to 1. The cotangent goes to the one or two elements
+    that the quantile is made of; among equal ones in their order, as in `sort`. The result is of
+    the dtype of ``x`` and the shape of ``q``, followed by that of the reduction. Raises `TypeError`
+    if ``x`` or ``q`` is not real and floating; `ValueError` if there is no element, the method is
+    unknown, numbers ``q`` are out of range, or an axis comes twice or is out of bounds. NumPy:
+    ``quantile``; PyTorch: ``quantile``, which calls the method ``interpolation``.
 
     Parameters
     ----------
@@ -147,16 +154,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     below, above, way = _neighbours(x, flat, n, method)
     ordered = sort(x, axis=last)
     low, high = xp.take(ordered, below, axis=last), xp.take(ordered, above, axis=last)
-    # Between two equal infinities the quantile is that infinity, and not NaN.
-    infinite = (low == high) & xp.isinf(low)
-    distance = xp.where(infinite, 0, high - xp.where(infinite, 0, low))
-    out = _between(xp, low, high, way, distance)
-    # Their slopes are those of other elements, and the quantile does not depend on the way.
-    inside = infinite & ((way > 0) & (way < 1))
-    low, high = xp.where(inside, low, 0), xp.where(inside, high, 0)
-    share = way.detach()
-    both = low * (1 - share) + high * share
-    out = xp.where(inside, both, out)
+    out = _between(xp, low, high, way)
     unknown = xp.isnan(out) | xp.any(xp.isnan(x), axis=last, keepdims=True)
     if isinstance(flat, Tensor):
         unknown = unknown | (flat < 0) | (flat > 1) | xp.isnan(flat)
