@@ -255,7 +255,7 @@ class Binding:
                 self._is_new(name, leaf, kind, raws)
                 self._raw(name, kind)
             elif kind is float:
-                self._check(f"type({name}) is not float")
+                self._check(f"type({name}) is not float or {name} - {name} != 0.0")
             elif is_plain(leaf):
                 self._exactly(name, leaf)
             else:
@@ -295,7 +295,9 @@ class Binding:
         for place, x in state.held:
             if place.spot in inputs or place.kind == "part":
                 continue
-            if x is Missing:
+            if x is Missing and place.kind == "attr":
+                self._check(f"hasattr({self._bind(place.holder)}, {place.key!r})")
+            elif x is Missing:
                 self._check(f"{self._bind(place.key)} in {self._bind(place.holder)}")
             elif is_plain(x):
                 self._exactly(self._at(place), x)

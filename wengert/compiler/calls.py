@@ -1,16 +1,15 @@
 """Calls: their flattened arguments, and the signature that selects a program."""
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from wengert.backends import backend_of, selection
 from wengert.compiler.program import order_of
-from wengert.compiler.state import PLAIN, Exact, State, is_array, same
+from wengert.compiler.state import PLAIN, Exact, State, is_array, is_plain, same
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
@@ -201,9 +200,9 @@ def _kind(x: Any, fixed: bool) -> Any:
         return (*kind_of(x._array), None if x._node is None else x.is_leaf, hooked)
     if is_array(x):
         return kind_of(x)
-    if type(x) is float and not fixed:
-        return float
-    if type(x) in PLAIN or isinstance(x, np.generic):
+    if type(x) is float and not fixed and math.isfinite(x):
+        return float  # code asks for the identity of others
+    if is_plain(x):
         return Exact(x)
     return "an object"  # the walk visits it
 

@@ -313,8 +313,7 @@ class Compiled(Generic[P, R]):
 
     def _state(self, given: Iterable[tuple[str, Any]]) -> State:
         """The state that a call with these arguments leads to."""
-        # The call of a module with hooks is Wengert's, so that the walk begins at the module.
-        root = self._called if isinstance(self._called, Hooked) else self._function
+        root = self._function if self._called is None else self._called
         arguments = [*given]
         for name, x in [*arguments]:
             if isinstance(x, Tensor) and isinstance(x._node, HookedNode) and x._node.extra:
@@ -409,7 +408,16 @@ class Compiled(Generic[P, R]):
         return recording.answer.unflatten(answer)
 
     def _check_alone(self, state: State, call: Call) -> None:
-        """Raise if arrays' functions exchange data with processes that may not run them again."""
+        """Raise if arrays' functions exchange data with processes that may not run them again.
+
+        Raise, too, if the code may ask for the class of a raw array that is traced.
+        """
+        if self._arguments.typed and (state.own or any(map(is_array, call.leaves))):
+            raise TraceError(
+                "the code of the compiled function asks for the type of something, and gets NumPy "
+                "arrays, whose class is another while it is recorded; use isinstance, or pass a "
+                "Tensor"
+            )
         tensors = [each.tensor for each in state.tensors]
         for x in (*call.leaves, *tensors, *[place.get() for place in state.arrays]):
             array = x._array if isinstance(x, Tensor) else x

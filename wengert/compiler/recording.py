@@ -4,10 +4,15 @@ During the call, what the program takes as inputs is traced: the arrays of Tenso
 and numbers. Afterwards all of it has the values that the call has computed.
 """
 
+import copy
+import math
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from wengert.backends import generators
+import numpy as np
+
+from wengert.backends import DTYPES, generators, selection
 from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler import messages
 from wengert.compiler.calls import Layout, tensors_of
@@ -31,13 +36,15 @@ from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.changes import Beside, changed
 from wengert.compiler.effects import UNASKED, Asked, effects_of
 from wengert.compiler.program import Value
-from wengert.compiler.state import Place, State, is_array, is_plain
+from wengert.compiler.state import Missing, Place, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, with_node
 
 __all__ = ["record"]
+
+_CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
 
 
 class _Held(NamedTuple):
@@ -73,6 +80,8 @@ class Call:
         self.gone: frozenset[int] = frozenset()
         self.beside = Beside(state)
         self.sizes = self.beside.sizes
+        #: What containers have before the call.
+        self.contents = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in _CONTAINERS]
         self._made: dict[int, tuple[int, Any]] = {}  # the outputs of new Tensors and arrays
         self._raws: dict[int, Any] = {}  # raw arrays by the identity of what they stand for
         self._puts: list[tuple[Place, Any]] = []  # what was at places
@@ -82,6 +91,7 @@ class Call:
         """Make an array or a number an input; return what replaces it."""
         if raw:
             check_class(x, name)
+            _check_library(x, name)
         made = self.trace.input(x, name, RawArray if raw else Traced)
         if raw:
             self._raws[id(x)] = made
@@ -140,7 +150,7 @@ class Call:
                 if id(leaf) not in self._raws:
                     self.input(leaf, Ref("leaf", i), names[i], raw=True)
                 self.leaves[i] = self._raws[id(leaf)]
-            elif type(leaf) is float:
+            elif type(leaf) is float and math.isfinite(leaf):
                 self.leaves[i] = self.input(leaf, Ref("leaf", i), names[i])
 
     def _put(self, place: Place, x: Any) -> None:
@@ -148,7 +158,14 @@ class Call:
             self._puts.append((place, place.get()))
         elif place.holder.kind != "part":
             self._puts.append((place.holder, place.holder.get()))
-        place.set(x)
+        try:
+            place.set(x)
+        except (AttributeError, TypeError) as error:
+            self._puts.pop()
+            raise TraceError(
+                f"{place.name} can't be replaced while the compiled function is recorded, since "
+                "what holds it is read-only; pass it as an argument, or make it a Tensor"
+            ) from error
 
     def begun(self) -> None:
         """Note the gradients that were deleted before anything can fail."""
@@ -167,6 +184,10 @@ class Call:
             x.tensor._array, x.tensor._grad, x.tensor._node = x.array, x.grad, x.node
             if x.grad is not None:
                 x.grad._array = x.grad_array
+        for container, contents in self.contents:
+            if len(container) != len(contents):
+                container.clear()
+                (container.update if isinstance(container, dict) else container.extend)(contents)
         for place, before in reversed(self._puts):
             place.set(before)
         for tensor, _, place in (*self.state.tensors, *self.state.also):
@@ -196,12 +217,12 @@ class Call:
                 if grad is not None:
                     grad._array = inner_array(grad._array)
         real = {id(made): x for x, made in self._pairs()}
-        for (place, held), inside in zip(self.state.tuples, self.inside, strict=True):
-            if place.kind != "part" and (now := place.get()) is not held:
+        for (place, held), inside in zip(self.state.tuples, self.inside, strict=False):
+            now = place.get()
+            if place.kind != "part" and now is not held and now is not Missing:
                 place.set(held if now is inside else _untraced(now))
         for place in (*self.state.arrays, *self.state.numbers, *self.state.twins):
-            if place.kind != "part":
-                now = place.get()
+            if place.kind != "part" and (now := place.get()) is not Missing:
                 place.set(real[id(now)] if id(now) in real else _untraced(now))
         for at in (*self.state.tensors, *self.state.also):
             if at.place is not None and at.place.kind != "part":
@@ -327,6 +348,11 @@ def record(
                 "a replay would not write. Make a new array, or a Tensor"
             )
         own = refused is None and not mine and isinstance(error, Exception)
+        if own and isinstance(error, TypeError) and any(type(x) is float for x in leaves):
+            error.add_note(
+                "Floats among the arguments are traced numbers while a compiled function is "
+                "recorded; name those that other libraries get in static_argnames."
+            )
         if own:  # it leaves what the function has done
             call.leave()
             raise
@@ -380,6 +406,11 @@ def _recorded(
 
     def ref(x: Any) -> Ref:
         x = x.spot if isinstance(x, Place) else x
+        if not isinstance(x, Ref) and x not in spots:
+            raise TraceError(
+                "the compiled function deletes what an optimizer keeps, which a replay would not "
+                "do; do it outside"
+            )
         return x if isinstance(x, Ref) else spots[x]
 
     inputs = {value: ref(x) for x, value in call.inputs.items()}
@@ -438,6 +469,18 @@ def _needed(
 # -- what is refused -------------------------------------------------------------------------------
 
 
+def _check_library(x: Any, name: str) -> None:
+    """Raise for an array that eager code would move to the selected library, or refuse."""
+    if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
+        raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
+    chosen = selection().backend.name
+    if isinstance(x, np.ndarray | np.generic) and chosen not in ("numpy", "traced"):
+        raise TraceError(
+            f"{name} is an array of NumPy's, and the backend is {chosen}: make it a Tensor outside "
+            "the compiled function"
+        )
+
+
 def _check_arguments(call: Call) -> None:
     """Raise if the call has changed containers among the arguments."""
     if call.arguments is None:
@@ -470,16 +513,19 @@ def _check_found(call: Call, leaves: Sequence[Any]) -> None:
 
 
 def _check_memory(call: Call) -> None:
-    """Raise if raw arrays that the caller gets share memory with those of arguments or state."""
-    for x in call.outputs:
-        if type(x) is RawArray:
-            for other in call._raws.values():
-                if shared(x.inner, other.inner):
-                    raise TraceError(
-                        "what the compiled function returns or keeps shares memory with "
-                        f"{other.value.name or 'another raw array'}, which a replay would copy; "
-                        "return or keep a copy"
-                    )
+    """Raise if what the caller gets shares memory with a raw array that he has, too."""
+    inputs = {*call.inputs.values()}
+    made = [x for x in call.outputs if isinstance(x, Traced) and x.value not in inputs]
+    raw = [x for x in made if type(x) is RawArray]
+    for x in made:
+        others = [y for y in raw if y is not x] if type(x) is RawArray else raw
+        for other in (*call._raws.values(), *others):
+            if shared(x.inner, other.inner):
+                raise TraceError(
+                    "what the compiled function returns or keeps shares memory with "
+                    f"{other.value.name or 'another raw array'}, which a replay would copy; "
+                    "return or keep a copy"
+                )
 
 
 # -- the answer ------------------------------------------------------------------------------------

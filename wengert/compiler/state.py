@@ -6,7 +6,11 @@ same way, and gives the inputs of programs, and the plain values that calls comp
 """
 
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +23,7 @@ __all__ = [
     "NUMBERS",
     "PLAIN",
     "PROGRAMS",
+    "UNCHANGING",
     "Exact",
     "Fact",
     "Identity",
@@ -34,6 +39,8 @@ __all__ = [
 
 #: Types of values that are compared.
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
+#: Classes of further values that are compared, by their texts.
+UNCHANGING = (np.generic, np.dtype, DType, Enum, range, slice, Decimal, Fraction, date, PurePath)
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.
@@ -239,7 +246,7 @@ def is_plain(x: Any) -> bool:
     """Whether a value, or all of a tuple, is plain."""
     if isinstance(x, tuple):
         return all(map(is_plain, x))
-    return type(x) in PLAIN or isinstance(x, np.generic | Enum | DType | np.dtype)
+    return type(x) in PLAIN or isinstance(x, UNCHANGING)
 
 
 def is_leaf(x: Any) -> bool:

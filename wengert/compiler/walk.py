@@ -5,15 +5,19 @@ that it is a method of. It follows functions and methods of the user's that it m
 way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
+import builtins
 import functools
 import random
 import re
+import sys
 import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
 from enum import Enum
 from operator import attrgetter, methodcaller
 from types import (
+    BuiltinMethodType,
     CodeType,
     FunctionType,
     MappingProxyType,
@@ -25,13 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import DType
+from wengert.backends import DTYPES
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.owners import of_user, package_of
 from wengert.compiler.state import (
     NUMBERS,
     PLAIN,
     PROGRAMS,
+    UNCHANGING,
     Exact,
     Fact,
     Identity,
@@ -74,6 +79,9 @@ _STILL = frozenset(
     + ["fractions", "weakref", "_weakrefset", "dataclasses", "functools", "scipy", "_abc"]
     + ["array_api_compat", "contextlib", "logging", "warnings"]
 )
+#: Classes among them whose objects change.
+_CHANGING = frozenset({bytearray, memoryview, np.poly1d, np.vectorize, np.matrix})
+_BUILTINS = frozenset(vars(builtins))
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
@@ -148,7 +156,12 @@ class _Walk:
         if numeric and kind in NUMBERS and place is not None:
             self.number(place)
             return
-        if kind in PLAIN or isinstance(x, np.generic | Enum | DType | np.dtype):
+        if isinstance(x, Enum) and of_user(kind.__module__) and id(x) not in self.state.known:
+            self.state.known[id(x)] = name
+            self.state.objects.append(x)
+            self.attributes(x, kind, name)
+            self.visit(x.value, None, f"{name}.value")
+        if kind in PLAIN or isinstance(x, UNCHANGING):
             self.fact(name, Exact(x))
             if place is not None:
                 self.state.held.append((place, x))
@@ -177,6 +190,9 @@ class _Walk:
             self.fact(name, "a Tensor")
             if type(x) is not Tensor:
                 self.fact(f"type of {name}", Identity(type(x)))
+                if of_user(type(x).__module__):
+                    self.own(x, name)
+                    self.cls(type(x), type(x).__name__)
             node = x._node
             if isinstance(node, Hooked) and node.extra is not None:
                 for hooks in (node.extra.gradient, node.extra.accumulated):
@@ -189,6 +205,12 @@ class _Walk:
 
     def array(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
         state = self.state
+        if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:  # text, objects
+            self.fact(name, Identity(x))
+            state.unseen.append(f"{name}, an array of {x.dtype}")
+            if place is not None:
+                state.held.append((place, x))
+            return
         if place is None or not (numeric or self.first(x, name)):
             if place is not None:
                 state.held.append((place, x))
@@ -200,6 +222,8 @@ class _Walk:
         state.arrays.append(place)
 
     def tuple(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
+        if of_user(type(x).__module__):
+            self.cls(type(x), type(x).__name__)
         if is_plain(x) and not (numeric and place is not None):
             self.fact(name, Exact(x))
             if place is not None:
@@ -224,8 +248,10 @@ class _Walk:
         if not self.first(x, name):
             return
         if kind is FunctionType:
-            self.fact(name, Identity(x.__code__))
-            self.function(x, name)
+            mine = of_user(x.__globals__.get("__name__"))
+            # Functions of a library may share their code, and differ in what is in their cells.
+            self.fact(name, Identity(x.__code__ if mine or hasattr(x, "__wrapped__") else x))
+            self.function(x, name, mine)
         elif kind is MethodType:
             self.fact(name, "a method")
             self.visit(x.__func__, None, name)
@@ -236,6 +262,7 @@ class _Walk:
             for part in ("args", "keywords"):
                 self.visit(getattr(x, part), Place(x, part, f"{name}.{part}", "attr"), name)
         elif isinstance(x, list | deque):
+            self.check_access(x, name)
             self.fact(name, (Identity(kind), len(x)))
             self.state.sizes.append((x, len(x), name))
             for i, part in enumerate(x):
@@ -250,7 +277,8 @@ class _Walk:
         elif isinstance(x, ModuleType):
             self.fact(name, Identity(x))
             if of_user(x.__name__):
-                self.named(vars(x), name + ".")
+                public = [key for key in vars(x) if not key.startswith("__")]
+                self.named(vars(x), name + ".", public if self.every else None)
         elif isinstance(x, type):
             self.fact(name, Identity(x))
             self.names.update({"type"} if x is type else ())
@@ -267,6 +295,14 @@ class _Walk:
         elif kind.__module__ == "wengert.compiler.opaque":  # the rule of an external function
             self.fact(name, Identity(x))
             self.visit(x._vjp, None, f"{name}.vjp")
+        elif isinstance(getattr(x, "mapping", None), MappingProxyType):  # a view of a dict
+            self.fact(name, Identity(kind))
+            self.visit(x.mapping, None, name)
+        elif kind is BuiltinMethodType and not isinstance(x.__self__, ModuleType | type(None)):
+            self.fact(name, x.__name__)
+            self.visit(x.__self__, None, f"{name}.__self__")
+        elif kind is functools.partialmethod:
+            self.visit((x.func, x.args, tuple(x.keywords.items())), None, name)
         elif isinstance(x, weakref.ref):
             self.visit(x(), None, f"{name}()")
         elif isinstance(x, attrgetter | methodcaller):
@@ -279,9 +315,9 @@ class _Walk:
         else:
             self.instance(x, name)
 
-    def function(self, x: FunctionType, name: str) -> None:
-        """Follow a function."""
-        code, mine = x.__code__, of_user(x.__module__ or "")
+    def function(self, x: FunctionType, name: str, mine: bool) -> None:
+        """Follow a function, of the user's or of a library."""
+        code = x.__code__
         for variable, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
             if variable == "__class__":
                 continue
@@ -291,6 +327,8 @@ class _Walk:
                 continue
             if isinstance(held, Plan):  # which the first call of an operation replaces
                 continue
+            if not mine and type(held) is BuiltinMethodType:  # of a cache
+                continue
             called = variable if mine else f"{name}.{variable}"
             self.visit(held, Place(cell, "cell_contents", called, "attr"), called)
         for where in ("__defaults__", "__kwdefaults__"):
@@ -298,8 +336,26 @@ class _Walk:
                 place = Place(x, where, f"{name}.{where}", "attr")
                 self.visit(given, place, place.name)
         if mine:
-            self.names.update(_names(code))
-            self.named(x.__globals__, "", _names(code))
+            names, space = _names(code), x.__globals__
+            self.names.update(names)
+            self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
+            self.named(space, "", names)
+            for key in sorted(names.difference(space)):
+                if key in _BUILTINS:  # which a global would hide
+                    self.state.held.append((Place(space, key, key), Missing))
+                elif key in sys.modules and of_user(key):  # imported in the function
+                    self.visit(sys.modules[key], None, key)
+            self.own(x, name)
+
+    def own(self, x: Any, name: str) -> None:
+        """Visit attributes of a function or of a Tensor of a user's class that code names."""
+        space = vars(x)
+        for key in [key for key in space if key in self.names and key != "__wrapped__"]:
+            called = f"{name}.{key}"
+            self.visit(space[key], Place(space, key, called), called)
+        if "__wrapped__" in space:
+            self.visit(space["__wrapped__"], None, name)
+        self.state.sizes.append((space, len(space), name))
 
     def named(self, space: dict[str, Any], prefix: str, names: Iterable[str] | None = None) -> None:
         """Visit the globals of some names."""
@@ -309,6 +365,7 @@ class _Walk:
 
     def mapping(self, x: Any, name: str, numeric: bool) -> None:
         """Visit a dict, which is part of an optimiser where it has Tensors as keys."""
+        self.check_access(x, name)
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
         self.fact(name, (Identity(type(x)), tuple(keys) if by_name else len(keys)))
@@ -319,7 +376,19 @@ class _Walk:
             called = item_name(name, key)
             self.visit(x[key], Place(x, key, called), called, numeric)
         if type(x) is defaultdict:
-            self.visit(x.default_factory, None, f"{name}.default_factory")
+            called = f"{name}.default_factory"
+            self.visit(x.default_factory, Place(x, "default_factory", called, "attr"), called)
+
+    def check_access(self, x: Any, name: str) -> None:
+        """Raise for a container of a user's class that reads its items by methods of its own."""
+        for base in type(x).__mro__:
+            if of_user(base.__module__):
+                for method in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"):
+                    if method in vars(base):
+                        raise TraceError(
+                            f"{name} is a {type(x).__name__}, whose {method} is its own, so that "
+                            "its items can't be compared; pass what the function needs of it"
+                        )
 
     def set(self, x: Any, name: str) -> None:
         """Compare a set of plain values; those of others are not looked into."""
@@ -333,12 +402,16 @@ class _Walk:
 
     def cls(self, kind: type, name: str) -> None:
         """Follow the methods of a user's class that code names, or that Wengert calls."""
+        if of_user(type(kind).__module__):
+            self.cls(type(kind), type(kind).__name__)
         own = [base for base in kind.__mro__ if of_user(base.__module__)]
+        self.names.update(getattr(kind, "__match_args__", ()))
         others = [base for base in kind.__mro__ if package_of(base.__module__) == "wengert"]
         for base in own:
             if not self.first(base, name) and base is not kind:
                 continue
             space = vars(base)
+            self.state.sizes.append((space, len(space), name))
             for key in [*space]:
                 called = (key.startswith("__") and key not in _SKIPPED) or key in self.names
                 called |= key != "__init__" and any(hasattr(x, key) for x in others)
@@ -366,13 +439,16 @@ class _Walk:
             return
         self.fact(name, Identity(kind))
         mine = of_user(kind.__module__)
+        if mine:
+            self.state.held.append((Place(x, "__class__", f"{name}.__class__", "attr"), kind))
         walked = mine or kind.__module__.startswith(_OWN)
-        if not walked and f"{kind.__module__}.{kind.__qualname__}" not in _OPEN:
+        if not walked and not _is_open(kind):
             if callable(getattr(x, "__wrapped__", None)):
                 self.visit(x.__wrapped__, None, name)
-            elif package_of(kind.__module__) not in (*_STILL, "wengert"):
+                return
+            self.fact(name, Identity(x))
+            if package_of(kind.__module__) not in (*_STILL, "wengert") or kind in _CHANGING:
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
-                self.fact(name, Identity(x))
             return
         if isinstance(x, Optimizer):
             self.optimizer(x, name)
@@ -385,8 +461,11 @@ class _Walk:
         if not mine and isinstance(x, dict | list | deque):
             return
         space = getattr(x, "__dict__", None)
-        whole = not mine or self.every or isinstance(x, LRScheduler | ReduceLROnPlateau)
         module = isinstance(x, Module)
+        # What other code than the user's reads: Wengert's, the library's, or a generated method's.
+        bases = [base for base in kind.__mro__ if base not in (Module, object)]
+        whole = not mine or self.every or is_dataclass(kind)
+        whole |= any(_is_open(b) or b.__module__.startswith("wengert.") for b in bases)
         if type(space) is dict:
             wanted = [
                 key
@@ -401,18 +480,15 @@ class _Walk:
             for key in wanted:
                 called = f"{name}.{key}"
                 self.visit(space[key], Place(space, key, called), called, numeric)
-            if whole or module:
-                self.state.sizes.append((space, len(space), name))
-            else:  # an attribute that hides one of the class
-                for key in sorted(self.names.difference(space)):
-                    held = next((vars(b)[key] for b in kind.__mro__ if key in vars(b)), Missing)
-                    if held is not Missing and not hasattr(type(held), "__set__"):
-                        self.state.held.append((Place(space, key, f"{name}.{key}"), Missing))
+            ordered = module and (mine or kind.__module__ == "wengert.nn.containers")
+            self.state.sizes.append((space, [*space] if ordered else len(space), name))
         for base in kind.__mro__ if mine else ():
             for key, slot in [*vars(base).items()]:
                 if type(slot) is MemberDescriptorType and (self.every or key in self.names):
                     place = Place(x, key, f"{name}.{key}", "attr")
-                    if (part := place.get()) is not Missing:
+                    if (part := place.get()) is Missing:
+                        self.state.held.append((place, Missing))
+                    else:
                         self.visit(part, place, place.name, numeric)
         if mine:
             self.cls(kind, kind.__name__)
@@ -469,10 +545,15 @@ _SKIPPED = frozenset(
         "__init__",
         "__annotations__",
     ]
-    + ["__slots__", "__match_args__", "__dataclass_fields__", "__dataclass_params__", "__repr__"]
+    + ["__slots__", "__match_args__", "__dataclass_fields__", "__dataclass_params__"]
     + ["__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__"]
     + ["__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"]
 )
+
+
+def _is_open(kind: type) -> bool:
+    """Whether objects of a class of the standard library hold attributes alone."""
+    return f"{kind.__module__}.{kind.__qualname__}" in _OPEN
 
 
 def _generated(x: Any) -> bool:
@@ -486,7 +567,9 @@ def _names(code: CodeType | None) -> frozenset[str]:
     if code is None:
         return frozenset()
     inner = [_names(x) for x in code.co_consts if isinstance(x, CodeType)]
-    return frozenset(code.co_names).union(*inner)
+    # Patterns name attributes in tuples.
+    texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
+    return frozenset(code.co_names).union(*inner, *texts)
 
 
 def item_name(name: str, key: Any) -> str:
