@@ -12,7 +12,7 @@ from wengert.backends import Backend, backend_of, dtype_of, generators
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
 from wengert.interpreters.lifted import Lifted, bottom, map_arrays, new_level
 from wengert.tape.grad_mode import recording
-from wengert.tape.hooks import hold, release, saved_tensors_hooks
+from wengert.tape.hooks import pack, saved_tensors_hooks, unpack
 from wengert.tape.node import Leaf, tick
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import anew
@@ -356,12 +356,12 @@ class _Kept:
     __slots__ = ("array", "is_leaf", "tracked")
 
     def __init__(self, tensor: Tensor) -> None:
-        self.array = hold(tensor._array)
+        self.array = pack(tensor._array)
         self.tracked, self.is_leaf = tensor._node is not None, tensor.is_leaf
 
     def tensor(self) -> Tensor:
         """An equal Tensor with no graph behind it."""
-        array = release(self.array)
+        array = unpack(self.array)
         if self.tracked and not self.is_leaf:
             return with_node(array, Leaf(array.shape, array.dtype))
         return untracked(array).requires_grad_(self.tracked)

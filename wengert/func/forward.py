@@ -20,7 +20,7 @@ from wengert.interpreters.lifted import bottom, new_level
 from wengert.ops.creation import zeros_like
 from wengert.ops.data_type import astype
 from wengert.ops.manipulation import concat, moveaxis, reshape
-from wengert.tape.grad_mode import recording, tangents_flow, transforming
+from wengert.tape.grad_mode import record_always, recording, tangents_flow
 from wengert.tape.node import tick
 from wengert.tape.promotion import at_least
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -289,7 +289,7 @@ def linearize(
     call = split(function, primals, {}, range(len(primals)))
     if not tangents_flow():
         call.tensors = [x.detach() for x in call.tensors]
-    with transforming():
+    with record_always():
         swept = Reverse(call, "linearize", has_aux)
 
     def pull(cotangents: tuple[Tensor, ...]) -> list[Tensor]:

@@ -34,6 +34,11 @@ class Reverse:
     it differs from the same Tensor where the function closes over that, and outer derivatives
     pass. No `AccumulateGrad` is made, and no ``.grad`` changes.
 
+    Three questions decide what becomes of a result or a gradient: was recording on at the call
+    (``connect``), so that the tape outside may follow it; does it depend on Tensors outside
+    (``reaches_out``), or else the tape inside ends here; and was the call within `no_grad`
+    (``constant``), so that transforms outside see constants, in forward mode too?
+
     Attributes
     ----------
     entries : list of Node
@@ -48,10 +53,10 @@ class Reverse:
 
     def __init__(self, call: Call, transform: str, has_aux: bool = False) -> None:
         self.call = call
-        self.connect, self._still = bool(recording()), not tangents_flow()
+        self.connect, self.constant = bool(recording()), not tangents_flow()
         self.start = tick()
-        self._barren: set[int] = set()
-        given = [x.detach() for x in call.tensors] if self._still else call.tensors
+        self._searched: set[int] = set()  # nodes from which none outside is reached
+        given = [x.detach() for x in call.tensors] if self.constant else call.tensors
         self.results: list[Tensor]
         self.structure: TreeDef
         own = [_entry(tensor, self.connect) for tensor in given]
@@ -89,25 +94,24 @@ class Reverse:
             self._reaching = any(map(self._reaches_out, nodes))
         return self._reaching
 
-    def release(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
+    def release(self, tensor: Tensor, outer_cotangents: Sequence[Node] = ()) -> Tensor:
         """Return ``tensor``, detached unless it depends on Tensors outside the transform.
 
-        ``inlets`` are further nodes outside, beside those from before the call.
+        ``outer_cotangents`` are nodes outside that a pullback was given, after the call.
         """
-        if self._still:
+        node, may_follow = tensor._node, self.connect or outer_cotangents
+        if node is not None and may_follow and self._reaches_out(node, outer_cotangents):
+            return tensor
+        if self.constant:
             return tensor.detach()
-        if tensor._node is None:
-            return tensor
-        if self.connect and self._reaches_out(tensor._node, inlets):
-            return tensor
-        return untracked(tensor._array)
+        return tensor if node is None else untracked(tensor._array)
 
-    def _reaches_out(self, root: Node, inlets: Sequence[Node] = ()) -> bool:
+    def _reaches_out(self, root: Node, outer_cotangents: Sequence[Node] = ()) -> bool:
         """Whether a node descends from one that was there before the call."""
         start = self.start
-        outer = {node.number for node in inlets} if inlets else ()
-        # Nodes from which nothing led out are not searched again, unless there are inlets.
-        visited = set() if inlets else set(self._barren)
+        outer = {node.number for node in outer_cotangents} if outer_cotangents else ()
+        # Nodes that led nowhere outside are not searched again, unless cotangents come from there.
+        visited = set() if outer_cotangents else set(self._searched)
         stack = [root]
         while stack:
             number = stack[-1].number
@@ -117,8 +121,8 @@ class Reverse:
                 if parent is not None and parent.number not in visited:
                     visited.add(parent.number)
                     stack.append(parent)
-        if not inlets:
-            self._barren = visited
+        if not outer_cotangents:
+            self._searched = visited
         return False
 
     def pull(self, cotangents: Iterable[Tensor | None], keep: bool) -> list[Tensor]:
@@ -134,8 +138,8 @@ class Reverse:
         numbers = self.numbers
         wanted = leading_to(numbers, [node for _, node, _ in seeds]) if numbers else set()
         seeds = [seed for seed in seeds if seed[1].number in wanted]
-        inlets = [g._node for _, _, g in seeds if g._node is not None]
-        create = bool(recording()) and bool(inlets or (self.connect and self.reaches_out))
+        outer_cotangents = [g._node for _, _, g in seeds if g._node is not None]
+        create = bool(recording()) and bool(outer_cotangents or (self.connect and self.reaches_out))
         if create and not self.connect and self.reaches_out:
             raise RuntimeError(
                 "the pullback is to be differentiated with respect to its cotangent, and was made "
@@ -157,17 +161,14 @@ class Reverse:
             if g is None:
                 g = namespaces[type(tensor._array)].zeros_like(tensor._array)
             if isinstance(g, Tensor):  # a new Tensor: a rule may give two leaves the same one
-                g = with_node(g._array, g._node)
-                tracked = g._node
-                own = not self.connect and tracked and self._reaches_out(tracked, inlets)
-                found.append(g if own else self.release(g, inlets))
+                found.append(self.release(with_node(g._array, g._node), outer_cotangents))
             else:
                 found.append(untracked(g))
         if not tangents_flow():
             return [g.detach() for g in found]
         # The answer is linear in what it is given, whatever the function's arguments were.
         followed = any(getattr(g._array, "followed", False) for _, _, g in seeds)
-        if self._still and not inlets and not followed:
+        if self.constant and not outer_cotangents and not followed:
             return [g.detach() for g in found]
         return found
 

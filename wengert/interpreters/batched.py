@@ -23,6 +23,7 @@ from wengert.interpreters.lifted import (
 )
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
 
@@ -174,10 +175,6 @@ class Batched(Lifted):
         return type(self)(inner, self.level)
 
 
-#: Operands that broadcast against a batch as they are.
-_NUMBERS = frozenset({bool, int, float, complex})
-
-
 def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
     """The inner arrays if they broadcast as they are, followed by one of the batched ones.
 
@@ -194,7 +191,7 @@ def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
                 like, rank = x, axes
             elif axes != rank or type(x) is not type(like):
                 return None
-        elif type(x) not in _NUMBERS:
+        elif type(x) not in SCALARS:
             if not hasattr(x, "shape"):
                 return None
             most = max(most, len(x.shape))
@@ -233,8 +230,9 @@ def identity(
 ) -> list[Batched]:
     """Rows ``start`` to ``stop`` of the identity matrix of some arrays' elements, as batches.
 
-    As tangents they are the unit directions, and as cotangents they select rows of a Jacobian. Only
-    the arrays' shapes, dtypes and devices matter. ``recorded`` makes `RecordedBatched` ones.
+    As cotangents of results they select rows of a Jacobian, also in `hessian`; as tangents of
+    arguments they are the unit directions, in `jacfwd`. Only the arrays' shapes, dtypes and devices
+    matter. ``recorded`` makes `RecordedBatched` ones.
     """
     kind = RecordedBatched if recorded else Batched
     sizes = [math.prod(x.shape) for x in arrays]

@@ -1,7 +1,7 @@
 """Forward mode: dual arrays with a tangent, which every primitive propagates.
 
-Tensors hold Duals, and Duals hold raw arrays or other Duals, never Tensors: operations inside a
-forward transform are recorded at its level, as operations on Duals. To the tape outside, the whole
+Tensors hold Duals, and Duals hold raw or lifted arrays, never Tensors: operations inside a forward
+transform are recorded at its level, as operations on Duals. To the tape outside, the whole
 transform is one operation with the node `UnpackDual`, whose rule sweeps the operations recorded
 inside. So forward and reverse mode nest in any order, and a function may close over Tensors that
 outer transforms differentiate.
@@ -23,7 +23,7 @@ from wengert.interpreters.lifted import (
     namespace_of,
     raw,
 )
-from wengert.tape.grad_mode import recording, tangents_flow, transforming
+from wengert.tape.grad_mode import record_always, recording, tangents_flow
 from wengert.tape.node import Leaf, Node, Output, Several, tick
 from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
 from wengert.tape.record import Plan, Unused
@@ -105,14 +105,18 @@ class Dual(Lifted):
 
     def without(self, array: Any, error: Exception) -> "Lost":
         """An array that has a tangent at this level, which nobody knows: using it is an error."""
-        return Lost(array, error, self.level + 0.5)  # before the level itself
+        return Lost(array, error, self.level + 0.5)
 
     def __repr__(self) -> str:
         return f"Dual({self.inner!r}, {self.tangent!r}, level={self.level})"
 
 
 class Lost(Lifted):
-    """An array whose tangent at a level is not known."""
+    """An array whose tangent at a level is not known.
+
+    Its own level is half a step further in. So it is interpreted before duals of that level, to
+    which its array would be a constant, and after those of all transforms inside.
+    """
 
     __slots__ = ("error",)
 
@@ -125,7 +129,7 @@ class Lost(Lifted):
     ) -> Any:
         for i, x in enumerate(inputs):
             # Of several results another than the first varies, too.
-            if isinstance(x, Lost) and primitive.varies(i, x.dtype, int(primitive.several)):
+            if isinstance(x, Lost) and primitive.has_slope(i, x.dtype, int(primitive.several)):
                 raise x.error
         values = [x.inner if isinstance(x, Lost) else x for x in inputs]
         return raw(apply(primitive, values, parameters))
@@ -331,8 +335,8 @@ class UnpackDual(Several):
             return []
         leading = leading_to(targets, [node for node, _ in seeds])
         seeds = [(node, g) for node, g in seeds if node.number in leading]
-        with transforming():  # the cotangents carry tangents, also within `no_grad`
-            arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, ends=targets)
+        with record_always():  # the cotangents carry tangents, also within `no_grad`
+            arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, stop_at_targets=True)
         cotangents = list(arrived.values())
         if cotangents and isinstance(cotangents[0], Tensor):
             pairs: list[Any] = unpack_dual(cotangents, self.out)
@@ -423,7 +427,7 @@ def _moves(xp: Any, primitive: Primitive, position: int, t: Any) -> bool:
     name = primitive.input_at(position)
     rule = _declaration(primitive, name)
     if rule not in (None, ZERO):
-        rule.rule(primitive.name, name)(xp, t)  # it raises
+        raise rule.refusal(primitive.name, name)
     return rule is None
 
 

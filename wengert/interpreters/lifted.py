@@ -9,7 +9,7 @@ A primitive is applied in three ways, each of which leads to the next:
 
 - `Primitive.bind`, and its fast forms in `wengert.tape.calling`, take Tensors, and call the kernel
   of their arrays' type. A library's kernel computes; that of lifted arrays is `run`.
-- `run` finds the innermost level among its inputs, whose class has them by `Lifted.interpret`.
+- `run` finds the innermost level among its inputs, whose class interprets it: `Lifted.interpret`.
 - `interpret` takes its own level off, and hands what is inside to `apply`: Tensors are bound,
   lifted arrays are `run`, and a library's arrays go to its kernel.
 """
@@ -280,7 +280,7 @@ def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any])
     for x in inputs:
         if isinstance(x, Lifted) and (top is None or x.level > top.level):
             top = x
-    if top is None:
+    if top is None:  # a rule calls ``xp.f`` with constants alone
         return raw(apply(primitive, inputs, parameters))
     return type(top).interpret(top.level, primitive, inputs, parameters)
 

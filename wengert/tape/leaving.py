@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from wengert.tape.grad_mode import following, recording, tangents_flow
+from wengert.tape.node import is_lifted
 
 
 def is_own(frame: FrameType) -> bool:
@@ -88,7 +89,7 @@ def refuse(tensor: Any, way: str) -> None:
     """Raise if values may not leave a Tensor by a method, since a transform or a trace follows."""
     array, node = tensor._array, tensor._node
     # Under `no_grad` values are constants, but a lifted array is still no library's.
-    if hasattr(array, "bottom") and (way in _WHOLE or (array.varies and tangents_flow())):
+    if is_lifted(array) and (way in _WHOLE or (array.varies and tangents_flow())):
         raise array.refusal(_line(), *_WAYS[way])
     # Inside a `Function` nothing is recorded either.
     if node is None or not recording():

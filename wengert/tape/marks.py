@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.backends import FLOATING, dtype_of
 from wengert.tape.grad_mode import recording
-from wengert.tape.node import Inside, Node, forwards
+from wengert.tape.node import Inside, Node, running_forwards
 from wengert.tape.tensor import Tensor, untracked, with_node
 
 _marks: ContextVar["Marks | None"] = ContextVar("wengert_marks", default=None)
@@ -38,10 +38,10 @@ class Marks:
 
     def __enter__(self) -> None:
         self.token = _marks.set(self)
-        forwards.append(self)
+        running_forwards.append(self)
 
     def __exit__(self, *exception: object) -> None:
-        forwards.remove(self)
+        running_forwards.remove(self)
         _marks.reset(self.token)
 
 
@@ -70,7 +70,7 @@ def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: in
     if marks is None or recording() or not (type(dtype) in FLOATING or dtype_of(dtype).inexact):
         return untracked(out)
     if primitive is not None and primitive.steady:
-        nodes = tuple([n for i, n in enumerate(nodes) if primitive.varies(i, dtype, index)])
+        nodes = tuple([n for i, n in enumerate(nodes) if primitive.has_slope(i, dtype, index)])
     if not any(nodes):
         return untracked(out)
     result = with_node(out, Inside(marks.name, nodes, out.shape, dtype))

@@ -103,7 +103,8 @@ class Node:
         if xp.records:
             saved = xp.restore(saved, self)
         parents, plan = self.parents, self.plan
-        g = plan.common(xp, g, saved)
+        if plan.shared is not None:
+            g = plan.common(xp, g, saved)
         return [
             (position, rule_on_device(xp, rule)(xp, g, *saved[piece]))
             for position, rule, _, piece in plan.steps
@@ -222,12 +223,12 @@ class Leaf(Node):
 
 
 #: The `Marks` of each `Function` whose forward runs now, in any thread.
-forwards: list[Any] = []
+running_forwards: list[Any] = []
 
 
 def mark(tensor: Any) -> None:
-    """Tell the forwards that run now of a Tensor that is recorded, as under `enable_grad`."""
-    for marks in tuple(forwards):
+    """Tell the running forwards of a Tensor that is recorded, as under `enable_grad`."""
+    for marks in tuple(running_forwards):
         marks.add(tensor)
 
 
@@ -340,6 +341,11 @@ class Output(Node):
         return f"result {self.index}"
 
 
+def is_lifted(array: Any) -> bool:
+    """Whether a raw array has another inside: `wengert.interpreters.lifted`."""
+    return hasattr(array, "bottom")
+
+
 def recorded_by(result: Node) -> Node:
     """The node of the operation that gave a result, of the result's own node."""
     return result.parents[0] if isinstance(result, Output) else result  # type: ignore[return-value]
@@ -350,7 +356,7 @@ def constant_beside(g: Any, array: Any) -> Any:
 
     The sweep adds it to others by its namespace, and a library's own takes no lifted arrays.
     """
-    if hasattr(array, "constant") and not hasattr(g, "level"):
+    if is_lifted(array) and not is_lifted(g):
         return array.constant(g)
     return g
 

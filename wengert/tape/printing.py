@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import DTYPES, BackendError, backend_of, selection
+from wengert.tape.node import is_lifted
 
 LINE_WIDTH = 80
 DIGITS = 4
@@ -31,7 +32,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     try:
         array = tensor._array
         # What a transform or a trace follows says itself whether it has values.
-        if not (hasattr(array, "bottom") or backend_of(array).is_ready(array)):
+        if not (is_lifted(array) or backend_of(array).is_ready(array)):
             raise BackendError("to print values is no reason to compute them")
         values = read(tensor)
     except (BackendError, TypeError):  # no one array has them, as of a batch, or none at all
@@ -50,7 +51,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     if tensor.dtype not in _UNNAMED or (not values.size and not tensor.dtype.inexact):
         notes.append(f"dtype={tensor.dtype!r}")
     notes += _origin(tensor)
-    if hasattr(tensor._array, "bottom"):
+    if is_lifted(tensor._array):
         for name, part in tensor._array.parts().items():
             notes.append(f"{name}={format_tensor(type(tensor)(part), read)}")
     lines = [prefix + text]

@@ -7,7 +7,7 @@ from wengert.backends import namespaces
 from wengert.tape.anomaly import detecting
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.hooks import eager, supervise
-from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Parts, conform
+from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Parts, conform, is_lifted
 from wengert.tape.observers import observing
 
 try:
@@ -22,7 +22,7 @@ def sweep(
     keep: bool,
     targets: Container[int] | None = None,
     wanted: Container[int] | None = None,
-    ends: Container[int] = (),
+    stop_at_targets: bool = False,
     give: Callable[[Node, Any], None] | None = None,
 ) -> dict[Node, Any]:
     """Run the rules of all ancestors of ``outputs``, in descending number.
@@ -42,8 +42,8 @@ def sweep(
         leaves, and whatever retains its gradient.
     wanted : container of int, optional
         Numbers of the nodes to visit, from `leading_to`; all by default.
-    ends : container of int
-        Numbers of the targets from which nothing flows on, and whose hooks are not run.
+    stop_at_targets : bool
+        Whether nothing flows on from the targets, and their hooks are not run.
     give : callable, optional
         ``give(leaf, cotangent)`` accumulates the gradients of leaves with hooks that run after
         that, as soon as they are complete.
@@ -68,11 +68,12 @@ def sweep(
         if not due:
             break
         node, g = reached.pop(-heappop(due))
-        if type(node) is not Node and node.number not in ends:
+        is_target = (node.watch is not None) if targets is None else (node.number in targets)
+        if type(node) is not Node and not (is_target and stop_at_targets):
             g = node.receive(g)
-        if node.watch is not None if targets is None else node.number in targets:
+        if is_target:
             arrived[node] = g
-            if node.number in ends or (wanted is not None and not _leads_on(node, wanted)):
+            if stop_at_targets or (wanted is not None and not _leads_on(node, wanted)):
                 continue  # its rules need not run; another sweep may use what it saved
         if type(node) is not Node:
             if type(node) is Indexed and not namespaces[type(g)].records:
@@ -117,7 +118,7 @@ def sweep(
             node.saved = None
     # Of `AccumulateGrad` nothing follows, so it is never due. Its cotangent is complete now.
     for node, g in reached.values():
-        if node.watch is not None if targets is None else node.number in targets:
+        if (node.watch is not None) if targets is None else (node.number in targets):
             arrived[node] = g  # noqa: PERF403 -- a comprehension is one more call on Python 3.11
     return arrived
 
@@ -186,7 +187,7 @@ def _add_part(
             heappush(due, -number)
     elif type(cell) is _Own:
         # Lifted arrays are not written into.
-        cell[1] = xp.add_part(cell[1], g, key=key, own=xp.backend is not None)
+        cell[1] = xp.add_part(cell[1], g, key=key, own=not is_lifted(g))
     else:
         reached[number] = _Own((parent, xp.add_part(cell[1], g, key=key, own=False)))
 
