@@ -336,9 +336,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return backend_of(x).to_numpy(x) if hasattr(x, 'dtype_') else np.asarray(x)",
     ): OTHERS,
     (
-        "wengert/func/forward.py",
-        ("[astype(b, dtype(y, x), copy=False) for b, x in zip(row, call.tensors, strict=True)]"),
-        "[astype(b, dtype(y, x)) for b, x in zip(row, call.tensors, strict=True)]",
+        "wengert/func/jacobians.py",
+        "[ops.astype(b, dtype(y, x), copy=False) for b, x in zip(row, call.tensors, strict=True)]",
+        "[ops.astype(b, dtype(y, x)) for b, x in zip(row, call.tensors, strict=True)]",
     ): COPY,
     (
         "wengert/testing/strategies.py",

@@ -16,7 +16,7 @@ from wengert.func.arguments import (
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, constant
 from wengert.tape.grad_mode import following, recording, tangents_flow
-from wengert.tape.node import Node, tick
+from wengert.tape.node import Node, tick, walk
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
@@ -108,21 +108,14 @@ class Reverse:
 
     def _reaches_out(self, root: Node, outer_cotangents: Sequence[Node] = ()) -> bool:
         """Whether a node descends from one that was there before the call."""
-        start = self.start
         outer = {node.number for node in outer_cotangents} if outer_cotangents else ()
         # Nodes that led nowhere outside are not searched again, unless cotangents come from there.
-        visited = set() if outer_cotangents else set(self._searched)
-        stack = [root]
-        while stack:
-            number = stack[-1].number
-            if number < start or number in outer:
+        seen = set() if outer else set(self._searched)
+        for node in walk([root], seen=seen):
+            if node.number < self.start or node.number in outer:
                 return True
-            for parent in stack.pop().parents:
-                if parent is not None and parent.number not in visited:
-                    visited.add(parent.number)
-                    stack.append(parent)
-        if not outer_cotangents:
-            self._searched = visited
+        if not outer:
+            self._searched = seen
         return False
 
     def pull(self, cotangents: Iterable[Tensor | None], keep: bool) -> list[Tensor]:
@@ -136,7 +129,7 @@ class Reverse:
             if y._node is not None and g is not None
         ]
         numbers = self.numbers
-        wanted = leading_to(numbers, [node for _, node, _ in seeds]) if numbers else set()
+        wanted = leading_to(numbers, [node for _, node, _ in seeds])
         seeds = [seed for seed in seeds if seed[1].number in wanted]
         outer_cotangents = [g._node for _, _, g in seeds if g._node is not None]
         create = bool(recording()) and bool(outer_cotangents or (self.connect and self.reaches_out))
@@ -236,14 +229,7 @@ def grad(
     >>> wg.func.grad(wg.func.grad(lambda x: x**3))(2.0)
     12.0
     """
-    compute = _with_gradient(function, argnums, has_aux, "grad")
-
-    @named_like(function)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        swept, found = compute(args, kwargs)
-        return (found, swept.aux) if has_aux else found
-
-    return gradient
+    return _gradient(function, argnums, has_aux, "grad")
 
 
 def value_and_grad(
@@ -266,27 +252,22 @@ def value_and_grad(
     >>> wg.func.value_and_grad(lambda x, y: x * y)(2.0, 5.0)
     (10.0, 5.0)
     """
-    compute = _with_gradient(function, argnums, has_aux, "value_and_grad")
-
-    @named_like(function)
-    def both(*args: Any, **kwargs: Any) -> Any:
-        swept, found = compute(args, kwargs)
-        return ((swept.value, swept.aux) if has_aux else swept.value), found
-
-    return both
+    return _gradient(function, argnums, has_aux, "value_and_grad", with_value=True)
 
 
-def _with_gradient(
+def _gradient(
     function: Callable[..., Any],
     argnums: Argnums,
     has_aux: bool,
     transform: str,
     scalar: bool = True,
-) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Reverse, Any]]:
-    """A function of the arguments that calls another and computes the gradient of its sum."""
+    with_value: bool = False,
+) -> Callable[..., Any]:
+    """The function that calls another and computes the gradient of the sum of its result."""
     check_function(function, transform)
 
-    def compute(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reverse, Any]:
+    @named_like(function)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
         call = split(function, args, kwargs, argnums)
         swept = Reverse(call, transform, has_aux)
         if swept.structure.cls is not None:
@@ -309,9 +290,12 @@ def _with_gradient(
                 f"{result.dtype.name}; return its real part, or use vjp or jacobian"
             )
         ones = untracked(namespaces[type(array)].ones_like(array))
-        return swept, call.pack(swept.pull([ones], keep=False))
+        found = call.pack(swept.pull([ones], keep=False))
+        if with_value:
+            return ((swept.value, swept.aux) if has_aux else swept.value), found
+        return (found, swept.aux) if has_aux else found
 
-    return compute
+    return gradient
 
 
 def elementwise_grad(
@@ -346,14 +330,7 @@ def elementwise_grad(
     >>> wg.func.elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
-    compute = _with_gradient(function, argnums, has_aux, "elementwise_grad", scalar=False)
-
-    @named_like(function)
-    def derivative(*args: Any, **kwargs: Any) -> Any:
-        swept, found = compute(args, kwargs)
-        return (found, swept.aux) if has_aux else found
-
-    return derivative
+    return _gradient(function, argnums, has_aux, "elementwise_grad", scalar=False)
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:

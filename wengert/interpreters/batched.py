@@ -5,7 +5,7 @@ of cotangents or tangents.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ from wengert.interpreters.lifted import (
     apply,
     bottom,
     lifted,
-    map_arrays,
     namespace_of,
 )
 from wengert.interpreters.namespaces import differentiable, namespace
@@ -162,9 +161,6 @@ class Batched(Lifted):
         count = self.inner.shape[0]
         xp = namespace_of(value)
         return type(self)(xp.broadcast_to(value, (count, *value.shape)), self.level)
-
-    def map_inner(self, function: Callable[[Any], Any]) -> "Batched":
-        return type(self)(map_arrays(function, self.inner), self.level)
 
     def as_constant(self) -> Any:
         inner = self.inner

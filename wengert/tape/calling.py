@@ -6,12 +6,11 @@ docs/design/decisions.md.
 """
 
 from collections.abc import Callable
-from types import NoneType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from wengert.backends import FLOATING, BackendError, backend_of, namespaces
+from wengert.backends import FLOATING, namespaces
 from wengert.tape.grad_mode import recording
 from wengert.tape.marks import off_tape
 from wengert.tape.node import Node, running_forwards
@@ -78,32 +77,6 @@ def _as_scalar(x: Any) -> Any:
     return x
 
 
-def bind_operator(primitive: Primitive, x1: Any, x2: Any) -> Any:
-    """As `bind_pair`, for an operator: a foreign operand may define it instead."""
-    if is_foreign(x1) or is_foreign(x2):
-        return NotImplemented
-    return bind_pair(primitive, x1, x2)
-
-
-#: Python's own types without operators for arrays, for which an error is raised.
-_NONSENSE: Final = frozenset({NoneType, bytes, dict, list, range, set, slice, str, tuple})
-
-
-def is_foreign(x: Any) -> bool:
-    """Whether an operand is neither an array nor a number, and may define an operator itself."""
-    if isinstance(x, Tensor | np.generic | int | float | complex) or type(x) in _NONSENSE:
-        return False
-    if hasattr(x, "regularise"):
-        return False
-    try:
-        backend_of(x)
-    except TypeError:
-        return True
-    except BackendError:
-        return False
-    return False
-
-
 def binary(
     primitive: Primitive, otherwise: Callable[[Primitive, Any, Any], Any] = bind_pair
 ) -> Callable[[Any, Any], Tensor]:
@@ -112,8 +85,7 @@ def binary(
     Parameters
     ----------
     otherwise : callable
-        Called for operands other than Tensors of one library and Python numbers:
-        `bind_pair`, or `bind_operator` for an operator.
+        Called for operands other than Tensors of one library and Python numbers.
     """
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
     differentiable, floating = bool(primitive.rules), primitive.floating
@@ -191,8 +163,8 @@ def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[...
         try:
             out = kernel_for(type(array))(array, **parameters)
         except FAILURES as error:
-            kernel = kernel_for(type(array))
-            out = primitive.again(kernel, [array], parameters, [x._array], error)
+            explain(primitive, [x._array], error)
+            raise
         if (
             node is None
             or not (differentiable and recording())

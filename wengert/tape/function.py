@@ -31,7 +31,6 @@ from wengert.tape.node import (
     is_lifted,
     mark,
     running_forwards,
-    tick,
 )
 from wengert.tape.observers import inside_function, observing
 from wengert.tape.record import observe
@@ -231,10 +230,11 @@ class _FunctionCall:
         return None if array is None else off_tape(array, None, nodes)
 
     def _record(self, arrays: list[Any]) -> list[Any]:
-        node = FunctionNode(self.function, self.ctx, self.nodes)
         shapes = tuple([() if a is None else a.shape for a in arrays])
         dtypes = tuple([None if a is None else a.dtype for a in arrays])
-        node.shape, node.dtype = (shapes[0], dtypes[0]) if self.single else (shapes, dtypes)
+        kind = (shapes[0], dtypes[0]) if self.single else (shapes, dtypes)
+        node = FunctionNode(self.nodes, (self.ctx,), *kind)
+        node.function = self.function
         self.ctx._saved = tuple([
             (None, None, None)
             if kept is None
@@ -268,7 +268,7 @@ class _FunctionCall:
         own = [type(a) is type(top) and a.level == top.level for a in arrays]
         primals = [a.inner if mine else a for a, mine in zip(arrays, own, strict=True)]
         tangents = [
-            untracked(a.tangent) if mine and a.tangent is not None else None
+            untracked(t) if mine and (t := a.derivative()) is not None else None
             for a, mine in zip(arrays, own, strict=True)
         ]
         results = self._run(primals)
@@ -446,13 +446,6 @@ class FunctionNode(Node):
     __slots__ = ("function",)
 
     function: type[Function]
-
-    def __init__(
-        self, function: type[Function], ctx: FunctionCtx, parents: tuple[Node | None, ...]
-    ) -> None:
-        self.number = tick()
-        self.function, self.parents = function, parents
-        self.saved, self.watch = (ctx,), None
 
     def name(self) -> str:
         return self.function.__name__ + "Backward"

@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.backends import FLOATING, dtype_of
 from wengert.tape.grad_mode import recording
-from wengert.tape.node import Inside, Node, running_forwards
+from wengert.tape.node import Inside, Node, running_forwards, walk
 from wengert.tape.tensor import Tensor, untracked, with_node
 
 _marks: ContextVar["Marks | None"] = ContextVar("wengert_marks", default=None)
@@ -34,7 +34,7 @@ class Marks:
         for tensor in {id(x): x for x in (*kept, *made)}.values():
             if tensor is not None and _depends(tensor._node, nodes):
                 error = Inside(self.name, (), tensor.shape, tensor._array.dtype).refusal()
-                tensor._array = top.without(tensor._array, error)
+                tensor._array = type(top)(tensor._array, error, top.level)
 
     def __enter__(self) -> None:
         self.token = _marks.set(self)
@@ -48,16 +48,7 @@ class Marks:
 def _depends(node: Node | None, given: set[Node]) -> bool:
     """Whether a Tensor with that node was computed from those with the given ones."""
     first = min((one.number for one in given), default=0)
-    stack, seen = [node], set[int]()
-    while stack:
-        one = stack.pop()
-        if one is None or one.number < first or one.number in seen:
-            continue
-        if one in given:
-            return True
-        seen.add(one.number)
-        stack.extend(one.parents)
-    return False
+    return any(one in given for one in walk([node], first))
 
 
 def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: int = 0) -> Tensor:

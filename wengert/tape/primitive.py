@@ -354,14 +354,20 @@ class Primitive:
         try:
             out = self.kernels[kind](*arrays, **parameters)
         except FAILURES as error:
-            out = self.again(self.kernels[kind], arrays, parameters, operands, error)
+            explain(self, operands, error)
+            raise
         if tracked is not None and not (self.rules and recording()):
             tracked = None
         if self.several:
-            if tracked is None and running_forwards:
-                result: Any = tuple([off_tape(y, self, tuple(nodes), i) for i, y in enumerate(out)])
+            outs = tuple(out)
+            if tracked is not None and outs:
+                plan = self.plans[tuple([node is not None for node in nodes])]
+                saved = plan.save(arrays, outs, parameters)
+                result: Any = record_several(plan, tuple(nodes), saved, outs)
+            elif running_forwards:
+                result = tuple([off_tape(y, self, tuple(nodes), i) for i, y in enumerate(outs)])
             else:
-                result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
+                result = tuple(map(untracked, outs))
         else:
             # A result of an operand's own dtype, as almost all are, is floating as this operand is.
             if tracked is not None and out.dtype is not tracked.dtype and not inexact(out):
@@ -376,20 +382,6 @@ class Primitive:
         if observing:
             observe(self.name, self, inputs, result)
         return result
-
-    def _several(
-        self,
-        outs: tuple[Any, ...],
-        arrays: list[Any],
-        nodes: list[Node | None],
-        parameters: dict[str, Any],
-        tracked: bool,
-    ) -> Any:
-        """The results of an operation that has several."""
-        if not tracked or not outs:
-            return tuple(map(untracked, outs))
-        plan = self.plans[tuple([node is not None for node in nodes])]
-        return record_several(plan, tuple(nodes), plan.save(arrays, outs, parameters), outs)
 
     def cast(self, arrays: list[Any]) -> list[Any]:
         """The operands in the dtypes that the promotion rule gives, before a kernel sees them."""
@@ -417,25 +409,6 @@ class Primitive:
                 cast = PRIMITIVES["astype"].bind(untracked(arrays[i]), dtype=raw, copy=False)
                 changed[i] = cast._array
         return changed
-
-    def again(
-        self,
-        kernel: Callable[..., Any],
-        arrays: list[Any],
-        parameters: dict[str, Any],
-        operands: list[Any],
-        error: Exception,
-    ) -> Any:
-        """Run a kernel that failed with Python's booleans for NumPy's, or say what was wrong."""
-        flags = {name: bool(x) for name, x in parameters.items() if isinstance(x, np.bool_)}
-        if flags:
-            parameters.update(flags)
-            try:
-                return kernel(*arrays, **parameters)
-            except FAILURES as second:
-                error = second
-        explain(self, operands, error)
-        raise error
 
 
 def anew(x: Any) -> Tensor:

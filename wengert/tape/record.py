@@ -178,14 +178,9 @@ def record_several(
     plan: Plan, parents: tuple[Node | None, ...], saved: tuple[Any, ...], outs: Sequence[Any]
 ) -> tuple[Tensor, ...]:
     """As `record`, of an operation with several results."""
-    node = Several()
-    node.number = tick()
+    shape = tuple([out.shape for out in outs])
+    node = Several(parents, saved, shape, tuple([out.dtype for out in outs]))
     node.plan = plan
-    node.parents = parents
-    node.saved = saved
-    node.shape = tuple(out.shape for out in outs)
-    node.dtype = tuple(out.dtype for out in outs)
-    node.watch = None
     results = tuple(
         with_node(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
     )

@@ -355,8 +355,8 @@ def check_leaving(tensor: Tensor, way: str) -> None:
 
 
 def warn_of_leaving(what: str) -> None:
-    """Warn of values that leave the tape."""
-    import_module(_LEAVING).warn_of(what)
+    """Warn of values that leave the tape, as PyTorch does."""
+    import_module(_LEAVING).warn(what)
 
 
 def differentiates(value: Any) -> bool:
