@@ -158,11 +158,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "pass # type: ignore[assignment]",
     ): SPEED,
     (
-        "wengert/tape/leaving.py",
-        "seen.add(parent.number)",
-        "pass",
-    ): SPEED,
-    (
         "wengert/backends/numpy.py",
         "SMALL, SHORT = 1 << 16, 32",
         "SMALL, SHORT = 2 << 16, 32",
@@ -290,11 +285,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "one = broadcast_to(eye(shape[-1], dtype=tensor.dtype, device=place), shape)",
         "one = broadcast_to(eye(shape[-2], dtype=tensor.dtype, device=place), shape)",
     ): "the matrices are square",
-    (
-        "wengert/tape/leaving.py",
-        "frame: FrameType | None = sys._getframe(1)",
-        "frame: FrameType | None = sys._getframe(2)",
-    ): "its caller is Wengert's own",
     (
         "wengert/storage/checkpoints.py",
         'text = json.dumps({"version": VERSION, "content": content}, allow_nan=False)',

@@ -1,5 +1,6 @@
 """A change in place never reaches another Tensor; where NumPy's or PyTorch's would, it warns."""
 
+import operator
 import warnings
 from types import SimpleNamespace
 
@@ -184,6 +185,7 @@ def test_changes_as_they_are_recommended():
         x[1:] *= x[:-1]
         held.x[1:][0:1] = 3.0
         held.x[2:] -= 1
+        x[2:] = operator.iadd(x[2:], 1)
         x[1:] = x[:-1]
         x[0] = x[1]
         x += x[::-1]
@@ -204,6 +206,7 @@ def test_a_line_that_runs_often_is_known_still():
     def program():
         x = array(5)
         for _ in range(50):  # CPython has made other instructions of these by then
+            x[2:] = operator.iadd(x[2:], 1)
             x[1:] += x[:-1]
             x[1:] = x[:-1]
 

@@ -268,34 +268,38 @@ def _gradient(
 
     @named_like(function)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        call = split(function, args, kwargs, argnums)
-        swept = Reverse(call, transform, has_aux)
-        if swept.structure.cls is not None:
-            raise TypeError(
-                f"{transform} is for functions that return one Tensor, and this one returned "
-                f"{swept.structure}; return what else there is as auxiliary data with "
-                "has_aux=True, or use vjp or jacobian"
-            )
-        (result,) = swept.results
-        array = result._array
-        if scalar and array.shape and result.size != 1:
-            raise ValueError(
-                f"{transform} is for functions that return a scalar, and this one returned a "
-                f"Tensor of shape {tuple(array.shape)}; use vjp with a cotangent, jacobian for "
-                "all derivatives, or elementwise_grad"
-            )
-        if scalar and result.dtype.complex:
-            raise TypeError(
-                f"{transform} is for functions that return a real scalar, and this one returned "
-                f"{result.dtype.name}; return its real part, or use vjp or jacobian"
-            )
-        ones = untracked(namespaces[type(array)].ones_like(array))
-        found = call.pack(swept.pull([ones], keep=False))
+        swept = Reverse(split(function, args, kwargs, argnums), transform, has_aux)
+        found = _pull_ones(swept, transform, scalar)
         if with_value:
             return ((swept.value, swept.aux) if has_aux else swept.value), found
         return (found, swept.aux) if has_aux else found
 
     return gradient
+
+
+def _pull_ones(swept: Reverse, transform: str, scalar: bool) -> Any:
+    """The gradient of the sum of the result, which should be a real scalar where ``scalar``."""
+    if swept.structure.cls is not None:
+        raise TypeError(
+            f"{transform} is for functions that return one Tensor, and this one returned "
+            f"{swept.structure}; return what else there is as auxiliary data with "
+            "has_aux=True, or use vjp or jacobian"
+        )
+    (result,) = swept.results
+    array = result._array
+    if scalar and array.shape and result.size != 1:
+        raise ValueError(
+            f"{transform} is for functions that return a scalar, and this one returned a "
+            f"Tensor of shape {tuple(array.shape)}; use vjp with a cotangent, jacobian for "
+            "all derivatives, or elementwise_grad"
+        )
+    if scalar and result.dtype.complex:
+        raise TypeError(
+            f"{transform} is for functions that return a real scalar, and this one returned "
+            f"{result.dtype.name}; return its real part, or use vjp or jacobian"
+        )
+    ones = untracked(namespaces[type(array)].ones_like(array))
+    return swept.call.pack(swept.pull([ones], keep=False))
 
 
 def elementwise_grad(

@@ -119,11 +119,16 @@ def overlap(a: Any, b: Any) -> bool:
 def _stored_back(code: CodeType, at: int) -> str | None:
     """The line's first variable, if it stores what it has changed, as ``x[...] += y`` does.
 
-    ``at`` is the offset of the instruction that changes it.
+    So does ``x[...] = iadd(x[...], y)``, as array-api-extra writes it. ``at`` is the offset of the
+    instruction that changes it.
     """
     instructions = list(dis.get_instructions(code))
     here = max((n for n, i in enumerate(instructions) if i.offset <= at), default=0)
-    after = (i.opname for i in instructions[here + 1 :] if i.opname != "SWAP")
+    if instructions[here].opname == "PRECALL":  # Python 3.11 specialises frequent calls
+        here += 1
+    is_operator = instructions[here].opname.startswith("BINARY_OP")
+    between = ("SWAP",) if is_operator else ("LOAD_", "BUILD_", "PUSH_")
+    after = (i.opname for i in instructions[here + 1 :] if not i.opname.startswith(between))
     if next(after, "") not in ("STORE_SUBSCR", "STORE_SLICE"):
         return None
     line = [i.positions and i.positions.lineno for i in instructions]
