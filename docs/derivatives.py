@@ -18,7 +18,7 @@ from tests.ops.points.several import COMPLEX_LINES, LINES
 from tests.ops.points.table import COMPLEX_ROWS, ROWS
 from tests.ops.tables import TABLE
 from tests.ops.tables.derived import smooth
-from wengert.interpreters.duals import how
+from wengert.interpreters.duals import declared
 from wengert.tape.domain import EVERYWHERE
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
 
@@ -124,6 +124,14 @@ def derivatives(primitive: Primitive, entry: Entry) -> list[str]:
     higher = "any order" if "yes" in first.values() and entry.order == 3 else ""
     is_complex = "yes" if entry.complex is not None else "no"
     return [by_input(first), higher, by_input(forward), is_complex]
+
+
+def how(primitive: Primitive, name: str) -> str:
+    """Where the forward derivative by an input comes from."""
+    rule = declared(primitive, name)
+    if rule is not None:
+        return {ZERO: "zero", UNDEFINED: "undefined"}.get(rule, "none")
+    return "explicit" if name in primitive.jvps else "derived"
 
 
 def domains(primitive: Primitive) -> str:

@@ -29,7 +29,6 @@ from wengert.ops import *  # noqa: F403 -- its __all__ is the list
 from wengert.ops import random
 from wengert.ops.late import LATER
 from wengert.ops.operators import Later
-from wengert.tape.listing import global_tape
 from wengert.tape.tensor import Tensor
 
 __version__ = "0.1.0"
@@ -46,7 +45,6 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "get_backend",
-    "global_tape",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
@@ -69,7 +67,7 @@ _TOOLS = {
     "wengert.backends.memory": ("keep_freed_memory",),
     "wengert.compiler.making": ("compile",),
     "wengert.autograd": ("checkpoint", "checkpoint_sequential"),
-    "wengert.inspection": ("draw",),
+    "wengert.inspection": ("draw", "global_tape"),
     "wengert.storage": ("load", "save"),
     "wengert.tape.aliases": ("ViewWarning",),
     "wengert.func": (

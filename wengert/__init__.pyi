@@ -42,12 +42,12 @@ from wengert.func import jvp as jvp
 from wengert.func import value_and_grad as value_and_grad
 from wengert.func import vjp as vjp
 from wengert.inspection import draw as draw
+from wengert.inspection import global_tape as global_tape
 from wengert.ops import *
 from wengert.ops import random as random
 from wengert.storage import load as load
 from wengert.storage import save as save
 from wengert.tape.aliases import ViewWarning as ViewWarning
-from wengert.tape.listing import global_tape as global_tape
 from wengert.tape.tensor import Tensor as Tensor
 
 __version__: str

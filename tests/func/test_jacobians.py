@@ -9,8 +9,8 @@ import wengert as wg
 from tests.func.operations import Cube
 from wengert.backends import Backend
 from wengert.func import grad, jacobians, vjp
-from wengert.func.forward import jacfwd, jvp
-from wengert.func.jacobians import hessian, jacobian, jacrev
+from wengert.func.forward import jvp
+from wengert.func.jacobians import hessian, jacfwd, jacobian, jacrev
 
 ALL = pytest.mark.parametrize("transform", [jacrev, jacfwd, jacobian])
 

@@ -137,11 +137,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "pass # type: ignore[assignment]",
     ): SPEED,
     (
-        "wengert/tape/leaving.py",
-        "seen.add(parent.number)",
-        "pass",
-    ): SPEED,
-    (
         "wengert/backends/numpy.py",
         "SMALL, SHORT = 1 << 16, 32",
         "SMALL, SHORT = 2 << 16, 32",
@@ -265,11 +260,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "one = broadcast_to(eye(shape[-2], dtype=tensor.dtype, device=place), shape)",
     ): "the matrices are square",
     (
-        "wengert/tape/leaving.py",
-        "frame: FrameType | None = sys._getframe(1)",
-        "frame: FrameType | None = sys._getframe(2)",
-    ): "its caller is Wengert's own",
-    (
         "wengert/storage/checkpoints.py",
         'text = json.dumps({"version": VERSION, "content": content}, allow_nan=False)',
         'text = json.dumps({"version": VERSION, "content": content}, allow_nan=True)',
@@ -305,9 +295,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return backend_of(x).to_numpy(x) if hasattr(x, 'dtype_') else np.asarray(x)",
     ): OTHERS,
     (
-        "wengert/func/forward.py",
-        ("[astype(b, dtype(y, x), copy=False) for b, x in zip(row, call.tensors, strict=True)]"),
-        "[astype(b, dtype(y, x)) for b, x in zip(row, call.tensors, strict=True)]",
+        "wengert/func/jacobians.py",
+        "[ops.astype(b, dtype(y, x), copy=False) for b, x in zip(row, call.tensors, strict=True)]",
+        "[ops.astype(b, dtype(y, x)) for b, x in zip(row, call.tensors, strict=True)]",
     ): COPY,
     (
         "wengert/testing/strategies.py",

@@ -98,7 +98,7 @@ def walk() -> tuple[int, list[str]]:
             if value is None and parameter in AXES:
                 value = 0
             kind = numbers(value)
-            if kind is None:
+            if kind is None or parameter == "keepdims":  # of which NumPy refuses its own booleans
                 continue
             expected = told(name, given | {parameter: value})
             if ("Error: " in expected) is not ((name, parameter) in APART):

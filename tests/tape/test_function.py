@@ -608,6 +608,17 @@ def test_what_a_forward_computed_is_not_differentiated(backend):
     assert not wrong
 
 
+def test_what_a_forward_computed_is_no_result_of_a_forward_transform():
+    keep, kept = WAYS["global"]
+    f = exponential(keep, kept)
+    x, v = wg.asarray([1.0, 2.0]), wg.ones(2)
+    with pytest.raises(NotImplementedError, match=r"Exponential\.forward computed"):
+        wg.jvp(lambda z: (f(z), _KEPT["t"])[1], (x,), (v,))  # whose tangent is not 0
+    told = []
+    wg.jvp(lambda z: (f(z), told.append(repr(_KEPT["t"])))[0], (x,), (v,))
+    assert told == ["tensor([2.7183, 7.3891])"]
+
+
 def _in_a_thread(compute, x):
     found = []
     thread = threading.Thread(target=lambda: found.append(compute(x)))

@@ -1,9 +1,10 @@
 """Transforms: functions that take functions and return their derivatives."""
 
 from wengert.func.custom import custom_vjp
-from wengert.func.forward import ggnvp, hvp, jacfwd, jvp, linearize
+from wengert.func.forward import jvp
 from wengert.func.functional import functional_call
-from wengert.func.jacobians import hessian, jacobian, jacrev
+from wengert.func.jacobians import hessian, jacfwd, jacobian, jacrev
+from wengert.func.products import ggnvp, hvp, linearize
 from wengert.func.reverse import elementwise_grad, grad, value_and_grad, vjp
 from wengert.func.trees import (
     TreeDef,

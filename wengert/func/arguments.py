@@ -20,9 +20,9 @@ from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, tre
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.interpreters.namespaces import differentiable
 from wengert.tape.callbacks import call_back
-from wengert.tape.grad_mode import transforming
+from wengert.tape.grad_mode import record_always
 from wengert.tape.marks import off_tape
-from wengert.tape.node import forwards
+from wengert.tape.node import running_forwards
 from wengert.tape.promotion import at_least, number_type
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -30,7 +30,7 @@ Argnums = int | Sequence[int]
 
 
 #: Python's numbers that have derivatives; and floating dtypes in both their forms.
-_NUMBERS: Final = frozenset({float, complex})
+_INEXACT: Final = frozenset({float, complex})
 _DOUBLE: Final = as_dtype(float)
 _REAL = {"complex64": "float32", "complex128": "float64"}
 _COMPLEX = {real: number for number, real in _REAL.items()}
@@ -84,7 +84,7 @@ class Call:
         self, tensors: Iterable[Tensor], transform: str, has_aux: bool
     ) -> tuple[list[Tensor], TreeDef, Any]:
         """Call the function, recorded: the leaves of its result, their structure, and the aux."""
-        with transforming():
+        with record_always():
             returned = self.run(tensors)
         if not has_aux:
             return (*outputs(returned, transform), None)
@@ -104,7 +104,7 @@ class Call:
         Each leaf is of the argument's kind. Raw arrays share no memory with one another, nor with
         ``given``, what the caller gave beside the arguments.
         """
-        if forwards:
+        if running_forwards:
             tensors = map(self._mark, tensors)
         seen = {id(x._array) for x in (*self.tensors, *given)}
         answers = [
@@ -127,7 +127,7 @@ class Call:
         otherwise Python numbers where they have no axes, and raw arrays where they have.
         """
         given = self.given
-        if forwards:
+        if running_forwards:
             tree = tree_map(self._mark, tree)
         if not given or any(isinstance(leaf, Tensor) for leaf in given):
             return tree
@@ -160,7 +160,7 @@ def split(
     if kwargs:
         given += tree_leaves(kwargs)
     like = None
-    if not _NUMBERS.isdisjoint(map(number_type, leaves)):
+    if not _INEXACT.isdisjoint(map(number_type, leaves)):
         like = _floating_array(given)
     tensors: list[Tensor] = []
     call = Call(
@@ -188,7 +188,7 @@ def in_kind(tensor: Tensor, like: Any) -> Any:
         found = array.in_kind(like)
         return tensor if found is None else found
     if not array.shape:
-        if type(like) in (*_NUMBERS, int, bool):
+        if type(like) in (*_INEXACT, int, bool):
             return tensor.item()
         if isinstance(like, np.generic) and isinstance(array, np.ndarray):
             return array[()]
@@ -315,7 +315,7 @@ def _as_tensor(leaf: Any, like: Tensor | None) -> Tensor | None:
     """A leaf as a Tensor; None if it has no derivative."""
     if isinstance(leaf, Tensor):
         return leaf if leaf.dtype.inexact else None
-    if number_type(leaf) in _NUMBERS:
+    if number_type(leaf) in _INEXACT:
         return _of_number(leaf, like)
     if not _is_array(leaf):
         return None
@@ -368,7 +368,7 @@ def _precision(leaves: Iterable[Any]) -> DType | None:
     """
     alone, numbers = True, False
     for leaf in leaves:
-        if number_type(leaf) in _NUMBERS:
+        if number_type(leaf) in _INEXACT:
             numbers = True
         elif isinstance(leaf, Tensor):
             alone = False

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 
 from wengert.backends import Backend, backend_of, dtype_of, generators
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves
-from wengert.interpreters.lifted import Lifted, bottom, map_arrays, new_level
+from wengert.interpreters.batched import Batched
+from wengert.interpreters.duals import Dual
+from wengert.interpreters.lifted import Lifted, bottom, new_level
 from wengert.tape.grad_mode import recording
-from wengert.tape.hooks import hold, release, saved_tensors_hooks
+from wengert.tape.hooks import pack, saved_tensors_hooks, unpack
 from wengert.tape.node import Leaf, tick
 from wengert.tape.observers import Observer, observed_by
 from wengert.tape.primitive import anew
@@ -320,7 +322,7 @@ class _Frame(Observer):
                 )
             if (holder := self.holders[at]()) is not None:
                 own = owned.get(backend_of(bottom(array)))
-                holder.array = array if own is None else map_arrays(own, array)
+                holder.array = array if own is None else _map_arrays(own, array)
             return array
 
         with saved_tensors_hooks(pack, untracked), ExitStack() as stack:
@@ -332,6 +334,18 @@ class _Frame(Observer):
     def _name(self) -> str:
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return f"checkpoint: the function {name!r}"
+
+
+def _map_arrays(function: Callable[[Any], Any], array: Any) -> Any:
+    """An array with a function applied to the library's own arrays in it; nodes stay."""
+    if isinstance(array, Tensor):
+        return with_node(_map_arrays(function, array._array), array._node)
+    if isinstance(array, Dual | Batched):
+        inner = _map_arrays(function, array.inner)
+        if isinstance(array, Batched):
+            return type(array)(inner, array.level)
+        return Dual(inner, _map_arrays(function, array.tangent), array.level)
+    return array if array is None or isinstance(array, Lifted) else function(array)
 
 
 def _is_inside(tensor: Tensor, level: int) -> bool:
@@ -356,12 +370,12 @@ class _Kept:
     __slots__ = ("array", "is_leaf", "tracked")
 
     def __init__(self, tensor: Tensor) -> None:
-        self.array = hold(tensor._array)
+        self.array = pack(tensor._array)
         self.tracked, self.is_leaf = tensor._node is not None, tensor.is_leaf
 
     def tensor(self) -> Tensor:
         """An equal Tensor with no graph behind it."""
-        array = release(self.array)
+        array = unpack(self.array)
         if self.tracked and not self.is_leaf:
             return with_node(array, Leaf(array.shape, array.dtype))
         return untracked(array).requires_grad_(self.tracked)

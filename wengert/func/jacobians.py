@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Any, Final, ParamSpec
 
 from wengert import ops
-from wengert.backends import DType, as_dtype, dtype_of, namespaces
-from wengert.func.arguments import Argnums, check_function, named_like, split
-from wengert.func.forward import by_columns, check_chunk_size, zeros_beside
+from wengert.backends import DType, as_dtype, backend_of, dtype_of, generators, namespaces
+from wengert.func.arguments import Argnums, Call, check_function, named_like, split
+from wengert.func.forward import Push
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import identity, members
 from wengert.interpreters.lifted import bottom, new_level
@@ -16,7 +16,7 @@ from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several
 from wengert.tape.sweep import leading_to, sweep
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 P = ParamSpec("P")
 
@@ -76,7 +76,7 @@ def jacrev(
            [0., 3., 2.]])
     """
     check_function(function, "jacrev")
-    check_chunk_size(chunk_size)
+    _check_chunk_size(chunk_size)
 
     @named_like(function)
     def rows(*args: Any, **kwargs: Any) -> Any:
@@ -85,6 +85,64 @@ def jacrev(
         return (found, swept.aux) if has_aux else found
 
     return rows
+
+
+def jacfwd(
+    function: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[P, Any]:
+    r"""Return a function that computes a Jacobian by forward mode, one column for each input.
+
+    ``argnums`` and ``has_aux`` are as for `grad`.
+
+    Raises `TypeError`, `ValueError`, `NotImplementedError` as `jvp`, and if ``argnums`` does not
+    fit the arguments or ``chunk_size`` is no positive integer.
+
+    Parameters
+    ----------
+    chunk_size : int, optional
+        How many columns are computed at once, which bounds the memory; all by default.
+
+    Returns
+    -------
+    callable
+        A function of the same arguments. It returns :math:`J = \partial y / \partial x`: for each
+        leaf of the value a tree like the argument (or a tuple of these, if ``argnums`` is a
+        sequence), whose leaves have the shape of the value's leaf followed by that of the
+        argument's. With ``has_aux``, it returns a pair ``(jacobian, aux)``.
+
+    See Also
+    --------
+    jacrev : The same by the reverse sweep, for functions of many inputs and few outputs.
+
+    Notes
+    -----
+    A derivative has the dtype of the result: `jacrev` gives it that of the argument.
+
+    The function is called once for each chunk, with a batch of tangents. It is called for each
+    column if it uses, or is given, Tensors that require grad. All calls draw the same random
+    numbers from Wengert's generators. Columns of complex arguments are derivatives along the real
+    axis: :math:`f'(z)`, if the function is holomorphic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wengert as wg
+    >>> wg.func.jacfwd(lambda x: x**2)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    check_function(function, "jacfwd")
+    _check_chunk_size(chunk_size)
+
+    @named_like(function)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        call = split(function, args, kwargs, argnums)
+        return _by_columns(call, "jacfwd", has_aux, chunk_size)
+
+    return jacobian
 
 
 def jacobian(
@@ -176,7 +234,7 @@ def _chosen(
     transform: str,
 ) -> Callable[..., Any]:
     check_function(function, transform)
-    check_chunk_size(chunk_size)
+    _check_chunk_size(chunk_size)
 
     @named_like(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
@@ -185,7 +243,7 @@ def _chosen(
             # An operation may lack a forward rule, or the function may do what Tensors that are
             # recorded alone allow, such as to register hooks. The rows are there all the same.
             with suppress(RuntimeError):
-                return by_columns(swept.call, transform, has_aux, chunk_size, _dtype)
+                return _by_columns(swept.call, transform, has_aux, chunk_size, _dtype)
         found = _by_rows(swept, chunk_size)
         return (found, swept.aux) if has_aux else found
 
@@ -214,6 +272,98 @@ def _is_recorded(swept: Reverse) -> bool:
     return swept.connect and bool(recording()) and swept.reaches_out
 
 
+# -- columns ---------------------------------------------------------------------------------------
+
+
+def _by_columns(
+    call: Call,
+    transform: str,
+    has_aux: bool,
+    chunk_size: int | None,
+    dtype: Callable[[Tensor, Tensor], DType] | None = None,
+) -> Any:
+    """The Jacobian of a call, as `jacfwd` answers.
+
+    Where ``dtype`` is given, ``dtype(y, x)`` is that of the derivative of a result by an argument.
+    """
+    pushed, columns = _columns(call, transform, has_aux, chunk_size)
+    blocks = _blocks(columns, call.tensors)
+    if dtype is not None:
+        blocks = [
+            [ops.astype(b, dtype(y, x), copy=False) for b, x in zip(row, call.tensors, strict=True)]
+            for row, y in zip(blocks, pushed.values, strict=True)
+        ]
+    found = pushed.structure.unflatten([call.pack(row) for row in blocks])
+    return (found, pushed.aux) if has_aux else found
+
+
+def _check_chunk_size(chunk_size: Any) -> None:
+    """Raise if this is neither None nor a positive integer."""
+    if chunk_size is None:
+        return
+    if not isinstance(chunk_size, int) or isinstance(chunk_size, bool):
+        raise TypeError(f"chunk_size should be an integer or None, not {chunk_size!r}")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size should be positive, not {chunk_size}")
+
+
+def _columns(
+    call: Call, transform: str, has_aux: bool, chunk_size: int | None, alone: bool = False
+) -> tuple[Push, list[Tensor]]:
+    """The last call, and for each result its tangents along all directions, on a first axis.
+
+    A call pushes a batch of tangents, or, if ``alone``, a single one, which the tape outside can
+    follow. Each call repeats the random draws of the first.
+    """
+    arrays = [x._array for x in call.tensors]
+    count = sum(x.size for x in call.tensors)
+    alone = alone or (bool(recording()) and any(x._node is not None for x in call.tensors))
+    step = 1 if alone else chunk_size or max(count, 1)
+    draws = generators.get_rng_state() if step < count else {}
+    chunks: list[list[Tensor]] = []
+    for start in range(0, max(count, 1), step):
+        if start:
+            generators.set_rng_state(draws)
+        stop, level = min(start + step, count), new_level()
+        basis = identity(arrays, level, start, stop)
+        tangents = [untracked(e.inner[0, ...] if alone else e) if count else None for e in basis]
+        pushed = Push(call, tangents, transform, has_aux)
+        if pushed.is_recorded and not alone:
+            return _columns(call, transform, has_aux, chunk_size, alone=True)
+        rows = []
+        for y, t in zip(pushed.values, pushed.tangents, strict=True):
+            if t is None:
+                row = _zeros_beside([*call.tensors, y][0], (stop - start, *y.shape), y.dtype)
+            elif alone:
+                row = ops.reshape(t, (1, *t.shape))
+            else:
+                row = wrapped(members(t._array, level, stop - start))
+            rows.append(row)
+        chunks.append(rows)
+    parts = zip(*chunks, strict=True)
+    return pushed, [each[0] if len(each) == 1 else ops.concat(each) for each in parts]
+
+
+def _zeros_beside(x: Tensor, shape: Sequence[int], dtype: DType) -> Tensor:
+    """Zeros of the library and device of a Tensor, a constant of every level."""
+    like = bottom(x._array)
+    xp, dtype = namespaces[type(like)], backend_of(like).raw_dtype(dtype)
+    return untracked(xp.zeros(tuple(shape), dtype=dtype, device=xp.device(like)))
+
+
+def _blocks(columns: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[list[Tensor]]:
+    """For each result and each input, their block of the Jacobian."""
+    rows = []
+    for column in columns:
+        row, start = [], 0
+        for x in inputs:
+            block = ops.moveaxis(column[start : start + x.size], 0, -1)
+            row.append(ops.reshape(block, (*column.shape[1:], *x.shape)))
+            start += x.size
+        rows.append(row)
+    return rows
+
+
 # -- rows ----------------------------------------------------------------------------------------
 
 
@@ -228,7 +378,7 @@ def _rows(swept: Reverse, at: int, chunk_size: int | None) -> list[Tensor]:
     inputs, y, source = swept.call.tensors, swept.results[at], _Source.of(swept, at)
     count = y.size
     if source is None:
-        return [zeros_beside(x, (*y.shape, *x.shape), _dtype(y, x)) for x in inputs]
+        return [_zeros_beside(x, (*y.shape, *x.shape), _dtype(y, x)) for x in inputs]
     step = source.step(chunk_size)
     chunks = [source.rows(start, min(start + step, count)) for start in range(0, count, step)]
     found = []
@@ -263,8 +413,8 @@ class _Way:
 
     Attributes
     ----------
-    wanted : set of int
-        The numbers of the nodes, and of the arguments.
+    wanted : dict of int to Node
+        The nodes, and those of the arguments, by their numbers.
     largest : int
         Bytes of the largest array that they computed.
     regular : bool
@@ -274,17 +424,12 @@ class _Way:
     """
 
     def __init__(self, swept: Reverse, roots: "Sequence[Node]") -> None:
-        self.wanted = leading_to(swept.numbers, roots) if swept.numbers else set()
+        self.wanted = leading_to(swept.numbers, roots)
         self.largest, self.regular = 1, True
         self.hooked = any(map(has_hooks, swept.entries))
-        seen = set(swept.numbers)  # their own rules do not run
-        stack: list[Node | None] = list(roots)
-        while stack:
-            node = stack.pop()
-            if node is None or node.number not in self.wanted or node.number in seen:
+        for number, node in self.wanted.items():
+            if number in swept.numbers:  # an argument, whose own rule does not run
                 continue
-            seen.add(node.number)
-            stack.extend(node.parents)
             if type(node) not in _REGULAR:
                 self.regular = False
                 self.hooked = self.hooked or has_hooks(node)
@@ -354,7 +499,7 @@ class _Source:
                 rows = members(arrived[node], level, count)
                 found.append(rows if isinstance(rows, Tensor) else untracked(rows))
             else:
-                found.append(zeros_beside(x, (count, *x.shape), x.dtype))
+                found.append(_zeros_beside(x, (count, *x.shape), x.dtype))
         return found
 
     def _one_by_one(self, start: int, stop: int, factor: complex) -> list[Tensor]:

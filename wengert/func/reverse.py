@@ -16,7 +16,7 @@ from wengert.func.arguments import (
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, constant
 from wengert.tape.grad_mode import following, recording, tangents_flow
-from wengert.tape.node import Node, tick
+from wengert.tape.node import Node, tick, walk
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.promotion import at_least
@@ -34,6 +34,11 @@ class Reverse:
     it differs from the same Tensor where the function closes over that, and outer derivatives
     pass. No `AccumulateGrad` is made, and no ``.grad`` changes.
 
+    Three questions decide what becomes of a result or a gradient: was recording on at the call
+    (``connect``), so that the tape outside may follow it; does it depend on Tensors outside
+    (``reaches_out``), or else the tape inside ends here; and was the call within `no_grad`
+    (``constant``), so that transforms outside see constants, in forward mode too?
+
     Attributes
     ----------
     entries : list of Node
@@ -48,10 +53,10 @@ class Reverse:
 
     def __init__(self, call: Call, transform: str, has_aux: bool = False) -> None:
         self.call = call
-        self.connect, self._still = bool(recording()), not tangents_flow()
+        self.connect, self.constant = bool(recording()), not tangents_flow()
         self.start = tick()
-        self._barren: set[int] = set()
-        given = [x.detach() for x in call.tensors] if self._still else call.tensors
+        self._searched: set[int] = set()  # nodes from which none outside is reached
+        given = [x.detach() for x in call.tensors] if self.constant else call.tensors
         self.results: list[Tensor]
         self.structure: TreeDef
         own = [_entry(tensor, self.connect) for tensor in given]
@@ -89,36 +94,28 @@ class Reverse:
             self._reaching = any(map(self._reaches_out, nodes))
         return self._reaching
 
-    def release(self, tensor: Tensor, inlets: Sequence[Node] = ()) -> Tensor:
+    def release(self, tensor: Tensor, outer_cotangents: Sequence[Node] = ()) -> Tensor:
         """Return ``tensor``, detached unless it depends on Tensors outside the transform.
 
-        ``inlets`` are further nodes outside, beside those from before the call.
+        ``outer_cotangents`` are nodes outside that a pullback was given, after the call.
         """
-        if self._still:
+        node, may_follow = tensor._node, self.connect or outer_cotangents
+        if node is not None and may_follow and self._reaches_out(node, outer_cotangents):
+            return tensor
+        if self.constant:
             return tensor.detach()
-        if tensor._node is None:
-            return tensor
-        if self.connect and self._reaches_out(tensor._node, inlets):
-            return tensor
-        return untracked(tensor._array)
+        return tensor if node is None else untracked(tensor._array)
 
-    def _reaches_out(self, root: Node, inlets: Sequence[Node] = ()) -> bool:
+    def _reaches_out(self, root: Node, outer_cotangents: Sequence[Node] = ()) -> bool:
         """Whether a node descends from one that was there before the call."""
-        start = self.start
-        outer = {node.number for node in inlets} if inlets else ()
-        # Nodes from which nothing led out are not searched again, unless there are inlets.
-        visited = set() if inlets else set(self._barren)
-        stack = [root]
-        while stack:
-            number = stack[-1].number
-            if number < start or number in outer:
+        outer = {node.number for node in outer_cotangents} if outer_cotangents else ()
+        # Nodes that led nowhere outside are not searched again, unless cotangents come from there.
+        seen = set() if outer else set(self._searched)
+        for node in walk([root], seen=seen):
+            if node.number < self.start or node.number in outer:
                 return True
-            for parent in stack.pop().parents:
-                if parent is not None and parent.number not in visited:
-                    visited.add(parent.number)
-                    stack.append(parent)
-        if not inlets:
-            self._barren = visited
+        if not outer:
+            self._searched = seen
         return False
 
     def pull(self, cotangents: Iterable[Tensor | None], keep: bool) -> list[Tensor]:
@@ -132,10 +129,10 @@ class Reverse:
             if y._node is not None and g is not None
         ]
         numbers = self.numbers
-        wanted = leading_to(numbers, [node for _, node, _ in seeds]) if numbers else set()
+        wanted = leading_to(numbers, [node for _, node, _ in seeds])
         seeds = [seed for seed in seeds if seed[1].number in wanted]
-        inlets = [g._node for _, _, g in seeds if g._node is not None]
-        create = bool(recording()) and bool(inlets or (self.connect and self.reaches_out))
+        outer_cotangents = [g._node for _, _, g in seeds if g._node is not None]
+        create = bool(recording()) and bool(outer_cotangents or (self.connect and self.reaches_out))
         if create and not self.connect and self.reaches_out:
             raise RuntimeError(
                 "the pullback is to be differentiated with respect to its cotangent, and was made "
@@ -157,17 +154,14 @@ class Reverse:
             if g is None:
                 g = namespaces[type(tensor._array)].zeros_like(tensor._array)
             if isinstance(g, Tensor):  # a new Tensor: a rule may give two leaves the same one
-                g = with_node(g._array, g._node)
-                tracked = g._node
-                own = not self.connect and tracked and self._reaches_out(tracked, inlets)
-                found.append(g if own else self.release(g, inlets))
+                found.append(self.release(with_node(g._array, g._node), outer_cotangents))
             else:
                 found.append(untracked(g))
         if not tangents_flow():
             return [g.detach() for g in found]
         # The answer is linear in what it is given, whatever the function's arguments were.
         followed = any(getattr(g._array, "followed", False) for _, _, g in seeds)
-        if self._still and not inlets and not followed:
+        if self.constant and not outer_cotangents and not followed:
             return [g.detach() for g in found]
         return found
 
@@ -235,14 +229,7 @@ def grad(
     >>> wg.func.grad(wg.func.grad(lambda x: x**3))(2.0)
     12.0
     """
-    compute = _with_gradient(function, argnums, has_aux, "grad")
-
-    @named_like(function)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        swept, found = compute(args, kwargs)
-        return (found, swept.aux) if has_aux else found
-
-    return gradient
+    return _gradient(function, argnums, has_aux, "grad")
 
 
 def value_and_grad(
@@ -265,52 +252,54 @@ def value_and_grad(
     >>> wg.func.value_and_grad(lambda x, y: x * y)(2.0, 5.0)
     (10.0, 5.0)
     """
-    compute = _with_gradient(function, argnums, has_aux, "value_and_grad")
-
-    @named_like(function)
-    def both(*args: Any, **kwargs: Any) -> Any:
-        swept, found = compute(args, kwargs)
-        return ((swept.value, swept.aux) if has_aux else swept.value), found
-
-    return both
+    return _gradient(function, argnums, has_aux, "value_and_grad", with_value=True)
 
 
-def _with_gradient(
+def _gradient(
     function: Callable[..., Any],
     argnums: Argnums,
     has_aux: bool,
     transform: str,
     scalar: bool = True,
-) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Reverse, Any]]:
-    """A function of the arguments that calls another and computes the gradient of its sum."""
+    with_value: bool = False,
+) -> Callable[..., Any]:
+    """The function that calls another and computes the gradient of the sum of its result."""
     check_function(function, transform)
 
-    def compute(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Reverse, Any]:
-        call = split(function, args, kwargs, argnums)
-        swept = Reverse(call, transform, has_aux)
-        if swept.structure.cls is not None:
-            raise TypeError(
-                f"{transform} is for functions that return one Tensor, and this one returned "
-                f"{swept.structure}; return what else there is as auxiliary data with "
-                "has_aux=True, or use vjp or jacobian"
-            )
-        (result,) = swept.results
-        array = result._array
-        if scalar and array.shape and result.size != 1:
-            raise ValueError(
-                f"{transform} is for functions that return a scalar, and this one returned a "
-                f"Tensor of shape {tuple(array.shape)}; use vjp with a cotangent, jacobian for "
-                "all derivatives, or elementwise_grad"
-            )
-        if scalar and result.dtype.complex:
-            raise TypeError(
-                f"{transform} is for functions that return a real scalar, and this one returned "
-                f"{result.dtype.name}; return its real part, or use vjp or jacobian"
-            )
-        ones = untracked(namespaces[type(array)].ones_like(array))
-        return swept, call.pack(swept.pull([ones], keep=False))
+    @named_like(function)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        swept = Reverse(split(function, args, kwargs, argnums), transform, has_aux)
+        found = _pull_ones(swept, transform, scalar)
+        if with_value:
+            return ((swept.value, swept.aux) if has_aux else swept.value), found
+        return (found, swept.aux) if has_aux else found
 
-    return compute
+    return gradient
+
+
+def _pull_ones(swept: Reverse, transform: str, scalar: bool) -> Any:
+    """The gradient of the sum of the result, which should be a real scalar where ``scalar``."""
+    if swept.structure.cls is not None:
+        raise TypeError(
+            f"{transform} is for functions that return one Tensor, and this one returned "
+            f"{swept.structure}; return what else there is as auxiliary data with "
+            "has_aux=True, or use vjp or jacobian"
+        )
+    (result,) = swept.results
+    array = result._array
+    if scalar and array.shape and result.size != 1:
+        raise ValueError(
+            f"{transform} is for functions that return a scalar, and this one returned a "
+            f"Tensor of shape {tuple(array.shape)}; use vjp with a cotangent, jacobian for "
+            "all derivatives, or elementwise_grad"
+        )
+    if scalar and result.dtype.complex:
+        raise TypeError(
+            f"{transform} is for functions that return a real scalar, and this one returned "
+            f"{result.dtype.name}; return its real part, or use vjp or jacobian"
+        )
+    ones = untracked(namespaces[type(array)].ones_like(array))
+    return swept.call.pack(swept.pull([ones], keep=False))
 
 
 def elementwise_grad(
@@ -345,14 +334,7 @@ def elementwise_grad(
     >>> wg.func.elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
-    compute = _with_gradient(function, argnums, has_aux, "elementwise_grad", scalar=False)
-
-    @named_like(function)
-    def derivative(*args: Any, **kwargs: Any) -> Any:
-        swept, found = compute(args, kwargs)
-        return (found, swept.aux) if has_aux else found
-
-    return derivative
+    return _gradient(function, argnums, has_aux, "elementwise_grad", scalar=False)
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:

@@ -245,6 +245,6 @@ def declared(node: Node, position: int) -> str:
     if plan is None:
         return ""
     primitive: Primitive = plan.primitive
-    if not primitive.varies(position, node.dtype, int(primitive.several)):
+    if not primitive.has_slope(position, node.dtype, int(primitive.several)):
         return "zero"
     return "" if callable(primitive.rules.get(primitive.input_at(position))) else "undefined"

@@ -5,7 +5,7 @@ of cotangents or tangents.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -18,11 +18,11 @@ from wengert.interpreters.lifted import (
     apply,
     bottom,
     lifted,
-    map_arrays,
     namespace_of,
 )
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
 
@@ -162,9 +162,6 @@ class Batched(Lifted):
         xp = namespace_of(value)
         return type(self)(xp.broadcast_to(value, (count, *value.shape)), self.level)
 
-    def map_inner(self, function: Callable[[Any], Any]) -> "Batched":
-        return type(self)(map_arrays(function, self.inner), self.level)
-
     def as_constant(self) -> Any:
         inner = self.inner
         if isinstance(inner, Lifted):
@@ -172,10 +169,6 @@ class Batched(Lifted):
         elif isinstance(inner, Tensor):
             inner = inner.detach()
         return type(self)(inner, self.level)
-
-
-#: Operands that broadcast against a batch as they are.
-_NUMBERS = frozenset({bool, int, float, complex})
 
 
 def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
@@ -194,7 +187,7 @@ def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
                 like, rank = x, axes
             elif axes != rank or type(x) is not type(like):
                 return None
-        elif type(x) not in _NUMBERS:
+        elif type(x) not in SCALARS:
             if not hasattr(x, "shape"):
                 return None
             most = max(most, len(x.shape))
@@ -233,8 +226,9 @@ def identity(
 ) -> list[Batched]:
     """Rows ``start`` to ``stop`` of the identity matrix of some arrays' elements, as batches.
 
-    As tangents they are the unit directions, and as cotangents they select rows of a Jacobian. Only
-    the arrays' shapes, dtypes and devices matter. ``recorded`` makes `RecordedBatched` ones.
+    As cotangents of results they select rows of a Jacobian, also in `hessian`; as tangents of
+    arguments they are the unit directions, in `jacfwd`. Only the arrays' shapes, dtypes and devices
+    matter. ``recorded`` makes `RecordedBatched` ones.
     """
     kind = RecordedBatched if recorded else Batched
     sizes = [math.prod(x.shape) for x in arrays]

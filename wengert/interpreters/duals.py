@@ -1,7 +1,7 @@
 """Forward mode: dual arrays with a tangent, which every primitive propagates.
 
-Tensors hold Duals, and Duals hold raw arrays or other Duals, never Tensors: operations inside a
-forward transform are recorded at its level, as operations on Duals. To the tape outside, the whole
+Tensors hold Duals, and Duals hold raw or lifted arrays, never Tensors: operations inside a forward
+transform are recorded at its level, as operations on Duals. To the tape outside, the whole
 transform is one operation with the node `UnpackDual`, whose rule sweeps the operations recorded
 inside. So forward and reverse mode nest in any order, and a function may close over Tensors that
 outer transforms differentiate.
@@ -9,7 +9,7 @@ outer transforms differentiate.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import count, repeat
+from itertools import chain, count, repeat
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
@@ -19,13 +19,12 @@ from wengert.interpreters.lifted import (
     apply,
     bottom,
     constant,
-    map_arrays,
     namespace_of,
     raw,
 )
-from wengert.tape.grad_mode import recording, tangents_flow, transforming
-from wengert.tape.node import Leaf, Node, Output, Several, tick
-from wengert.tape.primitive import NOT_IMPLEMENTED, UNDEFINED, ZERO, Declared, Primitive
+from wengert.tape.grad_mode import record_always, recording, tangents_flow
+from wengert.tape.node import Leaf, Node, Output, Several, conform, walk
+from wengert.tape.primitive import NOT_IMPLEMENTED, ZERO, Declared, Primitive
 from wengert.tape.record import Plan, Unused
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
@@ -40,8 +39,9 @@ class Dual(Lifted):
     ----------
     inner : array
         The primal value.
-    tangent : array or None
-        The derivative, of the same shape and dtype; None for zero.
+    tangent : array, None or Exception
+        The derivative, of the same shape and dtype; None for zero. Where nobody knows it, as inside
+        a `Function`, it is the error of asking for it.
     level : int
         Which transform it belongs to, from `new_level`.
     """
@@ -88,11 +88,7 @@ class Dual(Lifted):
         return self.inner.values() if isinstance(self.inner, Lifted) else self.inner
 
     def parts(self) -> dict[str, Any]:
-        return {} if self.tangent is None else {"tangent": self.tangent}
-
-    def map_inner(self, function: Callable[[Any], Any]) -> "Dual":
-        value, tangent = map_arrays(function, self.inner), map_arrays(function, self.tangent)
-        return Dual(value, tangent, self.level)
+        return {"tangent": self.tangent} if hasattr(self.tangent, "dtype") else {}
 
     def as_constant(self) -> Any:
         return self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner
@@ -103,41 +99,14 @@ class Dual(Lifted):
         inner = self.inner.with_values(value) if isinstance(self.inner, Lifted) else value
         return Dual(inner, self.tangent, self.level)
 
-    def without(self, array: Any, error: Exception) -> "Lost":
-        """An array that has a tangent at this level, which nobody knows: using it is an error."""
-        return Lost(array, error, self.level + 0.5)  # before the level itself
+    def derivative(self) -> Any:
+        """The tangent, if it is known."""
+        if isinstance(self.tangent, Exception):
+            raise self.tangent
+        return self.tangent
 
     def __repr__(self) -> str:
         return f"Dual({self.inner!r}, {self.tangent!r}, level={self.level})"
-
-
-class Lost(Lifted):
-    """An array whose tangent at a level is not known."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, inner: Any, error: Exception, level: float) -> None:
-        self.inner, self.error, self.level = inner, error, level  # type: ignore[assignment]
-
-    @classmethod
-    def interpret(
-        cls, level: int, primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]
-    ) -> Any:
-        for i, x in enumerate(inputs):
-            # Of several results another than the first varies, too.
-            if isinstance(x, Lost) and primitive.varies(i, x.dtype, int(primitive.several)):
-                raise x.error
-        values = [x.inner if isinstance(x, Lost) else x for x in inputs]
-        return raw(apply(primitive, values, parameters))
-
-    def constant(self, value: Any) -> Any:
-        return constant(value, self.inner)
-
-    def as_constant(self) -> Any:
-        return self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner
-
-    def values(self) -> Any:
-        return self.inner.values() if isinstance(self.inner, Lifted) else self.inner
 
 
 def _dual(value: Any, tangent: Any, level: int) -> Any:
@@ -243,7 +212,7 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
 def _split(array: Any, level: int) -> tuple[Any, Any]:
     """The value and the tangent at a level; other arrays are constants."""
     own = isinstance(array, Dual) and array.level == level
-    return (array.inner, array.tangent) if own else (array, None)
+    return (array.inner, array.derivative()) if own else (array, None)
 
 
 def tangent_of(tensor: Tensor, level: int) -> Any:
@@ -253,8 +222,9 @@ def tangent_of(tensor: Tensor, level: int) -> Any:
 
 def without_tangent(tensor: Tensor, level: int) -> Tensor:
     """A Tensor with the same node, without its tangent at a level."""
-    value, tangent = _split(tensor._array, level)
-    return tensor if tangent is None else with_node(Dual(value, None, level), tensor._node)
+    array = tensor._array
+    own = isinstance(array, Dual) and array.level == level
+    return with_node(Dual(array.inner, None, level), tensor._node) if own else tensor
 
 
 def _ways(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
@@ -263,23 +233,20 @@ def _ways(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
     A sweep ends at the transform's arguments, and at nodes that were recorded before. A cotangent's
     tangent belongs to the primal value, and its value to the tangent.
     """
-    found: list[tuple[Node, Node, int]] = []
-    seen: set[int] = set()
-    stack: list[Node | None] = [*roots]
-    while stack:
-        node = stack.pop()
-        if node is None or node.number in seen:
-            continue
-        seen.add(node.number)
-        if isinstance(node, DualInput) and node.level == out.level:
-            found += [
-                (node, owner, 1 - i) for i, owner in enumerate(node.owners) if owner is not None
-            ]
-        elif node.number < out.start:
-            found.append((node, node, 1))
-        else:
-            stack.extend(node.parents)
-    return found
+    inside = list(walk(roots, out.start))
+    found = [
+        (node, owner, 1 - i)
+        for node in inside
+        if isinstance(node, DualInput) and node.level == out.level
+        for i, owner in enumerate(node.owners)
+        if owner is not None
+    ]
+    older = {
+        node.number: node
+        for node in chain(roots, *[node.parents for node in inside])
+        if node is not None and node.number < out.start
+    }
+    return found + [(node, node, 1) for node in older.values()]
 
 
 class UnpackDual(Several):
@@ -306,13 +273,14 @@ class UnpackDual(Several):
         out: Exit,
         ways: Sequence[tuple[Node, Node, int]],
     ) -> None:
-        self.number = tick()
+        twice = [primal for _, primal in results for _ in range(2)]
+        super().__init__(
+            tuple([owner for _, owner, _ in ways]),
+            ([node for node, _ in results], ways),
+            tuple([primal.shape for primal in twice]),
+            tuple([primal.dtype for primal in twice]),
+        )
         self.out = out
-        self.saved = ([node for node, _ in results], ways)
-        self.parents = tuple([owner for _, owner, _ in ways])
-        self.watch = None
-        self.shape = tuple([primal.shape for _, primal in results for _ in range(2)])
-        self.dtype = tuple([primal.dtype for _, primal in results for _ in range(2)])
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         roots, ways = self.values()
@@ -331,8 +299,8 @@ class UnpackDual(Several):
             return []
         leading = leading_to(targets, [node for node, _ in seeds])
         seeds = [(node, g) for node, g in seeds if node.number in leading]
-        with transforming():  # the cotangents carry tangents, also within `no_grad`
-            arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, ends=targets)
+        with record_always():  # the cotangents carry tangents, also within `no_grad`
+            arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, stop_at_targets=True)
         cotangents = list(arrived.values())
         if cotangents and isinstance(cotangents[0], Tensor):
             pairs: list[Any] = unpack_dual(cotangents, self.out)
@@ -372,7 +340,7 @@ def push(
 ) -> Any:
     r"""Derivative of a primitive's result along tangents of its inputs, :math:`\dot y = J \dot x`.
 
-    It is the counterpart of `Node.pull`, :math:`\bar x = J^H \bar y`, and mostly uses the same
+    It is the counterpart of `Node.flows`, :math:`\bar x = J^H \bar y`, and mostly uses the same
     rules: a linear primitive is applied to the tangents, a multilinear one with each input replaced
     in turn, and an elementwise one has a diagonal Jacobian, which the reverse rule gives. Other
     primitives have forward rules.
@@ -381,7 +349,7 @@ def push(
     result's too. A derivative that is undefined, or has no rule, raises `NotImplementedError`.
     """
     moving = [
-        t if t is not None and _moves(xp, primitive, position, t) else None
+        t if t is not None and _moves(primitive, position, t) else None
         for position, t in enumerate(tangents)
     ]
     if all(t is None for t in moving):
@@ -391,39 +359,30 @@ def push(
     call = _Evaluation(xp, primitive, inputs, parameters, out)
     tangent = rule_on_device(xp, derive)(call, moving)
     if primitive.several:
-        return tuple(_conform(t, y) for t, y in zip(tangent, out, strict=True))
-    return _conform(tangent, out)
+        pairs = zip(tangent, out, strict=True)
+        return tuple([None if t is None else conform(t, y) for t, y in pairs])
+    return None if tangent is None else conform(tangent, out)
 
 
-def how(primitive: Primitive, name: str) -> str:
-    """Return where the forward derivative with respect to an input comes from.
-
-    It is ``"derived"`` (from linearity, or from the reverse rule of an elementwise function),
-    ``"explicit"``, ``"zero"``, ``"undefined"``, or ``"none"``.
-    """
-    rule = _declaration(primitive, name)
-    if rule is not None:
-        return {ZERO: "zero", UNDEFINED: "undefined"}.get(rule, "none")
-    return "explicit" if name in primitive.jvps else "derived"
-
-
-def _declaration(primitive: Primitive, name: str) -> Declared | None:
-    """The declaration instead of a forward derivative; None if there is a derivative."""
-    rule = primitive.jvps.get(name, primitive.rules.get(name, NOT_IMPLEMENTED))
+@cache
+def declared(primitive: Primitive, name: str) -> Declared | None:
+    """The declaration instead of a forward derivative by an input; None if there is one."""
+    missing = NOT_IMPLEMENTED if primitive.rules else ZERO
+    rule = primitive.jvps.get(name, primitive.rules.get(name, missing))
     if isinstance(rule, Declared):
         return rule
     derived = not primitive.jvps and _derivation(primitive) is not None
     return None if name in primitive.jvps or derived else NOT_IMPLEMENTED
 
 
-def _moves(xp: Any, primitive: Primitive, position: int, t: Any) -> bool:
+def _moves(primitive: Primitive, position: int, t: Any) -> bool:
     """Whether an input's tangent affects the result; raise if there is no derivative."""
-    if not primitive.rules:
-        return False
     name = primitive.input_at(position)
-    rule = _declaration(primitive, name)
+    rule = declared(primitive, name)
     if rule not in (None, ZERO):
-        rule.rule(primitive.name, name)(xp, t)  # it raises
+        raise rule.refusal(primitive.name, name)
+    if rule is None and isinstance(t, Exception):
+        raise t
     return rule is None
 
 
@@ -512,7 +471,7 @@ def _elementwise(call: _Evaluation, tangents: Tangents) -> Any:
                 across = _along(xp, rule(xp, xp.full_like(out, 1j), *saved[piece]), t)
                 part = xp.add(part, xp.multiply(across, 1j))
         else:
-            part = rule(xp, _conform(t, out), *saved[piece])
+            part = rule(xp, conform(t, out), *saved[piece])
         total = part if total is None else xp.add(total, part)
     return total
 
@@ -538,17 +497,3 @@ def _zero(x: Any) -> Any:
     if x is None:
         return None
     return namespaces[type(x)].zeros_like(x) if hasattr(x, "dtype") else 0
-
-
-def _conform(t: Any, y: Any) -> Any:
-    """A tangent with the shape and dtype of its result."""
-    if t is None:
-        return None
-    xp = namespaces[type(t)]
-    if t.shape != y.shape:
-        t = xp.broadcast_to(t, y.shape)
-    if t.dtype != y.dtype:
-        if dtype_of(t.dtype).complex and not dtype_of(y.dtype).complex:
-            t = xp.real(t)
-        t = xp.astype(t, y.dtype)
-    return t

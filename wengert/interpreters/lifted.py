@@ -9,7 +9,7 @@ A primitive is applied in three ways, each of which leads to the next:
 
 - `Primitive.bind`, and its fast forms in `wengert.tape.calling`, take Tensors, and call the kernel
   of their arrays' type. A library's kernel computes; that of lifted arrays is `run`.
-- `run` finds the innermost level among its inputs, whose class has them by `Lifted.interpret`.
+- `run` finds the innermost level among its inputs, whose class interprets it: `Lifted.interpret`.
 - `interpret` takes its own level off, and hands what is inside to `apply`: Tensors are bound,
   lifted arrays are `run`, and a library's arrays go to its kernel.
 """
@@ -26,7 +26,7 @@ from wengert.backends import DType, Selection, backend_of, dtype_of, namespaces
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, untracked, with_node
+from wengert.tape.tensor import Tensor, untracked
 
 #: Makes the level of a transform; an inner transform has a larger number.
 new_level: Callable[[], int] = count(1).__next__
@@ -107,23 +107,11 @@ class Lifted:
         return True
 
     def values(self) -> Any:
-        """The library's own array of the values, for printing or branching.
-
-        Raises
-        ------
-        TypeError
-            If no single array has them.
-        """
+        """The library's own array of the values; `TypeError` if no single array has them."""
         raise TypeError(f"the values of a {type(self).__name__} can't be read")
 
     def refusal(self, where: str, done: str, instead: str) -> Exception:
-        """The error for an operation that reads values of a Tensor with this array.
-
-        Parameters
-        ----------
-        where, done, instead : str
-            The line, the operation, and what to do instead.
-        """
+        """The error for reading values: the line, the operation, and what to do instead."""
         return RuntimeError(
             f"{where}a Tensor that a transform differentiates {done}, and its derivative would be "
             f"lost. {instead}."
@@ -138,10 +126,6 @@ class Lifted:
     def parts(self) -> dict[str, Any]:
         """Further arrays to print, by name."""
         return {}
-
-    def map_inner(self, function: Callable[[Any], Any]) -> Any:
-        """The same with other arrays inside, as `map_arrays` has it; itself if traced."""
-        return self
 
     def as_constant(self) -> Any:
         """The same values as a constant, for `Tensor.detach`."""
@@ -171,15 +155,6 @@ def constant(value: Any, like: Any) -> Any:
         held = isinstance(value, Lifted) and value.level >= like.level
         return value if held else like.constant(value)
     return value
-
-
-def map_arrays(function: Callable[[Any], Any], array: Any) -> Any:
-    """An array with a function applied to the library's own arrays in it; nodes stay."""
-    if isinstance(array, Tensor):
-        return with_node(map_arrays(function, array._array), array._node)
-    if isinstance(array, Lifted):
-        return array.map_inner(function)
-    return None if array is None else function(array)
 
 
 def bottom(array: Any) -> Any:
@@ -280,7 +255,7 @@ def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any])
     for x in inputs:
         if isinstance(x, Lifted) and (top is None or x.level > top.level):
             top = x
-    if top is None:
+    if top is None:  # a rule calls ``xp.f`` with constants alone
         return raw(apply(primitive, inputs, parameters))
     return type(top).interpret(top.level, primitive, inputs, parameters)
 
@@ -384,35 +359,14 @@ def namespace_of_raw(
     return xp
 
 
-def _binary(xp: ModuleType, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An operator by a function of the namespace, and its reflection."""
-
-    def operator(self: Any, other: Any) -> Any:
-        return getattr(xp, name)(self, other)
-
-    def reflect(self: Any, other: Any) -> Any:
-        return getattr(xp, name)(other, self)
-
-    return operator, reflect
-
-
-def _unary(xp: ModuleType, name: str) -> Callable[[Any], Any]:
-    def operator(self: Any) -> Any:
-        return getattr(xp, name)(self)
-
-    return operator
-
-
 def add_operators(kind: type, xp: ModuleType) -> None:
     """Give a class of raw arrays the operators of rules, by the functions of a namespace."""
+    for word, name in _ARITHMETIC.items() | _COMPARISONS.items():
+        setattr(kind, f"__{word}__", lambda x1, x2, name=name: getattr(xp, name)(x1, x2))
     for word, name in _ARITHMETIC.items():
-        operator, reflect = _binary(xp, name)
-        setattr(kind, f"__{word}__", operator)
-        setattr(kind, f"__r{word}__", reflect)
-    for word, name in _COMPARISONS.items():
-        setattr(kind, f"__{word}__", _binary(xp, name)[0])
+        setattr(kind, f"__r{word}__", lambda x2, x1, name=name: getattr(xp, name)(x1, x2))
     for word, name in _SIGNS.items():
-        setattr(kind, f"__{word}__", _unary(xp, name))
+        setattr(kind, f"__{word}__", lambda x, name=name: getattr(xp, name)(x))
 
 
 _ARITHMETIC = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide"}

@@ -9,9 +9,6 @@ from wengert.tape.calling import binary, single, unary
 from wengert.tape.primitive import Declared, Primitive
 from wengert.tape.record import argument_names
 
-#: Dtypes whose results are not differentiated.
-_UNTRACKED: Final = ("boolean", "integer", "integer or boolean")
-
 #: Facts of a row that have names, as `Primitive` takes them; other names are those of inputs.
 _FACTS: Final = frozenset(Primitive.__init__.__kwdefaults__ or ())
 
@@ -85,16 +82,16 @@ def operation(
     return decorate
 
 
-def elementwise(result: str | None = None, **facts: Any) -> Callable[[F], F]:
+def elementwise(tracked: bool = True, **facts: Any) -> Callable[[F], F]:
     """Make an elementwise operation of a stub: the call of the primitive is the function.
 
     Parameters
     ----------
-    result : {"dtype bool"}, optional
-        The dtype of the result, where it is not the promoted one.
+    tracked : bool
+        Whether there are rules: results that are booleans or integers are not tracked. A derivative
+        that is zero everywhere is `ZERO`.
     **facts
-        As for `operation`. Without any rule the result is not tracked, which is right for booleans
-        and integers alone: a derivative that is zero everywhere is `ZERO`.
+        As for `operation`.
 
     Raises
     ------
@@ -105,7 +102,7 @@ def elementwise(result: str | None = None, **facts: Any) -> Callable[[F], F]:
     def decorate(stub: F) -> F:
         names = argument_names(stub)
         rules = [rule for key, rule in facts.items() if key not in _FACTS]
-        if not rules and result != "dtype bool" and facts.get("dtypes") not in _UNTRACKED:
+        if not rules and tracked:
             raise TypeError(
                 f"{stub.__name__} has no derivative rule: give one for each argument, "
                 "ZERO where it is zero, or UNDEFINED where there is none"

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from types import NoneType
+from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends import DType, as_dtype
+from wengert.backends import BackendError, DType, as_dtype, backend_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.names import HINTS
 from wengert.ops.axes import number
@@ -29,7 +30,7 @@ from wengert.ops.indexing import getitem, setitem
 from wengert.ops.late import LATER, METHODS
 from wengert.ops.linear_algebra import matrix_transpose
 from wengert.ops.manipulation import broadcast_to, unstack
-from wengert.tape.calling import binary, bind_operator, is_foreign
+from wengert.tape.calling import binary, bind_pair
 from wengert.tape.node import Node
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
@@ -66,11 +67,37 @@ NO_METHODS = {
 }
 
 
+def _bind(primitive: Primitive, x1: Any, x2: Any) -> Any:
+    """As `bind_pair`, for an operator: a foreign operand may define it instead."""
+    if is_foreign(x1) or is_foreign(x2):
+        return NotImplemented
+    return bind_pair(primitive, x1, x2)
+
+
+#: Python's own types without operators for arrays, for which an error is raised.
+_NONSENSE: Final = frozenset({NoneType, bytes, dict, list, range, set, slice, str, tuple})
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether an operand is neither an array nor a number, and may define an operator itself."""
+    if isinstance(x, Tensor | np.generic | int | float | complex) or type(x) in _NONSENSE:
+        return False
+    if hasattr(x, "regularise"):
+        return False
+    try:
+        backend_of(x)
+    except TypeError:
+        return True
+    except BackendError:
+        return False
+    return False
+
+
 def _operator(name: str, function: Function) -> Function:
     """A function of two arrays as an operator, which lets objects of other types answer."""
     primitive = PRIMITIVES[name]
     if function.__code__ is _ELEMENTWISE:
-        return binary(primitive, bind_operator)
+        return binary(primitive, _bind)
 
     def operator(x1: Any, x2: Any, /) -> Any:
         try:

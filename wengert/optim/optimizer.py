@@ -22,6 +22,7 @@ from wengert.optim.adapters import (
 )
 from wengert.optim.groups import Group, Range
 from wengert.tape.grad_mode import enable_grad
+from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, untracked
 
 #: What schedulers, `wengert.amp` and users keep in groups, beside an optimiser's hyper-parameters.
@@ -234,7 +235,7 @@ class Optimizer(Refusing):
                     init: Init = self.init
                     numbers = dtype_of(dtype)
                     beside: set[tuple[type, Any]] = set()  # what such parameters may have as state
-                    traced = hasattr(array, "bottom")  # whose class does not tell the library
+                    traced = is_lifted(array)  # whose class does not tell the library
                     if self.componentwise and numbers.complex:
                         update, init = update_in_parts(xp, update), init_in_parts(init)
                     elif numbers.narrow:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert.ops.data_type import astype
-from wengert.tape.calling import is_foreign
+from wengert.ops.operators import is_foreign
 from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 

@@ -9,7 +9,6 @@ from wengert.tape.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from wengert.tape.listing import Entries, GlobalTape, global_tape
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
 from wengert.tape.tensor import Tensor
@@ -20,14 +19,11 @@ __all__ = [
     "UNDEFINED",
     "ZERO",
     "AccumulateGrad",
-    "Entries",
-    "GlobalTape",
     "Node",
     "Primitive",
     "Tensor",
     "backward",
     "enable_grad",
-    "global_tape",
     "grad",
     "inference_mode",
     "is_grad_enabled",

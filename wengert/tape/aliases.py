@@ -6,19 +6,17 @@ and NumPy tells which results overlap. No element is read or written.
 """
 
 import dis
-import sys
-import warnings
 import weakref
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain, islice
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, Final
 
 import numpy as np
 
 from wengert.backends.keys import as_view
-from wengert.tape.leaving import is_own
+from wengert.tape.leaving import frames, warn_at
 from wengert.tape.views import work_out
 
 
@@ -76,7 +74,7 @@ def check(x: Any, result: Any, operand: Any, key: Any) -> None:
     others = [one for one in shown if one is not own and one is not new]
     if not others:
         return
-    frame, depth = _user_frame()
+    frame = next(frames(), None)
     beside = getattr(operand, "_shown", None)
     others = [one for one in others if one is not beside]
     if frame is not None and (name := _stored_back(frame.f_code, frame.f_lasti)) is not None:
@@ -87,7 +85,7 @@ def check(x: Any, result: Any, operand: Any, key: Any) -> None:
     seen = [one for one in others if overlap(changed, work_out(one))]
     if seen:
         of_a_view = any(one.depth < own.depth for one in seen)
-        warnings.warn(OF_A_VIEW if of_a_view else OF_THE_WHOLE, ViewWarning, stacklevel=depth)
+        warn_at(frame, OF_A_VIEW if of_a_view else OF_THE_WHOLE, ViewWarning)
 
 
 # -- memory ----------------------------------------------------------------------------------------
@@ -117,30 +115,21 @@ def overlap(a: Any, b: Any) -> bool:
 # -- the user's line -------------------------------------------------------------------------------
 
 
-def _user_frame() -> tuple[FrameType | None, int]:
-    """The innermost frame that is not of this package, and how far it is from `check`."""
-    frame: FrameType | None = sys._getframe(1)
-    depth = 1
-    while frame is not None and is_own(frame):
-        frame, depth = frame.f_back, depth + 1
-    return frame, depth
-
-
 @lru_cache(maxsize=1024)
 def _stored_back(code: CodeType, at: int) -> str | None:
     """The line's first variable, if it stores what it has changed, as ``x[...] += y`` does.
 
-    So does ``x[...] = iadd(x[...], y)``. ``at`` is the offset of the instruction that changes it.
+    So does ``x[...] = iadd(x[...], y)``, as array-api-extra writes it. ``at`` is the offset of the
+    instruction that changes it.
     """
     instructions = list(dis.get_instructions(code))
     here = max((n for n, i in enumerate(instructions) if i.offset <= at), default=0)
     if instructions[here].opname == "PRECALL":  # Python 3.11 specialises frequent calls
         here += 1
-    operator = instructions[here].opname.startswith(("BINARY_OP", "INPLACE_"))
-    between = ("SWAP", "ROT_", "CACHE") if operator else ("LOAD_", "BUILD_", "PUSH_", "CACHE")
-    after = (i.opname for i in instructions[here + 1 :])
-    following = next((name for name in after if not name.startswith(between)), "")
-    if following not in ("STORE_SUBSCR", "STORE_SLICE"):
+    is_operator = instructions[here].opname.startswith("BINARY_OP")
+    between = ("SWAP",) if is_operator else ("LOAD_", "BUILD_", "PUSH_")
+    after = (i.opname for i in instructions[here + 1 :] if not i.opname.startswith(between))
+    if next(after, "") not in ("STORE_SUBSCR", "STORE_SLICE"):
         return None
     line = [i.positions and i.positions.lineno for i in instructions]
     loaded = (i.argval for i, n in zip(instructions, line, strict=True) if n == line[here])

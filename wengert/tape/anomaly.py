@@ -1,8 +1,8 @@
 """Anomaly detection: the line of the program whose derivative gave the first NaN or infinity."""
 
 import linecache
-import os
-import sys
+from importlib import import_module
+from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,9 +11,6 @@ from wengert.tape.node import Node, Parts, recorded_by
 from wengert.tape.observers import Observer, begin, end, observers
 
 Calls = tuple[tuple[str, int, str], ...]
-
-#: Frames of this package are not the user's lines.
-_PACKAGE = sys.modules[__name__.partition(".")[0]].__path__[0] + os.sep
 
 #: The number of innermost calls that are shown.
 _SHOWN = 6
@@ -114,16 +111,10 @@ class set_detect_anomaly(detect_anomaly):
 
 def _calls() -> Calls:
     """The calls that led here, outside this package: file, line and function, innermost first."""
-    found = []
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(_PACKAGE):
-            found.append((name, frame.f_lineno, frame.f_code.co_name))
-            if len(found) == _SHOWN:
-                break
-        frame = frame.f_back  # type: ignore[assignment]
-    return tuple(found)
+    frames = import_module("wengert.tape.leaving").frames()
+    return tuple(
+        [(x.f_code.co_filename, x.f_lineno, x.f_code.co_name) for x in islice(frames, _SHOWN)]
+    )
 
 
 def describe(node: Node) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.hooks import eager
-from wengert.tape.node import Node, check_cotangent
+from wengert.tape.node import Node, check_cotangent, is_lifted
 from wengert.tape.sweep import leading_to, recorded_sweep, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
 
@@ -62,22 +62,22 @@ def _backward_from(
 ) -> None:
     keep = create_graph if retain_graph is None else retain_graph
     # Arrays with other owners: rules may give several inputs one array, and seeds are the caller's.
-    shared: set[int] = set()
+    lent: set[int] = set()
     for _, seed in outputs:
-        shared.add(id(seed))
+        lent.add(id(seed))
     if inputs is None:
         run = recorded_sweep if create_graph else sweep
         arrived = run(outputs, keep=keep, give=_give)
         with _accumulating:
             for node, g in arrived.items():
-                _accumulate(node.watch(), g, shared)
+                _accumulate(node.watch(), g, lent)
         return
     targets = _targets(inputs)
     pairs = list(zip(targets, _reach(outputs, targets, keep, create_graph), strict=True))
     with _accumulating:
         for target, g in pairs:
             if target._node not in eager:
-                _accumulate(target, g, shared)
+                _accumulate(target, g, lent)
     for target, g in pairs:
         if g is not None and target._node in eager:
             target._node.deliver(g, _give)  # type: ignore[union-attr]
@@ -159,7 +159,7 @@ def grad(
         elif isinstance(g, Tensor):  # a new Tensor: a rule may give two inputs the same one
             gradients.append(with_node(g._array, g._node))
         else:  # a sweep that is not recorded is constant in forward mode, too
-            gradients.append(untracked(g.as_constant() if hasattr(g, "level") else g))
+            gradients.append(untracked(g.as_constant() if is_lifted(g) else g))
     return tuple(gradients)
 
 
@@ -229,7 +229,7 @@ def _output(tensor: Tensor, g: Any, create_graph: bool, position: int = 0) -> tu
                 f"the gradient is on {g.backend.name} and the output on {tensor.backend.name}; "
                 f"move it with gradient.to_backend({tensor.backend.name!r})"
             )
-        if not create_graph and hasattr(array, "constant"):  # lifted, like the rules' operands
+        if not create_graph and is_lifted(array):  # like the rules' operands
             return node, array.constant(g._array)
     return node, g if create_graph else g._array
 
@@ -246,10 +246,10 @@ def _reach(
     return [arrived.get(target._node) for target in targets]  # type: ignore[arg-type]
 
 
-def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
+def _accumulate(tensor: Tensor | None, g: Any, lent: set[int]) -> None:
     """Add a cotangent to the ``.grad`` of a Tensor, in an array of its own.
 
-    ``shared`` has the identities of arrays that others hold, too.
+    ``lent`` has the identities of arrays that others hold, too.
     """
     # The Tensor was collected, or frozen; or the input was not used.
     if tensor is None or tensor._node is None or g is None:
@@ -261,12 +261,12 @@ def _accumulate(tensor: Tensor | None, g: Any, shared: set[int]) -> None:
         tensor._grad = with_node(g._array, g._node) if held is None else xp.add(held, g)
         return
     key = id(g)
-    if xp.backend is None:  # lifted: a sweep that is not recorded is constant in forward mode, too
+    if is_lifted(g):  # a sweep that is not recorded is constant in forward mode, too
         g = g.as_constant()
     if held is None:
-        if key in shared or xp.is_view(g):
+        if key in lent or xp.is_view(g):
             g = xp.asarray(g, copy=True)
-        shared.add(key)
+        lent.add(key)
         tensor._grad = untracked(g)
     elif held._node is None:
         held._array = xp.add(held._array, g)

@@ -1,19 +1,19 @@
 """How functions call their primitives, fast.
 
 Each is `Primitive.bind` for operands of a fixed number and kind, without its loops.
-One function for all three, written or generated, was slower: see docs/design/decisions.md.
+One body for all three was slower, and generated bodies are not imported as fast nor typed: see
+docs/design/decisions.md.
 """
 
 from collections.abc import Callable
-from types import NoneType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from wengert.backends import FLOATING, BackendError, backend_of, namespaces
+from wengert.backends import FLOATING, namespaces
 from wengert.tape.grad_mode import recording
 from wengert.tape.marks import off_tape
-from wengert.tape.node import Node, forwards
+from wengert.tape.node import Node, running_forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import FAILURES, Primitive, explain
 from wengert.tape.promotion import NUMBERS
@@ -34,7 +34,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         array, node = x._array, x._node
         # Tracked arrays are floating already.
         if floating and node is None and type(array.dtype) not in FLOATING and not inexact(array):
-            (array,) = primitive.promote([array])
+            (array,) = primitive.cast([array])
         try:
             out = kernel_for(type(array))(array)
         except FAILURES as error:
@@ -45,7 +45,7 @@ def unary(primitive: Primitive) -> Callable[[Any], Tensor]:
         elif differentiable and recording():
             result = record(plan, (node,), plan.take((array, out)), out)  # type: ignore[misc]
         else:
-            result = off_tape(out, primitive, (node,)) if forwards else untracked(out)
+            result = off_tape(out, primitive, (node,)) if running_forwards else untracked(out)
         if observing:
             observe(primitive.name, primitive, (x,), result)
         return result
@@ -77,32 +77,6 @@ def _as_scalar(x: Any) -> Any:
     return x
 
 
-def bind_operator(primitive: Primitive, x1: Any, x2: Any) -> Any:
-    """As `bind_pair`, for an operator: a foreign operand may define it instead."""
-    if is_foreign(x1) or is_foreign(x2):
-        return NotImplemented
-    return bind_pair(primitive, x1, x2)
-
-
-#: Python's own types without operators for arrays, for which an error is raised.
-_NONSENSE: Final = frozenset({NoneType, bytes, dict, list, range, set, slice, str, tuple})
-
-
-def is_foreign(x: Any) -> bool:
-    """Whether an operand is neither an array nor a number, and may define an operator itself."""
-    if isinstance(x, Tensor | np.generic | int | float | complex) or type(x) in _NONSENSE:
-        return False
-    if hasattr(x, "regularise"):
-        return False
-    try:
-        backend_of(x)
-    except TypeError:
-        return True
-    except BackendError:
-        return False
-    return False
-
-
 def binary(
     primitive: Primitive, otherwise: Callable[[Primitive, Any, Any], Any] = bind_pair
 ) -> Callable[[Any, Any], Tensor]:
@@ -111,12 +85,11 @@ def binary(
     Parameters
     ----------
     otherwise : callable
-        Called for operands other than Tensors of one library and Python numbers:
-        `bind_pair`, or `bind_operator` for an operator.
+        Called for operands other than Tensors of one library and Python numbers.
     """
     kernel_for = primitive.kernels.__getitem__  # faster than a subscript of a subclass of dict
     differentiable, floating = bool(primitive.rules), primitive.floating
-    promote, weak, plans = primitive.promote, primitive.weak, primitive.plans
+    cast, weak, plans = primitive.cast, primitive.weak, primitive.plans
     both, left, right = plans[(True, True)], plans[(True, False)], plans[(False, True)]
 
     def call(x1: Any, x2: Any, /) -> Tensor:
@@ -131,19 +104,19 @@ def binary(
                 array1.dtype is not array2.dtype
                 or (floating and type(array1.dtype) not in FLOATING and not inexact(array1))
             ):
-                array1, array2 = promote([array1, array2])
+                array1, array2 = cast([array1, array2])
         elif weak and isinstance(x1, Tensor) and type(x2) in NUMBERS:
             array1, array2 = x1._array, x2
             node1, node2 = x1._node, None
             kind = type(array1)
             if node1 is None and type(array1.dtype) not in FLOATING and not inexact(array1):
-                array1, array2 = promote([array1, array2])
+                array1, array2 = cast([array1, array2])
         elif weak and isinstance(x2, Tensor) and type(x1) in NUMBERS:
             array1, array2 = x1, x2._array
             node1, node2 = None, x2._node
             kind = type(array2)
             if node2 is None and type(array2.dtype) not in FLOATING and not inexact(array2):
-                array1, array2 = promote([array1, array2])
+                array1, array2 = cast([array1, array2])
         else:
             return otherwise(primitive, x1, x2)  # type: ignore[no-any-return]
         try:
@@ -152,7 +125,9 @@ def binary(
             explain(primitive, [getattr(x, "_array", x) for x in (x1, x2)], error)
             raise
         if not differentiable or (node1 is None and node2 is None) or not recording():
-            result = off_tape(out, primitive, (node1, node2)) if forwards else untracked(out)
+            result = (
+                off_tape(out, primitive, (node1, node2)) if running_forwards else untracked(out)
+            )
         else:
             values = (array1, array2, out)
             if node2 is None:
@@ -184,18 +159,18 @@ def single(primitive: Primitive, kind: type[Node] | None = None) -> Callable[...
             return bind(x, **parameters)
         array, node = x._array, x._node
         if floating and node is None and type(array.dtype) not in FLOATING and not inexact(array):
-            (array,) = primitive.promote([array])
+            (array,) = primitive.cast([array])
         try:
             out = kernel_for(type(array))(array, **parameters)
         except FAILURES as error:
-            kernel = kernel_for(type(array))
-            out = primitive.again(kernel, [array], parameters, [x._array], error)
+            explain(primitive, [x._array], error)
+            raise
         if (
             node is None
             or not (differentiable and recording())
             or (out.dtype is not node.dtype and not inexact(out))
         ):
-            result = off_tape(out, primitive, (node,)) if forwards else untracked(out)
+            result = off_tape(out, primitive, (node,)) if running_forwards else untracked(out)
         else:
             take = plan.take
             saved = plan.save((array,), out, parameters) if take is None else take((array, out))

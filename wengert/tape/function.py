@@ -17,7 +17,7 @@ from wengert.tape.grad_mode import (
     tangents_flow,
     unrecorded,
 )
-from wengert.tape.hooks import hold, mode_of, release
+from wengert.tape.hooks import mode_of, pack, unpack
 from wengert.tape.marks import Marks, off_tape
 from wengert.tape.node import (
     FREED,
@@ -28,9 +28,9 @@ from wengert.tape.node import (
     Parts,
     conform,
     constant_beside,
-    forwards,
+    is_lifted,
     mark,
-    tick,
+    running_forwards,
 )
 from wengert.tape.observers import inside_function, observing
 from wengert.tape.record import observe
@@ -65,7 +65,7 @@ class FunctionCtx:
         self._materialize = True
         self._node: Any = None
         self._given: tuple[Tensor | None, ...] | None = None
-        self._varies = False
+        self._moves = False
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep Tensors for the backward: arguments, results, or constants.
@@ -108,7 +108,7 @@ class FunctionCtx:
             self._given = tuple(
                 None
                 if held is None
-                else with_node(release(held), node.node_at(*at) if track else None)
+                else with_node(unpack(held), node.node_at(*at) if track else None)
                 for held, *at in self._saved
             )
         return self._given
@@ -214,7 +214,7 @@ class _FunctionCall:
         if track or moving:
             self.marks = Marks(self.function.__name__, moving)
         arrays = self._run(self.arrays)
-        self.ctx._varies = moving and any(map(varies, self.arrays))
+        self.ctx._moves = moving and any(map(moves, self.arrays))
         for i, tensor in self.stand_ins:  # what the forward has kept has the tangents, too
             tensor._array, tensor._node = self.arrays[i], nodes[i]
         unrecorded: Any = map(self._result_off_tape, count(), arrays)
@@ -230,21 +230,22 @@ class _FunctionCall:
         return None if array is None else off_tape(array, None, nodes)
 
     def _record(self, arrays: list[Any]) -> list[Any]:
-        node = FunctionNode(self.function, self.ctx, self.nodes)
         shapes = tuple([() if a is None else a.shape for a in arrays])
         dtypes = tuple([None if a is None else a.dtype for a in arrays])
-        node.shape, node.dtype = (shapes[0], dtypes[0]) if self.single else (shapes, dtypes)
+        kind = (shapes[0], dtypes[0]) if self.single else (shapes, dtypes)
+        node = FunctionNode(self.nodes, (self.ctx,), *kind)
+        node.function = self.function
         self.ctx._saved = tuple([
             (None, None, None)
             if kept is None
-            else (hold(_array(kept, self.arrays, arrays)), kept[1], kept[0]._node)
+            else (pack(_array(kept, self.arrays, arrays)), kept[1], kept[0]._node)
             for kept in self.backward
         ])  # fmt: skip
         tensors: list[Any] = []
         for i, array in enumerate(arrays):
             own = None if i in self.fixed else node if self.single else Output(node, i)
             tensors.append(None if array is None else with_node(array, own))
-        for tensor in tensors if forwards else ():
+        for tensor in tensors if running_forwards else ():
             if tensor is not None:
                 mark(tensor)
         return tensors
@@ -253,11 +254,11 @@ class _FunctionCall:
 
     def _run(self, arrays: list[Any]) -> list[Any]:
         """The results' arrays: with tangents if arguments have them."""
-        followed = [a for a in arrays if hasattr(a, "level")]
+        followed = [a for a in arrays if is_lifted(a)]
         if not any(map(_has_tangent, followed)):
             return self._forward(arrays)
         if not tangents_flow():  # to which arguments with tangents are constants
-            return self._forward([a.as_constant() if hasattr(a, "level") else a for a in arrays])
+            return self._forward([a.as_constant() if is_lifted(a) else a for a in arrays])
         top = max(followed, key=attrgetter("level"))  # of the innermost transform
         if not hasattr(top, "tangent"):
             raise NotImplementedError(
@@ -267,7 +268,7 @@ class _FunctionCall:
         own = [type(a) is type(top) and a.level == top.level for a in arrays]
         primals = [a.inner if mine else a for a, mine in zip(arrays, own, strict=True)]
         tangents = [
-            untracked(a.tangent) if mine and a.tangent is not None else None
+            untracked(t) if mine and (t := a.derivative()) is not None else None
             for a, mine in zip(arrays, own, strict=True)
         ]
         results = self._run(primals)
@@ -432,7 +433,7 @@ def _has_tangent(array: Any) -> bool:
     return array is not None
 
 
-def varies(array: Any) -> bool:
+def moves(array: Any) -> bool:
     """Whether an array has a tangent, at any level, that is not known to be zero."""
     while array is not None and getattr(array, "tangent", None) is None:
         array = getattr(array, "inner", None)
@@ -445,13 +446,6 @@ class FunctionNode(Node):
     __slots__ = ("function",)
 
     function: type[Function]
-
-    def __init__(
-        self, function: type[Function], ctx: FunctionCtx, parents: tuple[Node | None, ...]
-    ) -> None:
-        self.number = tick()
-        self.function, self.parents = function, parents
-        self.saved, self.watch = (ctx,), None
 
     def name(self) -> str:
         return self.function.__name__ + "Backward"
@@ -580,7 +574,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             array = answer._array
             return with_node(array, Once(ctx._node.operation, parents, array.shape, array.dtype))
 
-        if ctx._varies or any(varies(g._array) for g in given):
+        if ctx._moves or any(moves(g._array) for g in given):
             raise Once(ctx._node.operation, (), (), None).refusal()
         with unrecorded():
             answer = backward(ctx, *cotangents)

@@ -4,12 +4,13 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Final, Self, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: True, False under the user's `no_grad`, or 0 where the engine itself records nothing: see
-#: `unrecorded`. `recording` and `tangents_flow` ask which.
+#: The states of recording: False is the user's `no_grad`, by which results are constants in forward
+#: mode too; `UNRECORDED` is the engine's `unrecorded`. To hot paths they are one truth value.
+UNRECORDED: Final = 0
 _recording: ContextVar[bool | int] = ContextVar("wengert_recording", default=True)
 _inference: ContextVar[bool] = ContextVar("wengert_inference", default=False)
 
@@ -261,7 +262,7 @@ class inference_mode(_Mode):
         return inference_mode(self._mode)
 
 
-class transforming(_Mode):
+class record_always(_Mode):
     """Record a transform's function, whatever mode is on outside, also in inference mode."""
 
     def _states(self) -> tuple[bool, bool]:
@@ -276,4 +277,4 @@ class unrecorded(_Mode):
     """
 
     def _states(self) -> tuple[int, bool]:
-        return 0, _inference.get()
+        return UNRECORDED, _inference.get()

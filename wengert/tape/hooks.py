@@ -88,7 +88,7 @@ class Hooked(Node):
         return g
 
     def values(self) -> tuple[Any, ...]:
-        return tuple(map(release, super().values()))
+        return tuple(map(unpack, super().values()))
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         detection = detecting()
@@ -345,18 +345,18 @@ class Packed:
         return tensor._array
 
 
-def hold(array: Any) -> Any:
+def pack(array: Any) -> Any:
     """The array that is saved now, packed if hooks are on."""
     hooks = _packing()
     return array if hooks is None else Packed(hooks, array)
 
 
-def release(value: Any) -> Any:
-    """A saved value as it was, from what `hold` returned; from a tuple of such, too."""
+def unpack(value: Any) -> Any:
+    """A saved value as it was, from what `pack` returned; from a tuple of such, too."""
     kind = type(value)
     if kind is Packed:
         return value.open()
-    return tuple(map(release, value)) if kind is tuple and Packed in map(type, value) else value
+    return tuple(map(unpack, value)) if kind is tuple and Packed in map(type, value) else value
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -9,12 +9,14 @@ import linecache
 import sys
 import sysconfig
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from wengert.tape.grad_mode import following, recording, tangents_flow
+from wengert.tape.node import is_lifted, walk
 
 
 def is_own(frame: FrameType) -> bool:
@@ -34,26 +36,36 @@ def in_library(filename: str) -> bool:
     return any(map(path.is_relative_to, roots))
 
 
-def user_frame() -> FrameType | None:
-    """The innermost frame of the program's own; failing that, the innermost of a library's."""
-    frame: FrameType | None = sys._getframe(1)
-    library: FrameType | None = None
+def frames() -> Iterator[FrameType]:
+    """The frames that run now, innermost first, without this package's own."""
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         if not is_own(frame):
-            if not in_library(frame.f_code.co_filename):
-                return frame
-            library = library or frame
+            yield frame
         frame = frame.f_back
-    return library
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame of the program's own; failing that, the innermost of a library's."""
+    outside = [*frames()]
+    own = (frame for frame in outside if not in_library(frame.f_code.co_filename))
+    return next(own, outside[0] if outside else None)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn the user, of the line of the program's own that is running."""
-    wanted, level = user_frame(), 1
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame is not wanted:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    """Warn the user, of the line of the program's own that is running: also of ``_WARNINGS``."""
+    warn_at(user_frame(), _WARNINGS.get(message, message), category)
+
+
+def warn_at(frame: FrameType | None, message: str, category: type[Warning]) -> None:
+    """Warn of a frame's line."""
+    if frame is None:
+        warnings.warn(message, category, stacklevel=1)
+        return
+    home = frame.f_globals
+    registry = home.setdefault("__warningregistry__", {})
+    where = frame.f_code.co_filename, frame.f_lineno, home.get("__name__", "<string>")
+    warnings.warn_explicit(message, category, *where, registry)
 
 
 _STAY = (
@@ -88,33 +100,28 @@ def refuse(tensor: Any, way: str) -> None:
     """Raise if values may not leave a Tensor by a method, since a transform or a trace follows."""
     array, node = tensor._array, tensor._node
     # Under `no_grad` values are constants, but a lifted array is still no library's.
-    if hasattr(array, "bottom") and (way in _WHOLE or (array.varies and tangents_flow())):
-        raise array.refusal(_line(), *_WAYS[way])
+    if is_lifted(array) and (way in _WHOLE or (array.varies and tangents_flow())):
+        raise _refused(array.refusal(_line(), *_WAYS[way]))
     # Inside a `Function` nothing is recorded either.
     if node is None or not recording():
         return
-    if any(_descends(node, transform) for transform in tuple(following)):
+    if any(
+        one.number in transform.numbers
+        for transform in tuple(following)
+        for one in walk([node], transform.start)
+    ):
         done, instead = _WAYS[way]
-        raise RuntimeError(
+        message = (
             f"{_line()}a Tensor that a transform differentiates {done}, and its derivative would "
             f"be lost. {instead}."
         )
+        raise _refused(RuntimeError(message))
 
 
-def _descends(node: Any, transform: Any) -> bool:
-    """Whether a node was computed from a running transform's arguments."""
-    seen: set[int] = set()
-    stack = [node]
-    while stack:
-        node = stack.pop()
-        if node.number in transform.numbers:
-            return True
-        for parent in node.parents:
-            # Older nodes were there before the transform began.
-            if parent is not None and parent.number > transform.start and parent.number not in seen:
-                seen.add(parent.number)
-                stack.append(parent)
-    return False
+def _refused(error: Exception) -> Exception:
+    """The error, marked for `wengert.tape.callbacks`."""
+    error.refused = True  # type: ignore[attr-defined]
+    return error
 
 
 def _line() -> str:
@@ -159,11 +166,6 @@ _WARNINGS = {
 }
 
 
-def warn_of(what: str) -> None:
-    """Warn as PyTorch does, of one of ``_WARNINGS``."""
-    warn(_WARNINGS[what])
-
-
 #: Libraries that copy deeply what they then compute with, as xarray does to align and to sort: a
 #: leaf of its own would take the gradient there.
 _COPYING = frozenset({"xarray"})
@@ -171,13 +173,9 @@ _COPYING = frozenset({"xarray"})
 
 def copied_on_the_way() -> bool:
     """Whether a deep copy is asked for by a library that computes with it."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    for frame in frames():
         package = frame.f_globals.get("__name__", "").partition(".")[0]
         # What holds the Tensor, such as a quantity, is copied on the same way.
-        if package not in ("copy", "wengert") and (
-            package in _COPYING or frame.f_code.co_name != "__deepcopy__"
-        ):
+        if package != "copy" and (package in _COPYING or frame.f_code.co_name != "__deepcopy__"):
             return package in _COPYING
-        frame = frame.f_back
     return False

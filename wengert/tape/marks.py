@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.backends import FLOATING, dtype_of
 from wengert.tape.grad_mode import recording
-from wengert.tape.node import Inside, Node, forwards
+from wengert.tape.node import Inside, Node, running_forwards, walk
 from wengert.tape.tensor import Tensor, untracked, with_node
 
 _marks: ContextVar["Marks | None"] = ContextVar("wengert_marks", default=None)
@@ -34,30 +34,21 @@ class Marks:
         for tensor in {id(x): x for x in (*kept, *made)}.values():
             if tensor is not None and _depends(tensor._node, nodes):
                 error = Inside(self.name, (), tensor.shape, tensor._array.dtype).refusal()
-                tensor._array = top.without(tensor._array, error)
+                tensor._array = type(top)(tensor._array, error, top.level)
 
     def __enter__(self) -> None:
         self.token = _marks.set(self)
-        forwards.append(self)
+        running_forwards.append(self)
 
     def __exit__(self, *exception: object) -> None:
-        forwards.remove(self)
+        running_forwards.remove(self)
         _marks.reset(self.token)
 
 
 def _depends(node: Node | None, given: set[Node]) -> bool:
     """Whether a Tensor with that node was computed from those with the given ones."""
     first = min((one.number for one in given), default=0)
-    stack, seen = [node], set[int]()
-    while stack:
-        one = stack.pop()
-        if one is None or one.number < first or one.number in seen:
-            continue
-        if one in given:
-            return True
-        seen.add(one.number)
-        stack.extend(one.parents)
-    return False
+    return any(one in given for one in walk([node], first))
 
 
 def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: int = 0) -> Tensor:
@@ -70,7 +61,7 @@ def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: in
     if marks is None or recording() or not (type(dtype) in FLOATING or dtype_of(dtype).inexact):
         return untracked(out)
     if primitive is not None and primitive.steady:
-        nodes = tuple([n for i, n in enumerate(nodes) if primitive.varies(i, dtype, index)])
+        nodes = tuple([n for i, n in enumerate(nodes) if primitive.has_slope(i, dtype, index)])
     if not any(nodes):
         return untracked(out)
     result = with_node(out, Inside(marks.name, nodes, out.shape, dtype))

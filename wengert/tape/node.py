@@ -1,6 +1,6 @@
 """The entries of the tape: one for each recorded operation, and one for each leaf."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import Any
 
@@ -71,12 +71,19 @@ class Node:
     watch: Any
     extra: Any
 
+    def __init__(
+        self, parents: tuple[Any, ...] = (), saved: Any = (), shape: Any = (), dtype: Any = None
+    ) -> None:
+        self.number = tick()
+        self.parents, self.saved, self.watch = parents, saved, None
+        self.shape, self.dtype = shape, dtype
+
     def receive(self, g: Any) -> Any:
         """Return the complete cotangent of this node's result as hooks on the Tensor leave it."""
         return g
 
-    def pull(self, g: Any, wanted: Any = None) -> "list[tuple[Node, Any]]":
-        """Return the parents with the cotangents that flow to them from this node's ``g``.
+    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
+        """Return positions of parents with the cotangents that flow to them from this node's ``g``.
 
         Parameters
         ----------
@@ -85,11 +92,6 @@ class Node:
         wanted : container of int, optional
             Numbers of the parents to answer for; all of them by default.
         """
-        parents = self.parents
-        return [(parents[at], more) for at, more in self.flows(g, wanted)]  # type: ignore[misc]
-
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        """As `pull`, with the parents' positions instead of the parents."""
         return self._run(namespaces[type(g)], g, wanted)
 
     def values(self) -> tuple[Any, ...]:
@@ -103,7 +105,8 @@ class Node:
         if xp.records:
             saved = xp.restore(saved, self)
         parents, plan = self.parents, self.plan
-        g = plan.common(xp, g, saved)
+        if plan.shared is not None:
+            g = plan.common(xp, g, saved)
         return [
             (position, rule_on_device(xp, rule)(xp, g, *saved[piece]))
             for position, rule, _, piece in plan.steps
@@ -163,8 +166,24 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
+def walk(
+    roots: "Iterable[Node | None]", since: int = 0, seen: set[int] | None = None
+) -> "Iterator[Node]":
+    """Each node that ``roots`` were computed from, and ``roots``, once, in no order.
+
+    Nodes with numbers below ``since``, or in ``seen``, are left out with all that leads to them.
+    """
+    stack, seen = [*roots], set() if seen is None else seen
+    while stack:
+        node = stack.pop()
+        if node is not None and node.number >= since and node.number not in seen:
+            seen.add(node.number)
+            yield node
+            stack.extend(node.parents)
+
+
 def conform(g: Any, node: Node) -> Any:
-    """Give a cotangent the shape and dtype of the value it belongs to.
+    """Give a cotangent, or a tangent, the shape and dtype of the value it belongs to.
 
     Undoes the broadcasting of an operand (the adjoint of copying is summing) and its promotion
     to another dtype: nothing else undoes either.
@@ -172,12 +191,14 @@ def conform(g: Any, node: Node) -> Any:
     if g.shape != node.shape:
         xp = namespaces[type(g)]
         extra = len(g.shape) - len(node.shape)
-        if extra < 0:
+        axes = tuple(range(extra)) + tuple(
+            i + extra
+            for i, n in enumerate(node.shape)
+            if i + extra >= 0 and n == 1 != g.shape[i + extra]
+        )
+        if extra < 0 or not axes:
             g = xp.broadcast_to(g, node.shape)
         else:
-            axes = tuple(range(extra)) + tuple(
-                i + extra for i, n in enumerate(node.shape) if n == 1 and g.shape[i + extra] != 1
-            )
             g = xp.sum(g, axis=axes, keepdims=True)
             if extra:
                 g = xp.reshape(g, node.shape)
@@ -206,9 +227,7 @@ class Leaf(Node):
     __slots__ = ()
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self.number = tick()
-        self.parents = self.saved = ()
-        self.shape, self.dtype, self.watch = shape, dtype, None
+        super().__init__((), (), shape, dtype)
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         return []
@@ -222,12 +241,12 @@ class Leaf(Node):
 
 
 #: The `Marks` of each `Function` whose forward runs now, in any thread.
-forwards: list[Any] = []
+running_forwards: list[Any] = []
 
 
 def mark(tensor: Any) -> None:
-    """Tell the forwards that run now of a Tensor that is recorded, as under `enable_grad`."""
-    for marks in tuple(forwards):
+    """Tell the running forwards of a Tensor that is recorded, as under `enable_grad`."""
+    for marks in tuple(running_forwards):
         marks.add(tensor)
 
 
@@ -243,10 +262,8 @@ class Inside(Node):
     called: str
 
     def __init__(self, called: str, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
-        self.number = tick()
-        self.called, self.parents = called, parents
-        self.saved, self.watch = (), None
-        self.shape, self.dtype = shape, dtype
+        super().__init__(parents, (), shape, dtype)
+        self.called = called
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         raise self.refusal()
@@ -324,10 +341,8 @@ class Output(Node):
     index: int
 
     def __init__(self, parent: Node, index: int) -> None:
-        self.number = tick()
-        self.parents, self.index = (parent,), index
-        self.saved, self.watch = (), None
-        self.shape, self.dtype = parent.shape[index], parent.dtype[index]
+        super().__init__((parent,), (), parent.shape[index], parent.dtype[index])
+        self.index = index
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         return [(0, Parts(self.parents[0], {self.index: g}))]  # type: ignore[arg-type]
@@ -340,6 +355,11 @@ class Output(Node):
         return f"result {self.index}"
 
 
+def is_lifted(array: Any) -> bool:
+    """Whether a raw array has another inside: `wengert.interpreters.lifted`."""
+    return hasattr(array, "bottom")
+
+
 def recorded_by(result: Node) -> Node:
     """The node of the operation that gave a result, of the result's own node."""
     return result.parents[0] if isinstance(result, Output) else result  # type: ignore[return-value]
@@ -350,7 +370,7 @@ def constant_beside(g: Any, array: Any) -> Any:
 
     The sweep adds it to others by its namespace, and a library's own takes no lifted arrays.
     """
-    if hasattr(array, "constant") and not hasattr(g, "level"):
+    if is_lifted(array) and not is_lifted(g):
         return array.constant(g)
     return g
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from wengert.backends import Backend, BackendError, DType, backend_of, dtype_of
 from wengert.backends.registry import lost_with
+from wengert.tape.node import is_lifted
 from wengert.tape.promotion import SCALARS, check_range, common_dtype
 
 
@@ -53,7 +54,7 @@ def regularise(row: Any, arrays: list[Any], inputs: tuple[Any, ...]) -> type:
             if type(a) in SCALARS:
                 arrays[i] = _scalar(row.name, owners[0], a, dtypes, like)
     # A lifted array takes a library's as a constant, and no library takes a lifted one.
-    return next((type(a) for a in given if hasattr(a, "bottom")), type(given[0]))
+    return next((type(a) for a in given if is_lifted(a)), type(given[0]))
 
 
 def _scalar(name: str, backend: Backend, value: Any, dtypes: list[DType], like: Any) -> Any:

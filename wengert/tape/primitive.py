@@ -17,7 +17,7 @@ from wengert.backends import (
 from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.grad_mode import recording
 from wengert.tape.marks import off_tape
-from wengert.tape.node import Node, forwards
+from wengert.tape.node import Node, running_forwards
 from wengert.tape.observers import observing
 from wengert.tape.operands import regularise
 from wengert.tape.promotion import (
@@ -57,12 +57,16 @@ class Declared:
     def rule(self, primitive: str, argument: str) -> Rule:
         if self.message is None:
             return lambda xp, g: xp.zeros_like(g)
-        error = NotImplementedError(self.message.format(primitive=primitive, argument=argument))
 
         def fail(xp: Any, g: Any) -> Any:
-            raise error
+            raise self.refusal(primitive, argument)
 
         return fail
+
+    def refusal(self, primitive: str, argument: str) -> Exception:
+        """The error of a derivative that there is not."""
+        message = str(self.message).format(primitive=primitive, argument=argument)
+        return NotImplementedError(message)
 
     def __repr__(self) -> str:
         return self.name
@@ -235,10 +239,10 @@ class Primitive:
         )
         self.batch, self.effect = batch, effect
         self.flat = flat
-        #: Whether `varies` is False anywhere.
+        #: Whether `has_slope` is False anywhere.
         self.steady = flat or not self.rules or ZERO in self.rules.values()
         #: The positions of the inputs that have a dtype together; None where all have.
-        self.together = (
+        self.sharing_dtype = (
             None
             if self.joined.issuperset(self.inputs) or self.variadic
             else [i for i, name in enumerate(self.inputs) if name in self.joined]
@@ -292,7 +296,7 @@ class Primitive:
         rule = (self.jvps if tangent else self.rules).get(name, NOT_IMPLEMENTED)
         return rule.rule(self.name, name) if isinstance(rule, Declared) else rule
 
-    def varies(self, position: int, dtype: Any, index: int = 0) -> bool:
+    def has_slope(self, position: int, dtype: Any, index: int = 0) -> bool:
         """Whether a result of a dtype may have a derivative by an input that is not zero."""
         if self.flat and index == 0 and not dtype_of(dtype).complex:
             return False
@@ -346,24 +350,30 @@ class Primitive:
             kind = regularise(self, arrays, inputs)
         operands = arrays
         if self.joined and (tracked is None or not alone):
-            arrays = self.promote(arrays)
+            arrays = self.cast(arrays)
         try:
             out = self.kernels[kind](*arrays, **parameters)
         except FAILURES as error:
-            out = self.again(self.kernels[kind], arrays, parameters, operands, error)
+            explain(self, operands, error)
+            raise
         if tracked is not None and not (self.rules and recording()):
             tracked = None
         if self.several:
-            if tracked is None and forwards:
-                result: Any = tuple([off_tape(y, self, tuple(nodes), i) for i, y in enumerate(out)])
+            outs = tuple(out)
+            if tracked is not None and outs:
+                plan = self.plans[tuple([node is not None for node in nodes])]
+                saved = plan.save(arrays, outs, parameters)
+                result: Any = record_several(plan, tuple(nodes), saved, outs)
+            elif running_forwards:
+                result = tuple([off_tape(y, self, tuple(nodes), i) for i, y in enumerate(outs)])
             else:
-                result = self._several(tuple(out), arrays, nodes, parameters, tracked is not None)
+                result = tuple(map(untracked, outs))
         else:
             # A result of an operand's own dtype, as almost all are, is floating as this operand is.
             if tracked is not None and out.dtype is not tracked.dtype and not inexact(out):
                 tracked = None
             if tracked is None:
-                result = off_tape(out, self, tuple(nodes)) if forwards else untracked(out)
+                result = off_tape(out, self, tuple(nodes)) if running_forwards else untracked(out)
             else:
                 plan = self.plans[tuple([node is not None for node in nodes])]
                 take = plan.take
@@ -373,23 +383,9 @@ class Primitive:
             observe(self.name, self, inputs, result)
         return result
 
-    def _several(
-        self,
-        outs: tuple[Any, ...],
-        arrays: list[Any],
-        nodes: list[Node | None],
-        parameters: dict[str, Any],
-        tracked: bool,
-    ) -> Any:
-        """The results of an operation that has several."""
-        if not tracked or not outs:
-            return tuple(map(untracked, outs))
-        plan = self.plans[tuple([node is not None for node in nodes])]
-        return record_several(plan, tuple(nodes), plan.save(arrays, outs, parameters), outs)
-
-    def promote(self, arrays: list[Any]) -> list[Any]:
+    def cast(self, arrays: list[Any]) -> list[Any]:
         """The operands in the dtypes that the promotion rule gives, before a kernel sees them."""
-        given = arrays if self.together is None else [arrays[i] for i in self.together]
+        given = arrays if self.sharing_dtype is None else [arrays[i] for i in self.sharing_dtype]
         dtype, counts = None, False
         for a in given:
             if type(a) in NUMBERS:
@@ -413,25 +409,6 @@ class Primitive:
                 cast = PRIMITIVES["astype"].bind(untracked(arrays[i]), dtype=raw, copy=False)
                 changed[i] = cast._array
         return changed
-
-    def again(
-        self,
-        kernel: Callable[..., Any],
-        arrays: list[Any],
-        parameters: dict[str, Any],
-        operands: list[Any],
-        error: Exception,
-    ) -> Any:
-        """Run a kernel that failed with Python's booleans for NumPy's, or say what was wrong."""
-        flags = {name: bool(x) for name, x in parameters.items() if isinstance(x, np.bool_)}
-        if flags:
-            parameters.update(flags)
-            try:
-                return kernel(*arrays, **parameters)
-            except FAILURES as second:
-                error = second
-        explain(self, operands, error)
-        raise error
 
 
 def anew(x: Any) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import DTYPES, BackendError, backend_of, selection
+from wengert.tape.node import is_lifted
 
 LINE_WIDTH = 80
 DIGITS = 4
@@ -31,7 +32,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     try:
         array = tensor._array
         # What a transform or a trace follows says itself whether it has values.
-        if not (hasattr(array, "bottom") or backend_of(array).is_ready(array)):
+        if not (is_lifted(array) or backend_of(array).is_ready(array)):
             raise BackendError("to print values is no reason to compute them")
         values = read(tensor)
     except (BackendError, TypeError):  # no one array has them, as of a batch, or none at all
@@ -41,7 +42,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
         return f"{prefix}..., {', '.join(facts)})"
     text = "[]"
     if values.size:
-        text = _brackets(values, _element_format(_visible(values)), len(prefix))
+        text = _brackets(values, _element_format(_visible(values)), len(prefix), values.size)
     notes = []
     if not values.size and values.ndim != 1:
         notes.append(f"size={tuple(values.shape)}")
@@ -50,7 +51,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     if tensor.dtype not in _UNNAMED or (not values.size and not tensor.dtype.inexact):
         notes.append(f"dtype={tensor.dtype!r}")
     notes += _origin(tensor)
-    if hasattr(tensor._array, "bottom"):
+    if is_lifted(tensor._array):
         for name, part in tensor._array.parts().items():
             notes.append(f"{name}={format_tensor(type(tensor)(part), read)}")
     lines = [prefix + text]
@@ -128,25 +129,20 @@ def _real_format(values: np.ndarray[Any, Any]) -> Callable[[Any], str]:
     return lambda value: show(float(value)).rjust(width)
 
 
-def _brackets(values: np.ndarray[Any, Any], show: Callable[[Any], str], indent: int) -> str:
-    """Return nested brackets, each row on its own line."""
+def _brackets(
+    values: np.ndarray[Any, Any], show: Callable[[Any], str], indent: int, size: int
+) -> str:
+    """Return nested brackets, each row on its own line; ``size`` is that of the whole array."""
     if values.ndim == 0:
         return show(values[()]).strip() if values.dtype.kind != "c" else show(values[()])
-    shorten = values.size > THRESHOLD
-    return _rows(values, show, indent, shorten)
-
-
-def _rows(
-    values: np.ndarray[Any, Any], show: Callable[[Any], str], indent: int, shorten: bool
-) -> str:
     length = len(values)
-    cut = shorten and length > 2 * EDGE
+    cut = size > THRESHOLD and length > 2 * EDGE
     shown = [*range(EDGE), None, *range(length - EDGE, length)] if cut else [*range(length)]
     if values.ndim == 1:
         cells = [" ..." if i is None else show(values[i]) for i in shown]
         per_line = max(1, (LINE_WIDTH - indent) // (max(map(len, cells), default=0) + 2))
         lines = [", ".join(cells[i : i + per_line]) for i in range(0, len(cells), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
-    rows = ["..." if i is None else _rows(values[i], show, indent + 1, shorten) for i in shown]
+    rows = ["..." if i is None else _brackets(values[i], show, indent + 1, size) for i in shown]
     gap = "," + "\n" * (values.ndim - 1) + " " * (indent + 1)
     return "[" + gap.join(rows) + "]"

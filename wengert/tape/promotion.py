@@ -239,8 +239,6 @@ def check_storable(name: str, value: Any, dtype: DType) -> None:
 
 # -- operands ------------------------------------------------------------------------------------
 
-_INTEGERS = frozenset(("signed integer", "unsigned integer"))
-
 
 def casts_of(
     name: str,
@@ -259,7 +257,11 @@ def casts_of(
     if not held:
         return {}
     numbers = {i: number_type(arrays[i]) for i in positions if number_type(arrays[i]) in SCALARS}
-    if compares and not numbers and not {dtype.kind for dtype in held.values()} - _INTEGERS:
+    if (
+        compares
+        and not numbers
+        and not {dtype.kind for dtype in held.values()}.difference(_INTEGRAL)
+    ):
         return {}  # integers are compared as they are, also uint64 with int64
     try:
         common = common_dtype(held.values(), numbers.values())

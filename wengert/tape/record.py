@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from wengert.backends import dtype_of
 from wengert.backends.backend import rule_on_device
-from wengert.tape.node import Node, Output, Several, forwards, mark, tick
+from wengert.tape.node import Node, Output, Several, mark, running_forwards, tick
 from wengert.tape.observers import tell
 from wengert.tape.tensor import Tensor, with_node
 
@@ -27,8 +27,8 @@ class Plan:
 
     Attributes
     ----------
-    primitive, tangent : Primitive, bool
-        Of which operation, and whether the rules give tangents, as in forward mode.
+    primitive, tracked, tangent : Primitive, tuple of bool, bool
+        Of which operation and inputs, and whether the rules give tangents, as in forward mode.
     shared : (callable, slice) or None
         What the rules have in common, and which of the saved values are its.
     steps : tuple of (int, callable, int or None, slice)
@@ -169,7 +169,7 @@ def record(
     tensor._array = out
     tensor._grad = None
     tensor._node = node
-    if forwards:
+    if running_forwards:
         mark(tensor)
     return tensor
 
@@ -178,18 +178,13 @@ def record_several(
     plan: Plan, parents: tuple[Node | None, ...], saved: tuple[Any, ...], outs: Sequence[Any]
 ) -> tuple[Tensor, ...]:
     """As `record`, of an operation with several results."""
-    node = Several()
-    node.number = tick()
+    shape = tuple([out.shape for out in outs])
+    node = Several(parents, saved, shape, tuple([out.dtype for out in outs]))
     node.plan = plan
-    node.parents = parents
-    node.saved = saved
-    node.shape = tuple(out.shape for out in outs)
-    node.dtype = tuple(out.dtype for out in outs)
-    node.watch = None
     results = tuple(
         with_node(out, Output(node, i) if inexact(out) else None) for i, out in enumerate(outs)
     )
-    for tensor in results if forwards else ():
+    for tensor in results if running_forwards else ():
         mark(tensor)
     return results
 

@@ -1,13 +1,14 @@
 """The sweep: cotangents from results back to what they were computed from."""
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from wengert.backends import namespaces
 from wengert.tape.anomaly import detecting
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.hooks import eager, supervise
-from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Parts, conform
+from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Parts, conform, is_lifted, walk
 from wengert.tape.observers import observing
 
 try:
@@ -22,7 +23,7 @@ def sweep(
     keep: bool,
     targets: Container[int] | None = None,
     wanted: Container[int] | None = None,
-    ends: Container[int] = (),
+    stop_at_targets: bool = False,
     give: Callable[[Node, Any], None] | None = None,
 ) -> dict[Node, Any]:
     """Run the rules of all ancestors of ``outputs``, in descending number.
@@ -42,8 +43,8 @@ def sweep(
         leaves, and whatever retains its gradient.
     wanted : container of int, optional
         Numbers of the nodes to visit, from `leading_to`; all by default.
-    ends : container of int
-        Numbers of the targets from which nothing flows on, and whose hooks are not run.
+    stop_at_targets : bool
+        Whether nothing flows on from the targets, and their hooks are not run.
     give : callable, optional
         ``give(leaf, cotangent)`` accumulates the gradients of leaves with hooks that run after
         that, as soon as they are complete.
@@ -68,34 +69,30 @@ def sweep(
         if not due:
             break
         node, g = reached.pop(-heappop(due))
-        if type(node) is not Node and node.number not in ends:
+        is_target = (node.watch is not None) if targets is None else (node.number in targets)
+        if type(node) is not Node and not (is_target and stop_at_targets):
             g = node.receive(g)
-        if node.watch is not None if targets is None else node.number in targets:
+        if is_target:
             arrived[node] = g
-            if node.number in ends or (wanted is not None and not _leads_on(node, wanted)):
+            if stop_at_targets or (wanted is not None and not _leads_on(node, wanted)):
                 continue  # its rules need not run; another sweep may use what it saved
-        if type(node) is not Node:
+        parents: tuple[Any, ...] = node.parents
+        # Elsewhere operators would compute on the library's current device.
+        if type(node) is not Node or (xp := namespaces[type(g)]).elsewhere:
             if type(node) is Indexed and not namespaces[type(g)].records:
                 _add_part(node, g, reached, due, wanted)
             else:
-                flows = node.pull(g, wanted)
+                flows = [(parents[at], more) for at, more in node.flows(g, wanted)]
             if not keep:
                 node.saved = None
             continue
         # A parent's cotangent, by the rule, is conformed and added to its cell; the parent is due.
-        # These are Node.pull and _flow once more, inlined: it is the hot loop.
+        # These are Node.flows and _flow once more, inlined: it is the hot loop.
         saved = node.saved
         if saved is None:
             raise RuntimeError(FREED)
-        xp = namespaces[type(g)]
         if xp.records:
             saved = xp.restore(saved, node)
-        elif xp.elsewhere:  # operators compute on the library's current device
-            flows = node.pull(g, wanted)
-            if not keep:
-                node.saved = None
-            continue
-        parents: tuple[Any, ...] = node.parents
         for position, rule, at, piece in node.plan.steps:
             parent = parents[position]
             number = parent.number
@@ -117,7 +114,7 @@ def sweep(
             node.saved = None
     # Of `AccumulateGrad` nothing follows, so it is never due. Its cotangent is complete now.
     for node, g in reached.values():
-        if node.watch is not None if targets is None else node.number in targets:
+        if (node.watch is not None) if targets is None else (node.number in targets):
             arrived[node] = g  # noqa: PERF403 -- a comprehension is one more call on Python 3.11
     return arrived
 
@@ -184,11 +181,9 @@ def _add_part(
         reached[number] = _Own((parent, more))
         if type(parent) is not AccumulateGrad:
             heappush(due, -number)
-    elif type(cell) is _Own:
-        # Lifted arrays are not written into.
-        cell[1] = xp.add_part(cell[1], g, key=key, own=xp.backend is not None)
     else:
-        reached[number] = _Own((parent, xp.add_part(cell[1], g, key=key, own=False)))
+        own = type(cell) is _Own and not is_lifted(g)  # which is not written into
+        reached[number] = _Own((parent, xp.add_part(cell[1], g, key=key, own=own)))
 
 
 class Delivery(Node):
@@ -207,10 +202,9 @@ class Delivery(Node):
         reached: dict[int, list[Any]],
         give: Callable[[Node, Any], None],
     ) -> None:
+        super().__init__()
         self.number = number  # type: ignore[assignment]
         self.leaves, self.reached, self.give = tuple(leaves), reached, give
-        self.parents = self.saved = ()
-        self.watch = None
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         for leaf in self.leaves:
@@ -244,35 +238,26 @@ def _schedule(
         heappush(due, -stop.number)
 
 
+_number = attrgetter("number")
+
+
 def ancestors(roots: Iterable[Node]) -> list[Node]:
     """Return the nodes that ``roots`` were computed from, and ``roots``, in descending number."""
-    found: dict[int, Node] = {}
-    stack: list[Node | None] = list(roots)
-    while stack:
-        node = stack.pop()
-        if node is not None and node.number not in found:
-            found[node.number] = node
-            stack.extend(node.parents)
-    return [found[number] for number in sorted(found, reverse=True)]
+    return sorted(walk(roots), key=_number, reverse=True)
 
 
-def leading_to(targets: set[int], roots: Iterable[Node]) -> set[int]:
-    """Return the numbers of the nodes between ``roots`` and ``targets``, both included.
+def leading_to(targets: set[int], roots: Iterable[Node]) -> dict[int, Node]:
+    """Return the nodes between ``roots`` and ``targets``, both included, by their numbers.
 
     Nodes older than the oldest target are not looked at: none of their ancestors can be one.
     """
-    oldest = min(targets)
-    found: dict[int, Node] = {}
-    stack: list[Node | None] = list(roots)
-    while stack:
-        node = stack.pop()
-        if node is not None and node.number >= oldest and node.number not in found:
-            found[node.number] = node
-            stack.extend(node.parents)
-    leading = set(targets & found.keys())
-    for number in sorted(found):
-        for parent in found[number].parents:  # `_leads_on` without its call, which takes as long
+    leading: dict[int, Node] = {}
+    for node in sorted(walk(roots, min(targets)), key=_number) if targets else ():
+        if node.number in targets:
+            leading[node.number] = node
+            continue
+        for parent in node.parents:  # `_leads_on` without its call, which takes as long
             if parent is not None and parent.number in leading:
-                leading.add(number)
+                leading[node.number] = node
                 break
     return leading

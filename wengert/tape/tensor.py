@@ -9,7 +9,15 @@ import numpy as np
 from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
 from wengert.backends.lengths import known_lengths, unsized
 from wengert.tape.grad_mode import following, recording, tangents_flow
-from wengert.tape.node import AccumulateGrad, Inside, Node, Output, forwards, mark
+from wengert.tape.node import (
+    AccumulateGrad,
+    Inside,
+    Node,
+    Output,
+    is_lifted,
+    mark,
+    running_forwards,
+)
 from wengert.tape.observers import observing, tell
 from wengert.tape.printing import format_tensor
 from wengert.tape.views import Shown, same, show
@@ -134,7 +142,7 @@ class Tensor(Methods):
     def __bool__(self) -> bool:
         if observing:
             tell("left", self, "__bool__")
-        followed = self._node is not None or hasattr(self._array, "bottom")
+        followed = self._node is not None or is_lifted(self._array)
         if followed and self.dtype.inexact and import_module(_LEAVING).is_flag():
             return bool(number_of(self, "__bool__"))
         return bool(only_element(self))
@@ -250,7 +258,7 @@ class Tensor(Methods):
         if observing:
             tell("left", self, "detach")
         array = self._array
-        detached = untracked(array.as_constant() if hasattr(array, "bottom") else array)
+        detached = untracked(array.as_constant() if is_lifted(array) else array)
         show(detached, self, same, {})
         return detached
 
@@ -305,7 +313,7 @@ class Tensor(Methods):
     # -- copies ------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
-        followed = self._node is not None or hasattr(self._array, "bottom")
+        followed = self._node is not None or is_lifted(self._array)
         if followed and (
             isinstance(self._node, Inside) or import_module(_LEAVING).copied_on_the_way()
         ):
@@ -342,13 +350,13 @@ def check_leaving(tensor: Tensor, way: str) -> None:
     """Tell observers that values leave by a method, and raise if a transform follows them."""
     if observing:
         tell("left", tensor, way)
-    if hasattr(tensor._array, "bottom") or (following and tensor._node is not None):
+    if is_lifted(tensor._array) or (following and tensor._node is not None):
         import_module(_LEAVING).refuse(tensor, way)
 
 
 def warn_of_leaving(what: str) -> None:
-    """Warn of values that leave the tape."""
-    import_module(_LEAVING).warn_of(what)
+    """Warn of values that leave the tape, as PyTorch does."""
+    import_module(_LEAVING).warn(what)
 
 
 def differentiates(value: Any) -> bool:
@@ -371,7 +379,7 @@ def number_of(tensor: Tensor, way: str) -> Any:
 def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
     """The values to look at, which derivatives do not follow."""
     array = tensor._array
-    values = array.values() if hasattr(array, "bottom") else array
+    values = array.values() if is_lifted(array) else array
     backend = backend_of(array)
     found = backend.array(values)
     return found if type(found) is np.ndarray else backend.to_numpy(found)
@@ -414,13 +422,13 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
     array = tensor._array
     tensor._array = result._array
     node = result._node
-    if node is None and hasattr(array, "level") and not tangents_flow():
+    if node is None and is_lifted(array) and not tangents_flow():
         tensor._array = array.with_values(result._array)
     if node is not None or recording():
         if tensor.retains_grad and node is not None:
             tensor._node.watch, node.watch = None, tensor._node.watch  # type: ignore[union-attr]
         tensor._node = node
-        if forwards:
+        if running_forwards:
             mark(tensor)
     return tensor
 

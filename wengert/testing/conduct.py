@@ -197,7 +197,8 @@ def check_precision(results: Iterable[Tensor]) -> None:
     kin: dict[int, Any] = {node.number: array for node, array in tracked}
     for node in ancestors(node for node, _ in tracked):
         g = _ones(node, kin[node.number])
-        for parent, more in node.pull(g):
+        for at, more in node.flows(g):
+            parent: Any = node.parents[at]
             several = isinstance(more, Parts)
             kin[parent.number] = kin[node.number] if several else more
             allowed = {

@@ -24,7 +24,7 @@ from wengert.ops.euclidean import factor_of
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import recording
 from wengert.tape.marks import off_tape
-from wengert.tape.node import forwards
+from wengert.tape.node import running_forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, record
@@ -173,7 +173,7 @@ def _softmax_cross_entropy(
         label_smoothing=label_smoothing,
     )
     if node is None or not recording():
-        result = off_tape(loss, _fused, (node,)) if forwards else untracked(loss)
+        result = off_tape(loss, _fused, (node,)) if running_forwards else untracked(loss)
     else:
         saved = (x, labels, slope, ignore_index, reduction, label_smoothing)
         result = record(_plan, (node, None, None), saved, loss)

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 from wengert import ops
 from wengert.backends import DType, backend_of, dtype_of
 from wengert.ops.shares import wide_argument
+from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 Reduction = Literal["mean", "sum", "none"]
@@ -180,7 +181,7 @@ def same_dtype(function: str, input: Any, weight: Any, bias: Any = None) -> None
 def detached(x: Tensor) -> Tensor:
     """The values, through which no derivative flows."""
     array = x._array
-    return untracked(array.as_constant() if hasattr(array, "bottom") else array)
+    return untracked(array.as_constant() if is_lifted(array) else array)
 
 
 def real_floating(name: str, input: Any, what: str = "input") -> Tensor:

@@ -8,7 +8,7 @@ from wengert.interpreters.batching import by_composite
 from wengert.nn.functional.define import same_dtype
 from wengert.tape.grad_mode import recording
 from wengert.tape.marks import off_tape
-from wengert.tape.node import forwards
+from wengert.tape.node import running_forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, record
@@ -89,7 +89,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
         return _general(input, weight, bias)
     by_x, by_w, by_b = input._node, weight._node, bias._node
     if (by_w is None and by_b is None and by_x is None) or not recording():
-        result = off_tape(out, _linear, (by_x, by_w, by_b)) if forwards else untracked(out)
+        result = off_tape(out, _linear, (by_x, by_w, by_b)) if running_forwards else untracked(out)
     else:
         plan = _plans[by_x is not None, by_w is not None, by_b is not None]
         result = record(plan, (by_x, by_w, by_b), plan.take((x, w, b, out)), out)  # type: ignore[misc]

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-@elementwise(dtypes="any", result="dtype bool", compares=True)
+@elementwise(dtypes="any", tracked=False, compares=True)
 def equal(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 = x_2`. A nan equals nothing. Array API standard.
 
@@ -39,7 +39,7 @@ def equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="any", result="dtype bool", compares=True)
+@elementwise(dtypes="any", tracked=False, compares=True)
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ne x_2`. Array API standard.
 
@@ -50,7 +50,7 @@ def not_equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
+@elementwise(dtypes="real numeric", tracked=False, compares=True)
 def less(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 < x_2`.
 
@@ -63,7 +63,7 @@ def less(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
+@elementwise(dtypes="real numeric", tracked=False, compares=True)
 def less_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \le x_2`.
 
@@ -76,7 +76,7 @@ def less_equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
+@elementwise(dtypes="real numeric", tracked=False, compares=True)
 def greater(x1: Any, x2: Any, /) -> Tensor:
     """Whether :math:`x_1 > x_2`.
 
@@ -89,7 +89,7 @@ def greater(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real numeric", result="dtype bool", compares=True)
+@elementwise(dtypes="real numeric", tracked=False, compares=True)
 def greater_equal(x1: Any, x2: Any, /) -> Tensor:
     r"""Whether :math:`x_1 \ge x_2`.
 
@@ -102,7 +102,7 @@ def greater_equal(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="numeric", result="dtype bool")
+@elementwise(dtypes="numeric", tracked=False)
 def isfinite(x: Any, /) -> Tensor:
     """Whether neither infinite nor nan. Array API standard.
 
@@ -113,7 +113,7 @@ def isfinite(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="numeric", result="dtype bool")
+@elementwise(dtypes="numeric", tracked=False)
 def isinf(x: Any, /) -> Tensor:
     """Whether infinite; for a complex number, whether one of its parts is. Array API standard.
 
@@ -124,7 +124,7 @@ def isinf(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="numeric", result="dtype bool")
+@elementwise(dtypes="numeric", tracked=False)
 def isnan(x: Any, /) -> Tensor:
     """Whether nan; for a complex number, whether one of its parts is. Array API standard.
 
@@ -135,7 +135,7 @@ def isnan(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool")
+@elementwise(dtypes="boolean", tracked=False)
 def logical_and(x1: Any, x2: Any, /) -> Tensor:
     """Whether both are true. Array API standard.
 
@@ -147,7 +147,7 @@ def logical_and(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool")
+@elementwise(dtypes="boolean", tracked=False)
 def logical_or(x1: Any, x2: Any, /) -> Tensor:
     """Whether one or both are true. Array API standard.
 
@@ -159,7 +159,7 @@ def logical_or(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool")
+@elementwise(dtypes="boolean", tracked=False)
 def logical_xor(x1: Any, x2: Any, /) -> Tensor:
     """Whether exactly one is true. Array API standard.
 
@@ -170,7 +170,7 @@ def logical_xor(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="boolean", result="dtype bool")
+@elementwise(dtypes="boolean", tracked=False)
 def logical_not(x: Any, /) -> Tensor:
     """Whether false. Array API standard.
 
@@ -181,7 +181,7 @@ def logical_not(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean")
+@elementwise(dtypes="integer or boolean", tracked=False)
 def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in both. Array API standard.
 
@@ -192,7 +192,7 @@ def bitwise_and(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean")
+@elementwise(dtypes="integer or boolean", tracked=False)
 def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in one or both. Array API standard.
 
@@ -203,7 +203,7 @@ def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean")
+@elementwise(dtypes="integer or boolean", tracked=False)
 def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
     """Bits that are set in exactly one. Array API standard.
 
@@ -214,7 +214,7 @@ def bitwise_xor(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer or boolean")
+@elementwise(dtypes="integer or boolean", tracked=False)
 def bitwise_invert(x: Any, /) -> Tensor:
     """Bits that are not set. Array API standard.
 
@@ -225,7 +225,7 @@ def bitwise_invert(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer")
+@elementwise(dtypes="integer", tracked=False)
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved up by ``x2`` places, :math:`x_1 2^{x_2}`.
 
@@ -238,7 +238,7 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="integer")
+@elementwise(dtypes="integer", tracked=False)
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Tensor:
     """Bits of ``x1`` moved down by ``x2`` places, keeping the sign.
 

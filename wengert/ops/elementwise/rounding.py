@@ -65,7 +65,7 @@ def trunc(x: Any, /) -> Tensor:
     """
 
 
-@elementwise(dtypes="real floating", result="dtype bool")
+@elementwise(dtypes="real floating", tracked=False)
 def signbit(x: Any, /) -> Tensor:
     """Whether the sign bit is set, as in -0.0 and in negative numbers.
 
