@@ -193,3 +193,17 @@ def test_a_cotangent_that_cancels_meets_no_infinity(backend: Backend) -> None:
 
     assert wg.jvp(wg.grad(f), (x,), (u,))[1].item() == 0
     assert wg.grad(lambda x: wg.sum(wg.grad(f)(x) * u))(x).item() == 0
+
+
+def test_a_small_weight_of_a_large_norm_keeps_its_digits() -> None:
+    """A weight over the norm is subnormal, and the direction over the norm is not."""
+
+    def f(x: Any) -> Any:
+        return wg.linalg.vector_norm(x) * 6.9e-22
+
+    found = []
+    for dtype in ("float32", "float64"):
+        x, u = (wg.asarray(v, dtype=dtype) for v in ([-6e20, 1e21, -9e20], [1e12, 3e12, -2e12]))
+        found += [wg.jvp(wg.grad(f), (x,), (u,))[1].numpy()]
+        found += [wg.grad(lambda x, u=u: wg.sum(wg.grad(f)(x) * u))(x).numpy()]
+    np.testing.assert_allclose(found[:2], found[2:], rtol=1e-5)
