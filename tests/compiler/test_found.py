@@ -295,6 +295,22 @@ def test_what_makes_a_list_shorter_leaves_the_state() -> None:
     assert type(hidden.h._array) is np.ndarray
 
 
+@pytest.mark.parametrize("error", [CompileError, ValueError])
+def test_no_number_stays_traced(error: type[Exception]) -> None:
+    c = SimpleNamespace(k=0.5)
+
+    def f(x: Any, k: float) -> Any:
+        c.k = k
+        if error is ValueError:
+            raise ValueError("mine")
+        return x * c.k
+
+    with pytest.raises(error):
+        wg.compile(f)(X, 0.25)
+    assert type(c.k) is float
+    assert c.k == (0.25 if error is ValueError else 0.5)
+
+
 def test_an_error_of_the_functions_own_comes_out() -> None:
     d: Any = {"a": np.ones(3)}
 

@@ -8,6 +8,7 @@ import copy
 import math
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,9 +194,10 @@ class Call:
         for tensor, _, place in (*self.state.tensors, *self.state.also):
             if place is not None and place.kind != "part" and place.get() is not tensor:
                 place.set(tensor)
-        for place, before in self.state.tuples:
+        for place, before in (*self.state.tuples, *self.state.held):
             if place.kind != "part" and place.get() is not before:
-                place.set(before)
+                with suppress(AttributeError, TypeError):  # of what is read-only
+                    place.set(before)
         self.state.forget()
         generators.set_rng_state(self._rng)
         messages.rewind(self._at)
@@ -224,6 +226,10 @@ class Call:
         for place in (*self.state.arrays, *self.state.numbers, *self.state.twins):
             if place.kind != "part" and (now := place.get()) is not Missing:
                 place.set(real[id(now)] if id(now) in real else _untraced(now))
+        for place, held in self.state.held:
+            if place.kind != "part" and (now := place.get()) is not held:
+                with suppress(AttributeError, TypeError):
+                    place.set(_untraced(now))
         for at in (*self.state.tensors, *self.state.also):
             if at.place is not None and at.place.kind != "part":
                 _untraced(at.place.get())
