@@ -11,15 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from wengert.backends import DTYPES, generators, selection
-from wengert.backends.references import held_elsewhere, holders
+from wengert.backends import generators
 from wengert.compiler import messages
 from wengert.compiler.calls import Layout, tensors_of
 from wengert.compiler.capture.errors import TraceError, surely
 from wengert.compiler.capture.lines import line_that_raised, user_line
-from wengert.compiler.capture.raw import RawArray, check_class, shared
+from wengert.compiler.capture.raw import RawArray, check_class
 from wengert.compiler.capture.recorded import (
     Arithmetic,
     Effect,
@@ -34,9 +31,10 @@ from wengert.compiler.capture.sweeps import programs
 from wengert.compiler.capture.trace import Trace, copied
 from wengert.compiler.capture.traced import Traced, inner_array
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
-from wengert.compiler.changes import Beside, changed
+from wengert.compiler.changes import Beside
 from wengert.compiler.effects import UNASKED, Asked, effects_of
 from wengert.compiler.program import Value
+from wengert.compiler.refusals import check_arguments, check_found, check_library, check_memory
 from wengert.compiler.state import Missing, Place, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
@@ -92,7 +90,7 @@ class Call:
         """Make an array or a number an input; return what replaces it."""
         if raw:
             check_class(x, name)
-            _check_library(x, name)
+            check_library(x, name)
         made = self.trace.input(x, name, RawArray if raw else Traced)
         if raw:
             self._raws[id(x)] = made
@@ -342,7 +340,7 @@ def record(
         if refused is None and (not mine or isinstance(error, Asked)):
             # What it has done to its arguments is lost, and the rest may be done again.
             try:
-                _check_arguments(call)
+                check_arguments(call)
                 if isinstance(error, Asked):
                     call.beside.check()
             except TraceError as found:
@@ -386,15 +384,15 @@ def _recorded(
         if trace.failed:
             raise TraceError(trace.failed)
         graphs = call.graphs()
-        _check_arguments(call)
+        check_arguments(call)
         call.beside.check()
         objects = {id(x): i for i, x in enumerate(call.state.objects) if not isinstance(x, tuple)}
         objects.pop(id(None), None)
         out, structure = tree_flatten(returned, lambda x: id(x) in objects)
-        _check_found(call, out)
+        check_found(call, out)
         effects = effects_of(call)
         kinds = [_leaf(call, leaf, objects) for leaf in out]
-        _check_memory(call)
+        check_memory(call)
         program, backward = programs(call, out, kinds)
         trace.draws.end()
     answer, grown = _answer(call, out, kinds), call.grown()
@@ -470,68 +468,6 @@ def _needed(
         if not free:
             needed[i] = held.grad is not None
     return needed
-
-
-# -- what is refused -------------------------------------------------------------------------------
-
-
-def _check_library(x: Any, name: str) -> None:
-    """Raise for an array that eager code would move to the selected library, or refuse."""
-    if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
-        raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
-    chosen = selection().backend.name
-    if isinstance(x, np.ndarray | np.generic) and chosen not in ("numpy", "traced"):
-        raise TraceError(
-            f"{name} is an array of NumPy's, and the backend is {chosen}: make it a Tensor outside "
-            "the compiled function"
-        )
-
-
-def _check_arguments(call: Call) -> None:
-    """Raise if the call has changed containers among the arguments."""
-    if call.arguments is None:
-        return
-    given = {id(leaf) for leaf in call.leaves}
-    leaves, now = tree_flatten(call.arguments, lambda x: id(x) in given and x is not None)
-    names = call.layout.names
-    if now != call.layout.structure:
-        raise TraceError(
-            "the compiled function changes the structure of its arguments, which a replay would "
-            "not do. Make a new container"
-        )
-    for name, leaf, given_ in zip(names, leaves, call.leaves, strict=True):
-        if leaf is not given_:
-            raise changed(f"{name} among its arguments", given_, leaf)
-
-
-def _check_found(call: Call, leaves: Sequence[Any]) -> None:
-    """Raise if the function uses a Tensor that the walk has not found."""
-    beside = [call.trace.constants[value] for value in call.trace.beside]
-    # An array that only `constants` refers to was made in the trace.
-    held = held_elsewhere(beside, known=1)
-    arrays = {id(x) for x in held}
-    known = {id(x) for x in (*call.tensors, *leaves)}
-    if held and any(id(x._array) in arrays and id(x) not in known for x in holders(held, Tensor)):
-        raise TraceError(
-            "the compiled function uses a Tensor that is reached by none of the names in its code; "
-            "pass it as an argument, or hold it in a variable or attribute"
-        )
-
-
-def _check_memory(call: Call) -> None:
-    """Raise if what the caller gets shares memory with a raw array that he has, too."""
-    inputs = {*call.inputs.values()}
-    made = [x for x in call.outputs if isinstance(x, Traced) and x.value not in inputs]
-    raw = [x for x in made if type(x) is RawArray]
-    for x in made:
-        others = [y for y in raw if y is not x] if type(x) is RawArray else raw
-        for other in (*call._raws.values(), *others):
-            if shared(x.inner, other.inner):
-                raise TraceError(
-                    "what the compiled function returns or keeps shares memory with "
-                    f"{other.value.name or 'another raw array'}, which a replay would copy; "
-                    "return or keep a copy"
-                )
 
 
 # -- the answer ------------------------------------------------------------------------------------

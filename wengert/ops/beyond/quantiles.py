@@ -66,9 +66,8 @@ def _between(xp: Any, low: Any, high: Any, way: Any) -> Any:
     equal = (low == high) & xp.isinf(low)
     distance = xp.where(equal, 0, high - xp.where(equal, 0, low))
     # No product with an infinite distance, or one that overflows: at an end its weight is 0.
-    far = equal | xp.isinf(distance)
+    far, last = equal | xp.isinf(distance), way == 1
     distance = xp.where(far, 0, distance)
-    last = way == 1
     out = xp.where(last, high - (1 - way) * xp.where(last, distance, 0), low + way * distance)
     inside = (way > 0) & (way < 1)
     for at, share in ((far & ~equal, way), (equal, way.detach())):
