@@ -369,7 +369,8 @@ class _Walk:
         keys = [*x]
         by_name = all(type(key) in PLAIN for key in keys)
         self.fact(name, (Identity(type(x)), tuple(keys) if by_name else len(keys)))
-        self.state.sizes.append((x, keys if len(keys) > 1 else len(keys), name))  # their order
+        ordered = len(keys) > 1 or type(x) is defaultdict  # which makes items that are asked for
+        self.state.sizes.append((x, keys if ordered else len(keys), name))
         for key in keys:
             if not by_name:
                 self.visit(key, None, f"a key of {name}")
