@@ -36,12 +36,12 @@ def once() -> None:
     def step(x: Any, noisy: bool = False) -> Any:
         y = wd.all_reduce(wg.sin(w * wg.sum(x)))
         if noisy:
-            print("stops the recording", file=sys.stderr)
+            float(wg.sum(y))  # which stops the recording
         loss = wg.sum(wd.broadcast(y * y, wd.size - 1))
         (g,) = wg.autograd.grad(loss, w)
         return loss.detach(), g
 
-    run = wg.compile(step)
+    run = wg.compile(step, strict=False)
     for i in range(8):
         # At steps 3 and 5 the last rank alone meets another shape, and so records and checks anew.
         rows = 3 if i in (3, 5) and wd.rank == wd.size - 1 else 2

@@ -13,6 +13,7 @@ import pytest
 
 import wengert as wg
 from wengert.backends.lengths import Unknown
+from wengert.compiler import effects
 from wengert.export.lengths import Lengths
 from wengert.optim.groups import Group
 
@@ -59,9 +60,9 @@ def walked() -> Iterator[type]:
         except (ImportError, RuntimeError):  # of a library that is not here
             continue
         for each in vars(module).values():
-            own = inspect.isclass(each) and each.__module__ == info.name
-            if each is Unknown:  # nan, which raises wherever it is used
+            if each is Unknown or each is effects.UNASKED:  # which raise wherever they are used
                 continue
+            own = inspect.isclass(each) and each.__module__ == info.name
             if own and any(base in ARGUMENTS for base in each.__mro__):
                 yield each
 

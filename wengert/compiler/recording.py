@@ -34,7 +34,7 @@ from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.changes import Beside
 from wengert.compiler.effects import UNASKED, Asked, effects_of
 from wengert.compiler.program import Value
-from wengert.compiler.refusals import check_arguments, check_found, check_library, check_memory
+from wengert.compiler.refusals import check_arguments, check_dtype, check_found, check_memory
 from wengert.compiler.state import Missing, Place, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
@@ -90,7 +90,7 @@ class Call:
         """Make an array or a number an input; return what replaces it."""
         if raw:
             check_class(x, name)
-            check_library(x, name)
+            check_dtype(x, name)
         made = self.trace.input(x, name, RawArray if raw else Traced)
         if raw:
             self._raws[id(x)] = made

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.backends import DTYPES, selection
+from wengert.backends import DTYPES
 from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.raw import RawArray, shared
@@ -17,19 +17,13 @@ from wengert.tape.tensor import Tensor
 if TYPE_CHECKING:
     from wengert.compiler.recording import Call
 
-__all__ = ["check_arguments", "check_found", "check_library", "check_memory"]
+__all__ = ["check_arguments", "check_dtype", "check_found", "check_memory"]
 
 
-def check_library(x: Any, name: str) -> None:
-    """Raise for an array that eager code would move to the selected library, or refuse."""
+def check_dtype(x: Any, name: str) -> None:
+    """Raise for an array of a dtype that the standard has not."""
     if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
         raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
-    chosen = selection().backend.name
-    if isinstance(x, np.ndarray | np.generic) and chosen not in ("numpy", "traced"):
-        raise TraceError(
-            f"{name} is an array of NumPy's, and the backend is {chosen}: make it a Tensor outside "
-            "the compiled function"
-        )
 
 
 def check_arguments(call: "Call") -> None:

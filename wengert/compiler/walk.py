@@ -421,7 +421,7 @@ class _Walk:
                 x = space[key]
                 if type(x) is MemberDescriptorType or key == PROGRAMS:
                     continue
-                if key in ("__eq__", "__hash__") and _generated(x):
+                if key in _OF_DATACLASSES and _generated(x):
                     continue
                 if is_leaf(x) or type(x) in (FunctionType, list, dict, tuple, set):
                     attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
@@ -536,6 +536,8 @@ class _Walk:
             self.cls(type(x), type(x).__name__)
 
 
+#: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
+_OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
 _SKIPPED = frozenset(
     [
         "__dict__",
@@ -546,7 +548,7 @@ _SKIPPED = frozenset(
         "__init__",
         "__annotations__",
     ]
-    + ["__slots__", "__match_args__", "__dataclass_fields__", "__dataclass_params__"]
+    + ["__slots__", "__match_args__", "__dataclass_fields__", "__dataclass_params__", "__repr__"]
     + ["__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__"]
     + ["__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"]
 )

@@ -274,7 +274,8 @@ def _in_kind(self: Traced, like: Any) -> Any:
     found = RawArray(self.inner, self.value, self.trace)
     scalar = isinstance(self.inner, np.generic)
     if not (scalar or isinstance(self.inner, np.ndarray)) or self.shape:
-        return found.__copy__()  # as eager transforms answer with memory of their own
+        # Eager transforms answer with memory of their own.
+        return found.__copy__() if {"copy", "clone"}.intersection(dir(self.inner)) else found
     if scalar == isinstance(like, np.generic):
         return found
     return found.call("asarray", np.asarray, (found,)) if scalar else found[()]

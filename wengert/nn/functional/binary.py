@@ -180,8 +180,8 @@ def binary_cross_entropy(
     As in PyTorch, logarithms are at least -100. Where one is limited, the denominators in the
     derivative :math:`(1 - y) / (1 - x) - y / x` are at least 1e-12. Raises `ValueError` if the
     shapes do not fit, or a number is no probability (checked where `cross_entropy` checks class
-    indices; elsewhere the loss of such an input is nan). PyTorch:
-    ``torch.nn.functional.binary_cross_entropy``.
+    indices; elsewhere the loss of such an input is nan).
+    PyTorch: ``torch.nn.functional.binary_cross_entropy``.
 
     Parameters
     ----------
