@@ -38,7 +38,7 @@ class Trainer:
         return loss
 
 
-def test_python_runs_while_recording_and_in_the_check_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_runs_while_recording_and_in_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WENGERT_COMPILE_CHECK", raising=False)
     calls = []
 
