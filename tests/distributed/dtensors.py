@@ -236,7 +236,8 @@ def train(how, optimiser, compiled):
         chosen.step()
         return loss.detach()
 
-    run = wg.compile(step) if compiled else step
+    warnings.filterwarnings("ignore", ".*runs as it is")
+    run = wg.compile(step, strict=False) if compiled else step
     losses = [run(x, t).item() for _ in range(5)]
     assert not compiled or "exchange data between processes" in str(run.report)
     if how:
