@@ -108,7 +108,8 @@ def find_state(
     while True:
         before = len(names)
         walk = _Walk(names)
-        walk.visit(function, None, getattr(function, "__name__", "function"))
+        root = "self" if isinstance(function, Module) else getattr(function, "__name__", "function")
+        walk.visit(function, None, root)
         for name, x in arguments:
             walk.visit(x, None, name)
         if more is not None:
