@@ -126,7 +126,7 @@ def test_a_namespace_is_that_of_an_array() -> None:
     with pytest.raises(TypeError, match="no array among the operands"):
         namespace_of(1.0, None)
     assert namespace_of(1.0, X, Batched(X, 1)) is lifted
-    assert namespace_of(1.0, X) is XP
+    assert namespace_of(1.0, X) is namespaces[type(X)]
     assert namespace_of(untracked(Batched(X, 1))).sum is wg.sum
 
 
