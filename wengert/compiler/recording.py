@@ -216,7 +216,7 @@ class Call:
             for grad in (x.grad, tensor._grad):
                 if grad is not None:
                     grad._array = inner_array(grad._array)
-        real = {id(made): x for x, made in self._pairs()}
+        real = {id(made): made.inner for made in self._raws.values()}
         for (place, held), inside in zip(self.state.tuples, self.inside, strict=False):
             now = place.get()
             if place.kind != "part" and now is not held and now is not Missing:
@@ -252,9 +252,6 @@ class Call:
         }
         before = sum(known.get(id(x), 0) for x in self.kept_by_optimizers())
         return count != before + len(self.trace.kept)
-
-    def _pairs(self) -> Iterator[tuple[Any, Any]]:
-        return ((made.inner, made) for made in self._raws.values())
 
     def output(self, x: Any) -> int:
         """Add a traced array or number to the program's outputs; return its position."""

@@ -124,6 +124,7 @@ class _Walk:
     def __init__(self, names: set[str]) -> None:
         self.names, self.state = names, State()
         self.later: list[tuple[Any, str]] = []
+        self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
         self._count = 0
 
@@ -410,8 +411,10 @@ class _Walk:
         self.names.update(getattr(kind, "__match_args__", ()))
         others = [base for base in kind.__mro__ if package_of(base.__module__) == "wengert"]
         for base in own:
-            if not self.first(base, name) and base is not kind:
+            if base in self.classes:
                 continue
+            self.classes.add(base)
+            self.first(base, name)
             space = vars(base)
             self.state.sizes.append((space, len(space), name))
             for key in [*space]:
