@@ -231,6 +231,9 @@ class Call:
         for at in (*self.state.tensors, *self.state.also):
             if at.place is not None and at.place.kind != "part":
                 _untraced(at.place.get())
+        for container, _ in self.contents:  # Tensors that the function has added
+            for x in container.values() if isinstance(container, dict) else container:
+                _untraced(x)
         for kept in self.kept_by_optimizers():
             for key, x in kept.items():
                 kept[key] = _untraced(x)
