@@ -331,3 +331,31 @@ def test_what_a_handler_raises_while_a_program_runs_is_raised():
     assert w.tolist() == held
     assert "eagerly" not in str(run.report)
     assert run(one).tolist() == sum(held)
+
+
+def test_draws_of_another_thread_are_not_the_function_s():
+    def draw():
+        time.sleep(0.03)
+        random.random()
+        np.random.random()  # noqa: NPY002
+
+    @wg.compile(check=1)
+    def double(x):
+        time.sleep(0.06)
+        return 2 * x
+
+    for _ in range(3):  # recorded, checked, replayed
+        thread = threading.Thread(target=draw)
+        thread.start()
+        assert double(wg.tensor(1.5)).item() == 3.0
+        thread.join()
+
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        with pytest.raises(wg.compiler.CompileError, match="draws from random"):
+            wg.compile(lambda x: x * random.random())(wg.tensor(1.5))
+    finally:
+        stop.set()
+        thread.join()

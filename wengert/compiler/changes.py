@@ -2,6 +2,7 @@
 
 import random
 import sys
+import threading
 import warnings
 from collections.abc import Sequence
 from types import GeneratorType
@@ -18,7 +19,11 @@ from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import modes, set_modes
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Beside", "changed"]
+__all__ = ["Beside", "DrawError", "changed"]
+
+
+class DrawError(TraceError):
+    """Random numbers are drawn during a call: by the function, or by another thread."""
 
 
 class Beside:
@@ -28,6 +33,8 @@ class Beside:
         self.state = state
         self.sizes = [len(x) for x, _, _ in state.sizes]
         self._randoms, self._modes = _random_states(state), _modes()
+        #: Whether random numbers can't be drawn by another thread.
+        self.alone = threading.active_count() == 1
 
     def check(self) -> None:
         """Raise if something of it has changed."""
@@ -53,17 +60,17 @@ class Beside:
                 continue
             if not (is_plain(held) and is_plain(now) and same(held, now)):
                 raise changed(place.name, held, now)
-        for (name, before_), (_, now) in zip(self._randoms, _random_states(state), strict=False):
-            if _comparable(before_) != _comparable(now):
-                raise TraceError(
-                    f"the compiled function draws from {name}, where a replay would use the same "
-                    "again. Draw by wg.random, or outside, and pass what is drawn"
-                )
         if _modes() != self._modes:
             raise TraceError(
                 "the compiled function changes the mode (whether operations are recorded, the "
                 "default dtype, or the backend) for what comes after it; do it outside"
             )
+        for (name, before_), (_, now) in zip(self._randoms, _random_states(state), strict=False):
+            if _comparable(before_) != _comparable(now):
+                raise DrawError(
+                    f"the compiled function draws from {name}, where a replay would use the same "
+                    "again. Draw by wg.random, or outside, and pass what is drawn"
+                )
 
     def restore(self) -> None:
         """Put generators and modes back."""

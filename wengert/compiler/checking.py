@@ -15,7 +15,7 @@ from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Call, tensors_of
 from wengert.compiler.capture.errors import CompileError, surely
 from wengert.compiler.capture.recorded import swept
-from wengert.compiler.changes import Beside
+from wengert.compiler.changes import Beside, DrawError
 from wengert.compiler.replay import Replay
 from wengert.compiler.state import Missing, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
@@ -96,7 +96,8 @@ def check(
     try:
         beside.check()
     except CompileError as error:
-        found.insert(0, str(error))
+        if not isinstance(error, DrawError) or beside.alone:
+            found.insert(0, str(error))
     if not found and replay.adjoints:
         found = list(_of_gradients(one, other, before.tensors))
     return Checked(answer, found)

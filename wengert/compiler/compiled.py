@@ -4,12 +4,12 @@ import copy
 import functools
 import inspect
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from threading import RLock
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from wengert.backends import backend_of
@@ -20,6 +20,7 @@ from wengert.compiler.capture.errors import CompileError, TraceError, several
 from wengert.compiler.capture.lines import raised_by_user
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
+from wengert.compiler.changes import DrawError
 from wengert.compiler.checking import Before, check
 from wengert.compiler.effects import Asked
 from wengert.compiler.emission.exported import ExportedProgram
@@ -40,7 +41,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["Compiled", "Options", "eagerly"]
 
 #: Held by the one thread that looks at a function's state, records or checks.
-_lock = RLock()
+_lock = threading.RLock()
 #: Seconds for which a thread waits for it, before it runs the function itself.
 PATIENCE = 10.0
 #: Whether compiled functions run as they are in this thread or task.
@@ -385,10 +386,15 @@ class Compiled(Generic[P, R]):
         layout, leaves, function = call.layout, call.leaves, self._function
         walk = lambda: self._state(layout.given(leaves))
         found: Any = None
-        if _GRADIENTS.isdisjoint(self._names):
-            with suppress(Asked):
-                found = record(function, state, layout, leaves, walk, assumed=True)
-        found = found or record(function, state, layout, leaves, walk, assumed=False)
+        # Another thread may draw random numbers meanwhile; the function draws each time.
+        tries = 4 if threading.active_count() > 1 else 1
+        for left in reversed(range(tries)):
+            with suppress(*[DrawError] * (left > 0)):
+                if _GRADIENTS.isdisjoint(self._names):
+                    with suppress(Asked):
+                        found = record(function, state, layout, leaves, walk, assumed=True)
+                found = found or record(function, state, layout, leaves, walk, assumed=False)
+                break
         answer, recording, after, kept = found
         if after is not state:  # an optimiser has begun to keep something
             new = signature_of(leaves, layout, after)

@@ -14,6 +14,7 @@ from wengert.backends import backend_of
 from wengert.backends.generators import as_generator
 from wengert.data.collation import is_array
 from wengert.data.samplers import length, plain
+from wengert.ops.conversion import beside
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = [
@@ -315,13 +316,7 @@ def _rows(array: Any, indices: np.ndarray[Any, Any]) -> Any:
     if isinstance(array, np.ndarray):
         return array[indices]
     tensor = array if isinstance(array, Tensor) else untracked(backend_of(array).adopt(array))
-    return ops.take(tensor, _beside(indices, tensor), axis=0)
-
-
-def _beside(indices: np.ndarray[Any, Any], tensor: Tensor) -> Tensor:
-    """Indices on the backend and device of what they select from."""
-    backend = tensor.backend
-    return untracked(backend.from_numpy(indices, backend.beside(tensor._array)))
+    return ops.take(tensor, beside(tensor, indices), axis=0)
 
 
 def _column(column: Any, name: Any) -> Any:

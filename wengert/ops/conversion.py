@@ -9,7 +9,7 @@ from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of
 from wengert.backends.registry import lost_with
 from wengert.interpreters.namespaces import differentiable as xp
 from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
-from wengert.ops.data_type import astype, result_type, to_device
+from wengert.ops.data_type import astype, result_type, to_backend, to_device
 from wengert.ops.define import operation
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type
 from wengert.tape.tensor import Tensor, check_leaving, untracked, warn_of_leaving, wrapped
@@ -114,7 +114,7 @@ def holds_tensors(obj: Any) -> bool:
         if isinstance(item, list | tuple):
             if holds_tensors(item):
                 return True
-        elif isinstance(item, Tensor) or hasattr(item, "regularise"):
+        elif isinstance(item, Tensor) or hasattr(item, "regularise") or _follows_numpy(item):
             return True
         else:
             _check_bare(item)
@@ -144,8 +144,10 @@ def _joined(obj: Any, wanted: DType | None) -> Tensor:
     if wanted is None:
         wanted = result_type(*[x.number if hasattr(x, "regularise") else x for x in items])
     array = tensors[0]._array
-    beside = xp.device(untracked(getattr(array, "bottom", array)))
-    parts = [_part(x, wanted, beside) for x in items]
+    device = xp.device(untracked(getattr(array, "bottom", array)))
+    parts = [
+        asarray(x, dtype=wanted, device=None if isinstance(x, Tensor) else device) for x in items
+    ]
     if len({tuple(x.shape) for x in parts}) == 1:
         joined = xp.stack(parts)
     else:
@@ -218,7 +220,7 @@ def _filled(x: Any, of: DType, wanted: DType, device: Any = None) -> Tensor:
     """An item in the dtype that NumPy gives the data, cast to the wanted one."""
     low, high = limits(wanted)
     if isinstance(x, Tensor | np.ndarray):
-        made = _part(x, of, device)
+        made = asarray(x, dtype=of, device=device)
     elif wanted.kind.endswith("integer") and number_type(x) is float and not low <= x <= high:
         made = leaf(_from_host(float(x), wanted, device, None), False)  # libraries cut it otherwise
     else:
@@ -271,13 +273,6 @@ def _check_backends(tensors: list[Tensor]) -> None:
             )
 
 
-def _part(x: Any, wanted: DType, beside: Any) -> Tensor:
-    """An item of nested sequences as a Tensor of a dtype."""
-    if isinstance(x, Tensor):
-        return x if x.dtype is wanted else astype(x, wanted)
-    return asarray(x, dtype=wanted, device=beside)
-
-
 def _from_library(obj: Any) -> Tensor | None:
     """A Tensor of a raw array of another library than NumPy; None for anything else."""
     if type(obj) is not np.ndarray and type(obj) not in SCALARS:
@@ -290,7 +285,17 @@ def _from_library(obj: Any) -> Tensor | None:
         return None
     array = backend.adopt(obj)
     _check_dtype(obj, array.dtype)
-    return untracked(array)
+    found = untracked(array)
+    if _follows_numpy(obj):
+        selected, device = new_device(None)
+        return to_backend(found, selected.name, device=device)
+    return found
+
+
+def _follows_numpy(obj: Any) -> bool:
+    """Whether this is an array of NumPy's that a trace follows: its type is not what it says."""
+    numpys = np.ndarray, np.generic
+    return isinstance(obj, numpys) and not issubclass(type(obj), numpys)
 
 
 def _shares(array: Any) -> bool:
@@ -373,6 +378,17 @@ def _default_for(obj: Any, array: np.ndarray[Any, Any]) -> DType:
     if array.dtype == np.uint64 and _flat(obj, NUMBERS):
         raise OverflowError("asarray: an integer is too large for int64; pass dtype=wg.uint64")
     return dtype_of(array.dtype)
+
+
+def beside(x: Tensor, values: Any, dtype: Any = None) -> Tensor:
+    """NumPy's arrays or numbers as a Tensor where ``x`` is, in another dtype if one is given."""
+    owner = backend_of(x._array)
+    where = owner.beside(x._array)
+    if _follows_numpy(values):
+        made = to_backend(untracked(values), owner.name, device=where)
+    else:
+        made = untracked(owner.from_numpy(np.asarray(values), where))
+    return made if dtype is None else astype(made, dtype, copy=False)
 
 
 def tensor(

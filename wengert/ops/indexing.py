@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import backend_of, dtype_of
+from wengert.backends import dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shift_axes
 from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of
-from wengert.ops.conversion import as_storable, asarray, holds_tensors
+from wengert.ops.conversion import as_storable, asarray, beside, holds_tensors
 from wengert.ops.define import operation
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
@@ -134,7 +134,8 @@ def parse_key(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
         if not _is_static(part):
             if isinstance(part, slice):
                 # The key is kept for the derivative, and so holds no Tensor.
-                part = slice(*[_bound(n) for n in (part.start, part.stop, part.step)])
+                bounds = part.start, part.stop, part.step
+                part = slice(*[n if n is None else as_index(n) for n in bounds])
             elif isinstance(part, np.integer) or (
                 isinstance(part, int) and not isinstance(part, bool)
             ):
@@ -146,17 +147,12 @@ def parse_key(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
     return tuple(parts), indices
 
 
-def _bound(n: Any) -> int | None:
-    return None if n is None else as_index(n)
-
-
 def _is_index(part: Any) -> bool:
     return isinstance(part, Tensor) and dtype_of(part._array.dtype).kind in _INDEX_KINDS
 
 
 def _index_array(x: Tensor, part: Any) -> Tensor:
     """An index array, mask or list as a Tensor of the backend of ``x``."""
-    owner = backend_of(x._array)
     if isinstance(part, Tensor):
         array = part._array
     elif isinstance(part, list | tuple) and holds_tensors(part):
@@ -166,11 +162,11 @@ def _index_array(x: Tensor, part: Any) -> Tensor:
         array = host.astype(np.int64) if not host.size else host
     else:
         array = part
-    if isinstance(array, np.ndarray) and not isinstance(part, Tensor) and owner.name != "numpy":
-        array = owner.from_numpy(array, owner.beside(x._array))
+    if isinstance(array, np.ndarray) and not isinstance(part, Tensor):
+        array = beside(x, array)._array
     kind = dtype_of(array.dtype).kind if hasattr(array, "dtype") else None
     if kind is None and hasattr(part, "__index__"):
-        array = owner.from_numpy(np.asarray(as_index(part)), owner.beside(x._array))
+        array = beside(x, as_index(part))._array
     elif kind not in _INDEX_KINDS:
         what = f"an array of {dtype_of(array.dtype).name}" if kind else type(part).__name__
         raise IndexError(
@@ -242,13 +238,12 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 def replaced(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> Tensor:
     """A copy of ``x`` after ``x[key] = value``, as in `setitem`; errors name the ``call``."""
     parts, indices = parse_key(x, key)
-    owner = backend_of(x._array)
     if isinstance(value, list | tuple):
         value = as_storable(call, value, x.dtype)
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, np.ndarray) and owner.name != "numpy":
-        value = owner.from_numpy(value, owner.beside(x._array))
+    if isinstance(value, np.ndarray):
+        value = beside(x, value)
     check_storable(call, value, x.dtype)
     if hasattr(value, "shape") and value.shape[:1] == (1,):
         # Only some libraries let a value have more axes than its place, if they are of length 1.

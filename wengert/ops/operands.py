@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ops.conversion import as_numpy, holds_tensors
+from wengert.ops.conversion import as_numpy, beside, holds_tensors
 from wengert.tape.promotion import KIND_RANK, check_range
 from wengert.tape.tensor import Tensor
 
@@ -32,11 +32,10 @@ def _nest(value: Any) -> Any:
 def _beside(value: Any, like: Tensor | None) -> Tensor:
     if like is None or (hasattr(value, "dtype") and not isinstance(value, np.generic)):
         return Tensor(value if hasattr(value, "dtype") else np.asarray(value))
-    backend = like.backend
-    device = backend.beside(like._array)
     if isinstance(value, bool | int | float | complex | np.generic) and like.dtype.kind != "bool":
-        one = backend.namespace.ones((), dtype=like._array.dtype, device=device)
+        device = like.backend.beside(like._array)
+        one = like.backend.namespace.ones((), dtype=like._array.dtype, device=device)
         value = value.item() if isinstance(value, np.generic) else value
         check_range("", value, like.dtype)
         return Tensor(one) * value  # type: ignore[no-any-return]
-    return Tensor(backend.from_numpy(np.asarray(value), device))
+    return beside(like, value)

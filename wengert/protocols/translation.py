@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from wengert.backends import DType
-from wengert.ops.conversion import as_storable
+from wengert.ops.conversion import as_storable, beside
 from wengert.ops.data_type import astype
 from wengert.protocols import UnsupportedError
 from wengert.tape.tensor import Tensor
@@ -91,7 +91,7 @@ def list_of(name: str, values: Any, x: Tensor, dtype: DType) -> Tensor:
     found = as_storable(name, values, dtype)
     if isinstance(found, Tensor):
         return found
-    return Tensor(x.backend.from_numpy(found, x.backend.beside(x._array)))
+    return beside(x, found)
 
 
 def inexact(x: Tensor) -> Tensor:

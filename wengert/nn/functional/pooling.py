@@ -12,13 +12,13 @@ from wengert.nn.functional.convolution import window_lengths
 from wengert.nn.functional.spatial import (
     Sizes,
     as_given,
-    beside,
     examples,
     sizes,
     widened,
 )
 from wengert.ops.beyond.places import Options, Places, pooled_places
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
+from wengert.ops.conversion import beside
 from wengert.ops.shares import by_float32
 from wengert.tape.tensor import Tensor
 

@@ -7,8 +7,9 @@ import numpy as np
 
 from wengert import ops
 from wengert.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
-from wengert.nn.functional.spatial import beside, sizes
+from wengert.nn.functional.spatial import sizes
 from wengert.ops.axes import number
+from wengert.ops.conversion import beside
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any, Literal, cast, get_args
 
-import numpy as np
-
 from wengert import ops
-from wengert.backends import backend_of
 from wengert.ops.axes import number
 from wengert.ops.beyond.padding import pad as margins
 from wengert.tape.primitive import PRIMITIVES, anew
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, wrapped
 
 Sizes = tuple[int, ...]
 Mode = Literal["constant", "reflect", "replicate", "circular"]
@@ -70,13 +67,6 @@ def examples(x: Any, count: int, function: str) -> tuple[Tensor, bool]:
 def as_given(x: Tensor, batched: bool) -> Tensor:
     """A result without the axis of examples, if the input had none."""
     return x if batched else ops.reshape(x, tuple(x.shape[1:]))
-
-
-def beside(x: Tensor, values: Any, dtype: Any = None) -> Tensor:
-    """Numbers of the host as a Tensor where ``x`` is, in another dtype if one is given."""
-    owner = backend_of(x._array)
-    made = untracked(owner.from_numpy(np.asarray(values), owner.beside(x._array)))
-    return made if dtype is None else ops.astype(made, dtype, copy=False)
 
 
 def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:

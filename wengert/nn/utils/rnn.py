@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from wengert import ops
-from wengert.nn.functional.spatial import beside
+from wengert.ops.conversion import beside
 from wengert.tape.tensor import Tensor, wrapped
 
 __all__ = [

@@ -6,14 +6,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from wengert.backends import backend_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import as_axis, at_axis, shape_of
+from wengert.ops.conversion import beside
 from wengert.ops.creation import full, zeros
 from wengert.ops.indexing import replaced, take
 from wengert.tape.primitive import anew
 from wengert.tape.promotion import check_storable
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, wrapped
 
 Mode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
 
@@ -117,12 +117,11 @@ def pad(
         raise ValueError(f"pad: mode is one of {', '.join(get_args(Mode))}, and not {mode!r}")
     if mode == "constant":
         return _with_constants(x, pairs, constant_values)
-    owner = backend_of(x._array)
     for axis, widths in enumerate(pairs):
         if widths == (0, 0):
             continue
         if not shape[axis]:
             raise ValueError(f"pad: axis {axis} has no elements to extend by mode {mode!r}")
         places = np.pad(np.arange(shape[axis]), widths, mode=mode)
-        x = take(x, untracked(owner.from_numpy(places, owner.beside(x._array))), axis=axis)
+        x = take(x, beside(x, places), axis=axis)
     return anew(x) if x is array else x

@@ -6,16 +6,16 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from wengert.backends import as_dtype, backend_of, dtype_of
+from wengert.backends import as_dtype, dtype_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, as_axis, kept, raw_array, shape_of
-from wengert.ops.conversion import as_numpy, holds_tensors
+from wengert.ops.conversion import as_numpy, beside, holds_tensors
 from wengert.ops.creation import arange, whole
 from wengert.ops.data_type import astype, get_default_dtype
 from wengert.ops.elementwise import equal
 from wengert.ops.manipulation import expand_dims, moveaxis, permute_dims, reshape
 from wengert.ops.sorting import sort
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, wrapped
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 METHODS: Final = get_args(Method)
@@ -44,20 +44,12 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
         above = xp.minimum(below + 1, n - 1)
         way = xp.astype(at - below, x.dtype, copy=False)
         return xp.astype(below, "int64"), xp.astype(above, "int64"), way
-    owner = backend_of(x._array)
-    device = owner.beside(x._array)
     at = _positions(np, q, n, method)
     below, above = np.floor(at), np.ceil(at)
-    made = [
-        untracked(owner.from_numpy(array, device))
-        for array in (
-            below.astype(np.int64),
-            above.astype(np.int64),
-            # Rounded on the host: a device may have no double precision.
-            (at - below).astype("float32" if x.dtype.itemsize <= 4 else "float64"),
-        )
-    ]
-    return made[0], made[1], astype(made[2], x.dtype, copy=False)
+    # Rounded on the host: a device may have no double precision.
+    way = (at - below).astype("float32" if x.dtype.itemsize <= 4 else "float64")
+    places = beside(x, below.astype(np.int64)), beside(x, above.astype(np.int64))
+    return *places, beside(x, way, x.dtype)
 
 
 def _between(xp: Any, low: Any, high: Any, way: Any) -> Any:

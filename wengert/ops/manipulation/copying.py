@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import backend_of
 from wengert.interpreters.batching import shift_axes
-from wengert.ops.axes import as_axis, as_shape, raw_array, shape_of
+from wengert.ops.axes import as_axis, as_shape, shape_of
+from wengert.ops.conversion import beside
 from wengert.ops.define import operation
 from wengert.ops.indexing import take
 from wengert.ops.manipulation.arranging import reshape
-from wengert.tape.tensor import Tensor, host_values, untracked, wrapped
+from wengert.tape.tensor import Tensor, host_values, wrapped
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "repeat", "tile"]
 
@@ -148,7 +148,6 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
         if times < 0:
             raise ValueError(f"repeats cannot be negative, and is {times}")
         return repeat.run(x, repeats=times, axis=axis)
-    owner = backend_of(raw_array(x))
     counts = np.asarray(host_values(wrapped(repeats)))
     if counts.dtype.kind not in "iu":
         raise TypeError(f"repeats needs an integer dtype, not {counts.dtype}")
@@ -160,8 +159,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
         raise ValueError("repeats cannot be negative")
     # Which element each place of the result copies; `take`'s derivative then adds the copies up.
     origin = np.repeat(np.arange(x.shape[axis]), counts.astype(np.int64))
-    device = owner.beside(raw_array(x))
-    return take(x, untracked(owner.from_numpy(origin, device)), axis=axis)
+    return take(x, beside(wrapped(x), origin), axis=axis)
 
 
 def _interleaved(shape: tuple[int, ...], repetitions: tuple[int, ...]) -> tuple[int, ...]:
