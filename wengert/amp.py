@@ -1,9 +1,8 @@
 """Mixed precision: half-precision parameters with float32 masters, and scaled losses."""
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from wengert import ops
 from wengert.nn.conversion import as_number
@@ -11,7 +10,7 @@ from wengert.ops.shares import wide
 from wengert.optim import LBFGS
 from wengert.optim.optimizer import IDLE, Optimizer
 from wengert.tape.grad_mode import no_grad
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.tensor import Tensor
 
 __all__ = ["GradScaler", "master_weights"]
 
@@ -103,10 +102,9 @@ class GradScaler:
 
     Notes
     -----
-    PyTorch: ``torch.amp.GradScaler``. Each step reads one bool from the device, so compile the
-    forward and backward passes, which are recorded once for each scale, and call `step` and
-    `update` outside. Micikevicius et al., "Mixed
-    precision training" (2018), section 3.2.
+    PyTorch: ``torch.amp.GradScaler``. Each step reads one bool from the device. Inside `compile`
+    nothing is read: every step is computed, and its results are selected if all is finite.
+    Micikevicius et al., "Mixed precision training" (2018), section 3.2.
 
     Examples
     --------
@@ -129,7 +127,7 @@ class GradScaler:
         enabled: bool = True,
     ) -> None:
         self._enabled = enabled
-        self._count(0)
+        self._growth_tracker = 0
         # Whether all gradients were finite, of the optimisers that were unscaled since `update`.
         self._finite: dict[Optimizer, Any] = {}
         self._stepped: dict[Optimizer, bool] = {}
@@ -156,10 +154,6 @@ class GradScaler:
         self._scale = float(scale)
         self._growth_factor, self._backoff_factor = float(growth), float(backoff)
         self._growth_interval = int(interval)
-
-    def _count(self, steps: int) -> None:
-        # A Tensor: a compiled function that scales is not recorded anew when it changes.
-        self._growth_tracker = untracked(np.asarray(steps))
 
     def is_enabled(self) -> bool:
         """Tell whether losses are scaled."""
@@ -250,11 +244,11 @@ class GradScaler:
             raise RuntimeError("step() has already been called since the last update().")
         if optimizer not in self._finite:
             self.unscale_(optimizer)
-        finite = self._finite[optimizer]
-        if not isinstance(finite, bool):
-            self._finite[optimizer] = finite = all(bool(one) for one in _gathered(finite))
+        self._finite[optimizer] = finite = _joined(self._finite[optimizer])
         result = None
-        if finite:
+        if isinstance(finite, Tensor) and type(optimizer).step is Optimizer.step:
+            optimizer._update(finite._array)
+        elif finite:
             result = optimizer.step()
         else:
             IDLE.add(optimizer)  # a scheduler's step may follow
@@ -281,19 +275,15 @@ class GradScaler:
             self._take(new_scale, *factors)
         elif not self._finite:
             raise RuntimeError("No gradients were unscaled since the last update(); call step()")
-        elif all(
-            one if isinstance(one, bool) else all(map(bool, _gathered(one)))
-            for one in self._finite.values()
-        ):
-            steps = self._growth_tracker.item() + 1
-            if steps == self._growth_interval:
-                grown = self._scale * self._growth_factor
-                self._scale = grown if grown <= _LARGEST else self._scale
-                steps = 0
-            self._count(steps)
         else:
-            self._scale *= self._backoff_factor
-            self._count(0)
+            flags = map(_joined, self._finite.values())
+            # Without a branch, for numbers that a trace follows.
+            taken = prod(x._array.truth() if isinstance(x, Tensor) else x for x in flags)
+            steps = (self._growth_tracker + 1) * taken
+            fits = self._scale * self._growth_factor <= _LARGEST
+            grows = steps // self._growth_interval * fits
+            self._scale *= self._growth_factor**grows * self._backoff_factor ** (1 - taken)
+            self._growth_tracker = steps % self._growth_interval
         self._finite.clear()
         self._stepped.clear()
 
@@ -306,7 +296,7 @@ class GradScaler:
             "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker.item(),
+            "_growth_tracker": self._growth_tracker,
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -331,14 +321,21 @@ class GradScaler:
         if not ((steps := as_number(tracker, "_growth_tracker")) >= 0 and steps == int(steps)):
             raise ValueError(f"_growth_tracker counts steps, and is {tracker}")
         self._take(*factors)
-        self._count(int(steps))
+        self._growth_tracker = int(steps)
 
 
 #: The largest scale whose product with 1 is a float32.
 _LARGEST = 2.0**127
 
 
-def _gathered(flags: list[Tensor]) -> list[Any]:
-    """Several bools of one device in one transfer; each by itself where the devices differ."""
-    kinds = {(flag.backend.name, str(flag.device)) for flag in flags}
-    return [ops.all(ops.stack(flags)).item()] if len(kinds) == 1 else [x.item() for x in flags]
+def _joined(flags: Any) -> Any:
+    """Whether all of several bools are true, in one transfer from each device.
+
+    On one device that is a Tensor where a trace follows it, whose value is not read.
+    """
+    if not isinstance(flags, list):
+        return flags
+    if len({(flag.backend.name, str(flag.device)) for flag in flags}) == 1:
+        flags = [ops.all(ops.stack(flags))]
+    followed = len(flags) == 1 and hasattr(flags[0]._array, "truth")
+    return flags[0] if followed else all(x.item() for x in flags)

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.amp import GradScaler
 from wengert.backends import DTYPES
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.owners import of_user, package_of
@@ -438,7 +439,7 @@ class _Walk:
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
         kind = type(x)
-        numeric = isinstance(x, Optimizer | LRScheduler | ReduceLROnPlateau)
+        numeric = isinstance(x, Optimizer | LRScheduler | ReduceLROnPlateau | GradScaler)
         if numeric and not now:
             self.later.append((x, name))
             return

@@ -220,6 +220,14 @@ class Optimizer(Refusing):
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        self._update(None)
+        return loss
+
+    def _update(self, taken: Any) -> None:
+        """Update all parameters that have a gradient.
+
+        Inside a compiled function ``taken``, an array of one bool, says whether that is to be done.
+        """
         states = self.state
         for group in self.param_groups:
             kind = dtype = None
@@ -255,15 +263,17 @@ class Optimizer(Refusing):
                             self._check_moved(param, state)
                             beside.add((type(x), x.dtype))
                     x = None  # which would keep the last array
+                before = None if taken is None else (array, dict(state))
                 try:
                     array = update(array, grad._array, state)
                 except Exception:
                     self._check_moved(param, state)
                     raise
+                if before is not None:
+                    array = _selected(xp, taken, array, state, *before)
                 param._array = array
         if not states:
             IDLE.add(self)
-        return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients of all parameters to None, or to zeros."""
@@ -441,3 +451,19 @@ def _shown(value: Any) -> Any:
     if isinstance(value, list):
         return [_shown(x) for x in value]
     return untracked(value) if hasattr(value, "dtype") else value
+
+
+def _selected(xp: Any, taken: Any, p: Any, state: State, old: Any, before: State) -> Any:
+    """Where an update is not taken, put a state back, and return the parameter's old value."""
+    if state.keys() != before.keys():
+        raise taken.refusal(
+            "", "decides whether an optimizer begins a state", "Take the first step outside."
+        )
+    number = taken.truth()
+    for name, x in state.items():
+        was = before[name]
+        if hasattr(x, "dtype"):
+            state[name] = xp.where(taken, x, was)
+        elif x is not was:
+            state[name] = x * number + was * (1 - number)
+    return xp.where(taken, p, old)

@@ -77,6 +77,10 @@ class Traced(Lifted):
         """Make what an optimiser begins to keep, in a group ``owner``, inputs of the program."""
         self.trace.keep(state, owner)
 
+    def truth(self) -> Any:
+        """The only element as a bool that each run computes."""
+        return self.trace.number("bool", bool, (self,))
+
     def look(self, function: Callable[..., None], *settings: Any) -> None:
         """Record a check: a function that raises for some values."""
         self.trace.look(function, (self, *settings))

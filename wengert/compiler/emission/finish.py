@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from wengert.compiler.emission.emit import emit
-from wengert.compiler.program import Program, Value, values_in
+from wengert.compiler.program import Instruction, Program, Value, values_in
 from wengert.compiler.report import Report
 
 __all__ = ["finish"]
@@ -41,7 +41,11 @@ def finish(
         )
         return function
     jax = backend.jax
-    compiled = _divided(program, backend, jax.jit)
+    parts = _split(program)
+    if parts is None:
+        report.note("jax.jit gives no Python numbers to compute with: plain calls instead")
+        return function
+    compiled = _divided(parts, program, backend, jax.jit)
     report.note("jax.jit has compiled the program")
     errors = jax.errors.JAXTypeError, jax.errors.JAXIndexError
     return _tried(compiled, function, "jax.jit", report, *errors)
@@ -67,50 +71,56 @@ def _tried(
     return call
 
 
-def _divided(program: Program, backend: Any, made: Callable[[Function], Function]) -> Function:
+def _divided(parts: Sequence[Program], program: Program, backend: Any, made: Any) -> Function:
     """Calls of arrays by the function that ``made`` gives, of numbers in Python."""
-    numbers, arrays = _split(program)
+    numbers, arrays, last = parts
     before = emit(numbers, backend, name="numbers").function
     run = made(emit(arrays, backend, name="arrays").function)
-    join = _joiner(program, numbers, arrays)
+    after = emit(last, backend, name="last").function
+    # Each output is of one of the three, or a constant.
+    values = {x: i for i, x in enumerate((*numbers.outputs, *arrays.outputs, *last.outputs))}
+    places = [values.get(x) if isinstance(x, Value) else None for x in program.outputs]
+    pairs = list(zip(places, program.outputs, strict=True))
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         known = before(*inputs)
-        return join(known, run(*inputs, *known))
+        answer = run(*inputs, *known)
+        found = *known, *answer, *after(*inputs, *known, *answer)
+        return tuple([x if i is None else found[i] for i, x in pairs])
 
     return call
 
 
-def _joiner(program: Program, numbers: Program, arrays: Program) -> Function:
-    """A function that assembles a program's outputs from those of its two parts."""
-    # Each output is of the numbers' program, of the arrays', or a constant.
-    computed = {value: i for i, value in enumerate(numbers.outputs)}
-    made = {value: i for i, value in enumerate(arrays.outputs)}
+def _split(program: Program) -> tuple[Program, Program, Program] | None:
+    """Split a program: arithmetic of numbers, the rest, and arithmetic of what that gives.
 
-    def join(known: Sequence[Any], answer: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(
-            [
-                known[computed[x]] if x in computed else answer[made[x]] if x in made else x
-                for x in program.outputs
-            ]
-        )
-
-    return join
-
-
-def _split(program: Program) -> tuple[Program, Program]:
-    """Split a program: arithmetic of numbers, and the rest, which takes its results as inputs."""
-    steps = program.instructions
-    own = tuple([step for step in steps if step.name.startswith("number.")])
-    rest = tuple([step for step in steps if not step.name.startswith("number.")])
+    Each takes the results of those before as inputs. None, if arrays depend on the last.
+    """
+    own, rest, last = list[Instruction](), list[Instruction](), list[Instruction]()
+    late = set[Value]()
+    for step in program.instructions:
+        given = set(step.used())
+        if not step.name.startswith("number."):
+            if given & late:
+                return None
+            rest.append(step)
+        elif given & late or any(value.shape is not None for value in given):
+            last.append(step)
+            late.update(step.results)
+        else:
+            own.append(step)
     results: list[Value] = [step.result for step in own]
-    given = {value for value in program.inputs if value.shape is None}
-    passed = [x for x in dict.fromkeys(values_in(program.outputs)) if x in given]
-    numbers = Program(program.inputs, own, (*results, *passed))
-    outputs = [
-        x for x in dict.fromkeys(values_in(program.outputs)) if x not in set(numbers.outputs)
-    ]
-    # Numbers among the outputs are inputs of both; the second program ignores their copies.
+    outputs = list(dict.fromkeys(values_in(program.outputs)))
+    passed = [x for x in outputs if x in program.inputs and x.shape is None]
+    numbers = Program(program.inputs, tuple(own), (*results, *passed))
+    known = {*numbers.outputs, *program.inputs}
+    needed = [x for step in last for x in step.used() if x not in known]
+    wanted = [x for x in dict.fromkeys((*outputs, *needed)) if x not in {*numbers.outputs, *late}]
+    # What is an input twice is a copy the second time, which the programs ignore.
     spare = [Value(None, value.dtype, value.name) for value in passed]
     inputs = (*program.inputs, *results, *spare)
-    return numbers, Program(inputs, rest, tuple(outputs), program.constants)
+    arrays = Program(inputs, tuple(rest), tuple(wanted), program.constants)
+    taken = {*inputs, *program.constants}
+    beside = [Value(x.shape, x.dtype) if x in taken else x for x in wanted]
+    ends = tuple([x for x in outputs if x in late])
+    return numbers, arrays, Program((*inputs, *beside), tuple(last), ends, program.constants)
