@@ -210,15 +210,15 @@ def test_compiled_functions(
         np.testing.assert_allclose(y.detach().numpy(), x.detach().numpy(), rtol=1e-12)
 
 
-def test_a_wrong_program_names_its_line(
+def test_a_wrong_program_is_found(
     elsewhere: None, backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = partial(swapped, "matmul", lambda x, y: x @ y * 2)
     monkeypatch.setattr(replays, "optimise", wrong)
-    f = wg.compile(lambda x: wg.sum(x @ x))  # the product
+    f = wg.compile(lambda x: wg.sum(x @ x))
     x = wg.ones((2, 2))
     f(x)
-    with pytest.raises(CompileError, match=r"line \d+ of its source .*the product"):
+    with pytest.raises(CompileError, match="result differs from what the function gives by up to"):
         f(x)
 
 
@@ -232,8 +232,7 @@ def test_a_program_without_arguments_is_where_its_arrays_are(backend: Any) -> No
     assert "ran eagerly" not in str(run.report)
 
 
-def test_elements_are_put_back(backend: Any) -> None:
-    """What a recording has done to an array is taken back where that is."""
+def test_arrays_elsewhere_can_not_be_written_while_recorded(backend: Any) -> None:
     with backend.cupy.cuda.Device(1):
         held = backend.cupy.zeros(3)
 
@@ -242,10 +241,9 @@ def test_elements_are_put_back(backend: Any) -> None:
             held[...] += 1
         return x * 2
 
-    run, x = wg.compile(f), wg.ones((3,), device="cuda:1")
-    for calls in (1, 2, 3):
-        assert places(run(x)) == {1}
-        assert held.get().tolist() == [calls] * 3
+    with pytest.raises(CompileError, match="a raw array is changed in place"):
+        wg.compile(f)(wg.ones((3,), device="cuda:1"))
+    assert held.get().tolist() == [0] * 3
 
 
 def test_a_saved_program_runs_on_the_current_device(backend: Any, tmp_path: Path) -> None:

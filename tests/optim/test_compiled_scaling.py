@@ -76,6 +76,8 @@ def test_steps_are_the_eager_ones(name: str, half: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore:(invalid value|overflow):RuntimeWarning")
 def test_clipped_steps(backend: Backend) -> None:
+    if backend.name == "dask":
+        pytest.skip("each step computes, and twelve of them take minutes")
     expected, _ = _train("Adam", compiled=False, clip=True)
     found, recordings = _train("Adam", compiled=True, clip=True)
     if backend.name == "numpy":
