@@ -124,7 +124,7 @@ def _random_state(x: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some iterators are deprecated to be pickled
         try:
-            return x.__reduce__()
+            return _comparable(x.__reduce__())  # which leads to what changes
         except Exception:  # the check of the first replay tells
             return None
 
@@ -137,6 +137,8 @@ def _comparable(x: Any) -> Any:
         return tuple(map(_comparable, x))
     if isinstance(x, np.ndarray):
         return x.dtype, x.tobytes()
+    if hasattr(type(x), "__next__"):  # in another iterator
+        return _comparable(_random_state(x))
     return x if type(x) is int else repr(x)
 
 

@@ -340,7 +340,10 @@ class Module(Hookable, State):
                 f"training mode is expected to be boolean, not {mode!r}"
             )
         for module in self.modules():
-            module.training = mode
+            if "training" in vars(module):  # what is switched and back leaves the module as it was
+                del module.training
+            if module.training is not mode:
+                module.training = mode
         return self
 
     def eval(self) -> Self:
