@@ -247,7 +247,7 @@ class GradScaler:
         self._finite[optimizer] = finite = _joined(self._finite[optimizer])
         result = None
         if isinstance(finite, Tensor) and type(optimizer).step is Optimizer.step:
-            optimizer._update(finite._array)
+            optimizer.update_parameters(finite._array)
         elif finite:
             result = optimizer.step()
         else:

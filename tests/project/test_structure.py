@@ -24,7 +24,8 @@ FLOORS = [
     {"autograd", "storage"},
     {"nn", "inspection"},
     {"optim", "data", "testing"},
-    {"amp", "compiler"},
+    {"amp"},
+    {"compiler"},
     {"dask", "distributed", "export", "optimize"},
     {"__main__"},
 ]

@@ -220,13 +220,16 @@ class Optimizer(Refusing):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        self._update(None)
+        self.update_parameters()
         return loss
 
-    def _update(self, taken: Any) -> None:
-        """Update all parameters that have a gradient.
+    def update_parameters(self, taken: Any = None) -> None:
+        """Update all parameters that have a gradient, as `step` does.
 
-        Inside a compiled function ``taken``, an array of one bool, says whether that is to be done.
+        Parameters
+        ----------
+        taken : array, optional
+            Inside a compiled function: one bool, which says whether this is to be done.
         """
         states = self.state
         for group in self.param_groups:
