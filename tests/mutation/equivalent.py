@@ -123,7 +123,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "two factors that are alike to five digits",
     (
         "wengert/tape/grad_mode.py",
-        "def __new__(cls, mode: Any = True) -> Any:",
+        "def __new__(cls, mode: Any = None) -> Any:",
         "def __new__(cls, mode: Any = False) -> Any:",
     ): "it is asked for no more than whether it is a function",
     (

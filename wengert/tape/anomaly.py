@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from wengert.backends import dtype_of, namespaces
 from wengert.tape.node import Node, Parts, recorded_by
-from wengert.tape.observers import Observer, begin, end, observers
+from wengert.tape.observers import Observer, exchange, observers
 
 Calls = tuple[tuple[str, int, str], ...]
 
@@ -20,34 +20,12 @@ _SHOWN = 6
 _led: WeakKeyDictionary[Node, Calls] = WeakKeyDictionary()
 
 
-class Detection(Observer):
-    """The observer that records the line of each operation."""
-
-    looks_inside = True
-
-    def __init__(self, check_nan: bool) -> None:
-        self.check_nan = check_nan
-
-    def operated(self, name: str, primitive: Any, inputs: Any, results: Any) -> None:
-        own = next((result._node for result in results if result._node is not None), None)
-        if own is not None:
-            _led[recorded_by(own)] = _calls()
-
-
-def detecting() -> Detection | None:
+def detecting() -> "detect_anomaly | None":
     """The detection that is on in this thread or task."""
-    return next((one for one in observers() if isinstance(one, Detection)), None)
+    return next((one for one in observers() if isinstance(one, detect_anomaly)), None)
 
 
-def _switch(detection: Detection | None) -> None:
-    current = detecting()
-    if current is not None:
-        end(current)
-    if detection is not None:
-        begin(detection)
-
-
-class detect_anomaly:
+class detect_anomaly(Observer):
     """Find the operation whose derivative gives the first NaN or infinity.
 
     Inside the context, every operation remembers the line of the program that called it. When a
@@ -72,16 +50,23 @@ class detect_anomaly:
     RuntimeError: Function 'MulBackward0' returned nan values in its 0th output. ...
     """
 
+    looks_inside = True
+
     def __init__(self, check_nan: bool = True) -> None:
-        self._detection: Detection | None = Detection(check_nan)
-        self._before: list[Detection | None] = []
+        self.check_nan = check_nan
+        self._before: list[detect_anomaly | None] = []
 
     def __enter__(self) -> None:
         self._before.append(detecting())
-        _switch(self._detection)
+        exchange(self._before[-1], self)
 
     def __exit__(self, *exception: object) -> None:
-        _switch(self._before.pop())
+        exchange(detecting(), self._before.pop())
+
+    def operated(self, name: str, primitive: Any, inputs: Any, results: Any) -> None:
+        own = next((result._node for result in results if result._node is not None), None)
+        if own is not None:
+            _led[recorded_by(own)] = _calls()
 
 
 class set_detect_anomaly(detect_anomaly):
@@ -98,15 +83,11 @@ class set_detect_anomaly(detect_anomaly):
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(check_nan)
-        if not mode:
-            self._detection = None
-        self._previous = detecting()
-        _switch(self._detection)
+        self._before.append(detecting())
+        exchange(self._before[-1], self if mode else None)
 
     def __enter__(self) -> None:
-        # The constructor has switched already: a block restores the state before that.
-        self._before.append(self._previous)
-        _switch(self._detection)
+        pass  # the constructor has switched already
 
 
 def _calls() -> Calls:

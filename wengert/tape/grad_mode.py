@@ -66,6 +66,14 @@ def is_inference_mode_enabled() -> bool:
 class _Mode:
     """A context that sets the recording state, and a decorator that sets it for each call."""
 
+    @overload
+    def __new__(cls, mode: bool | None = None) -> Self: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
+    def __new__(cls, mode: Any = None) -> Any:
+        # Without parentheses, as in ``@wg.no_grad``, this is given the decorated function.
+        return cls()(mode) if callable(mode) else super().__new__(cls)
+
     def __init__(self) -> None:
         self._before_each: list[tuple[bool | int, bool]] = []
 
@@ -135,25 +143,7 @@ def _generate(generator: Any, context: Callable[[], _Mode]) -> Any:
             step, value = generator.throw, error
 
 
-class _Bare(_Mode):
-    """A mode without an argument, which also decorates without parentheses: ``@wg.no_grad``."""
-
-    @overload
-    def __new__(cls, function: None = None) -> Self: ...
-    @overload
-    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        mode = super().__new__(cls)
-        if function is None:
-            return mode
-        mode.__init__()  # type: ignore[misc]
-        return mode(function)
-
-    def __init__(self, function: None = None) -> None:
-        super().__init__()
-
-
-class no_grad(_Bare):
+class no_grad(_Mode):
     """Record nothing: results do not require grad, whatever they are computed from.
 
     To every derivative they are constants, in forward mode as in reverse; and a Tensor that is
@@ -174,7 +164,7 @@ class no_grad(_Bare):
         return False, _inference.get()
 
 
-class enable_grad(_Bare):
+class enable_grad(_Mode):
     """Record again inside `no_grad`: a context and a decorator. `inference_mode` prevails.
 
     Examples
@@ -239,15 +229,6 @@ class inference_mode(_Mode):
     >>> y.requires_grad
     False
     """
-
-    @overload
-    def __new__(cls, mode: bool = True) -> Self: ...
-    @overload
-    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
-    def __new__(cls, mode: Any = True) -> Any:
-        if callable(mode):
-            return cls()(mode)
-        return super().__new__(cls)
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()

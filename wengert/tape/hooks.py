@@ -15,7 +15,7 @@ from wengert.backends import Backend, backend_of, dtype_of, namespaces
 from wengert.tape.anomaly import check, describe, detecting
 from wengert.tape.grad_mode import recording, set_grad_enabled, unrecorded
 from wengert.tape.node import AccumulateGrad, Node, Output, constant_beside, recorded_by
-from wengert.tape.observers import Observer, begin, end, observers
+from wengert.tape.observers import Observer, exchange, observers
 from wengert.tape.tensor import Tensor, untracked
 
 __all__ = ["Node", "RemovableHandle", "save_on_cpu", "saved_tensors_hooks"]
@@ -285,14 +285,12 @@ class saved_tensors_hooks(Observer):
         self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
     ) -> None:
         self._pack, self._unpack = _callable(pack_hook), _callable(unpack_hook)
-        self._before: list[saved_tensors_hooks | None] = []
 
     def __enter__(self) -> None:
-        self._before.append(_packing())
-        begin(self, self._before[-1])
+        exchange(None, self)
 
     def __exit__(self, *exception: object) -> None:
-        end(self, self._before.pop())
+        exchange(self, None)
 
     def operated(
         self, name: str, primitive: Any, inputs: list[Tensor], results: list[Tensor]
@@ -310,7 +308,8 @@ class saved_tensors_hooks(Observer):
         if type(value) is tuple:
             return tuple(map(self._pack_value, value))
         is_array = hasattr(value, "dtype") and hasattr(value, "shape")
-        return Packed(self, value) if is_array and not isinstance(value, type) else value
+        # The hooks inside have packed it already.
+        return Packed(self, value) if is_array and not isinstance(value, type | Packed) else value
 
 
 def _packing() -> saved_tensors_hooks | None:
