@@ -131,15 +131,8 @@ class DualInput(Leaf):
     owners: tuple[Node | None, Node | None]
 
     def __init__(self, dual: Dual, owners: tuple[Node | None, Node | None]) -> None:
-        super().__init__(dual.shape, dual.dtype)
+        super().__init__(shape=dual.shape, dtype=dual.dtype)
         self.level, self.owners = dual.level, owners
-
-    def name(self) -> str:
-        return "MakeDualBackward0"
-
-    @property
-    def operation(self) -> str:
-        return "make_dual"
 
 
 def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
@@ -265,6 +258,7 @@ class UnpackDual(Several):
 
     __slots__ = ("out",)
 
+    operation = "unpack_dual"
     out: Exit
 
     def __init__(
@@ -309,13 +303,6 @@ class UnpackDual(Several):
         parts = {node.number: pair for node, pair in zip(arrived, pairs, strict=True)}
         found = [(at, parts[number][part]) for at, number, part in asked if number in parts]
         return [(position, part) for position, part in found if part is not None]
-
-    def name(self) -> str:
-        return "UnpackDualBackward0"
-
-    @property
-    def operation(self) -> str:
-        return "unpack_dual"
 
 
 def _exchange(primal: Any, tangent: Any, level: int) -> Any:

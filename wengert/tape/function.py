@@ -10,10 +10,10 @@ from typing import Any
 from wengert.backends import BackendError, dtype_of, namespaces
 from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import (
+    INFERENCE,
     is_grad_enabled,
-    modes,
     recording,
-    set_modes,
+    set_recording,
     tangents_flow,
     unrecorded,
 )
@@ -34,7 +34,7 @@ from wengert.tape.node import (
 )
 from wengert.tape.observers import inside_function, observing
 from wengert.tape.record import observe
-from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, untracked, with_node
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, check_like, untracked, with_node
 
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.
 Origin = tuple[int, int] | None
@@ -298,9 +298,10 @@ class _FunctionCall:
         nodes = [arg._node if isinstance(arg, Tensor) else None for arg in args]
         ctx = self.ctx = FunctionCtx()
         ctx.needs_input_grad = self.needs
-        before = modes()
+        before = recording()
         try:
-            set_modes(False, before[1])  # in a quarter of the time of `set_grad_enabled`
+            if before is not INFERENCE:
+                set_recording(False)  # in a quarter of the time of `no_grad`
             with self.marks or nullcontext():
                 if function.setup_context is None:
                     result = call_back(function.forward, ctx, *args, **self.kwargs)
@@ -318,7 +319,7 @@ class _FunctionCall:
             self._settle(args, arrays, results)
             return [None if r is None else r._array for r in results]
         finally:
-            set_modes(*before)
+            set_recording(before)
             # `results` changes the caller's Tensors, once the operation is recorded.
             for arg, array, node in zip(args, arrays, nodes, strict=True):
                 if array is not None:
@@ -391,17 +392,9 @@ class _FunctionCall:
         answers = _as_list(answer, len(results), name, "tangents")
         found: list[Any] = []
         for i, (t, r) in enumerate(zip(answers, results, strict=True)):
-            where = f"{name} returned an invalid tangent at index {i}"
-            if t is None or r is None:
-                found.append(None)
-                continue
-            if not isinstance(t, Tensor):
-                raise TypeError(f"{where}: {type(t).__name__} instead of a Tensor or None")
-            if tuple(t.shape) != tuple(r.shape):
-                raise RuntimeError(
-                    f"{where} - got {list(t.shape)} but expected shape {list(r.shape)}"
-                )
-            found.append(conform(t._array, r))
+            if t is not None and r is not None:
+                check_like(f"tangent {i} of {name}", t, r.shape)
+            found.append(None if t is None or r is None else conform(t._array, r))
         return found
 
 
@@ -536,9 +529,6 @@ class Once(Inside):
             "trying to differentiate twice a function that was marked with "
             f"@once_differentiable: the backward of {self.called} has no derivative"
         )
-
-    def name(self) -> str:
-        return f"{self.called}BackwardBackward"
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,11 +8,12 @@ from typing import Any, Final, Self, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The states of recording: False is the user's `no_grad`, by which results are constants in forward
-#: mode too; `UNRECORDED` is the engine's `unrecorded`. To hot paths they are one truth value.
+#: The states of recording: True, and three that are false to hot paths. False is the user's
+#: `no_grad`, by which results are constants in forward mode too; `UNRECORDED` is the engine's
+#: `unrecorded`; `INFERENCE` is `inference_mode`.
 UNRECORDED: Final = 0
-_recording: ContextVar[bool | int] = ContextVar("wengert_recording", default=True)
-_inference: ContextVar[bool] = ContextVar("wengert_inference", default=False)
+INFERENCE: Final = None
+_recording: ContextVar[bool | int | None] = ContextVar("wengert_recording", default=True)
 
 #: Whether operations are recorded now, as a truth value: the C function that hot paths call.
 recording = _recording.get
@@ -20,7 +21,8 @@ recording = _recording.get
 
 def tangents_flow() -> bool:
     """Whether results have tangents in forward mode now: not under `no_grad`, as constants."""
-    return _recording.get() is not False
+    state = _recording.get()
+    return state is True or state is UNRECORDED
 
 
 #: The reverse transforms whose functions run now, in any thread. A Tensor that is computed from the
@@ -28,15 +30,9 @@ def tangents_flow() -> bool:
 following: list[Any] = []
 
 
-def modes() -> tuple[bool | int, bool]:
-    """The state of this thread or task: recording, inference mode."""
-    return _recording.get(), _inference.get()
-
-
-def set_modes(recorded: bool | int, inference: bool) -> None:
+def set_recording(state: bool | int | None) -> None:
     """Set the state of this thread or task."""
-    _recording.set(recorded)
-    _inference.set(inference)
+    _recording.set(state)
 
 
 def is_grad_enabled() -> bool:
@@ -60,7 +56,7 @@ def is_inference_mode_enabled() -> bool:
     ...     wg.is_inference_mode_enabled()
     True
     """
-    return _inference.get()
+    return _recording.get() is INFERENCE
 
 
 class _Mode:
@@ -74,11 +70,14 @@ class _Mode:
         # Without parentheses, as in ``@wg.no_grad``, this is given the decorated function.
         return cls()(mode) if callable(mode) else super().__new__(cls)
 
-    def __init__(self) -> None:
-        self._before_each: list[tuple[bool | int, bool]] = []
+    #: Whether it also changes the state within `inference_mode`.
+    _prevails = False
 
-    def _states(self) -> tuple[bool | int, bool]:
-        """The states to enter: recording, inference."""
+    def __init__(self) -> None:
+        self._before_each: list[bool | int | None] = []
+
+    def _state(self) -> bool | int | None:
+        """The state to enter."""
         raise NotImplementedError
 
     def _again(self) -> "_Mode":
@@ -86,21 +85,22 @@ class _Mode:
         return type(self)()
 
     def __enter__(self) -> None:
-        states, before = self._states(), modes()
+        before = _recording.get()
         try:
-            set_modes(*states)
+            if before is not INFERENCE or self._prevails:
+                _recording.set(self._state())
             self._before_each.append(before)
         except BaseException:  # an interrupt, or no memory: no exit follows
-            set_modes(*before)
+            _recording.set(before)
             raise
 
     def __exit__(self, *exception: object) -> None:
         before = self._before_each[-1]
         try:
-            set_modes(*before)
+            _recording.set(before)
             del self._before_each[-1]
         except BaseException:
-            set_modes(*before)
+            _recording.set(before)
             raise
 
     def __call__(self, function: F) -> F:
@@ -160,8 +160,8 @@ class no_grad(_Mode):
     tensor(2.4000, requires_grad=True)
     """
 
-    def _states(self) -> tuple[bool, bool]:
-        return False, _inference.get()
+    def _state(self) -> bool:
+        return False
 
 
 class enable_grad(_Mode):
@@ -177,8 +177,8 @@ class enable_grad(_Mode):
     True
     """
 
-    def _states(self) -> tuple[bool, bool]:
-        return not _inference.get(), _inference.get()
+    def _state(self) -> bool:
+        return True
 
 
 class set_grad_enabled(_Mode):
@@ -198,10 +198,11 @@ class set_grad_enabled(_Mode):
         super().__init__()
         self._mode = bool(mode)
         self._before = _recording.get()
-        _recording.set(self._states()[0])
+        if self._before is not INFERENCE:
+            _recording.set(self._mode)
 
-    def _states(self) -> tuple[bool, bool]:
-        return self._mode and not _inference.get(), _inference.get()
+    def _state(self) -> bool:
+        return self._mode
 
     def _again(self) -> "set_grad_enabled":
         return set_grad_enabled(self._mode)
@@ -234,10 +235,8 @@ class inference_mode(_Mode):
         super().__init__()
         self._mode = bool(mode)
 
-    def _states(self) -> tuple[bool | int, bool]:
-        if self._mode:
-            return False, True
-        return _recording.get(), _inference.get()
+    def _state(self) -> bool | int | None:
+        return INFERENCE if self._mode else _recording.get()
 
     def _again(self) -> "inference_mode":
         return inference_mode(self._mode)
@@ -246,8 +245,10 @@ class inference_mode(_Mode):
 class record_always(_Mode):
     """Record a transform's function, whatever mode is on outside, also in inference mode."""
 
-    def _states(self) -> tuple[bool, bool]:
-        return True, False
+    _prevails = True
+
+    def _state(self) -> bool:
+        return True
 
 
 class unrecorded(_Mode):
@@ -257,5 +258,7 @@ class unrecorded(_Mode):
     follows.
     """
 
-    def _states(self) -> tuple[int, bool]:
-        return UNRECORDED, _inference.get()
+    _prevails = True
+
+    def _state(self) -> int:
+        return UNRECORDED

@@ -142,7 +142,7 @@ class Node:
 
     def name(self) -> str:
         """The operation's name on PyTorch's side, such as ``"MulBackward0"``."""
-        return f"{backward_name(self.plan.primitive.name)}Backward0"
+        return f"{backward_name(self.operation)}Backward0"
 
     @property
     def several(self) -> bool:
@@ -226,18 +226,13 @@ class Leaf(Node):
 
     __slots__ = ()
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        super().__init__((), (), shape, dtype)
+    operation = "leaf"
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         return []
 
     def name(self) -> str:
         return type(self).__name__.removeprefix("Hooked")
-
-    @property
-    def operation(self) -> str:
-        return "leaf"
 
 
 #: The `Marks` of each `Function` whose forward runs now, in any thread.
@@ -277,12 +272,9 @@ class Inside(Node):
             "keep t.detach() where it is a constant"
         )
 
-    def name(self) -> str:
-        return f"{self.called}Inside"
-
     @property
     def operation(self) -> str:
-        return f"a part of {self.called}"
+        return f"{self.called}Inside"
 
 
 class AccumulateGrad(Leaf):

@@ -44,11 +44,11 @@ observers = _observers.get
 
 
 def exchange(old: Observer | None, new: Observer | None) -> None:
-    """Tell ``new`` what this thread or task does from now on, first of all, and no longer ``old``."""
+    """Tell ``new`` first what this thread or task does from now on, and no longer ``old``."""
     told = list(observers())
     for held in (told, observing):
         if old in held:
-            held.remove(old)  # type: ignore[arg-type]
+            held.remove(old)
         if new is not None:
             held.insert(0, new)
     _observers.set(tuple(told))
