@@ -8,7 +8,7 @@ outer transforms differentiate.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import chain, count, repeat
 from typing import Any, NamedTuple
 
@@ -397,17 +397,11 @@ def _plan(primitive: Primitive, moving: tuple[bool, ...]) -> Plan:
 
 def _by_rules(call: _Evaluation, tangents: Tangents) -> Any:
     """The sum of the forward rules of all tangents."""
-    add = call.xp.add
+    add, several = call.xp.add, call.primitive.several
     plan = _plan(call.primitive, tuple([t is not None for t in tangents]))
-    named = plan.save(call.inputs, call.out, call.parameters)
-    total: Any = None
-    for position, rule, _, piece in plan.steps:
-        part = rule(call.xp, tangents[position], *named[piece])
-        if total is None:
-            total = part
-        else:
-            total = tuple(map(add, total, part)) if call.primitive.several else add(total, part)
-    return total
+    saved = plan.save(call.inputs, call.out, call.parameters)
+    parts = [rule(call.xp, tangents[at], *saved[piece]) for at, rule, _, piece in plan.steps]
+    return reduce((lambda a, b: tuple(map(add, a, b))) if several else add, parts)
 
 
 # -- forward rules derived from the kind ---------------------------------------------------------
@@ -416,26 +410,24 @@ def _by_rules(call: _Evaluation, tangents: Tangents) -> Any:
 def _linear(call: _Evaluation, tangents: Tangents) -> Any:
     """The function of the tangents, with zeros for inputs without one."""
     primitive = call.primitive
-    return call.apply(
-        *[
-            t
-            if t is not None
-            else _zero(x)
-            if primitive.input_at(position) in primitive.rules
-            else x
-            for position, (x, t) in enumerate(zip(call.inputs, tangents, strict=True))
-        ]
-    )
+
+    def tangent(position: int, x: Any, t: Any) -> Any:
+        if t is not None or x is None or primitive.input_at(position) not in primitive.rules:
+            return x if t is None else t
+        return namespaces[type(x)].zeros_like(x) if hasattr(x, "dtype") else 0
+
+    return call.apply(*map(tangent, count(), call.inputs, tangents))
 
 
 def _multilinear(call: _Evaluation, tangents: Tangents) -> Any:
     """The sum of the function with one input after another replaced by its tangent."""
-    total: Any = None
-    for position, t in enumerate(tangents):
-        if t is not None:
-            part = call.apply(*call.inputs[:position], t, *call.inputs[position + 1 :])
-            total = part if total is None else call.xp.add(total, part)
-    return total
+    inputs = call.inputs
+    parts = [
+        call.apply(*inputs[:position], t, *inputs[position + 1 :])
+        for position, t in enumerate(tangents)
+        if t is not None
+    ]
+    return reduce(call.xp.add, parts)
 
 
 def _elementwise(call: _Evaluation, tangents: Tangents) -> Any:
@@ -449,18 +441,18 @@ def _elementwise(call: _Evaluation, tangents: Tangents) -> Any:
     plan = call.primitive.plans[tuple([t is not None for t in tangents])]
     saved = plan.save(call.inputs, out, call.parameters)
     numbers = any(dtype_of(a.dtype).complex for a in (out, *tangents) if a is not None)
-    total: Any = None
-    for position, rule, _, piece in plan.steps:
-        t = tangents[position]
-        if numbers:
-            part = _along(xp, rule(xp, xp.ones_like(out), *saved[piece]), t)
-            if dtype_of(out.dtype).complex:
-                across = _along(xp, rule(xp, xp.full_like(out, 1j), *saved[piece]), t)
-                part = xp.add(part, xp.multiply(across, 1j))
-        else:
-            part = rule(xp, conform(t, out), *saved[piece])
-        total = part if total is None else xp.add(total, part)
-    return total
+
+    def part(rule: Any, named: tuple[Any, ...], t: Any) -> Any:
+        if not numbers:
+            return rule(xp, conform(t, out), *named)
+        along = _along(xp, rule(xp, xp.ones_like(out), *named), t)
+        if not dtype_of(out.dtype).complex:
+            return along
+        across = _along(xp, rule(xp, xp.full_like(out, 1j), *named), t)
+        return xp.add(along, xp.multiply(across, 1j))
+
+    parts = [part(rule, saved[piece], tangents[at]) for at, rule, _, piece in plan.steps]
+    return reduce(xp.add, parts)
 
 
 def _along(xp: Any, gradient: Any, t: Any) -> Any:
@@ -474,13 +466,3 @@ def _derivation(primitive: Primitive) -> Callable[[_Evaluation, Tangents], Any] 
     if primitive.linear is not None:
         return _linear if primitive.linear == "together" else _multilinear
     return _elementwise if primitive.elementwise else None
-
-
-# -- helpers -------------------------------------------------------------------------------------
-
-
-def _zero(x: Any) -> Any:
-    """Zeros like an array, 0 for a number, None for an absent input."""
-    if x is None:
-        return None
-    return namespaces[type(x)].zeros_like(x) if hasattr(x, "dtype") else 0

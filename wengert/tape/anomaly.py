@@ -123,17 +123,11 @@ def check(node: Node, g: Any, flows: list[tuple[int, Any]]) -> None:
     for position, flow in flows:
         fault = _fault(flow)
         if fault:
-            given = [item for item in _items(g) if item is not None]
-            reached = any(map(_fault, given))
-            already = " The gradient that reached it was not finite already." if reached else ""
+            already = " The gradient that reached it was not finite already." if _fault(g) else ""
             raise RuntimeError(
                 f"Function '{node.name()}' returned {fault} values in its {position}th output."
                 f"{already} It is the derivative of {describe(node)}"
             )
-
-
-def _items(g: Any) -> tuple[Any, ...]:
-    return tuple(g.items.values()) if type(g) is Parts else (g,)
 
 
 def _fault(g: Any) -> str | None:

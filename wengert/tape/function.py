@@ -55,17 +55,15 @@ class FunctionCtx:
     """
 
     needs_input_grad: tuple[bool, ...]
-
-    def __init__(self) -> None:
-        self._backward: tuple[Any, ...] = ()
-        self._forward: tuple[Any, ...] = ()
-        self._saved: tuple[tuple[Any, Origin, Node | None], ...] = ()
-        self._marked: tuple[Tensor, ...] = ()
-        self._dirty: tuple[Tensor, ...] = ()
-        self._materialize = True
-        self._node: Any = None
-        self._given: tuple[Tensor | None, ...] | None = None
-        self._moves = False
+    _backward: tuple[Any, ...] = ()
+    _forward: tuple[Any, ...] = ()
+    _saved: tuple[tuple[Any, Origin, Node | None], ...] = ()
+    _marked: tuple[Tensor, ...] = ()
+    _dirty: tuple[Tensor, ...] = ()
+    _materialize = True
+    _node: Any = None
+    _given: tuple[Tensor | None, ...] | None = None
+    _moves = False
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep Tensors for the backward: arguments, results, or constants.
@@ -210,7 +208,7 @@ class _FunctionCall:
         args, nodes = self.args, self.nodes
         track = bool(recording()) and any(nodes)
         self.needs = tuple([track and node is not None for node in nodes])
-        moving = any(map(_has_tangent, self.arrays)) and tangents_flow()
+        moving = any(map(_tangents_of, self.arrays)) and tangents_flow()
         if track or moving:
             self.marks = Marks(self.function.__name__, moving)
         arrays = self._run(self.arrays)
@@ -255,7 +253,7 @@ class _FunctionCall:
     def _run(self, arrays: list[Any]) -> list[Any]:
         """The results' arrays: with tangents if arguments have them."""
         followed = [a for a in arrays if is_lifted(a)]
-        if not any(map(_has_tangent, followed)):
+        if not any(map(_tangents_of, followed)):
             return self._forward(arrays)
         if not tangents_flow():  # to which arguments with tangents are constants
             return self._forward([a.as_constant() if is_lifted(a) else a for a in arrays])
@@ -291,7 +289,7 @@ class _FunctionCall:
             if array is not self.arrays[i]:
                 node = self.nodes[i]
                 if node is None and self.marks is not None:
-                    node = Inside(self.marks.name, (), array.shape, array.dtype)
+                    node = Inside(self.marks.error, (), array.shape, array.dtype)
                 args[i] = with_node(array, node)
                 self.stand_ins.append((i, args[i]))
         self.given = args
@@ -419,18 +417,19 @@ def _as_list(answer: Any, expected: int, name: str, what: str) -> list[Any]:
     return answers
 
 
-def _has_tangent(array: Any) -> bool:
-    """Whether forward mode follows an array, at any level."""
-    while array is not None and not hasattr(array, "tangent"):
+def _tangents_of(array: Any) -> list[Any]:
+    """The tangents of an array at all levels; None for those that are known to be zero."""
+    found = []
+    while array is not None:
+        if hasattr(array, "tangent"):
+            found.append(array.tangent)
         array = getattr(array, "inner", None)
-    return array is not None
+    return found
 
 
 def moves(array: Any) -> bool:
     """Whether an array has a tangent, at any level, that is not known to be zero."""
-    while array is not None and getattr(array, "tangent", None) is None:
-        array = getattr(array, "inner", None)
-    return array is not None
+    return any(t is not None for t in _tangents_of(array))
 
 
 class FunctionNode(Node):
@@ -520,15 +519,9 @@ class FunctionNode(Node):
 
 
 class Once(Inside):
-    """The node of a gradient that must not be differentiated again."""
+    """The node of a gradient that must not be differentiated again, and requires grad."""
 
     __slots__ = ()
-
-    def refusal(self) -> Exception:
-        return RuntimeError(
-            "trying to differentiate twice a function that was marked with "
-            f"@once_differentiable: the backward of {self.called} has no derivative"
-        )
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -557,15 +550,19 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         given = [g for g in cotangents if isinstance(g, Tensor)]
         found = [*(g._node for g in given), *ctx._node.parents]
         parents = tuple([parent for parent in found if parent is not None])
+        error = RuntimeError(
+            "trying to differentiate twice a function that was marked with "
+            f"@once_differentiable: the backward of {ctx._node.operation} has no derivative"
+        )
 
         def once(answer: Any) -> Any:
             if not isinstance(answer, Tensor) or not answer.dtype.inexact:
                 return answer
             array = answer._array
-            return with_node(array, Once(ctx._node.operation, parents, array.shape, array.dtype))
+            return with_node(array, Once(error, parents, array.shape, array.dtype))
 
         if ctx._moves or any(moves(g._array) for g in given):
-            raise Once(ctx._node.operation, (), (), None).refusal()
+            raise error
         with unrecorded():
             answer = backward(ctx, *cotangents)
         if not recording():

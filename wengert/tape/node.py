@@ -85,12 +85,8 @@ class Node:
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         """Return positions of parents with the cotangents that flow to them from this node's ``g``.
 
-        Parameters
-        ----------
-        g : array or Tensor
-            Cotangent of the result. Its type decides which interpreter runs the rules.
-        wanted : container of int, optional
-            Numbers of the parents to answer for; all of them by default.
+        The type of ``g``, an array or a Tensor, decides which interpreter runs the rules.
+        ``wanted`` has the numbers of the parents to answer for; all of them by default.
         """
         return self._run(namespaces[type(g)], g, wanted)
 
@@ -114,12 +110,9 @@ class Node:
         ]
 
     def __call__(self, *cotangents: Any) -> Any:
-        """Apply this node's rules to the cotangent of its result (of each result), a Tensor.
+        """The cotangent of each input, of that of the result (of each result), a Tensor.
 
-        Returns
-        -------
-        Tensor, None or tuple
-            The cotangent of each input, None where it needs none; alone if there is one input.
+        None where an input needs none; alone if there is one input, else a tuple.
         """
         g = self._seed(cotangents)
         flows: list[Any] = [None] * len(self.parents)
@@ -252,29 +245,17 @@ class Inside(Node):
     Tensor was used in what is differentiated, and its own derivative is not known.
     """
 
-    __slots__ = ("called",)
+    __slots__ = ("error",)
 
-    called: str
+    operation = "inside"
+    error: Exception
 
-    def __init__(self, called: str, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
+    def __init__(self, error: Exception, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
         super().__init__(parents, (), shape, dtype)
-        self.called = called
+        self.error = error
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        raise self.refusal()
-
-    def refusal(self) -> Exception:
-        """The error of a derivative through the Tensor."""
-        return NotImplementedError(
-            f"a Tensor that {self.called}.forward computed is differentiated, and has no "
-            "derivative, since it is neither an argument nor a result: return it as another "
-            "result and give that to ctx.save_for_backward, compute it again in backward, or "
-            "keep t.detach() where it is a constant"
-        )
-
-    @property
-    def operation(self) -> str:
-        return f"{self.called}Inside"
+        raise self.error.with_traceback(None)
 
 
 class AccumulateGrad(Leaf):

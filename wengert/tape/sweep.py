@@ -187,31 +187,17 @@ def _add_part(
 
 
 class Delivery(Node):
-    """A stop of the sweep at which some leaves' cotangents are complete, and are accumulated.
+    """A stop of the sweep at which the cotangent of a leaf with hooks is complete.
 
-    The sweep meets it where its number is due, which lies just below that of the oldest node
-    whose operand the leaves are.
+    Its number lies just below that of the oldest node whose operand the leaf is.
     """
 
-    __slots__ = ("give", "leaves", "reached")
+    __slots__ = ("deliver",)
 
-    def __init__(
-        self,
-        number: float,
-        leaves: Iterable[Node],
-        reached: dict[int, list[Any]],
-        give: Callable[[Node, Any], None],
-    ) -> None:
-        super().__init__()
-        self.number = number  # type: ignore[assignment]
-        self.leaves, self.reached, self.give = tuple(leaves), reached, give
+    deliver: Callable[[], None]
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        for leaf in self.leaves:
-            cell = self.reached.get(leaf.number)
-            if cell is not None and cell[1] is not None:
-                cotangent, cell[1] = cell[1], None
-                leaf.deliver(leaf.receive(cotangent), self.give)  # type: ignore[attr-defined]
+        self.deliver()
         return []
 
 
@@ -221,19 +207,25 @@ def _schedule(
     due: list[int],
     give: Callable[[Node, Any], None],
 ) -> None:
-    """Add stops to the sweep at which the cotangents of leaves with hooks are complete."""
-    oldest: dict[Node, int] = {}  # leaf -> number of the oldest node that it is an operand of
+    """Add stops to the sweep at which leaves with hooks are given their gradients."""
+    oldest: dict[Any, int] = {}  # leaf -> number of the oldest node that it is an operand of
     for node in ancestors(node for node, _ in outputs):
         if node in eager:
             oldest.setdefault(node, node.number + 1)
         for parent in node.parents:
             if parent is not None and parent in eager:
                 oldest[parent] = node.number
-    stops: dict[int, list[Node]] = {}
-    for leaf, number in oldest.items():
-        stops.setdefault(number, []).append(leaf)
-    for number, leaves in stops.items():
-        stop = Delivery(number - 0.5, leaves, reached, give)
+    for i, (leaf, number) in enumerate(oldest.items(), 1):
+
+        def deliver(leaf: Any = leaf) -> None:
+            cell = reached.get(leaf.number)
+            if cell is not None and cell[1] is not None:
+                g, cell[1] = cell[1], None
+                leaf.deliver(leaf.receive(g), give)
+
+        stop = Delivery()
+        stop.deliver = deliver
+        stop.number = number - i / (len(oldest) + 1)  # type: ignore[assignment]
         reached[stop.number] = [stop, None]
         heappush(due, -stop.number)
 

@@ -1,5 +1,6 @@
 """The Tensor: an array, a flag, a gradient and a node."""
 
+import math
 import weakref
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -104,10 +105,7 @@ class Tensor(Methods):
     @property
     def size(self) -> int:
         """The number of elements."""
-        size = 1
-        for length in self.shape:
-            size *= length
-        return size
+        return math.prod(self.shape)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a NumPy array, which may share this Tensor's memory.
