@@ -27,14 +27,7 @@ from wengert.tape.tensor import Tensor
 class Application(NamedTuple):
     """A primitive's application to arrays, some of which are batched.
 
-    Attributes
-    ----------
-    xp : namespace
-        Of the inner arrays.
-    own : tuple of bool
-        Whether each input is batched.
-    inputs : sequence
-        The inner arrays.
+    ``xp`` is the namespace of ``inputs``, the inner arrays; ``own`` says which of them are batched.
     """
 
     xp: Any
@@ -114,15 +107,7 @@ class Application(NamedTuple):
 
 
 class Batched(Lifted):
-    """A batch of arrays that has the shape of one member.
-
-    Parameters
-    ----------
-    inner : array or Tensor
-        The members, along its first axis.
-    level : int
-        Which transform it belongs to, from `new_level`.
-    """
+    """A batch of arrays that has the shape of one member: ``inner`` has them on its first axis."""
 
     __slots__ = ()
 

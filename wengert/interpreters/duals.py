@@ -35,15 +35,8 @@ Tangents = Sequence[Any]
 class Dual(Lifted):
     """A raw array with its derivative along a direction: a dual number for each element.
 
-    Parameters
-    ----------
-    inner : array
-        The primal value.
-    tangent : array, None or Exception
-        The derivative, of the same shape and dtype; None for zero. Where nobody knows it, as inside
-        a `Function`, it is the error of asking for it.
-    level : int
-        Which transform it belongs to, from `new_level`.
+    ``tangent`` has the shape and dtype of ``inner``, the primal value; it is None for zero. Where
+    nobody knows it, as inside a `Function`, it is the error of asking for it.
     """
 
     __slots__ = ("tangent",)
@@ -150,15 +143,9 @@ def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
 class Exit(NamedTuple):
     """How results of a forward transform leave its level.
 
-    Attributes
-    ----------
-    start : int
-        The tape's clock at its begin: nodes with larger numbers are recorded inside.
-    connect : bool
-        Whether recording was on at its begin.
-    flowing : bool
-        Whether tangents flowed at its begin. Otherwise results are constant to all transforms
-        outside.
+    At its begin, ``start`` was the tape's clock, so that nodes with larger numbers are recorded
+    inside; ``connect`` says whether operations were recorded, and ``flowing`` whether tangents
+    flowed: otherwise results are constant to all transforms outside.
     """
 
     level: int
@@ -173,7 +160,7 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
     The two parts of a recorded Tensor are on the tape outside, connected to the nodes of the
     transform's arguments and of the Tensors that its function closed over.
     """
-    duals = [_split(tensor._array, out.level) for tensor in tensors]
+    duals = [split(tensor._array, out.level) for tensor in tensors]
     if not (out.flowing and tangents_flow()):
         return [
             (untracked(y).detach(), None if t is None else untracked(t).detach()) for y, t in duals
@@ -202,15 +189,10 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
     return pairs
 
 
-def _split(array: Any, level: int) -> tuple[Any, Any]:
+def split(array: Any, level: int) -> tuple[Any, Any]:
     """The value and the tangent at a level; other arrays are constants."""
     own = isinstance(array, Dual) and array.level == level
     return (array.inner, array.derivative()) if own else (array, None)
-
-
-def tangent_of(tensor: Tensor, level: int) -> Any:
-    """The tangent of a Tensor at a level, as a raw array; None if it has none."""
-    return _split(tensor._array, level)[1]
 
 
 def without_tangent(tensor: Tensor, level: int) -> Tensor:
@@ -299,7 +281,7 @@ class UnpackDual(Several):
         if cotangents and isinstance(cotangents[0], Tensor):
             pairs: list[Any] = unpack_dual(cotangents, self.out)
         else:
-            pairs = [_split(cotangent, self.out.level) for cotangent in cotangents]
+            pairs = [split(cotangent, self.out.level) for cotangent in cotangents]
         parts = {node.number: pair for node, pair in zip(arrived, pairs, strict=True)}
         found = [(at, parts[number][part]) for at, number, part in asked if number in parts]
         return [(position, part) for position, part in found if part is not None]

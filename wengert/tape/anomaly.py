@@ -1,6 +1,5 @@
 """Anomaly detection: the line of the program whose derivative gave the first NaN or infinity."""
 
-import linecache
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -10,7 +9,7 @@ from wengert.backends import dtype_of, namespaces
 from wengert.tape.node import Node, Parts, recorded_by
 from wengert.tape.observers import Observer, exchange, observers
 
-Calls = tuple[tuple[str, int, str], ...]
+Calls = tuple[tuple[str, int, str, None], ...]
 
 #: The number of innermost calls that are shown.
 _SHOWN = 6
@@ -94,7 +93,7 @@ def _calls() -> Calls:
     """The calls that led here, outside this package: file, line and function, innermost first."""
     frames = import_module("wengert.tape.leaving").frames()
     return tuple(
-        [(x.f_code.co_filename, x.f_lineno, x.f_code.co_name) for x in islice(frames, _SHOWN)]
+        [(x.f_code.co_filename, x.f_lineno, x.f_code.co_name, None) for x in islice(frames, _SHOWN)]
     )
 
 
@@ -109,13 +108,8 @@ def describe(node: Node) -> str:
             f"{text}. It was recorded outside of detect_anomaly: run the forward pass inside to "
             "see its line"
         )
-    lines = []
-    for name, number, function in reversed(led):
-        lines.append(f'  File "{name}", line {number}, in {function}')
-        source = linecache.getline(name, number).strip()
-        if source:
-            lines.append(f"    {source}")
-    return f"{text}. It was called at\n" + "\n".join(lines)
+    listed = import_module("traceback").format_list(led[::-1])
+    return f"{text}. It was called at\n" + "".join(listed).rstrip()
 
 
 def check(node: Node, g: Any, flows: list[tuple[int, Any]]) -> None:

@@ -7,7 +7,7 @@ from itertools import count
 from operator import attrgetter
 from typing import Any
 
-from wengert.backends import BackendError, dtype_of, namespaces
+from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import (
     INFERENCE,
@@ -159,17 +159,12 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         """Compute the cotangents of the arguments from those of the results."""
-        raise NotImplementedError(
-            "a Function needs a static method backward(ctx, *cotangents) to be differentiated"
-        )
+        raise NotImplementedError("a Function needs a static method backward(ctx, *cotangents)")
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """Compute the tangents of the results from those of the arguments."""
-        raise NotImplementedError(
-            "a Function needs a static method jvp(ctx, *tangents) to be differentiated in forward "
-            "mode: its backward gives no tangents"
-        )
+        raise NotImplementedError("a Function needs a static method jvp(ctx, *tangents)")
 
     setup_context: Any = None
 
@@ -330,13 +325,10 @@ class _FunctionCall:
         returned = {id(r): i for i, r in enumerate(results) if r is not None}
         self.dirty: dict[int, int] = {}
         for tensor in ctx._dirty:
-            if id(tensor) not in positions:
-                raise RuntimeError(f"{name}.forward marked a Tensor as dirty that is no argument")
-            if id(tensor) not in returned:
+            if id(tensor) not in positions or id(tensor) not in returned:
                 raise RuntimeError(
-                    f"Some elements marked as dirty during the forward method of {name} were not "
-                    "returned as output. The inputs that are modified inplace must all be outputs "
-                    "of the Function."
+                    f"{name}.forward marked a Tensor as dirty that is no argument, or that it does "
+                    "not return"
                 )
             self.dirty[returned[id(tensor)]] = positions[id(tensor)]
         for i in positions.values():
@@ -501,21 +493,14 @@ class FunctionNode(Node):
         return found
 
     def _check(self, position: int, cotangent: Any, like: Any) -> None:
-        where = f"function {self.name()} returned an invalid gradient at index {position}"
-        if not isinstance(cotangent, Tensor):
-            raise TypeError(f"{where}: {type(cotangent).__name__} instead of a Tensor or None")
-        got, expected = tuple(cotangent.shape), tuple(self.parents[position].shape)  # type: ignore[union-attr]
-        extra = len(got) - len(expected)
-        if extra < 0 or any(n not in (1, m) for n, m in zip(expected, got[extra:], strict=True)):
-            raise RuntimeError(
-                f"{where} - got {list(got)} but expected shape compatible with {list(expected)}"
-            )
+        what = f"gradient {position} of function {self.name()}"
+        got, expected = getattr(cotangent, "shape", ()), self.parents[position].shape  # type: ignore[union-attr]
+        pairs = zip(reversed(got), reversed(expected), strict=False)
+        fits = len(got) >= len(expected) and all(n in (1, m) for m, n in pairs)
+        backend = backend_of(like._array if isinstance(like, Tensor) else like)
+        check_like(what, cotangent, got if fits else expected, None, backend)
         if not cotangent.dtype.inexact:
-            raise TypeError(f"{where}: of dtype {cotangent.dtype.name}")
-        there = namespaces[type(cotangent._array)].backend
-        here = namespaces[type(like._array if isinstance(like, Tensor) else like)].backend
-        if there is not here and None not in (there, here):
-            raise BackendError(f"{where}: on {there.name} instead of {here.name}")
+            raise TypeError(f"{what} is of dtype {cotangent.dtype.name}")
 
 
 class Once(Inside):

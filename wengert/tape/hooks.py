@@ -6,7 +6,7 @@ plain nodes alone and calls the methods of others, so nodes without hooks cost n
 """
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from wengert.backends import Backend, backend_of, dtype_of
 from wengert.tape.anomaly import check, describe, detecting
 from wengert.tape.grad_mode import recording, set_grad_enabled, unrecorded
-from wengert.tape.node import AccumulateGrad, Node, Output, constant_beside, recorded_by
+from wengert.tape.node import Node, constant_beside, recorded_by
 from wengert.tape.observers import Observer, exchange, observers
 from wengert.tape.tensor import Tensor, check_like, untracked
 
@@ -146,13 +146,6 @@ def extra_of(node: Node) -> Extra:
     make_hooked(node)
     node.extra = node.extra or Extra()
     return node.extra  # type: ignore[no-any-return]
-
-
-def supervise(nodes: Iterable[Node]) -> None:
-    """Let anomaly detection see nodes that were recorded without it."""
-    for node in nodes:
-        if not isinstance(node, AccumulateGrad | Output):
-            make_hooked(node)
 
 
 def mode_of(recorded: bool) -> set_grad_enabled | unrecorded:

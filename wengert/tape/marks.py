@@ -36,8 +36,9 @@ class Marks:
         """Let Tensors that were computed from given ones have no tangent at a level: an error."""
         nodes = {x._node for x in given if isinstance(x, Tensor) and x._node is not None}
         made = (tensor() for tensor in self.made or ())
-        for tensor in {id(x): x for x in (*kept, *made)}.values():
-            if tensor is not None and _depends(tensor._node, nodes):
+        first = min((node.number for node in nodes), default=0)
+        for tensor in {id(x): x for x in (*kept, *made) if x is not None}.values():
+            if not nodes.isdisjoint(walk([tensor._node], first)):
                 tensor._array = type(top)(tensor._array, self.error, top.level)
 
     def __enter__(self) -> None:
@@ -47,12 +48,6 @@ class Marks:
     def __exit__(self, *exception: object) -> None:
         running_forwards.remove(self)
         _marks.reset(self.token)
-
-
-def _depends(node: Node | None, given: set[Node]) -> bool:
-    """Whether a Tensor with that node was computed from those with the given ones."""
-    first = min((one.number for one in given), default=0)
-    return any(one in given for one in walk([node], first))
 
 
 def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: int = 0) -> Tensor:

@@ -130,7 +130,7 @@ class Node:
             return cotangents[0]
         given = {i: g for i, g in enumerate(cotangents) if g is not None}
         for i, g in given.items():
-            check_cotangent(g, self, i)
+            check_cotangent(g, Output(self, i))
         return Parts(self, given)
 
     def name(self) -> str:
@@ -348,10 +348,9 @@ def constant_beside(g: Any, array: Any) -> Any:
     return g
 
 
-def check_cotangent(g: Any, node: Node, index: int | None = None) -> None:
-    """Raise if ``g`` cannot be the cotangent of ``node``'s result, or of one of its several."""
-    shape = node.shape if index is None else node.shape[index]
-    dtype = node.dtype if index is None else node.dtype[index]
+def check_cotangent(g: Any, node: Node) -> None:
+    """Raise if ``g`` cannot be the cotangent of ``node``'s result."""
+    shape, dtype = node.shape, node.dtype
     if not hasattr(g, "shape") or not hasattr(g, "dtype"):
         raise TypeError(f"a gradient should be a Tensor, not {type(g).__name__}")
     if g.shape != shape:

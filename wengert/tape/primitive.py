@@ -266,8 +266,6 @@ class Primitive:
         ):
             if not names.issuperset(given):
                 raise ValueError(f"{what}: {key} for {[*{*given} - names]}, not in its inputs")
-        if self.shared and not self.several:
-            raise ValueError(f"{what}: shared is for several results; write it as the rule")
         shared = [self.shared] if self.shared else []
         for rule in (*self.rules.values(), *self.jvps.values(), *shared):
             if not isinstance(rule, Declared) and argument_names(rule)[:1] != ("xp",):

@@ -22,10 +22,8 @@ _UNNAMED = {DTYPES["float32"], DTYPES["complex64"], DTYPES["int64"], DTYPES["boo
 def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> str:
     """Return ``tensor(values, what is not obvious)``, as PyTorch prints a tensor.
 
-    Values have four decimals, or are in scientific notation where that would hide them; whole
-    numbers end in a point. The data type is named unless it is a default one, the device unless it
-    is a CPU or, where none was selected, the library's own choice. A computed Tensor shows its
-    ``grad_fn``, a leaf that it requires grad; what an array has inside beside its values, such as a
+    The data type is named unless it is a default one, the device unless it is a CPU or, where none
+    was selected, the library's own choice. What an array has inside beside its values, such as a
     tangent, comes last, in the same format.
     """
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
