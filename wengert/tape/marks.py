@@ -64,6 +64,5 @@ def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: in
     if not any(nodes):
         return untracked(out)
     result = with_node(out, Inside(marks.error, nodes, out.shape, dtype))
-    if marks.made is not None:
-        marks.add(result)
+    marks.add(result)
     return result

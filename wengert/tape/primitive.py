@@ -137,10 +137,9 @@ class Primitive:
         cotangents ``g``, and what else it names, as rules do. It runs once, and the rules see its
         result as ``g``.
     view : bool, callable or None
-        What the result does with memory. False: it has its own, on every library. True: it is a
-        view of the input's on NumPy and PyTorch, unless the order in memory makes that a copy;
-        where the kernel for NumPy copies, the function of NumPy's that does not. None: it may be
-        the input itself or a view of it, as the library, the dtype or the parameters have it.
+        False: the result has memory of its own. True: it is a view of the input's on NumPy and
+        PyTorch, unless the order in memory makes that a copy; where the kernel for NumPy copies,
+        NumPy's function that does not. None: it may be the input itself or a view of it.
     weak : bool, optional
         Whether rules and kernel take a Python scalar as an operand as it is; otherwise scalars
         become 0-d arrays of the other operands' dtype first. By default an elementwise function of
