@@ -19,7 +19,7 @@ from tests.ops.points.table import COMPLEX_ROWS, ROWS
 from tests.ops.tables import TABLE
 from tests.ops.tables.derived import smooth
 from wengert.interpreters.duals import declared
-from wengert.tape.domain import EVERYWHERE
+from wengert.ops.domain import EVERYWHERE
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
 
 #: Where users find the functions of a chapter, and the module that lists them.

@@ -12,7 +12,8 @@ from tests.ops.cases import SCALE, Entry, apply, check_examples, function, leave
 from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
-from wengert.interpreters.batched import Batched, RecordedBatched, identity, members
+from wengert.func.jacobians import identity
+from wengert.interpreters.batched import Batched, RecordedBatched, members
 from wengert.interpreters.duals import Dual, push
 from wengert.interpreters.lifted import constant, lifted, new_level
 from wengert.tape.node import conform

@@ -122,11 +122,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if moved is not None and not np.isclose(by, moved, 1e-05):",
     ): "two factors that are alike to five digits",
     (
-        "wengert/tape/grad_mode.py",
-        "def __new__(cls, mode: Any = True) -> Any:",
-        "def __new__(cls, mode: Any = False) -> Any:",
-    ): "it is asked for no more than whether it is a function",
-    (
         "wengert/tape/tensor.py",
         "if shown is not None and weakref.getweakrefcount(shown.memory) > 1:",
         "if shown is not None and (weakref.getweakrefcount(shown.memory) >= 1):",
@@ -198,7 +193,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "array = getattr(g, '_array_', g)",
     ): "a Tensor is opened two lines below, too",
     (
-        "wengert/interpreters/batched.py",
+        "wengert/func/jacobians.py",
         "recorded: bool = False,",
         "recorded: bool = True,",
     ): SPEED,

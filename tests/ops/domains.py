@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.tape.domain import Domain, Joint
+from wengert.ops.domain import Domain, Joint
 
 #: Recurrences of a point that are listed on each side.
 _MANY = 100

@@ -8,7 +8,7 @@ import pytest
 import wengert as wg
 from tests.ops.cases import PUBLIC
 from tests.ops.domains import distance, points
-from wengert.tape.domain import EVERYWHERE, Domain, Joint
+from wengert.ops.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.primitive import PRIMITIVES
 
 #: Functions of one array, and where rows say that they are not smooth.
@@ -16,7 +16,7 @@ ROWS = [
     pytest.param(function, domain, id=name)
     for name, function in PUBLIC.items()
     if PRIMITIVES[name].inputs == ("x",) and PRIMITIVES[name].rules
-    for domain in PRIMITIVES[name].domain.values()
+    for domain in (PRIMITIVES[name].domain or {"x": EVERYWHERE}).values()
 ]
 #: From a point to either side, in steps that are no multiples of one another.
 STEPS = (1e-3, 1.1e-4, 1.3e-5)

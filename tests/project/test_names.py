@@ -4,11 +4,13 @@ import json
 import subprocess
 import sys
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import pytest
 
 import wengert as wg
+from wengert.names import HINTS
 from wengert.ops.late import LATER
 
 NAMESPACES = [
@@ -63,6 +65,20 @@ def test_a_private_name_is_asked_for_by_tools_and_gets_no_hint() -> None:
     assert str(caught.value) == "module 'wengert' has no attribute '_matmul'"
     with pytest.raises(AttributeError, match=r"[Dd]id you mean"):
         wg.matmull  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("global_tape", "wg.global_tape"), ("Entries", "wengert.inspection.listing.Entries")],
+)
+def test_names_that_went_from_the_tape_have_hints(name: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; use {instead}$"):
+        getattr(wg.tape, name)
+    import_module("wengert.inspection.listing")
+    for written in HINTS["wengert.tape"].values():
+        attrgetter(written.partition(".")[2])(wg)
+    with pytest.raises(AttributeError, match=r"no attribute 'sweeps'$"):
+        wg.tape.sweeps  # noqa: B018
 
 
 @pytest.mark.slow

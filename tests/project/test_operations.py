@@ -238,7 +238,6 @@ BAD_ROWS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"effect": "foo"}, ValueError, "effect is one of None, moves, .*, not 'foo'"),
     ({"dtypes": {"y": "any"}}, ValueError, r"dtypes for \['y'\], not in its inputs"),
     ({"dtypes": "real"}, ValueError, "dtypes is one of any, boolean, .*, not 'real'"),
-    ({"domain": (-1, 1)}, TypeError, r"a domain is a Domain, not \(-1, 1\)"),
     ({"rules": {"y": nothing}}, ValueError, r"rules for \['y'\], not in its inputs"),
     ({"jvps": {"y": nothing}}, ValueError, r"jvps for \['y'\], not in its inputs"),
     ({"rules": {"x": lambda g, xp: g}}, TypeError, "first argument is the namespace, xp"),

@@ -116,18 +116,18 @@ BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (RuntimeError, "only leaf Tensors can be pickled", lambda: pickle.dumps(leaf(2) * 2)),
     (RuntimeError, "saved_tensors can be read only in backward", lambda: Early.apply(leaf(2))),
     (NotImplementedError, "Two inside of a batch", batch_of_dual),
-    (TypeError, "of dtype int64", lambda: answered(lambda g: wg.ones(2, dtype=wg.int64))),
+    (TypeError, "is of dtype int64", lambda: answered(lambda g: wg.ones(2, dtype=wg.int64))),
     (
         BackendError,
-        "on array_api_strict instead of numpy",
+        "is on array_api_strict, but should be on numpy",
         lambda: answered(lambda g: strict(2, dtype=wg.float32)),
     ),
     (RuntimeError, "returned an incorrect number", lambda: answered(lambda g: (g, g))),
-    (RuntimeError, "expected shape", lambda: answered(lambda g: wg.ones(3))),
-    (RuntimeError, "expected shape", lambda: pushed(lambda t: wg.ones(3))),
+    (RuntimeError, "should have shape", lambda: answered(lambda g: wg.ones(3))),
+    (RuntimeError, "should have shape", lambda: pushed(lambda t: wg.ones(3))),
     (
         RuntimeError,
-        "returned a gradient on array_api_strict, and was given one on numpy",
+        "is on array_api_strict, but should be on numpy",
         lambda: hooked(lambda g: strict(2, dtype=wg.float32)),
     ),
 ]

@@ -193,7 +193,7 @@ class Wrong(wg.autograd.Function):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((1.0, None), "index 0: float"),
+        ((1.0, None), "gradient 0 .*, not float"),
         ((None,), "expected 2, got 1"),
         ("three", "expected 2, got 5"),
     ],
@@ -209,7 +209,7 @@ def test_a_backward_that_answers_wrongly(answer, message):
 def test_a_gradient_of_the_wrong_shape():
     x, y = leaf(1.0, 2.0), leaf(1.0, 2.0)
     Wrong.answer = (wg.ones(3, dtype=wg.float64), None)
-    with pytest.raises(RuntimeError, match=r"got \[3\] but expected shape compatible with \[2\]"):
+    with pytest.raises(RuntimeError, match=r"shape \(3,\) .* should have shape \(2,\)"):
         Wrong.apply(x, y).sum().backward()
     Wrong.answer = (wg.ones((4, 2), dtype=wg.float64), None)
     Wrong.apply(x, y).sum().backward()  # summed over the axis that broadcasting added
@@ -299,7 +299,7 @@ def test_marks_that_are_wrong(other):
             ctx.mark_dirty(y if other else x)
             return y
 
-    with pytest.raises(RuntimeError, match="no argument" if other else "must all be outputs"):
+    with pytest.raises(RuntimeError, match="is no argument, or that it does not return"):
         Marks.apply(leaf(1.0))
 
 
@@ -402,7 +402,7 @@ def test_a_gradient_on_another_backend(backend):
         wg.get_backend(other)
     except wg.BackendError:
         pytest.skip(f"{other} is not installed")
-    with pytest.raises(wg.BackendError, match=f"on {other} instead of {backend.name}"):
+    with pytest.raises(wg.BackendError, match=f"on {other}, but should be on {backend.name}"):
         Elsewhere.apply(leaf(1.0)).backward()
 
 
@@ -484,8 +484,8 @@ def test_a_function_without_a_jvp_names_it():
     ("answer", "error", "message"),
     [
         ((), RuntimeError, "expected 1, got 0"),
-        (3.0, TypeError, "index 0: float instead of"),
-        ("wide", RuntimeError, r"got \[3\] but expected shape \[1\]"),
+        (3.0, TypeError, "tangent 0 .*, not float"),
+        ("wide", RuntimeError, r"shape \(3,\) .* should have shape \(1,\)"),
     ],
 )
 def test_a_jvp_that_answers_wrongly(answer, error, message):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.tape.observers import Observer, begin, end, observed_by, observing
+from wengert.tape.observers import Observer, exchange, observed_by, observing
 from wengert.tape.tensor import Tensor
 
 PACKAGE = Path(wg.__file__).parent
@@ -148,12 +148,12 @@ def test_another_thread_is_not_observed() -> None:
 
 def test_one_observer_instead_of_another() -> None:
     one, other = Seen(), Seen()
-    begin(one)
-    begin(other, one)
+    exchange(None, one)
+    exchange(one, other)
     wg.exp(wg.tensor([1.0]))
-    end(other, one)
+    exchange(other, one)
     wg.sin(wg.tensor([1.0]))
-    end(one)
+    exchange(one, None)
     assert [told[0] for told in other.told] == ["exp"]
     assert [told[0] for told in one.told] == ["sin"]
     assert not observing
@@ -163,11 +163,11 @@ def test_in_a_copied_context_an_observer_that_has_ended_begins_no_more() -> None
     one, other = Seen(), Seen()
 
     def inside() -> None:
-        begin(other, one)
-        end(other, one)
+        exchange(None, other)
+        exchange(other, None)
 
-    begin(one)
+    exchange(None, one)
     context = copy_context()
-    end(one)
+    exchange(one, None)
     context.run(inside)
     assert not observing

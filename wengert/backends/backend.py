@@ -359,7 +359,7 @@ def _missing(backend: Backend, prefix: str, name: str) -> Any:
 
 def _conj(xp: Any, x: Any) -> Any:
     """Complex conjugate; a real array is returned as it is, and Python numbers are welcome."""
-    if isinstance(x, complex | float | int):
+    if isinstance(x, complex | float | int) or not hasattr(x, "dtype"):
         return x.conjugate()
     return xp.library.conj(x) if dtype_of(x.dtype).complex else x
 

@@ -16,7 +16,7 @@ from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.state import Missing, State, is_array, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
-from wengert.tape.grad_mode import modes, set_modes
+from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Beside", "DrawError", "changed"]
@@ -75,14 +75,14 @@ class Beside:
     def restore(self) -> None:
         """Put generators and modes back."""
         _set_random_states(self.state, self._randoms)
-        set_modes(*self._modes[:2])
-        if get_default_dtype() is not self._modes[2]:
-            set_default_dtype(self._modes[2])
-        registry.default = self._modes[3]
+        state, dtype, registry.default = self._modes
+        set_recording(state)
+        if get_default_dtype() is not dtype:
+            set_default_dtype(dtype)
 
 
 def _modes() -> tuple[Any, ...]:
-    return *modes(), get_default_dtype(), registry.default
+    return recording(), get_default_dtype(), registry.default
 
 
 def changed(name: str, before: Any, now: Any) -> TraceError:

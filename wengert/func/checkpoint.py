@@ -377,5 +377,5 @@ class _Kept:
         """An equal Tensor with no graph behind it."""
         array = unpack(self.array)
         if self.tracked and not self.is_leaf:
-            return with_node(array, Leaf(array.shape, array.dtype))
+            return with_node(array, Leaf(shape=array.shape, dtype=array.dtype))
         return untracked(array).requires_grad_(self.tracked)

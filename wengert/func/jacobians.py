@@ -10,7 +10,7 @@ from wengert.backends import DType, as_dtype, backend_of, dtype_of, generators, 
 from wengert.func.arguments import Argnums, Call, check_function, named_like, split
 from wengert.func.forward import Push
 from wengert.func.reverse import Reverse
-from wengert.interpreters.batched import identity, members
+from wengert.interpreters.batched import Batched, RecordedBatched, members
 from wengert.interpreters.lifted import bottom, new_level
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
@@ -305,6 +305,38 @@ def _check_chunk_size(chunk_size: Any) -> None:
         raise TypeError(f"chunk_size should be an integer or None, not {chunk_size!r}")
     if chunk_size < 1:
         raise ValueError(f"chunk_size should be positive, not {chunk_size}")
+
+
+def identity(
+    arrays: Sequence[Any],
+    level: int,
+    start: int = 0,
+    stop: int | None = None,
+    *,
+    recorded: bool = False,
+) -> list[Batched]:
+    """Rows ``start`` to ``stop`` of the identity matrix of some arrays' elements, as batches.
+
+    As cotangents of results they select rows of a Jacobian, also in `hessian`; as tangents of
+    arguments they are the unit directions, in `jacfwd`. Only the arrays' shapes, dtypes and devices
+    matter. ``recorded`` makes `RecordedBatched` ones.
+    """
+    kind = RecordedBatched if recorded else Batched
+    sizes = [math.prod(x.shape) for x in arrays]
+    stop = sum(sizes) if stop is None else stop
+    found, before = [], 0
+    for x, size in zip(arrays, sizes, strict=True):
+        like = bottom(x)
+        xp = namespaces[type(like)]
+        where = {"dtype": like.dtype, "device": xp.device(like)}
+        count, diagonal = stop - start, start - before
+        if -count < diagonal < size:
+            rows = xp.eye(count, size, k=diagonal, **where)
+        else:
+            rows = xp.zeros((count, size), **where)
+        found.append(kind(xp.reshape(rows, (count, *x.shape)), level))
+        before += size
+    return found
 
 
 def _columns(

@@ -103,7 +103,7 @@ def _inputs(f: Any, args: Any, kwargs: Any) -> tuple[list[tuple[str, Any]], Any]
     for i, path in enumerate(structure.paths()):
         if chosen[i]:
             array = asarray(leaves[i])._array
-            leaves[i] = with_node(array, AccumulateGrad(array.shape, array.dtype))
+            leaves[i] = with_node(array, AccumulateGrad(shape=array.shape, dtype=array.dtype))
             found.append((path[1:].replace("'", "", 2).replace("]", "", 1), leaves[i]))
     if not found:
         raise ValueError("assert_differentiable needs at least one floating or complex array")

@@ -4,7 +4,6 @@ A `Batched` array has the shape of one member, so that rules and programs run un
 of cotangents or tangents.
 """
 
-import math
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ from wengert.interpreters.lifted import (
     Lifted,
     add_operators,
     apply,
-    bottom,
     lifted,
     namespace_of,
 )
@@ -29,14 +27,7 @@ from wengert.tape.tensor import Tensor
 class Application(NamedTuple):
     """A primitive's application to arrays, some of which are batched.
 
-    Attributes
-    ----------
-    xp : namespace
-        Of the inner arrays.
-    own : tuple of bool
-        Whether each input is batched.
-    inputs : sequence
-        The inner arrays.
+    ``xp`` is the namespace of ``inputs``, the inner arrays; ``own`` says which of them are batched.
     """
 
     xp: Any
@@ -116,15 +107,7 @@ class Application(NamedTuple):
 
 
 class Batched(Lifted):
-    """A batch of arrays that has the shape of one member.
-
-    Parameters
-    ----------
-    inner : array or Tensor
-        The members, along its first axis.
-    level : int
-        Which transform it belongs to, from `new_level`.
-    """
+    """A batch of arrays that has the shape of one member: ``inner`` has them on its first axis."""
 
     __slots__ = ()
 
@@ -216,38 +199,6 @@ def members(x: Any, level: int, count: int) -> Any:
     return namespace_of(x).broadcast_to(x, (count, *x.shape))
 
 
-def identity(
-    arrays: Sequence[Any],
-    level: int,
-    start: int = 0,
-    stop: int | None = None,
-    *,
-    recorded: bool = False,
-) -> list[Batched]:
-    """Rows ``start`` to ``stop`` of the identity matrix of some arrays' elements, as batches.
-
-    As cotangents of results they select rows of a Jacobian, also in `hessian`; as tangents of
-    arguments they are the unit directions, in `jacfwd`. Only the arrays' shapes, dtypes and devices
-    matter. ``recorded`` makes `RecordedBatched` ones.
-    """
-    kind = RecordedBatched if recorded else Batched
-    sizes = [math.prod(x.shape) for x in arrays]
-    stop = sum(sizes) if stop is None else stop
-    found, before = [], 0
-    for x, size in zip(arrays, sizes, strict=True):
-        like = bottom(x)
-        xp = namespaces[type(like)]
-        where = {"dtype": like.dtype, "device": xp.device(like)}
-        count, diagonal = stop - start, start - before
-        if -count < diagonal < size:
-            rows = xp.eye(count, size, k=diagonal, **where)
-        else:
-            rows = xp.zeros((count, size), **where)
-        found.append(kind(xp.reshape(rows, (count, *x.shape)), level))
-        before += size
-    return found
-
-
 # -- the namespace of recorded sweeps ------------------------------------------------------------
 
 
@@ -264,7 +215,7 @@ def _function(name: str) -> Any:
             return alone(*inputs, **parameters)
         if primitive:
             return batched(*inputs, **parameters)
-        return _recording(batched(*_constants(inputs, like), **parameters))
+        return _as(RecordedBatched, batched(*_as(Batched, inputs, like), **parameters), like)
 
     return function
 
@@ -278,24 +229,14 @@ def _batch(inputs: Sequence[Any]) -> Batched | None:
     return None
 
 
-def _constants(inputs: Sequence[Any], like: Batched) -> list[Any]:
-    """A composition's inputs, with Tensors converted to batches."""
-    return [
-        Batched(x.inner, x.level)
-        if isinstance(x, Batched)
-        else Batched(members(x, like.level, like.inner.shape[0]), like.level)
-        if isinstance(x, Tensor)
-        else type(x)(_constants(x, like))
-        if isinstance(x, list | tuple)
-        else x
-        for x in inputs
-    ]
-
-
-def _recording(x: Any) -> Any:
-    if isinstance(x, tuple):
-        return tuple(map(_recording, x))
-    return RecordedBatched(x.inner, x.level) if isinstance(x, Batched) else x
+def _as(kind: type[Batched], x: Any, like: Batched) -> Any:
+    """Batches as those of a class, and Tensors as constant ones: also in lists and tuples."""
+    if isinstance(x, list | tuple):
+        parts = [_as(kind, one, like) for one in x]
+        return parts if isinstance(x, list) else tuple(parts)
+    if isinstance(x, Tensor):
+        return kind(members(x, like.level, like.inner.shape[0]), like.level)
+    return kind(x.inner, x.level) if isinstance(x, Batched) else x
 
 
 def _device(x: Any) -> Any:

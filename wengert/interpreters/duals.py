@@ -8,7 +8,7 @@ outer transforms differentiate.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import chain, count, repeat
 from typing import Any, NamedTuple
 
@@ -35,15 +35,8 @@ Tangents = Sequence[Any]
 class Dual(Lifted):
     """A raw array with its derivative along a direction: a dual number for each element.
 
-    Parameters
-    ----------
-    inner : array
-        The primal value.
-    tangent : array, None or Exception
-        The derivative, of the same shape and dtype; None for zero. Where nobody knows it, as inside
-        a `Function`, it is the error of asking for it.
-    level : int
-        Which transform it belongs to, from `new_level`.
+    ``tangent`` has the shape and dtype of ``inner``, the primal value; it is None for zero. Where
+    nobody knows it, as inside a `Function`, it is the error of asking for it.
     """
 
     __slots__ = ("tangent",)
@@ -131,15 +124,8 @@ class DualInput(Leaf):
     owners: tuple[Node | None, Node | None]
 
     def __init__(self, dual: Dual, owners: tuple[Node | None, Node | None]) -> None:
-        super().__init__(dual.shape, dual.dtype)
+        super().__init__(shape=dual.shape, dtype=dual.dtype)
         self.level, self.owners = dual.level, owners
-
-    def name(self) -> str:
-        return "MakeDualBackward0"
-
-    @property
-    def operation(self) -> str:
-        return "make_dual"
 
 
 def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
@@ -157,15 +143,9 @@ def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
 class Exit(NamedTuple):
     """How results of a forward transform leave its level.
 
-    Attributes
-    ----------
-    start : int
-        The tape's clock at its begin: nodes with larger numbers are recorded inside.
-    connect : bool
-        Whether recording was on at its begin.
-    flowing : bool
-        Whether tangents flowed at its begin. Otherwise results are constant to all transforms
-        outside.
+    At its begin, ``start`` was the tape's clock, so that nodes with larger numbers are recorded
+    inside; ``connect`` says whether operations were recorded, and ``flowing`` whether tangents
+    flowed: otherwise results are constant to all transforms outside.
     """
 
     level: int
@@ -180,7 +160,7 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
     The two parts of a recorded Tensor are on the tape outside, connected to the nodes of the
     transform's arguments and of the Tensors that its function closed over.
     """
-    duals = [_split(tensor._array, out.level) for tensor in tensors]
+    duals = [split(tensor._array, out.level) for tensor in tensors]
     if not (out.flowing and tangents_flow()):
         return [
             (untracked(y).detach(), None if t is None else untracked(t).detach()) for y, t in duals
@@ -209,15 +189,10 @@ def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tens
     return pairs
 
 
-def _split(array: Any, level: int) -> tuple[Any, Any]:
+def split(array: Any, level: int) -> tuple[Any, Any]:
     """The value and the tangent at a level; other arrays are constants."""
     own = isinstance(array, Dual) and array.level == level
     return (array.inner, array.derivative()) if own else (array, None)
-
-
-def tangent_of(tensor: Tensor, level: int) -> Any:
-    """The tangent of a Tensor at a level, as a raw array; None if it has none."""
-    return _split(tensor._array, level)[1]
 
 
 def without_tangent(tensor: Tensor, level: int) -> Tensor:
@@ -265,6 +240,7 @@ class UnpackDual(Several):
 
     __slots__ = ("out",)
 
+    operation = "unpack_dual"
     out: Exit
 
     def __init__(
@@ -305,17 +281,10 @@ class UnpackDual(Several):
         if cotangents and isinstance(cotangents[0], Tensor):
             pairs: list[Any] = unpack_dual(cotangents, self.out)
         else:
-            pairs = [_split(cotangent, self.out.level) for cotangent in cotangents]
+            pairs = [split(cotangent, self.out.level) for cotangent in cotangents]
         parts = {node.number: pair for node, pair in zip(arrived, pairs, strict=True)}
         found = [(at, parts[number][part]) for at, number, part in asked if number in parts]
         return [(position, part) for position, part in found if part is not None]
-
-    def name(self) -> str:
-        return "UnpackDualBackward0"
-
-    @property
-    def operation(self) -> str:
-        return "unpack_dual"
 
 
 def _exchange(primal: Any, tangent: Any, level: int) -> Any:
@@ -410,17 +379,11 @@ def _plan(primitive: Primitive, moving: tuple[bool, ...]) -> Plan:
 
 def _by_rules(call: _Evaluation, tangents: Tangents) -> Any:
     """The sum of the forward rules of all tangents."""
-    add = call.xp.add
+    add, several = call.xp.add, call.primitive.several
     plan = _plan(call.primitive, tuple([t is not None for t in tangents]))
-    named = plan.save(call.inputs, call.out, call.parameters)
-    total: Any = None
-    for position, rule, _, piece in plan.steps:
-        part = rule(call.xp, tangents[position], *named[piece])
-        if total is None:
-            total = part
-        else:
-            total = tuple(map(add, total, part)) if call.primitive.several else add(total, part)
-    return total
+    saved = plan.save(call.inputs, call.out, call.parameters)
+    parts = [rule(call.xp, tangents[at], *saved[piece]) for at, rule, _, piece in plan.steps]
+    return reduce((lambda a, b: tuple(map(add, a, b))) if several else add, parts)
 
 
 # -- forward rules derived from the kind ---------------------------------------------------------
@@ -429,26 +392,24 @@ def _by_rules(call: _Evaluation, tangents: Tangents) -> Any:
 def _linear(call: _Evaluation, tangents: Tangents) -> Any:
     """The function of the tangents, with zeros for inputs without one."""
     primitive = call.primitive
-    return call.apply(
-        *[
-            t
-            if t is not None
-            else _zero(x)
-            if primitive.input_at(position) in primitive.rules
-            else x
-            for position, (x, t) in enumerate(zip(call.inputs, tangents, strict=True))
-        ]
-    )
+
+    def tangent(position: int, x: Any, t: Any) -> Any:
+        if t is not None or x is None or primitive.input_at(position) not in primitive.rules:
+            return x if t is None else t
+        return namespaces[type(x)].zeros_like(x) if hasattr(x, "dtype") else 0
+
+    return call.apply(*map(tangent, count(), call.inputs, tangents))
 
 
 def _multilinear(call: _Evaluation, tangents: Tangents) -> Any:
     """The sum of the function with one input after another replaced by its tangent."""
-    total: Any = None
-    for position, t in enumerate(tangents):
-        if t is not None:
-            part = call.apply(*call.inputs[:position], t, *call.inputs[position + 1 :])
-            total = part if total is None else call.xp.add(total, part)
-    return total
+    inputs = call.inputs
+    parts = [
+        call.apply(*inputs[:position], t, *inputs[position + 1 :])
+        for position, t in enumerate(tangents)
+        if t is not None
+    ]
+    return reduce(call.xp.add, parts)
 
 
 def _elementwise(call: _Evaluation, tangents: Tangents) -> Any:
@@ -462,18 +423,18 @@ def _elementwise(call: _Evaluation, tangents: Tangents) -> Any:
     plan = call.primitive.plans[tuple([t is not None for t in tangents])]
     saved = plan.save(call.inputs, out, call.parameters)
     numbers = any(dtype_of(a.dtype).complex for a in (out, *tangents) if a is not None)
-    total: Any = None
-    for position, rule, _, piece in plan.steps:
-        t = tangents[position]
-        if numbers:
-            part = _along(xp, rule(xp, xp.ones_like(out), *saved[piece]), t)
-            if dtype_of(out.dtype).complex:
-                across = _along(xp, rule(xp, xp.full_like(out, 1j), *saved[piece]), t)
-                part = xp.add(part, xp.multiply(across, 1j))
-        else:
-            part = rule(xp, conform(t, out), *saved[piece])
-        total = part if total is None else xp.add(total, part)
-    return total
+
+    def part(rule: Any, named: tuple[Any, ...], t: Any) -> Any:
+        if not numbers:
+            return rule(xp, conform(t, out), *named)
+        along = _along(xp, rule(xp, xp.ones_like(out), *named), t)
+        if not dtype_of(out.dtype).complex:
+            return along
+        across = _along(xp, rule(xp, xp.full_like(out, 1j), *named), t)
+        return xp.add(along, xp.multiply(across, 1j))
+
+    parts = [part(rule, saved[piece], tangents[at]) for at, rule, _, piece in plan.steps]
+    return reduce(xp.add, parts)
 
 
 def _along(xp: Any, gradient: Any, t: Any) -> Any:
@@ -487,13 +448,3 @@ def _derivation(primitive: Primitive) -> Callable[[_Evaluation, Tangents], Any] 
     if primitive.linear is not None:
         return _linear if primitive.linear == "together" else _multilinear
     return _elementwise if primitive.elementwise else None
-
-
-# -- helpers -------------------------------------------------------------------------------------
-
-
-def _zero(x: Any) -> Any:
-    """Zeros like an array, 0 for a number, None for an absent input."""
-    if x is None:
-        return None
-    return namespaces[type(x)].zeros_like(x) if hasattr(x, "dtype") else 0

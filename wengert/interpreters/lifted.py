@@ -15,14 +15,15 @@ A primitive is applied in three ways, each of which leads to the next:
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from inspect import Signature, signature
 from itertools import count
 from operator import attrgetter
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
 from wengert.backends import DType, Selection, backend_of, dtype_of, namespaces
+from wengert.backends.backend import composites
 from wengert.interpreters.namespaces import differentiable, namespace
 from wengert.tape.primitive import PRIMITIVES, Primitive
 from wengert.tape.record import argument_names
@@ -325,24 +326,6 @@ def _device(x: Any) -> Selection:
     return beside
 
 
-def conjugate(x: Any) -> Any:
-    """Conjugate, for rules: real arrays stay as they are, and Python numbers are allowed."""
-    if isinstance(x, complex | float | int) or not hasattr(x, "dtype"):
-        return x.conjugate()
-    return run(PRIMITIVES["conj"], (x,), {}) if dtype_of(x.dtype).complex else x
-
-
-def _real_part(name: str, function: Callable[[Any], Any], xp: ModuleType) -> Callable[[Any], Any]:
-    """``real`` or ``imag`` by a function of complex arrays, extended to real arrays."""
-
-    def part(x: Any) -> Any:
-        if dtype_of(x.dtype).complex:
-            return function(x)
-        return x if name == "real" else xp.zeros_like(x)
-
-    return part
-
-
 def namespace_of_raw(
     name: str,
     find: Callable[[str], Any],
@@ -353,9 +336,10 @@ def namespace_of_raw(
     xp = namespace(
         name, find, records=False, backend=None, elsewhere=False, device=device, is_view=is_view
     )
-    xp.conj = conjugate  # type: ignore[attr-defined]
-    for part in ("real", "imag"):
-        setattr(xp, part, _real_part(part, find(part), xp))
+    parts = {part: find(part) for part in ("conj", "real", "imag")}
+    xp.library = SimpleNamespace(**parts)  # type: ignore[attr-defined]
+    for part in parts:  # of real arrays, as on libraries' own
+        setattr(xp, part, partial(composites[part], xp))
     return xp
 
 

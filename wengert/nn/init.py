@@ -14,8 +14,8 @@ from wengert import ops
 from wengert.backends import generators, use_backend
 from wengert.nn.filling import check_axes, draw, fill
 from wengert.ops.axes import number
+from wengert.ops.data_type import check_storable
 from wengert.ops.random import rand, randn
-from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
 __all__ = [

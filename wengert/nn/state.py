@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of
 from wengert.nn.conversion import convert, replace
-from wengert.tape.promotion import storable
+from wengert.ops.data_type import storable
 from wengert.tape.tensor import Tensor, untracked
 
 if TYPE_CHECKING:

@@ -23,9 +23,16 @@ from wengert.backends import (
 )
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import number, raw_array, shape_of
-from wengert.ops.data_type import astype, get_default_dtype, result_type, to_backend, to_device
+from wengert.ops.data_type import (
+    astype,
+    check_storable,
+    get_default_dtype,
+    result_type,
+    to_backend,
+    to_device,
+)
 from wengert.ops.limits import finfo
-from wengert.tape.promotion import check_range, check_storable, default_complex_dtype, number_type
+from wengert.tape.promotion import check_range, default_complex_dtype, number_type
 from wengert.tape.tensor import Tensor, only_element, untracked, wrapped
 
 __all__ = [

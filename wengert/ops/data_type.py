@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from wengert.backends import (
     DTYPES,
     Backend,
@@ -16,7 +18,10 @@ from wengert.backends import (
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.define import operation
 from wengert.tape.promotion import (
+    KIND_RANK,
+    SCALAR_KIND,
     SCALARS,
+    check_range,
     common_dtype,
     get_default_dtype,
     number_type,
@@ -248,3 +253,36 @@ def dtype_in(x: Any) -> DType:
     if hasattr(x, "dtype") and not isinstance(x, type | DType):
         return dtype_of(x.dtype)
     return as_dtype(x)
+
+
+def storable(kind: str, dtype: DType) -> bool:
+    """Whether arrays of a kind are stored in a dtype, which is NumPy's casting ``"same_kind"``.
+
+    Complex numbers would lose a part in a real dtype, floating ones their fractions in integers,
+    and signed integers their signs in unsigned ones.
+    """
+    if kind == "signed integer" and dtype.kind == "unsigned integer":
+        return False
+    return KIND_RANK[kind] <= KIND_RANK[dtype.kind]
+
+
+def check_storable(name: str, value: Any, dtype: DType) -> None:
+    """Raise if a dtype does not hold a number or an array that is to be stored in it.
+
+    What has neither a dtype nor a number's type is left to others. Raises `TypeError` for None and
+    for another kind, as `storable` says, and `OverflowError` for an integer beyond the dtype.
+    """
+    if value is None:  # which NumPy stores as NaN
+        raise TypeError(f"{name}: a Tensor, an array or a number is stored, not None")
+    value = value.item() if isinstance(value, np.generic) else value
+    kind = SCALAR_KIND.get(number_type(value))
+    if kind == "signed integer" and not dtype.inexact:
+        kind = dtype.kind  # an integer of Python's is in its range, or not
+    if kind is None and hasattr(value, "dtype"):
+        kind = dtype_of(value.dtype).kind
+    if kind is not None and not storable(kind, dtype):
+        raise TypeError(
+            f"{name}: a {kind} value does not fit an array of dtype {dtype.name}; convert one "
+            "with wg.astype"
+        )
+    check_range(name, value, dtype)

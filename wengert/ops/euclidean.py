@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.backends import dtype_of
-from wengert.tape.domain import NOT_ZERO
+from wengert.ops.domain import NOT_ZERO
 from wengert.tape.primitive import Primitive
 
 __all__ = ["SCALES", "factor_of", "length", "without_slope"]

@@ -13,12 +13,12 @@ from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shift_axes
 from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of
 from wengert.ops.conversion import as_storable, asarray, beside, holds_tensors
+from wengert.ops.data_type import check_storable
 from wengert.ops.define import operation
 from wengert.ops.index_composites import gather, put, scatter
 from wengert.tape.calling import single
 from wengert.tape.node import Indexed
 from wengert.tape.primitive import PRIMITIVES, Primitive
-from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor, assign, untracked
 
 __all__ = ["take", "take_along_axis"]

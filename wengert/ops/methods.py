@@ -12,12 +12,11 @@ from wengert.ops import linear_algebra, manipulation, searching, statistical
 from wengert.ops.axes import as_axes, as_axis, as_shape, diagonal_slice
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
-from wengert.ops.data_type import astype, to_backend, to_device
+from wengert.ops.data_type import astype, check_storable, to_backend, to_device
 from wengert.ops.elementwise import multiply
 from wengert.ops.indexing import getitem
 from wengert.ops.late import METHODS
 from wengert.ops.operands import operands
-from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
 __all__ = list(METHODS)

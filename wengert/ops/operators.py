@@ -14,7 +14,7 @@ from wengert.ops.axes import number
 from wengert.ops.constants import bool as bool_
 from wengert.ops.constants import float16, float32, float64, int32, int64
 from wengert.ops.conversion import as_storable, asarray
-from wengert.ops.data_type import astype, to_backend, to_device
+from wengert.ops.data_type import astype, check_storable, storable, to_backend, to_device
 from wengert.ops.elementwise import (
     add,
     conj,
@@ -33,7 +33,7 @@ from wengert.ops.manipulation import broadcast_to, unstack
 from wengert.tape.calling import binary, bind_pair
 from wengert.tape.node import Node
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
-from wengert.tape.promotion import SCALARS, check_storable, number_type, storable
+from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.record import argument_names
 from wengert.tape.tensor import Tensor, assign, with_node
 from wengert.tape.views import same, show

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ops.data_type import astype
+from wengert.ops.data_type import astype, check_storable
 from wengert.ops.operators import is_foreign
-from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
 __all__ = ["UnsupportedError", "array_function", "array_ufunc"]

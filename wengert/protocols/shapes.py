@@ -12,13 +12,12 @@ from wengert.ops import manipulation as ma
 from wengert.ops import methods
 from wengert.ops.axes import as_axis, at_axis, bent, diagonal_slice
 from wengert.ops.creation import full_like, zeros_like
-from wengert.ops.data_type import astype
+from wengert.ops.data_type import astype, check_storable
 from wengert.ops.grids import meshgrid
 from wengert.ops.indexing import getitem, setitem
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
 from wengert.protocols.translation import cast, list_of, refuse
-from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor
 
 

@@ -1,14 +1,8 @@
 """The tape: Tensors, the nodes that record their operations, and the reverse sweep."""
 
-from wengert.tape.autograd import backward, grad
-from wengert.tape.grad_mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from typing import TYPE_CHECKING, Never
+
+from wengert.names import HINTS
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
 from wengert.tape.tensor import Tensor
@@ -22,16 +16,16 @@ __all__ = [
     "Node",
     "Primitive",
     "Tensor",
-    "backward",
-    "enable_grad",
-    "grad",
-    "inference_mode",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "no_grad",
-    "set_grad_enabled",
 ]
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Never:
+        instead = HINTS[__name__].get(name)
+        text = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(f"{text}; use {instead}" if instead else text, name=name)

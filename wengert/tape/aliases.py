@@ -94,13 +94,8 @@ def check(x: Any, result: Any, operand: Any, key: Any) -> None:
 def _basic(key: Any) -> tuple[Any, ...]:
     """A basic index; `...`, all elements, for an index with arrays, which are not read."""
     parts = key if type(key) is tuple else (key,)
-    static = all(
-        part is None
-        or part is Ellipsis
-        or isinstance(part, slice | np.integer)
-        or type(part) is int
-        for part in parts
-    )
+    kinds = {type(None), type(Ellipsis), slice, int}
+    static = all(type(part) in kinds or isinstance(part, np.integer) for part in parts)
     return parts if static else (...,)
 
 

@@ -1,6 +1,5 @@
 """Anomaly detection: the line of the program whose derivative gave the first NaN or infinity."""
 
-import linecache
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -8,9 +7,9 @@ from weakref import WeakKeyDictionary
 
 from wengert.backends import dtype_of, namespaces
 from wengert.tape.node import Node, Parts, recorded_by
-from wengert.tape.observers import Observer, begin, end, observers
+from wengert.tape.observers import Observer, exchange, observers
 
-Calls = tuple[tuple[str, int, str], ...]
+Calls = tuple[tuple[str, int, str, None], ...]
 
 #: The number of innermost calls that are shown.
 _SHOWN = 6
@@ -20,34 +19,12 @@ _SHOWN = 6
 _led: WeakKeyDictionary[Node, Calls] = WeakKeyDictionary()
 
 
-class Detection(Observer):
-    """The observer that records the line of each operation."""
-
-    looks_inside = True
-
-    def __init__(self, check_nan: bool) -> None:
-        self.check_nan = check_nan
-
-    def operated(self, name: str, primitive: Any, inputs: Any, results: Any) -> None:
-        own = next((result._node for result in results if result._node is not None), None)
-        if own is not None:
-            _led[recorded_by(own)] = _calls()
-
-
-def detecting() -> Detection | None:
+def detecting() -> "detect_anomaly | None":
     """The detection that is on in this thread or task."""
-    return next((one for one in observers() if isinstance(one, Detection)), None)
+    return next((one for one in observers() if isinstance(one, detect_anomaly)), None)
 
 
-def _switch(detection: Detection | None) -> None:
-    current = detecting()
-    if current is not None:
-        end(current)
-    if detection is not None:
-        begin(detection)
-
-
-class detect_anomaly:
+class detect_anomaly(Observer):
     """Find the operation whose derivative gives the first NaN or infinity.
 
     Inside the context, every operation remembers the line of the program that called it. When a
@@ -72,16 +49,23 @@ class detect_anomaly:
     RuntimeError: Function 'MulBackward0' returned nan values in its 0th output. ...
     """
 
+    looks_inside = True
+
     def __init__(self, check_nan: bool = True) -> None:
-        self._detection: Detection | None = Detection(check_nan)
-        self._before: list[Detection | None] = []
+        self.check_nan = check_nan
+        self._before: list[detect_anomaly | None] = []
 
     def __enter__(self) -> None:
         self._before.append(detecting())
-        _switch(self._detection)
+        exchange(self._before[-1], self)
 
     def __exit__(self, *exception: object) -> None:
-        _switch(self._before.pop())
+        exchange(detecting(), self._before.pop())
+
+    def operated(self, name: str, primitive: Any, inputs: Any, results: Any) -> None:
+        own = next((result._node for result in results if result._node is not None), None)
+        if own is not None:
+            _led[recorded_by(own)] = _calls()
 
 
 class set_detect_anomaly(detect_anomaly):
@@ -98,22 +82,18 @@ class set_detect_anomaly(detect_anomaly):
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(check_nan)
-        if not mode:
-            self._detection = None
-        self._previous = detecting()
-        _switch(self._detection)
+        self._before.append(detecting())
+        exchange(self._before[-1], self if mode else None)
 
     def __enter__(self) -> None:
-        # The constructor has switched already: a block restores the state before that.
-        self._before.append(self._previous)
-        _switch(self._detection)
+        pass  # the constructor has switched already
 
 
 def _calls() -> Calls:
     """The calls that led here, outside this package: file, line and function, innermost first."""
     frames = import_module("wengert.tape.leaving").frames()
     return tuple(
-        [(x.f_code.co_filename, x.f_lineno, x.f_code.co_name) for x in islice(frames, _SHOWN)]
+        [(x.f_code.co_filename, x.f_lineno, x.f_code.co_name, None) for x in islice(frames, _SHOWN)]
     )
 
 
@@ -128,13 +108,8 @@ def describe(node: Node) -> str:
             f"{text}. It was recorded outside of detect_anomaly: run the forward pass inside to "
             "see its line"
         )
-    lines = []
-    for name, number, function in reversed(led):
-        lines.append(f'  File "{name}", line {number}, in {function}')
-        source = linecache.getline(name, number).strip()
-        if source:
-            lines.append(f"    {source}")
-    return f"{text}. It was called at\n" + "\n".join(lines)
+    listed = import_module("traceback").format_list(led[::-1])
+    return f"{text}. It was called at\n" + "".join(listed).rstrip()
 
 
 def check(node: Node, g: Any, flows: list[tuple[int, Any]]) -> None:
@@ -142,17 +117,11 @@ def check(node: Node, g: Any, flows: list[tuple[int, Any]]) -> None:
     for position, flow in flows:
         fault = _fault(flow)
         if fault:
-            given = [item for item in _items(g) if item is not None]
-            reached = any(map(_fault, given))
-            already = " The gradient that reached it was not finite already." if reached else ""
+            already = " The gradient that reached it was not finite already." if _fault(g) else ""
             raise RuntimeError(
                 f"Function '{node.name()}' returned {fault} values in its {position}th output."
                 f"{already} It is the derivative of {describe(node)}"
             )
-
-
-def _items(g: Any) -> tuple[Any, ...]:
-    return tuple(g.items.values()) if type(g) is Parts else (g,)
 
 
 def _fault(g: Any) -> str | None:

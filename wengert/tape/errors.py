@@ -33,7 +33,7 @@ def explain(row: Any, operands: Sequence[Any], error: Exception) -> None:
         listed = " and ".join(map(str, shapes))
         raise ValueError(f"{name}: the shapes {listed} do not broadcast together") from None
     given = ", ".join(_describe(a) for a in operands if a is not None)
-    if any(_kind(a) not in DTYPES_FOR[wanted] for a in operands if _is_strong(a)):
+    if {*map(_kind, operands)} - {None, *DTYPES_FOR[wanted]}:
         raise TypeError(f"{name} takes {wanted} arrays, and was given {given}") from None
     if type(error) is RuntimeError and "memory" not in str(error):
         clearer = TypeError if "type" in str(error) else ValueError
@@ -63,15 +63,11 @@ def _broadcast(shapes: list[tuple[int, ...]]) -> bool:
     return True
 
 
-def _is_strong(operand: Any) -> bool:
-    """Whether an operand's kind matters: a Python integer adapts to the arrays."""
-    return hasattr(operand, "dtype") or isinstance(operand, float | complex)
-
-
-def _kind(operand: Any) -> str:
+def _kind(operand: Any) -> str | None:
+    """The kind of an array or a Python number; None for integers, which adapt to the arrays."""
     if hasattr(operand, "dtype"):
         return dtype_of(operand.dtype).kind
-    return "real floating" if isinstance(operand, float) else "complex floating"
+    return {float: "real floating", complex: "complex floating"}.get(type(operand))
 
 
 def _describe(operand: Any) -> str:

@@ -7,13 +7,13 @@ from itertools import count
 from operator import attrgetter
 from typing import Any
 
-from wengert.backends import BackendError, dtype_of, namespaces
+from wengert.backends import backend_of, dtype_of, namespaces
 from wengert.tape.callbacks import call_back
 from wengert.tape.grad_mode import (
+    INFERENCE,
     is_grad_enabled,
-    modes,
     recording,
-    set_modes,
+    set_recording,
     tangents_flow,
     unrecorded,
 )
@@ -34,7 +34,7 @@ from wengert.tape.node import (
 )
 from wengert.tape.observers import inside_function, observing
 from wengert.tape.record import observe
-from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, untracked, with_node
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, assign, check_like, untracked, with_node
 
 #: Where a saved Tensor came from: the position of an argument and 0, or -1 and that of a result.
 Origin = tuple[int, int] | None
@@ -55,17 +55,15 @@ class FunctionCtx:
     """
 
     needs_input_grad: tuple[bool, ...]
-
-    def __init__(self) -> None:
-        self._backward: tuple[Any, ...] = ()
-        self._forward: tuple[Any, ...] = ()
-        self._saved: tuple[tuple[Any, Origin, Node | None], ...] = ()
-        self._marked: tuple[Tensor, ...] = ()
-        self._dirty: tuple[Tensor, ...] = ()
-        self._materialize = True
-        self._node: Any = None
-        self._given: tuple[Tensor | None, ...] | None = None
-        self._moves = False
+    _backward: tuple[Any, ...] = ()
+    _forward: tuple[Any, ...] = ()
+    _saved: tuple[tuple[Any, Origin, Node | None], ...] = ()
+    _marked: tuple[Tensor, ...] = ()
+    _dirty: tuple[Tensor, ...] = ()
+    _materialize = True
+    _node: Any = None
+    _given: tuple[Tensor | None, ...] | None = None
+    _moves = False
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep Tensors for the backward: arguments, results, or constants.
@@ -161,17 +159,12 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         """Compute the cotangents of the arguments from those of the results."""
-        raise NotImplementedError(
-            "a Function needs a static method backward(ctx, *cotangents) to be differentiated"
-        )
+        raise NotImplementedError("a Function needs a static method backward(ctx, *cotangents)")
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """Compute the tangents of the results from those of the arguments."""
-        raise NotImplementedError(
-            "a Function needs a static method jvp(ctx, *tangents) to be differentiated in forward "
-            "mode: its backward gives no tangents"
-        )
+        raise NotImplementedError("a Function needs a static method jvp(ctx, *tangents)")
 
     setup_context: Any = None
 
@@ -210,7 +203,7 @@ class _FunctionCall:
         args, nodes = self.args, self.nodes
         track = bool(recording()) and any(nodes)
         self.needs = tuple([track and node is not None for node in nodes])
-        moving = any(map(_has_tangent, self.arrays)) and tangents_flow()
+        moving = any(map(_tangents_of, self.arrays)) and tangents_flow()
         if track or moving:
             self.marks = Marks(self.function.__name__, moving)
         arrays = self._run(self.arrays)
@@ -255,7 +248,7 @@ class _FunctionCall:
     def _run(self, arrays: list[Any]) -> list[Any]:
         """The results' arrays: with tangents if arguments have them."""
         followed = [a for a in arrays if is_lifted(a)]
-        if not any(map(_has_tangent, followed)):
+        if not any(map(_tangents_of, followed)):
             return self._forward(arrays)
         if not tangents_flow():  # to which arguments with tangents are constants
             return self._forward([a.as_constant() if is_lifted(a) else a for a in arrays])
@@ -291,16 +284,17 @@ class _FunctionCall:
             if array is not self.arrays[i]:
                 node = self.nodes[i]
                 if node is None and self.marks is not None:
-                    node = Inside(self.marks.name, (), array.shape, array.dtype)
+                    node = Inside(self.marks.error, (), array.shape, array.dtype)
                 args[i] = with_node(array, node)
                 self.stand_ins.append((i, args[i]))
         self.given = args
         nodes = [arg._node if isinstance(arg, Tensor) else None for arg in args]
         ctx = self.ctx = FunctionCtx()
         ctx.needs_input_grad = self.needs
-        before = modes()
+        before = recording()
         try:
-            set_modes(False, before[1])  # in a quarter of the time of `set_grad_enabled`
+            if before is not INFERENCE:
+                set_recording(False)  # in a quarter of the time of `no_grad`
             with self.marks or nullcontext():
                 if function.setup_context is None:
                     result = call_back(function.forward, ctx, *args, **self.kwargs)
@@ -318,7 +312,7 @@ class _FunctionCall:
             self._settle(args, arrays, results)
             return [None if r is None else r._array for r in results]
         finally:
-            set_modes(*before)
+            set_recording(before)
             # `results` changes the caller's Tensors, once the operation is recorded.
             for arg, array, node in zip(args, arrays, nodes, strict=True):
                 if array is not None:
@@ -331,13 +325,10 @@ class _FunctionCall:
         returned = {id(r): i for i, r in enumerate(results) if r is not None}
         self.dirty: dict[int, int] = {}
         for tensor in ctx._dirty:
-            if id(tensor) not in positions:
-                raise RuntimeError(f"{name}.forward marked a Tensor as dirty that is no argument")
-            if id(tensor) not in returned:
+            if id(tensor) not in positions or id(tensor) not in returned:
                 raise RuntimeError(
-                    f"Some elements marked as dirty during the forward method of {name} were not "
-                    "returned as output. The inputs that are modified inplace must all be outputs "
-                    "of the Function."
+                    f"{name}.forward marked a Tensor as dirty that is no argument, or that it does "
+                    "not return"
                 )
             self.dirty[returned[id(tensor)]] = positions[id(tensor)]
         for i in positions.values():
@@ -391,17 +382,9 @@ class _FunctionCall:
         answers = _as_list(answer, len(results), name, "tangents")
         found: list[Any] = []
         for i, (t, r) in enumerate(zip(answers, results, strict=True)):
-            where = f"{name} returned an invalid tangent at index {i}"
-            if t is None or r is None:
-                found.append(None)
-                continue
-            if not isinstance(t, Tensor):
-                raise TypeError(f"{where}: {type(t).__name__} instead of a Tensor or None")
-            if tuple(t.shape) != tuple(r.shape):
-                raise RuntimeError(
-                    f"{where} - got {list(t.shape)} but expected shape {list(r.shape)}"
-                )
-            found.append(conform(t._array, r))
+            if t is not None and r is not None:
+                check_like(f"tangent {i} of {name}", t, r.shape)
+            found.append(None if t is None or r is None else conform(t._array, r))
         return found
 
 
@@ -426,18 +409,19 @@ def _as_list(answer: Any, expected: int, name: str, what: str) -> list[Any]:
     return answers
 
 
-def _has_tangent(array: Any) -> bool:
-    """Whether forward mode follows an array, at any level."""
-    while array is not None and not hasattr(array, "tangent"):
+def _tangents_of(array: Any) -> list[Any]:
+    """The tangents of an array at all levels; None for those that are known to be zero."""
+    found = []
+    while array is not None:
+        if hasattr(array, "tangent"):
+            found.append(array.tangent)
         array = getattr(array, "inner", None)
-    return array is not None
+    return found
 
 
 def moves(array: Any) -> bool:
     """Whether an array has a tangent, at any level, that is not known to be zero."""
-    while array is not None and getattr(array, "tangent", None) is None:
-        array = getattr(array, "inner", None)
-    return array is not None
+    return any(t is not None for t in _tangents_of(array))
 
 
 class FunctionNode(Node):
@@ -509,36 +493,23 @@ class FunctionNode(Node):
         return found
 
     def _check(self, position: int, cotangent: Any, like: Any) -> None:
-        where = f"function {self.name()} returned an invalid gradient at index {position}"
-        if not isinstance(cotangent, Tensor):
-            raise TypeError(f"{where}: {type(cotangent).__name__} instead of a Tensor or None")
-        got, expected = tuple(cotangent.shape), tuple(self.parents[position].shape)  # type: ignore[union-attr]
-        extra = len(got) - len(expected)
-        if extra < 0 or any(n not in (1, m) for n, m in zip(expected, got[extra:], strict=True)):
-            raise RuntimeError(
-                f"{where} - got {list(got)} but expected shape compatible with {list(expected)}"
-            )
+        raw = like._array if isinstance(like, Tensor) else like
+        array: Any = getattr(cotangent, "_array", None)
+        parent: Any = self.parents[position]
+        if type(array) is type(raw) and array.dtype is parent.dtype and array.shape == parent.shape:
+            return  # as almost all
+        what, got = f"gradient {position} of function {self.name()}", getattr(array, "shape", ())
+        pairs = zip(reversed(got), reversed(parent.shape), strict=False)
+        fits = len(got) >= len(parent.shape) and all(n in (1, m) for m, n in pairs)
+        check_like(what, cotangent, got if fits else parent.shape, None, backend_of(raw))
         if not cotangent.dtype.inexact:
-            raise TypeError(f"{where}: of dtype {cotangent.dtype.name}")
-        there = namespaces[type(cotangent._array)].backend
-        here = namespaces[type(like._array if isinstance(like, Tensor) else like)].backend
-        if there is not here and None not in (there, here):
-            raise BackendError(f"{where}: on {there.name} instead of {here.name}")
+            raise TypeError(f"{what} is of dtype {cotangent.dtype.name}")
 
 
 class Once(Inside):
-    """The node of a gradient that must not be differentiated again."""
+    """The node of a gradient that must not be differentiated again, and requires grad."""
 
     __slots__ = ()
-
-    def refusal(self) -> Exception:
-        return RuntimeError(
-            "trying to differentiate twice a function that was marked with "
-            f"@once_differentiable: the backward of {self.called} has no derivative"
-        )
-
-    def name(self) -> str:
-        return f"{self.called}BackwardBackward"
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -567,15 +538,19 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         given = [g for g in cotangents if isinstance(g, Tensor)]
         found = [*(g._node for g in given), *ctx._node.parents]
         parents = tuple([parent for parent in found if parent is not None])
+        error = RuntimeError(
+            "trying to differentiate twice a function that was marked with "
+            f"@once_differentiable: the backward of {ctx._node.operation} has no derivative"
+        )
 
         def once(answer: Any) -> Any:
             if not isinstance(answer, Tensor) or not answer.dtype.inexact:
                 return answer
             array = answer._array
-            return with_node(array, Once(ctx._node.operation, parents, array.shape, array.dtype))
+            return with_node(array, Once(error, parents, array.shape, array.dtype))
 
         if ctx._moves or any(moves(g._array) for g in given):
-            raise Once(ctx._node.operation, (), (), None).refusal()
+            raise error
         with unrecorded():
             answer = backward(ctx, *cotangents)
         if not recording():

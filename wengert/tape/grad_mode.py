@@ -8,11 +8,12 @@ from typing import Any, Final, Self, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The states of recording: False is the user's `no_grad`, by which results are constants in forward
-#: mode too; `UNRECORDED` is the engine's `unrecorded`. To hot paths they are one truth value.
+#: The states of recording: True, and three that are false to hot paths. False is the user's
+#: `no_grad`, by which results are constants in forward mode too; `UNRECORDED` is the engine's
+#: `unrecorded`; `INFERENCE` is `inference_mode`.
 UNRECORDED: Final = 0
-_recording: ContextVar[bool | int] = ContextVar("wengert_recording", default=True)
-_inference: ContextVar[bool] = ContextVar("wengert_inference", default=False)
+INFERENCE: Final = None
+_recording: ContextVar[bool | int | None] = ContextVar("wengert_recording", default=True)
 
 #: Whether operations are recorded now, as a truth value: the C function that hot paths call.
 recording = _recording.get
@@ -20,7 +21,8 @@ recording = _recording.get
 
 def tangents_flow() -> bool:
     """Whether results have tangents in forward mode now: not under `no_grad`, as constants."""
-    return _recording.get() is not False
+    state = _recording.get()
+    return state is True or state is UNRECORDED
 
 
 #: The reverse transforms whose functions run now, in any thread. A Tensor that is computed from the
@@ -28,15 +30,9 @@ def tangents_flow() -> bool:
 following: list[Any] = []
 
 
-def modes() -> tuple[bool | int, bool]:
-    """The state of this thread or task: recording, inference mode."""
-    return _recording.get(), _inference.get()
-
-
-def set_modes(recorded: bool | int, inference: bool) -> None:
+def set_recording(state: bool | int | None) -> None:
     """Set the state of this thread or task."""
-    _recording.set(recorded)
-    _inference.set(inference)
+    _recording.set(state)
 
 
 def is_grad_enabled() -> bool:
@@ -60,17 +56,28 @@ def is_inference_mode_enabled() -> bool:
     ...     wg.is_inference_mode_enabled()
     True
     """
-    return _inference.get()
+    return _recording.get() is INFERENCE
 
 
 class _Mode:
     """A context that sets the recording state, and a decorator that sets it for each call."""
 
-    def __init__(self) -> None:
-        self._before_each: list[tuple[bool | int, bool]] = []
+    @overload
+    def __new__(cls, mode: bool | None = None) -> Self: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
+    def __new__(cls, mode: Any = None) -> Any:
+        # Without parentheses, as in ``@wg.no_grad``, this is given the decorated function.
+        return cls()(mode) if callable(mode) else super().__new__(cls)
 
-    def _states(self) -> tuple[bool | int, bool]:
-        """The states to enter: recording, inference."""
+    #: Whether it also changes the state within `inference_mode`.
+    _prevails = False
+
+    def __init__(self) -> None:
+        self._before_each: list[bool | int | None] = []
+
+    def _state(self) -> bool | int | None:
+        """The state to enter."""
         raise NotImplementedError
 
     def _again(self) -> "_Mode":
@@ -78,21 +85,22 @@ class _Mode:
         return type(self)()
 
     def __enter__(self) -> None:
-        states, before = self._states(), modes()
+        before = _recording.get()
         try:
-            set_modes(*states)
+            if before is not INFERENCE or self._prevails:
+                _recording.set(self._state())
             self._before_each.append(before)
         except BaseException:  # an interrupt, or no memory: no exit follows
-            set_modes(*before)
+            _recording.set(before)
             raise
 
     def __exit__(self, *exception: object) -> None:
         before = self._before_each[-1]
         try:
-            set_modes(*before)
+            _recording.set(before)
             del self._before_each[-1]
         except BaseException:
-            set_modes(*before)
+            _recording.set(before)
             raise
 
     def __call__(self, function: F) -> F:
@@ -135,25 +143,7 @@ def _generate(generator: Any, context: Callable[[], _Mode]) -> Any:
             step, value = generator.throw, error
 
 
-class _Bare(_Mode):
-    """A mode without an argument, which also decorates without parentheses: ``@wg.no_grad``."""
-
-    @overload
-    def __new__(cls, function: None = None) -> Self: ...
-    @overload
-    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        mode = super().__new__(cls)
-        if function is None:
-            return mode
-        mode.__init__()  # type: ignore[misc]
-        return mode(function)
-
-    def __init__(self, function: None = None) -> None:
-        super().__init__()
-
-
-class no_grad(_Bare):
+class no_grad(_Mode):
     """Record nothing: results do not require grad, whatever they are computed from.
 
     To every derivative they are constants, in forward mode as in reverse; and a Tensor that is
@@ -170,11 +160,11 @@ class no_grad(_Bare):
     tensor(2.4000, requires_grad=True)
     """
 
-    def _states(self) -> tuple[bool, bool]:
-        return False, _inference.get()
+    def _state(self) -> bool:
+        return False
 
 
-class enable_grad(_Bare):
+class enable_grad(_Mode):
     """Record again inside `no_grad`: a context and a decorator. `inference_mode` prevails.
 
     Examples
@@ -187,8 +177,8 @@ class enable_grad(_Bare):
     True
     """
 
-    def _states(self) -> tuple[bool, bool]:
-        return not _inference.get(), _inference.get()
+    def _state(self) -> bool:
+        return True
 
 
 class set_grad_enabled(_Mode):
@@ -208,10 +198,11 @@ class set_grad_enabled(_Mode):
         super().__init__()
         self._mode = bool(mode)
         self._before = _recording.get()
-        _recording.set(self._states()[0])
+        if self._before is not INFERENCE:
+            _recording.set(self._mode)
 
-    def _states(self) -> tuple[bool, bool]:
-        return self._mode and not _inference.get(), _inference.get()
+    def _state(self) -> bool:
+        return self._mode
 
     def _again(self) -> "set_grad_enabled":
         return set_grad_enabled(self._mode)
@@ -240,23 +231,12 @@ class inference_mode(_Mode):
     False
     """
 
-    @overload
-    def __new__(cls, mode: bool = True) -> Self: ...
-    @overload
-    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
-    def __new__(cls, mode: Any = True) -> Any:
-        if callable(mode):
-            return cls()(mode)
-        return super().__new__(cls)
-
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
         self._mode = bool(mode)
 
-    def _states(self) -> tuple[bool | int, bool]:
-        if self._mode:
-            return False, True
-        return _recording.get(), _inference.get()
+    def _state(self) -> bool | int | None:
+        return INFERENCE if self._mode else _recording.get()
 
     def _again(self) -> "inference_mode":
         return inference_mode(self._mode)
@@ -265,8 +245,10 @@ class inference_mode(_Mode):
 class record_always(_Mode):
     """Record a transform's function, whatever mode is on outside, also in inference mode."""
 
-    def _states(self) -> tuple[bool, bool]:
-        return True, False
+    _prevails = True
+
+    def _state(self) -> bool:
+        return True
 
 
 class unrecorded(_Mode):
@@ -276,5 +258,7 @@ class unrecorded(_Mode):
     follows.
     """
 
-    def _states(self) -> tuple[int, bool]:
-        return UNRECORDED, _inference.get()
+    _prevails = True
+
+    def _state(self) -> int:
+        return UNRECORDED

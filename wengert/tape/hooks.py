@@ -6,17 +6,17 @@ plain nodes alone and calls the methods of others, so nodes without hooks cost n
 """
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from wengert.backends import Backend, backend_of, dtype_of, namespaces
+from wengert.backends import Backend, backend_of, dtype_of
 from wengert.tape.anomaly import check, describe, detecting
 from wengert.tape.grad_mode import recording, set_grad_enabled, unrecorded
-from wengert.tape.node import AccumulateGrad, Node, Output, constant_beside, recorded_by
-from wengert.tape.observers import Observer, begin, end, observers
-from wengert.tape.tensor import Tensor, untracked
+from wengert.tape.node import Node, constant_beside, recorded_by
+from wengert.tape.observers import Observer, exchange, observers
+from wengert.tape.tensor import Tensor, check_like, untracked
 
 __all__ = ["Node", "RemovableHandle", "save_on_cpu", "saved_tensors_hooks"]
 
@@ -84,7 +84,10 @@ class Hooked(Node):
             for hook in list(self.extra.gradient.values()):
                 answer = hook(g if recorded else untracked(g))
                 if answer is not None:
-                    g = _check_answer(hook, answer, g)
+                    what = f"the answer of hook {_name(hook)!r}"
+                    like = backend_of(g._array if recorded else g)
+                    check_like(what, answer, g.shape, dtype_of(g.dtype), like)
+                    g = answer if recorded else constant_beside(answer._array, g)
         return g
 
     def values(self) -> tuple[Any, ...]:
@@ -141,16 +144,8 @@ def has_hooks(node: Node) -> bool:
 def extra_of(node: Node) -> Extra:
     """The hooks on a node, which has them from now on."""
     make_hooked(node)
-    if node.extra is None:
-        node.extra = Extra()
+    node.extra = node.extra or Extra()
     return node.extra  # type: ignore[no-any-return]
-
-
-def supervise(nodes: Iterable[Node]) -> None:
-    """Let anomaly detection see nodes that were recorded without it."""
-    for node in nodes:
-        if not isinstance(node, AccumulateGrad | Output):
-            make_hooked(node)
 
 
 def mode_of(recorded: bool) -> set_grad_enabled | unrecorded:
@@ -160,34 +155,6 @@ def mode_of(recorded: bool) -> set_grad_enabled | unrecorded:
 
 def _name(hook: Hook) -> str:
     return getattr(hook, "__qualname__", type(hook).__name__)
-
-
-def _check_answer(hook: Hook, answer: Any, g: Any) -> Any:
-    """A hook's answer instead of the cotangent ``g``, a raw array or Tensor as that is."""
-    if not isinstance(answer, Tensor):
-        raise TypeError(
-            f"hook {_name(hook)!r} returned {type(answer).__name__}; it should return a Tensor in "
-            "the gradient's place, or None to leave it as it is"
-        )
-    array = g._array if isinstance(g, Tensor) else g
-    new = answer._array
-    if tuple(new.shape) != tuple(array.shape):
-        raise RuntimeError(
-            f"hook {_name(hook)!r} has changed the size of value: it was given a gradient of shape "
-            f"{tuple(array.shape)} and returned one of shape {tuple(new.shape)}"
-        )
-    if dtype_of(new.dtype) is not dtype_of(array.dtype):
-        raise RuntimeError(
-            f"hook {_name(hook)!r} has changed the type of value: it was given a gradient of dtype "
-            f"{dtype_of(array.dtype).name} and returned one of {dtype_of(new.dtype).name}"
-        )
-    there, here = namespaces[type(new)], namespaces[type(array)]
-    if there is not here and None not in (there.backend, here.backend):
-        raise RuntimeError(
-            f"hook {_name(hook)!r} returned a gradient on {there.backend.name}, and was given one "
-            f"on {here.backend.name}"
-        )
-    return answer if isinstance(g, Tensor) else constant_beside(new, g)
 
 
 # -- registering hooks ---------------------------------------------------------------------------
@@ -285,14 +252,12 @@ class saved_tensors_hooks(Observer):
         self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
     ) -> None:
         self._pack, self._unpack = _callable(pack_hook), _callable(unpack_hook)
-        self._before: list[saved_tensors_hooks | None] = []
 
     def __enter__(self) -> None:
-        self._before.append(_packing())
-        begin(self, self._before[-1])
+        exchange(None, self)
 
     def __exit__(self, *exception: object) -> None:
-        end(self, self._before.pop())
+        exchange(self, None)
 
     def operated(
         self, name: str, primitive: Any, inputs: list[Tensor], results: list[Tensor]
@@ -310,7 +275,8 @@ class saved_tensors_hooks(Observer):
         if type(value) is tuple:
             return tuple(map(self._pack_value, value))
         is_array = hasattr(value, "dtype") and hasattr(value, "shape")
-        return Packed(self, value) if is_array and not isinstance(value, type) else value
+        # The hooks inside have packed it already.
+        return Packed(self, value) if is_array and not isinstance(value, type | Packed) else value
 
 
 def _packing() -> saved_tensors_hooks | None:
@@ -333,15 +299,8 @@ class Packed:
         """The array that the unpack hook gives for it."""
         with unrecorded():
             tensor = self.unpack(self.value)
-        hook = _name(self.unpack)
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"unpack hook {hook!r} returned {type(tensor).__name__}, not a Tensor")
-        if tuple(tensor.shape) != self.shape or tensor.dtype is not self.dtype:
-            raise RuntimeError(
-                f"unpack hook {hook!r} returned shape {tuple(tensor.shape)} and dtype "
-                f"{tensor.dtype.name} for a saved Tensor of shape {self.shape} and dtype "
-                f"{self.dtype.name}"
-            )
+        what = f"the answer of unpack hook {_name(self.unpack)!r}"
+        check_like(what, tensor, self.shape, self.dtype)
         return tensor._array
 
 

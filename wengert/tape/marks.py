@@ -16,10 +16,15 @@ _marks: ContextVar["Marks | None"] = ContextVar("wengert_marks", default=None)
 class Marks:
     """What a `Function`'s forward computes from tracked Tensors: a context around the forward."""
 
-    __slots__ = ("made", "name", "token")
+    __slots__ = ("error", "made", "token")
 
     def __init__(self, name: str, moving: bool) -> None:
-        self.name = name
+        self.error = NotImplementedError(
+            f"a Tensor that {name}.forward computed is differentiated, and has no derivative, "
+            "since it is neither an argument nor a result: return it as another result and give "
+            "that to ctx.save_for_backward, compute it again in backward, or keep t.detach() "
+            "where it is a constant"
+        )
         #: Its Tensors, where tangents flow: forward mode does not meet their nodes.
         self.made: list[weakref.ref[Tensor]] | None = [] if moving else None
 
@@ -31,10 +36,10 @@ class Marks:
         """Let Tensors that were computed from given ones have no tangent at a level: an error."""
         nodes = {x._node for x in given if isinstance(x, Tensor) and x._node is not None}
         made = (tensor() for tensor in self.made or ())
-        for tensor in {id(x): x for x in (*kept, *made)}.values():
-            if tensor is not None and _depends(tensor._node, nodes):
-                error = Inside(self.name, (), tensor.shape, tensor._array.dtype).refusal()
-                tensor._array = type(top)(tensor._array, error, top.level)
+        first = min((node.number for node in nodes), default=0)
+        for tensor in {id(x): x for x in (*kept, *made) if x is not None}.values():
+            if not nodes.isdisjoint(walk([tensor._node], first)):
+                tensor._array = type(top)(tensor._array, self.error, top.level)
 
     def __enter__(self) -> None:
         self.token = _marks.set(self)
@@ -43,12 +48,6 @@ class Marks:
     def __exit__(self, *exception: object) -> None:
         running_forwards.remove(self)
         _marks.reset(self.token)
-
-
-def _depends(node: Node | None, given: set[Node]) -> bool:
-    """Whether a Tensor with that node was computed from those with the given ones."""
-    first = min((one.number for one in given), default=0)
-    return any(one in given for one in walk([node], first))
 
 
 def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: int = 0) -> Tensor:
@@ -64,7 +63,6 @@ def off_tape(out: Any, primitive: Any, nodes: tuple[Node | None, ...], index: in
         nodes = tuple([n for i, n in enumerate(nodes) if primitive.has_slope(i, dtype, index)])
     if not any(nodes):
         return untracked(out)
-    result = with_node(out, Inside(marks.name, nodes, out.shape, dtype))
-    if marks.made is not None:
-        marks.add(result)
+    result = with_node(out, Inside(marks.error, nodes, out.shape, dtype))
+    marks.add(result)
     return result

@@ -85,12 +85,8 @@ class Node:
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         """Return positions of parents with the cotangents that flow to them from this node's ``g``.
 
-        Parameters
-        ----------
-        g : array or Tensor
-            Cotangent of the result. Its type decides which interpreter runs the rules.
-        wanted : container of int, optional
-            Numbers of the parents to answer for; all of them by default.
+        The type of ``g``, an array or a Tensor, decides which interpreter runs the rules.
+        ``wanted`` has the numbers of the parents to answer for; all of them by default.
         """
         return self._run(namespaces[type(g)], g, wanted)
 
@@ -114,12 +110,9 @@ class Node:
         ]
 
     def __call__(self, *cotangents: Any) -> Any:
-        """Apply this node's rules to the cotangent of its result (of each result), a Tensor.
+        """The cotangent of each input, of that of the result (of each result), a Tensor.
 
-        Returns
-        -------
-        Tensor, None or tuple
-            The cotangent of each input, None where it needs none; alone if there is one input.
+        None where an input needs none; alone if there is one input, else a tuple.
         """
         g = self._seed(cotangents)
         flows: list[Any] = [None] * len(self.parents)
@@ -137,12 +130,12 @@ class Node:
             return cotangents[0]
         given = {i: g for i, g in enumerate(cotangents) if g is not None}
         for i, g in given.items():
-            check_cotangent(g, self, i)
+            check_cotangent(g, Output(self, i))
         return Parts(self, given)
 
     def name(self) -> str:
         """The operation's name on PyTorch's side, such as ``"MulBackward0"``."""
-        return f"{backward_name(self.plan.primitive.name)}Backward0"
+        return f"{backward_name(self.operation)}Backward0"
 
     @property
     def several(self) -> bool:
@@ -226,18 +219,13 @@ class Leaf(Node):
 
     __slots__ = ()
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        super().__init__((), (), shape, dtype)
+    operation = "leaf"
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         return []
 
     def name(self) -> str:
         return type(self).__name__.removeprefix("Hooked")
-
-    @property
-    def operation(self) -> str:
-        return "leaf"
 
 
 #: The `Marks` of each `Function` whose forward runs now, in any thread.
@@ -257,32 +245,17 @@ class Inside(Node):
     Tensor was used in what is differentiated, and its own derivative is not known.
     """
 
-    __slots__ = ("called",)
+    __slots__ = ("error",)
 
-    called: str
+    operation = "inside"
+    error: Exception
 
-    def __init__(self, called: str, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
+    def __init__(self, error: Exception, parents: tuple[Any, ...], shape: Any, dtype: Any) -> None:
         super().__init__(parents, (), shape, dtype)
-        self.called = called
+        self.error = error
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        raise self.refusal()
-
-    def refusal(self) -> Exception:
-        """The error of a derivative through the Tensor."""
-        return NotImplementedError(
-            f"a Tensor that {self.called}.forward computed is differentiated, and has no "
-            "derivative, since it is neither an argument nor a result: return it as another "
-            "result and give that to ctx.save_for_backward, compute it again in backward, or "
-            "keep t.detach() where it is a constant"
-        )
-
-    def name(self) -> str:
-        return f"{self.called}Inside"
-
-    @property
-    def operation(self) -> str:
-        return f"a part of {self.called}"
+        raise self.error.with_traceback(None)
 
 
 class AccumulateGrad(Leaf):
@@ -375,10 +348,9 @@ def constant_beside(g: Any, array: Any) -> Any:
     return g
 
 
-def check_cotangent(g: Any, node: Node, index: int | None = None) -> None:
-    """Raise if ``g`` cannot be the cotangent of ``node``'s result, or of one of its several."""
-    shape = node.shape if index is None else node.shape[index]
-    dtype = node.dtype if index is None else node.dtype[index]
+def check_cotangent(g: Any, node: Node) -> None:
+    """Raise if ``g`` cannot be the cotangent of ``node``'s result."""
+    shape, dtype = node.shape, node.dtype
     if not hasattr(g, "shape") or not hasattr(g, "dtype"):
         raise TypeError(f"a gradient should be a Tensor, not {type(g).__name__}")
     if g.shape != shape:

@@ -43,28 +43,25 @@ _observers: ContextVar[tuple[Observer, ...]] = ContextVar("wengert_observers", d
 observers = _observers.get
 
 
-def begin(observer: Observer, instead_of: Observer | None = None) -> None:
-    """Tell an observer what this thread or task does from now on, in place of another if given."""
-    observing.append(observer)
-    _observers.set((*(one for one in observers() if one is not instead_of), observer))
-
-
-def end(observer: Observer, before: Observer | None = None) -> None:
-    """Stop telling an observer, and tell the one again whose place it took."""
-    if observer in observing:
-        observing.remove(observer)
-    others = [one for one in observers() if one is not observer]
-    _observers.set(tuple(others if before is None else [*others, before]))
+def exchange(old: Observer | None, new: Observer | None) -> None:
+    """Tell ``new`` first what this thread or task does from now on, and no longer ``old``."""
+    told = list(observers())
+    for held in (told, observing):
+        if old in held:
+            held.remove(old)
+        if new is not None:
+            held.insert(0, new)
+    _observers.set(tuple(told))
 
 
 @contextmanager
 def observed_by(observer: Observer) -> Iterator[None]:
     """Tell an observer what this thread or task does in the ``with`` block."""
-    begin(observer)
+    exchange(None, observer)
     try:
         yield
     finally:
-        end(observer)
+        exchange(observer, None)
 
 
 @contextmanager

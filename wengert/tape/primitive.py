@@ -14,7 +14,6 @@ from wengert.backends import (
     dtype_of,
     namespaces,
 )
-from wengert.tape.domain import EVERYWHERE, Domain, Joint
 from wengert.tape.grad_mode import recording
 from wengert.tape.marks import off_tape
 from wengert.tape.node import Node, running_forwards
@@ -138,10 +137,9 @@ class Primitive:
         cotangents ``g``, and what else it names, as rules do. It runs once, and the rules see its
         result as ``g``.
     view : bool, callable or None
-        What the result does with memory. False: it has its own, on every library. True: it is a
-        view of the input's on NumPy and PyTorch, unless the order in memory makes that a copy;
-        where the kernel for NumPy copies, the function of NumPy's that does not. None: it may be
-        the input itself or a view of it, as the library, the dtype or the parameters have it.
+        False: the result has memory of its own. True: it is a view of the input's on NumPy and
+        PyTorch, unless the order in memory makes that a copy; where the kernel for NumPy copies,
+        NumPy's function that does not. None: it may be the input itself or a view of it.
     weak : bool, optional
         Whether rules and kernel take a Python scalar as an operand as it is; otherwise scalars
         become 0-d arrays of the other operands' dtype first. By default an elementwise function of
@@ -158,9 +156,8 @@ class Primitive:
         (`wengert.tape.promotion`): by default all of a function that is elementwise or linear in
         each, and a single one of a function that is not linear.
     domain : Domain or dict of str to Domain or Joint, optional
-        Where it is smooth, as a function of its first input, or of those named: of one, or of
-        several with spaces between them. Everywhere by default. Tests draw their points there, and
-        the documentation shows it.
+        Where it is smooth (`wengert.ops.domain`), as a function of its first input, or of those
+        named, with spaces between several. Everywhere by default. Tests and documentation read it.
     batch : callable, optional
         How it runs on batches (`wengert.interpreters.batching`). By default an elementwise one runs
         once for all members, and another for each.
@@ -202,7 +199,7 @@ class Primitive:
         weak: bool | None = None,
         compares: bool = False,
         dtypes: str | dict[str, str] | None = None,
-        domain: Domain | dict[str, Domain | Joint] = EVERYWHERE,
+        domain: Any = None,
         batch: Callable[..., Any] | None = None,
         effect: Literal["moves", "draws", "exchanges", "calls"] | None = None,
         flat: bool = False,
@@ -228,15 +225,14 @@ class Primitive:
             ((given, self.dtypes),) = dtypes.items()
             joined = given.split()
         else:
-            alone = len(names) == 1 and not (linear or self.variadic)
-            joined = names if elementwise or linear == "each" or alone else []
+            single = len(names) == 1 and not (linear or self.variadic)
+            joined = names if elementwise or linear == "each" or single else []
             self.dtypes = dtypes
         self.joined = frozenset(joined)
         #: Whether integers become floating: its results are.
         self.floating = bool(self.rules) and self.dtypes in ("floating", "real floating")
-        self.domain: dict[str, Domain | Joint] = (
-            domain if isinstance(domain, dict) else {self.inputs[0].lstrip("*"): domain}
-        )
+        alone = {} if domain is None else {names[0]: domain}
+        self.domain: dict[str, Any] = domain if isinstance(domain, dict) else alone
         self.batch, self.effect = batch, effect
         self.flat = flat
         #: Whether `has_slope` is False anywhere.
@@ -269,8 +265,6 @@ class Primitive:
         ):
             if not names.issuperset(given):
                 raise ValueError(f"{what}: {key} for {[*{*given} - names]}, not in its inputs")
-        if self.shared and not self.several:
-            raise ValueError(f"{what}: shared is for several results; write it as the rule")
         shared = [self.shared] if self.shared else []
         for rule in (*self.rules.values(), *self.jvps.values(), *shared):
             if not isinstance(rule, Declared) and argument_names(rule)[:1] != ("xp",):
@@ -283,9 +277,6 @@ class Primitive:
             if choice not in choices:
                 listed = ", ".join(map(str, choices))
                 raise ValueError(f"{what}: {key} is one of {listed}, not {choice!r}")
-        for domain in self.domain.values():
-            if not isinstance(domain, Domain | Joint):
-                raise TypeError(f"{what}: a domain is a Domain, not {domain!r}")
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}({', '.join(self.inputs)})>"

@@ -22,10 +22,8 @@ _UNNAMED = {DTYPES["float32"], DTYPES["complex64"], DTYPES["int64"], DTYPES["boo
 def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> str:
     """Return ``tensor(values, what is not obvious)``, as PyTorch prints a tensor.
 
-    Values have four decimals, or are in scientific notation where that would hide them; whole
-    numbers end in a point. The data type is named unless it is a default one, the device unless it
-    is a CPU or, where none was selected, the library's own choice. A computed Tensor shows its
-    ``grad_fn``, a leaf that it requires grad; what an array has inside beside its values, such as a
+    The data type is named unless it is a default one, the device unless it is a CPU or, where none
+    was selected, the library's own choice. What an array has inside beside its values, such as a
     tangent, comes last, in the same format.
     """
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
@@ -36,9 +34,12 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
             raise BackendError("to print values is no reason to compute them")
         values = read(tensor)
     except (BackendError, TypeError):  # no one array has them, as of a batch, or none at all
-        place = _place(tensor)
-        facts = [] if place is None else [f"device={place!r}"]
-        facts += [f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype!r}", *_origin(tensor)]
+        facts = [
+            *_place(tensor),
+            f"size={tuple(tensor.shape)}",
+            f"dtype={tensor.dtype!r}",
+            *_origin(tensor),
+        ]
         return f"{prefix}..., {', '.join(facts)})"
     text = "[]"
     if values.size:
@@ -46,8 +47,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     notes = []
     if not values.size and values.ndim != 1:
         notes.append(f"size={tuple(values.shape)}")
-    if (place := _place(tensor)) is not None:
-        notes.append(f"device={place!r}")
+    notes += _place(tensor)
     if tensor.dtype not in _UNNAMED or (not values.size and not tensor.dtype.inexact):
         notes.append(f"dtype={tensor.dtype!r}")
     notes += _origin(tensor)
@@ -73,17 +73,17 @@ def _origin(tensor: Any) -> list[str]:
     return ["requires_grad=True"] if tensor.requires_grad else []
 
 
-def _place(tensor: Any) -> str | None:
+def _place(tensor: Any) -> list[str]:
     """The name of a Tensor's device, if that is not obvious."""
     backend = backend_of(tensor._array)
     name = backend.device_name(tensor.device)
     if "cpu" in name.lower():
-        return None
+        return []
     chosen = selection()
     if chosen.backend is backend and chosen.device is None:
         home = backend.device_name(backend.device(backend.xp.empty(0)))
-        return None if home == name else name
-    return name
+        return [] if home == name else [f"device={name!r}"]
+    return [f"device={name!r}"]
 
 
 def _visible(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

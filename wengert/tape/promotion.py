@@ -11,8 +11,6 @@ from contextvars import ContextVar
 from functools import reduce
 from typing import Any, Final
 
-import numpy as np
-
 from wengert.backends import DTYPES, DType, as_dtype, dtype_of
 
 SCALARS: Final = frozenset({bool, int, float, complex})
@@ -118,13 +116,13 @@ KIND_RANK: Final = {
     "real floating": 2,
     "complex floating": 3,
 }
-_SCALAR_KIND: Final = {
+SCALAR_KIND: Final = {
     bool: "bool",
     int: "signed integer",
     float: "real floating",
     complex: "complex floating",
 }
-_SCALAR_RANK: Final = {scalar: KIND_RANK[kind] for scalar, kind in _SCALAR_KIND.items()}
+_SCALAR_RANK: Final = {scalar: KIND_RANK[kind] for scalar, kind in SCALAR_KIND.items()}
 
 
 def promote(a: DType, b: DType) -> DType | None:
@@ -202,39 +200,6 @@ def check_range(name: str, value: Any, dtype: DType) -> None:
             f"{name}: the number {value} is out of bounds for {dtype.name} ({low} to {high}); "
             "convert the array with wg.astype first".removeprefix(": ")
         )
-
-
-def storable(kind: str, dtype: DType) -> bool:
-    """Whether arrays of a kind are stored in a dtype, which is NumPy's casting ``"same_kind"``.
-
-    Complex numbers would lose a part in a real dtype, floating ones their fractions in integers,
-    and signed integers their signs in unsigned ones.
-    """
-    if kind == "signed integer" and dtype.kind == "unsigned integer":
-        return False
-    return KIND_RANK[kind] <= KIND_RANK[dtype.kind]
-
-
-def check_storable(name: str, value: Any, dtype: DType) -> None:
-    """Raise if a dtype does not hold a number or an array that is to be stored in it.
-
-    What has neither a dtype nor a number's type is left to others. Raises `TypeError` for None and
-    for another kind, as `storable` says, and `OverflowError` for an integer beyond the dtype.
-    """
-    if value is None:  # which NumPy stores as NaN
-        raise TypeError(f"{name}: a Tensor, an array or a number is stored, not None")
-    value = value.item() if isinstance(value, np.generic) else value
-    kind = _SCALAR_KIND.get(number_type(value))
-    if kind == "signed integer" and not dtype.inexact:
-        kind = dtype.kind  # an integer of Python's is in its range, or not
-    if kind is None and hasattr(value, "dtype"):
-        kind = dtype_of(value.dtype).kind
-    if kind is not None and not storable(kind, dtype):
-        raise TypeError(
-            f"{name}: a {kind} value does not fit an array of dtype {dtype.name}; convert one "
-            "with wg.astype"
-        )
-    check_range(name, value, dtype)
 
 
 # -- operands ------------------------------------------------------------------------------------

@@ -7,8 +7,18 @@ from typing import Any
 from wengert.backends import namespaces
 from wengert.tape.anomaly import detecting
 from wengert.tape.grad_mode import enable_grad
-from wengert.tape.hooks import eager, supervise
-from wengert.tape.node import FREED, AccumulateGrad, Indexed, Node, Parts, conform, is_lifted, walk
+from wengert.tape.hooks import eager, make_hooked
+from wengert.tape.node import (
+    FREED,
+    AccumulateGrad,
+    Indexed,
+    Node,
+    Output,
+    Parts,
+    conform,
+    is_lifted,
+    walk,
+)
 from wengert.tape.observers import observing
 
 try:
@@ -27,6 +37,8 @@ def sweep(
     give: Callable[[Node, Any], None] | None = None,
 ) -> dict[Node, Any]:
     """Run the rules of all ancestors of ``outputs``, in descending number.
+
+    Returns the complete cotangents of the targets that were reached; None for those given before.
 
     A heap of numbers holds the nodes that some cotangent has reached. The largest number is due
     next: whatever could still add to its cotangent was recorded after it and has run. So the
@@ -48,18 +60,15 @@ def sweep(
     give : callable, optional
         ``give(leaf, cotangent)`` accumulates the gradients of leaves with hooks that run after
         that, as soon as they are complete.
-
-    Returns
-    -------
-    dict of Node to cotangent
-        The complete cotangents of the targets that were reached; None for those given before.
     """
     due: list[int] = []
     reached: dict[int, list[Any]] = {}  # number -> [node, cotangent so far]
     arrived: dict[Node, Any] = {}
     flows: Iterable[tuple[Node, Any]] = outputs
     if observing and detecting() is not None:
-        supervise(ancestors(node for node, _ in outputs))
+        for node in ancestors(node for node, _ in outputs):
+            if not isinstance(node, AccumulateGrad | Output):
+                make_hooked(node)  # also if it was recorded without detection
     if give is not None and eager:
         _schedule(outputs, reached, due, give)
     while True:
@@ -74,7 +83,8 @@ def sweep(
             g = node.receive(g)
         if is_target:
             arrived[node] = g
-            if stop_at_targets or (wanted is not None and not _leads_on(node, wanted)):
+            leads_on = wanted is None or any(p and p.number in wanted for p in node.parents)
+            if stop_at_targets or not leads_on:
                 continue  # its rules need not run; another sweep may use what it saved
         parents: tuple[Any, ...] = node.parents
         # Elsewhere operators would compute on the library's current device.
@@ -121,14 +131,6 @@ def sweep(
 
 #: The sweep of ``create_graph=True``, which records what it computes.
 recorded_sweep = enable_grad()(sweep)
-
-
-def _leads_on(node: Node, numbers: Container[int]) -> bool:
-    """Whether a node has a parent with one of these numbers."""
-    for parent in node.parents:  # noqa: SIM110 -- a generator takes twice as long
-        if parent is not None and parent.number in numbers:
-            return True
-    return False
 
 
 def _flow(node: Node, g: Any, reached: dict[int, list[Any]], due: list[int]) -> None:
@@ -187,31 +189,17 @@ def _add_part(
 
 
 class Delivery(Node):
-    """A stop of the sweep at which some leaves' cotangents are complete, and are accumulated.
+    """A stop of the sweep at which the cotangent of a leaf with hooks is complete.
 
-    The sweep meets it where its number is due, which lies just below that of the oldest node
-    whose operand the leaves are.
+    Its number lies just below that of the oldest node whose operand the leaf is.
     """
 
-    __slots__ = ("give", "leaves", "reached")
+    __slots__ = ("deliver",)
 
-    def __init__(
-        self,
-        number: float,
-        leaves: Iterable[Node],
-        reached: dict[int, list[Any]],
-        give: Callable[[Node, Any], None],
-    ) -> None:
-        super().__init__()
-        self.number = number  # type: ignore[assignment]
-        self.leaves, self.reached, self.give = tuple(leaves), reached, give
+    deliver: Callable[[], None]
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        for leaf in self.leaves:
-            cell = self.reached.get(leaf.number)
-            if cell is not None and cell[1] is not None:
-                cotangent, cell[1] = cell[1], None
-                leaf.deliver(leaf.receive(cotangent), self.give)  # type: ignore[attr-defined]
+        self.deliver()
         return []
 
 
@@ -221,19 +209,25 @@ def _schedule(
     due: list[int],
     give: Callable[[Node, Any], None],
 ) -> None:
-    """Add stops to the sweep at which the cotangents of leaves with hooks are complete."""
-    oldest: dict[Node, int] = {}  # leaf -> number of the oldest node that it is an operand of
+    """Add stops to the sweep at which leaves with hooks are given their gradients."""
+    oldest: dict[Any, int] = {}  # leaf -> number of the oldest node that it is an operand of
     for node in ancestors(node for node, _ in outputs):
         if node in eager:
             oldest.setdefault(node, node.number + 1)
         for parent in node.parents:
             if parent is not None and parent in eager:
                 oldest[parent] = node.number
-    stops: dict[int, list[Node]] = {}
-    for leaf, number in oldest.items():
-        stops.setdefault(number, []).append(leaf)
-    for number, leaves in stops.items():
-        stop = Delivery(number - 0.5, leaves, reached, give)
+    for i, (leaf, number) in enumerate(oldest.items(), 1):
+
+        def deliver(leaf: Any = leaf) -> None:
+            cell = reached.get(leaf.number)
+            if cell is not None and cell[1] is not None:
+                g, cell[1] = cell[1], None
+                leaf.deliver(leaf.receive(g), give)
+
+        stop = Delivery()
+        stop.deliver = deliver
+        stop.number = number - i / (len(oldest) + 1)  # type: ignore[assignment]
         reached[stop.number] = [stop, None]
         heappush(due, -stop.number)
 
@@ -256,7 +250,7 @@ def leading_to(targets: set[int], roots: Iterable[Node]) -> dict[int, Node]:
         if node.number in targets:
             leading[node.number] = node
             continue
-        for parent in node.parents:  # `_leads_on` without its call, which takes as long
+        for parent in node.parents:  # a generator takes twice as long
             if parent is not None and parent.number in leading:
                 leading[node.number] = node
                 break

@@ -1,12 +1,13 @@
 """The Tensor: an array, a flag, a gradient and a node."""
 
+import math
 import weakref
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.backends import Backend, DType, backend_of, dtype_of, get_backend
+from wengert.backends import Backend, BackendError, DType, backend_of, dtype_of, get_backend
 from wengert.backends.lengths import known_lengths, unsized
 from wengert.tape.grad_mode import following, recording, tangents_flow
 from wengert.tape.node import (
@@ -104,10 +105,7 @@ class Tensor(Methods):
     @property
     def size(self) -> int:
         """The number of elements."""
-        size = 1
-        for length in self.shape:
-            size *= length
-        return size
+        return math.prod(self.shape)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the values as a NumPy array, which may share this Tensor's memory.
@@ -231,7 +229,7 @@ class Tensor(Methods):
         if node is not None and not _is_alike(node, array):
             node.watch, node = None, None
         if node is None:
-            node = AccumulateGrad(array.shape, array.dtype)
+            node = AccumulateGrad(shape=array.shape, dtype=array.dtype)
             node.watch = weakref.ref(self)
         self._node = node
 
@@ -277,19 +275,7 @@ class Tensor(Methods):
     @grad.setter
     def grad(self, value: "Tensor | None") -> None:
         if value is not None:
-            if not isinstance(value, Tensor):
-                kind = type(value).__name__
-                raise TypeError(f"assigned grad should be a Tensor or None, not {kind}")
-            if value.backend is not self.backend:
-                raise RuntimeError(
-                    f"assigned grad is on {value.backend.name}, but the Tensor is on "
-                    f"{self.backend.name}: move it with grad.to_backend({self.backend.name!r})"
-                )
-            if value.shape != self.shape or value.dtype is not self.dtype:
-                raise RuntimeError(
-                    f"assigned grad has shape {tuple(value.shape)} and dtype {value.dtype.name}, "
-                    f"but the Tensor has shape {tuple(self.shape)} and dtype {self.dtype.name}"
-                )
+            check_like("assigned grad", value, self.shape, self.dtype, self.backend)
         self._grad = value
 
     @grad.deleter
@@ -357,6 +343,25 @@ def check_leaving(tensor: Tensor, way: str) -> None:
 def warn_of_leaving(what: str) -> None:
     """Warn of values that leave the tape, as PyTorch does."""
     import_module(_LEAVING).warn(what)
+
+
+def check_like(
+    what: str, value: Any, shape: Any, dtype: DType | None = None, backend: Backend | None = None
+) -> None:
+    """Raise if a value is no Tensor of a shape, or has another dtype or backend than one given."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{what} should be a Tensor or None, not {type(value).__name__}")
+    dtype = dtype or value.dtype
+    if tuple(value.shape) != tuple(shape) or value.dtype is not dtype:
+        raise RuntimeError(
+            f"{what} has shape {tuple(value.shape)} and dtype {value.dtype.name}, but should have "
+            f"shape {tuple(shape)} and dtype {dtype.name}"
+        )
+    if backend not in (None, value.backend):
+        raise BackendError(
+            f"{what} is on {value.backend.name}, but should be on {backend.name}: move it with "
+            f"to_backend({backend.name!r})"
+        )
 
 
 def differentiates(value: Any) -> bool:

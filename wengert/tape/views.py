@@ -9,12 +9,7 @@ import numpy as np
 class Memory:
     """What in NumPy or PyTorch would be one storage, of which several Tensors are views.
 
-    Attributes
-    ----------
-    shape, complex : tuple of int, bool
-        Of the Tensor that is no view of another.
-    array : array or None
-        An empty NumPy array in the storage's place, made when overlaps are first looked for.
+    ``array`` is an empty NumPy array in its place, made when overlaps are first looked for.
     """
 
     __slots__ = ("__weakref__", "array", "complex", "shape")
@@ -32,15 +27,8 @@ class Shown(weakref.ref[Memory]):
 
     Only the Tensor holds it. So the weak references to a storage, of which CPython keeps a list,
     are those of its live views.
-
-    Attributes
-    ----------
-    memory : Memory
-        The storage.
-    steps : tuple or None
-        The view's operation, its parameters, and the steps before; None for the whole storage.
-    depth : int
-        How many steps these are.
+    ``steps`` are the view's operation, its parameters, and the steps before, ``depth`` of them;
+    None for the whole storage.
     """
 
     __slots__ = ("depth", "memory", "steps")

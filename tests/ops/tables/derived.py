@@ -9,6 +9,7 @@ import scipy.special
 import wengert as wg
 from tests.ops.cases import BOX, PUBLIC, Entry, unary
 from tests.ops.domains import points
+from wengert.ops.domain import EVERYWHERE
 from wengert.tape.primitive import PRIMITIVES
 from wengert.testing import strategies as ws
 
@@ -37,7 +38,7 @@ def of_complex_numbers(primitive):
 
 def smooth(primitive, **more):
     """The row of a function of one array, real and where it takes them complex ones."""
-    domain = primitive.domain["x"]
+    domain = primitive.domain.get("x", EVERYWHERE)
     if primitive.linear == "together" or (domain.plane and not domain.without):
         plane = PLANE
     else:

@@ -10,9 +10,9 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import as_axis, at_axis, shape_of
 from wengert.ops.conversion import beside
 from wengert.ops.creation import full, zeros
+from wengert.ops.data_type import check_storable
 from wengert.ops.indexing import replaced, take
 from wengert.tape.primitive import anew
-from wengert.tape.promotion import check_storable
 from wengert.tape.tensor import Tensor, wrapped
 
 Mode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]

@@ -10,7 +10,7 @@ from wengert.interpreters.batching import by_composite
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.conversion import as_storable, asarray
 from wengert.ops.creation import arange, zeros
-from wengert.ops.data_type import astype
+from wengert.ops.data_type import astype, check_storable
 from wengert.ops.elementwise import (
     add,
     divide,
@@ -28,7 +28,7 @@ from wengert.ops.searching import searchsorted, where
 from wengert.ops.shares import in_float32
 from wengert.ops.sorting import argsort
 from wengert.tape.primitive import Primitive
-from wengert.tape.promotion import SCALARS, check_storable, number_type
+from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.tensor import Tensor, wrapped
 
 # -- extremes, sums and products of the values for each row ----------------------------------------

@@ -7,9 +7,9 @@ import numpy as np
 
 from wengert.backends import dtype_of
 from wengert.ops.define import elementwise, operation
+from wengert.ops.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
 from wengert.ops.elementwise.rules import is_complex, matched
 from wengert.ops.euclidean import without_slope
-from wengert.tape.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_range, common_dtype
 from wengert.tape.tensor import Tensor

@@ -3,9 +3,9 @@
 from typing import Any
 
 from wengert.ops.define import elementwise, operation
+from wengert.ops.domain import NOT_ZERO
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import turned
-from wengert.tape.domain import NOT_ZERO
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 

@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.ops.domain import ENTIRE, POSITIVE, Domain
 from wengert.ops.euclidean import without_slope
-from wengert.tape.domain import ENTIRE, POSITIVE, Domain
 from wengert.tape.tensor import Tensor
 
 __all__ = ["exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp"]

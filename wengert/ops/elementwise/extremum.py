@@ -7,7 +7,7 @@ import numpy as np
 from wengert.backends import DTYPES, DType, dtype_of
 from wengert.ops.data_type import astype
 from wengert.ops.define import elementwise, operation
-from wengert.tape.domain import Joint
+from wengert.ops.domain import Joint
 from wengert.tape.promotion import join
 from wengert.tape.tensor import Tensor
 

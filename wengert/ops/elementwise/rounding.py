@@ -3,7 +3,7 @@
 from typing import Any
 
 from wengert.ops.define import elementwise
-from wengert.tape.domain import NOT_ZERO, Domain
+from wengert.ops.domain import NOT_ZERO, Domain
 from wengert.tape.primitive import UNDEFINED, ZERO
 from wengert.tape.tensor import Tensor
 

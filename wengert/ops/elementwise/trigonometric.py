@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from wengert.ops.define import elementwise
+from wengert.ops.domain import ENTIRE, Domain, Joint
 from wengert.ops.elementwise.rules import is_complex, over_radius
-from wengert.tape.domain import ENTIRE, Domain, Joint
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor
 

@@ -10,6 +10,7 @@ from wengert.ops import elementwise, statistical
 from wengert.ops.axes import as_axes, kept, number, raw_array
 from wengert.ops.data_type import astype
 from wengert.ops.define import operation
+from wengert.ops.domain import NOT_ZERO, POSITIVE
 from wengert.ops.elementwise import greater, multiply, sign
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import length, without_slope
@@ -19,7 +20,6 @@ from wengert.ops.linalg.singular_values import svdvals
 from wengert.ops.manipulation import expand_dims
 from wengert.ops.searching import count_nonzero
 from wengert.ops.shares import by_float32
-from wengert.tape.domain import NOT_ZERO, POSITIVE
 from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, untracked
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import operand
 from wengert.ops.define import elementwise, operation
-from wengert.tape.domain import NOT_ZERO
+from wengert.ops.domain import NOT_ZERO
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor, wrapped
 

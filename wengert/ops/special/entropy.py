@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.ops.domain import POSITIVE, Domain
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import without_slope
 from wengert.ops.special.series import of_reals, polynomial
-from wengert.tape.domain import POSITIVE, Domain
 from wengert.tape.tensor import Tensor
 
 __all__ = ["entr", "kl_div", "rel_entr", "xlog1py"]

@@ -13,8 +13,8 @@ from typing import Any
 from wengert.backends import dtype_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.define import elementwise
+from wengert.ops.domain import Domain
 from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
-from wengert.tape.domain import Domain
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.tensor import Tensor
 

@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.ops.domain import POSITIVE, Domain
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.elementwise.sigmoid import expit
 from wengert.ops.euclidean import without_slope
-from wengert.tape.domain import POSITIVE, Domain
 from wengert.tape.tensor import Tensor
 
 __all__ = ["expit", "log_expit", "logit", "softplus", "xlogy"]

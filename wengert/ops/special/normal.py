@@ -4,9 +4,9 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
+from wengert.ops.domain import Domain
 from wengert.ops.special.error import BORDER, exponential_of_square, near, scaled_tail
 from wengert.ops.special.series import of_reals, rational
-from wengert.tape.domain import Domain
 from wengert.tape.tensor import Tensor
 
 __all__ = ["erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]

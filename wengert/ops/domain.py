@@ -1,4 +1,4 @@
-"""The domains of smoothness in primitives' rows."""
+"""The domains of smoothness in primitives' rows, which tests and the documentation read."""
 
 import math
 from collections.abc import Callable
