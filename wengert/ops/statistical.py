@@ -254,7 +254,7 @@ def var(
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
     if _inexact(x, "var").narrow or type(correction) not in SCALARS:
         return _corrected(var, x, axes, correction, keepdims)
-    return var.run(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
+    return var.run(x, axis=axes, correction=correction, keepdims=keepdims)
 
 
 @operation(
@@ -289,7 +289,7 @@ def std(
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
     if _inexact(x, "std").narrow or type(correction) not in SCALARS:
         return _corrected(std, x, axes, correction, keepdims)
-    return std.run(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
+    return std.run(x, axis=axes, correction=correction, keepdims=keepdims)
 
 
 # -- extremes ------------------------------------------------------------------------------------
