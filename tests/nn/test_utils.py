@@ -294,6 +294,49 @@ def test_complex_gradients_have_no_bounds(backend: Any) -> None:
     assert real.grad.tolist() == [1, 1]
 
 
+def test_a_gradient_that_comes_twice_is_scaled_once(backend: Any) -> None:
+    tied, other = wg.zeros(2, requires_grad=True), wg.zeros(2, requires_grad=True)
+    for again in ([tied, tied, other], [tied, wg.zeros(2, requires_grad=True), other]):
+        tied.grad, other.grad = wg.asarray([3.0, 4.0]), wg.asarray([12.0, 0.0])
+        again[1].grad = tied.grad
+        assert nn.utils.clip_grad_norm_(again, 6.5).item() == pytest.approx(13)
+        np.testing.assert_allclose(values(again[1].grad), [1.5, 2], rtol=1e-6)
+        np.testing.assert_allclose(values(other.grad), [6, 0], rtol=1e-6)
+
+
+def test_gradients_that_are_views_of_each_other_are_scaled_once(backend: Any) -> None:
+    whole, part = wg.zeros(4, requires_grad=True), wg.zeros(2, requires_grad=True)
+    whole.grad = wg.asarray([0.0, 2.0, 4.0, 6.0])
+    part.grad = whole.grad[1:3]
+    norm = nn.utils.clip_grad_norm_([whole, part], 1.0).item()
+    assert norm == pytest.approx(76**0.5)  # as PyTorch's, which then scales the part twice
+    np.testing.assert_allclose(values(whole.grad) * norm, [0, 2, 4, 6], rtol=1e-5)
+    np.testing.assert_allclose(values(part.grad) * norm, [2, 4], rtol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_no_gradient_is_lost_by_an_infinite_or_undefined_norm(backend: Any, bad: float) -> None:
+    for clip, expected in (
+        (lambda x: nn.utils.clip_grad_norm_(x, 1.0), [np.nan, np.nan]),
+        (lambda x: nn.utils.clip_grad_value_(x, 1.0), [np.clip(bad, -1, 1), 1.0]),
+    ):
+        weight = wg.zeros(2, requires_grad=True)
+        weight.grad = wg.asarray([bad, 3.0])
+        clip(weight)
+        np.testing.assert_array_equal(values(weight.grad), expected)
+
+
+def test_gradients_of_several_dtypes_are_clipped_together(backend: Any) -> None:
+    dtypes = [wg.float32, wg.float64]
+    held = [wg.zeros(2, dtype=dtype, requires_grad=True) for dtype in dtypes]
+    for x in held:
+        x.grad = wg.asarray([3.0, 4.0], dtype=x.dtype)
+    assert nn.utils.clip_grad_norm_(held, 1.0).item() == pytest.approx(50**0.5)
+    for x in held:
+        assert x.grad.dtype is x.dtype
+        np.testing.assert_allclose(values(x.grad), np.array([3, 4]) / 50**0.5, rtol=1e-5)
+
+
 def test_the_order_infinity_by_its_name() -> None:
     weight = wg.ones(2, requires_grad=True)
     weight.grad = wg.asarray([3.0, -4.0])

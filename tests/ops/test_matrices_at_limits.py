@@ -230,3 +230,39 @@ def test_singular_values_of_an_infinite_matrix_are_refused() -> None:
     for function in (linalg.svd, linalg.svdvals, linalg.pinv, linalg.matrix_rank):
         with pytest.raises(np.linalg.LinAlgError, match="infinite element"):
             function(wg.asarray(x))
+
+
+@pytest.mark.parametrize("function", ["svdvals", "nuc", "eigvalsh"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_second_derivatives_of_values_beside_others(function, dtype) -> None:
+    """Values that differ by rounding errors have none; smaller ones beside them have theirs."""
+    random = np.random.default_rng(0)
+    left, right = (np.linalg.qr(random.standard_normal((3, 3)))[0] for _ in range(2))
+    right = left if function == "eigvalsh" else right
+    eps = np.finfo(dtype).eps
+    for small, apart in [
+        ((0.1, 0.2), True),
+        ((1e-2, 0), True),
+        ((0, 0), False),
+        ((eps, 3 * eps), False),
+        ((eps / 100, 0), False),
+        ((1, 0.5), False),
+    ]:
+        x = (left * np.array([1, *small]) @ right.T).astype(dtype)
+        t = random.standard_normal((3, 3)).astype(dtype)
+        if function == "eigvalsh":
+            x, t = (x + x.T) / 2, (t + t.T) / 2
+
+        def f(x):
+            found = linalg.eigvalsh(x) if function == "eigvalsh" else linalg.svdvals(x)
+            if function == "nuc":  # a square, whose second derivative is 2, and a sum
+                return wg.sum(wg.square(found)) + linalg.matrix_norm(x, ord="nuc") * 0
+            return wg.sum(wg.square(found))
+
+        x, t = wg.asarray(x), wg.asarray(t)
+        for second in (wg.hvp(f, (x,), (t,))[0], wg.jvp(wg.grad(f), (x,), (t,))[1]):
+            found = values(second)
+            if apart:
+                np.testing.assert_allclose(found, 2 * values(t), atol=4e3 * eps)
+            else:
+                assert not np.isfinite(found).all()

@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ import wengert as wg
 from wengert.testing import Argument, Axis, WrongGradientError, check, check_gradients
 from wengert.testing import strategies as ws
 from wengert.testing.arguments import calls
+from wengert.testing.exploration import Drawn
 from wengert.testing.snippets import function_code, value_code
 
 NUMPY = {"backends": ["numpy"], "examples": 10}
@@ -342,6 +344,28 @@ def sigmoid(x):
 
 
 SCALED = {"backends": ["numpy"], "order": 1, "settings": settings(max_examples=100)}
+
+
+def test_what_was_drawn_is_told():
+    drawn = Drawn()
+    assert str(drawn) == "0 calls"
+    drawn.add((np.asarray([[0.0, -2.5]]), 3, "name"))
+    drawn.add((np.asarray([1e-3, np.inf], dtype="float32"), [wg.asarray(40 + 30j)]))
+    assert str(drawn) == (
+        "2 calls: complex64, float32, float64; shapes (), (2,), ... (1, 2); magnitudes 0.001 to 50"
+    )
+    seen = []
+
+    def wrong(x):
+        seen.append(x.dtype.name)
+        return x * x.detach()
+
+    with pytest.raises(WrongGradientError) as info:
+        check_gradients(wrong, ..., **NUMPY)
+    (told,) = [line for line in str(info.value).splitlines() if "drawn:" in line]
+    found = re.search(r"(\d+) calls: (.*); shapes (.*); (zeros|magnitudes .* to .*)", told)
+    assert found is not None
+    assert set(found[2].split(", ")) <= {*seen}
 
 
 @pytest.mark.slow

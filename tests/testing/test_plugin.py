@@ -1,6 +1,7 @@
 """The pytest plugin, as another project has it: run by a pytest of its own."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,15 @@ def test_the_fixture_and_checks_run_on_each_backend_that_is_asked_for(project):
             assert f"test_wrong[{name}] FAILED" in out
         assert "6 passed" in out
         assert "2 failed" in out
+
+
+@pytest.mark.slow
+def test_the_end_of_a_run_says_what_was_drawn(project):
+    out = run(project, "--wengert-backend=numpy", "-k", "test_right")
+    _, _, end = out.partition("arguments that check_gradients drew")
+    for name in ("test_right", "TestClass::test_right"):
+        line = rf"test_users.py::{name}\[numpy\]: \d+ calls: .*float64.*; shapes \(.*; magnitudes "
+        assert re.search(line, end), out
 
 
 @pytest.mark.slow

@@ -5,10 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from wengert.backends import (
-    cupy,
-    numpy_reductions,
-)
+from wengert.backends import cupy, numpy, numpy_reductions
 from wengert.backends.backend import Kernel
 from wengert.nn.kernels import cupy_classification, numpy_classification, numpy_normalisations
 from wengert.ops.beyond import numpy_convolutions
@@ -69,6 +66,7 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     numpy_classification.targets: KernelFacts(looks=True, raises=True),
     numpy_classification.counted_losses: _LOOKS,
     numpy_classification.number_counted: _LOOKS,
+    numpy.std: _LOOKS,
     numpy_normalisations.inverse_roots: _LOOKS,
     numpy_normalisations.units: _LOOKS,
     numpy_normalisations.scaled_rows: _OF_ROWS,

@@ -5,7 +5,7 @@ import math
 from functools import partial
 from typing import Any, cast
 
-from wengert.backends import add_composite, dtype_of
+from wengert.backends import DType, add_composite, dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import all_axes, as_axes, bent, operand, raw_dtype, shape_of
@@ -95,17 +95,19 @@ def mean(x: Any, /, axis: int | tuple[int, ...] | None = None, *, keepdims: bool
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
     axes = None if axis is None else as_axes(axis, len(shape_of(x)), "mean")
-    _check_inexact(x, "mean")
+    _inexact(x, "mean")
     return mean.run(x, axis=axes, keepdims=keepdims)
 
 
-def _check_inexact(x: Any, function: str) -> None:
+def _inexact(x: Any, function: str) -> DType:
     shape_of(x)
-    if not dtype_of(x.dtype).inexact:
+    held = dtype_of(x._array.dtype if isinstance(x, Tensor) else x.dtype)
+    if not held.inexact:
         raise TypeError(
-            f"{function} takes floating or complex arrays, not {dtype_of(x.dtype).name}; convert "
-            "with wg.astype(x, wg.float32) first"
+            f"{function} takes floating or complex arrays, not {held.name}; convert with "
+            "wg.astype(x, wg.float32) first"
         )
+    return held
 
 
 # -- spread --------------------------------------------------------------------------------------
@@ -137,7 +139,7 @@ def _deviations(xp: Any, x: Any, norm: Any, *, axis: Axes) -> tuple[Any, Any]:
     """Deviations from the mean, and their norm, which is 0 where all of them are."""
     # Subtracted twice: equal elements then deviate by exactly 0, though their mean is rounded.
     centred = _deviation(xp, _deviation(xp, x, axis), axis)
-    some = xp.any(centred != 0, axis=axis, keepdims=True)
+    some = xp.any(centred, axis=axis, keepdims=True)
     return centred, xp.where(some, norm, 0)
 
 
@@ -192,22 +194,17 @@ def _std_composite(
     return norm * _scale(x.shape, axis, correction) ** 0.5
 
 
-def _corrected(function: Any, x: Any, axis: Any, correction: Any, keepdims: bool) -> Tensor:
-    """A spread with its correction: a Python number, or a Tensor that is differentiated."""
+def _corrected(function: Any, x: Any, axis: Axes, correction: Any, keepdims: bool) -> Tensor:
+    """A spread of half precision, or with a correction that may be a Tensor, differentiated."""
     name = function.__name__
-    axes = None if axis is None else as_axes(axis, len(shape_of(x)), name)
-    _check_inexact(x, name)
     if dtype_of(x.dtype).narrow:  # its squares overflow and vanish
-        found = by_float32(function, x, axis, correction=correction, keepdims=keepdims)
-        return cast(Tensor, found)
-    if type(correction) in SCALARS:
-        return function.run(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
-    plain: Tensor = function.run(x, axis=axes, correction=0.0, keepdims=keepdims)
+        return by_float32(function, x, axis, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
+    plain: Tensor = function.run(x, axis=axis, correction=0.0, keepdims=keepdims)
     correction = operand(correction, plain, name, "correction")
     if isinstance(correction, Tensor):
-        ratio = _freedom_ratio(name, _count(x.shape, axes), correction)
+        ratio = _freedom_ratio(name, _count(x.shape, axis), correction)
         return cast(Tensor, differentiable.astype(plain * ratio, plain.dtype, copy=False))
-    return function.run(x, axis=axes, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
+    return function.run(x, axis=axis, correction=correction, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 def _freedom_ratio(function: str, n: int, correction: Tensor) -> Tensor:
@@ -254,7 +251,10 @@ def var(
     >>> wg.grad(wg.var)(wg.asarray([1.0, 2.0, 3.0]))
     tensor([-0.6667,  0.0000,  0.6667])
     """
-    return _corrected(var, x, axis, correction, keepdims)
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "var")
+    if _inexact(x, "var").narrow or type(correction) not in SCALARS:
+        return _corrected(var, x, axes, correction, keepdims)
+    return var.run(x, axis=axes, correction=correction, keepdims=keepdims)
 
 
 @operation(
@@ -286,7 +286,10 @@ def std(
     >>> wg.grad(wg.std)(wg.asarray([2.0, 2.0]))  # 0 where the deviation is 0
     tensor([0., 0.])
     """
-    return _corrected(std, x, axis, correction, keepdims)
+    axes = None if axis is None else as_axes(axis, len(shape_of(x)), "std")
+    if _inexact(x, "std").narrow or type(correction) not in SCALARS:
+        return _corrected(std, x, axes, correction, keepdims)
+    return std.run(x, axis=axes, correction=correction, keepdims=keepdims)
 
 
 # -- extremes ------------------------------------------------------------------------------------

@@ -77,9 +77,10 @@ def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Te
             f"{tuple(y.shape)}; they should be the same (broadcast one of them first if that is "
             "what you want)"
         )
-    if (x.dtype.complex or y.dtype.complex) and name != "l1_loss":
+    dtypes = dtype_of(x._array.dtype), dtype_of(y._array.dtype)
+    if (dtypes[0].complex or dtypes[1].complex) and name != "l1_loss":
         raise TypeError(
-            f"{name} takes real numbers, and was given {x.dtype.name} and {y.dtype.name}; of "
+            f"{name} takes real numbers, and was given {dtypes[0].name} and {dtypes[1].name}; of "
             "complex numbers there are squares of wg.abs, or losses of wg.real and wg.imag"
         )
     return x, y
@@ -130,11 +131,12 @@ def single_precision(loss: L) -> L:
 
     @wraps(loss)
     def call(*given: Any, **options: Any) -> Tensor:
-        if first in options:
-            given = (options.pop(first), *given)
-        x = given[0] if given else None
-        if x is None or not (x if isinstance(x, Tensor) else wrapped(x)).dtype.narrow:
+        x = given[0] if given else options.get(first)
+        if isinstance(x, Tensor) and not dtype_of(x._array.dtype).narrow:
             return loss(*given, **options)
+        if x is None or not wrapped(x).dtype.narrow:
+            return loss(*given, **options)
+        given = given or (options.pop(first),)
         held = [dtype_of(x.dtype) for x in (*given, *options.values()) if hasattr(x, "dtype")]
         others = {key: wide_argument(ops, x) for key, x in options.items()}
         found = loss(*(wide_argument(ops, x) for x in given), **others)

@@ -24,6 +24,7 @@ def _fitting(
 ) -> tuple[Tensor | None, Tensor | None]:
     """Weight and bias, which are of a shape, in another that broadcasts."""
     found: list[Tensor | None] = []
+    held = dtype_of(x._array.dtype)
     for what, given in (("weight", weight), ("bias", bias)):
         if given is None:
             found.append(None)
@@ -33,10 +34,10 @@ def _fitting(
             raise RuntimeError(
                 f"{name} needs a {what} of shape {shape}, and got one of {tuple(given.shape)}"
             )
-        if dtype_of(given._array.dtype) is not x.dtype:
+        if dtype_of(given._array.dtype) is not held:
             raise RuntimeError(
-                f"{name} got an input of {x.dtype.name} and a {what} of {given.dtype.name}; "
-                f"convert the module with module.to(wg.{x.dtype.name}), or the input with wg.astype"
+                f"{name} got an input of {held.name} and a {what} of {given.dtype.name}; "
+                f"convert the module with module.to(wg.{held.name}), or the input with wg.astype"
             )
         found.append(given if beside == shape else ops.reshape(given, beside))
     return found[0], found[1]
@@ -66,14 +67,14 @@ def _standard(
 def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[Axes, Axes]:
     """The shape as a tuple, and the axes of the input that have it."""
     given = normalized_shape if isinstance(normalized_shape, Sequence) else (normalized_shape,)
-    shape = tuple([index(n) for n in given])
-    n = len(shape)
-    if not n or tuple(x.shape[-n:]) != shape:
+    shape, whole = tuple([index(n) for n in given]), tuple(x.shape)
+    start = len(whole) - len(shape)
+    if not shape or whole[max(start, 0) :] != shape:
         raise RuntimeError(
             f"{name}: Given normalized_shape={[*shape]}, expected input with shape "
-            f"{['*', *shape]}, but got input of size {[*x.shape]}"
+            f"{['*', *shape]}, but got input of size {[*whole]}"
         )
-    return shape, tuple(range(x.ndim - n, x.ndim))
+    return shape, tuple(range(start, len(whole)))
 
 
 def layer_norm(

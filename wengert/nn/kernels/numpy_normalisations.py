@@ -14,12 +14,13 @@ import numpy as np
 
 from wengert.backends.backend import Kernel, add_kernels
 from wengert.backends.numpy_reductions import (
+    FEW_SQUARES,
     LONGEST,
+    QUIET,
     are_moderate,
     roots,
     square_sum,
     sum_over,
-    unwarned,
     within,
 )
 
@@ -176,14 +177,25 @@ def moments(x: Any, *, axis: Shape) -> tuple[Any, Any]:
     return mean.reshape(kept), (squares / (number - 1)).reshape(kept)
 
 
-def inverse_roots(total: Any, x: Any, axis: Shape, number: int, eps: float) -> Any:
-    """One over the root of the mean square and ``eps``, of the sum of the squares of an array."""
+def inverse_roots(
+    z: Any, rows: Rows | None, shape: Shape, axis: Shape, number: int, eps: float
+) -> Any:
+    """One over the root of the mean square and ``eps``, of an array as rows or in its shape."""
+    run = QUIET.copy().run
+    if rows is not None:
+        total = run(_row_products, z, z, rows)
+    elif len(axis) == 1 and z.size <= FEW_SQUARES:
+        total = run(_vecdot, z, z, axis=axis[0], keepdims=True)
+    else:
+        total = run(_squares, z, axis)
     if eps > 1e-30 or within(total):  # beside a usual term it is no matter how small a sum is
-        inverse = 1 / np.sqrt(total / number + eps)
+        inverse = total / number
+        inverse += eps
+        np.reciprocal(np.sqrt(inverse, inverse), inverse)
         if np.count_nonzero(inverse) == inverse.size:
             return inverse
-    kept = tuple([1 if i in axis else n for i, n in enumerate(x.shape)])
-    root = roots(total.reshape(kept), x, axis, number)
+    kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
+    root = roots(total.reshape(kept), z.reshape(shape), axis, number)
     return (1 / np.hypot(root, math.sqrt(eps))).reshape(total.shape)
 
 
@@ -209,11 +221,10 @@ def standardised(
     shape = () if weight is None else weight.shape
     rows = _rows(x.shape, axis, shape)
     if rows is None or (bias is not None and bias.shape != shape):
+        number = math.prod([x.shape[i] for i in axis])
         if centred:
-            total = _total(x, axis)
-            x = _subtract(x, total / (x.size // (total.size or 1)))
-        total = unwarned(_squares, x, axis)
-        inverse = inverse_roots(total, x, axis, x.size // (total.size or 1), eps)
+            x = _subtract(x, _total(x, axis) / number)
+        inverse = inverse_roots(x, None, x.shape, axis, number, eps)
         out = _multiply(x, inverse)
         if weight is not None:
             _multiply(out, weight, out)
@@ -223,8 +234,7 @@ def standardised(
     z = x.reshape(rows.shape)
     if centred:
         z, _ = _centred(z, rows)
-    total = unwarned(_row_products, z, z, rows)
-    inverse = inverse_roots(total, z.reshape(x.shape), axis, rows.number, eps)
+    inverse = inverse_roots(z, rows, x.shape, axis, rows.number, eps)
     if rows.weight is None:
         out = _outer(inverse, weight)
         _multiply(out, z, out)

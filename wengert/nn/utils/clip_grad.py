@@ -17,8 +17,9 @@ from wengert.tape.tensor import Tensor, untracked
 
 
 def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    held = listed(function, parameters)
-    return [tensor._grad for tensor in held if tensor._grad is not None]
+    """Gradients, each once: a tied parameter that comes twice would be scaled twice."""
+    held = [tensor._grad for tensor in listed(function, parameters) if tensor._grad is not None]
+    return [*{id(grad): grad for grad in held}.values()]
 
 
 def _order(norm_type: float | str) -> float:
@@ -119,7 +120,8 @@ def clip_grad_norm_(
     r"""Scale gradients so that their norm together is at most ``max_norm``.
 
     All are multiplied by :math:`\min(1, c / (n + 10^{-6}))` with the bound :math:`c` and the norm
-    :math:`n`. By an infinite norm they are nan.
+    :math:`n`. By an infinite norm they are nan. A gradient that comes twice counts once, where
+    PyTorch scales it twice.
 
     Parameters
     ----------
