@@ -75,7 +75,7 @@ def test_compiled_steps_are_those_of_eager_ones(backend: Any, options: dict[str,
     def made() -> Any:
         layer = nn.Embedding(5, 3, **options, dtype="float64")
         layer.load_state_dict({"weight": TABLE})
-        optimiser = wg.optim.SGD(layer.parameters(), lr=0.1)
+        optimiser = wg.optim.SGD(layer.parameters(), lr=0.07)  # by which no row becomes 0
 
         def step(rows: Any) -> Any:
             optimiser.zero_grad()

@@ -85,7 +85,8 @@ def test_norms_and_their_removal() -> None:
     assert list(layer.parameters()) == [layer.bias, own]
     with pytest.raises(AttributeError, match="'ParametrizedLinear' object has no attribute 'no'"):
         layer.no  # noqa: B018
-    parametrizations.remove_parametrizations(layer.eval(), "weight")
+    assert not layer.eval().training  # no name of the list's own
+    parametrizations.remove_parametrizations(layer, "weight")
     assert type(layer) is nn.Linear and layer.weight is own
     ratio = values(own) / before
     np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-5)

@@ -1,7 +1,8 @@
 """Recurrent networks: functions that are run along a sequence.
 
 An LSTM and a GRU are one primitive for a whole sequence. Their derivatives are vectors of slopes,
-computed for all steps at once, and a loop of few operations. Sequences are of shape (T, N, H).
+computed for all steps at once, and a loop of few operations; tangents are those of the composites.
+Sequences are of shape (T, N, H).
 """
 
 import functools
@@ -11,8 +12,10 @@ from itertools import groupby
 from typing import Any
 
 from wengert import ops
-from wengert.backends import add_composite
+from wengert.backends import add_composite, namespaces
 from wengert.interpreters.batching import by_composite
+from wengert.interpreters.duals import Dual
+from wengert.interpreters.lifted import new_level
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.activation import relu, tanh
 from wengert.nn.functional.linear import linear
@@ -60,11 +63,6 @@ def _times(xp: Any, x: Any, weight: Any) -> Any:
     return xp.matmul(x, xp.matrix_transpose(weight))
 
 
-def _times_all(xp: Any, x: Any, weight: Any) -> Any:
-    """``x @ weight.T`` of all steps, by one product."""
-    return xp.tensordot(x, weight, axes=((2,), (1,)))
-
-
 def _by_weight(xp: Any, g: Any, x: Any) -> Any:
     """The cotangent of a weight from those of its products, at all steps."""
     g, x = (xp.reshape(a, (-1, a.shape[-1])) for a in (g, x))
@@ -75,6 +73,18 @@ def _shared(name: str, composite: Callable[..., Any]) -> None:
     """A part of a derivative for which a backend may have a kernel."""
     add_composite(name, composite)
     vars(differentiable)[name] = partial(composite, differentiable)
+
+
+def _run_forward(composite: Callable[..., Any], t: Any, position: int, *inputs: Any) -> Any:
+    """The tangents of a composite's results, along a tangent of one of its inputs."""
+    level = new_level()
+    duals = [
+        None if x is None else Dual(x, t if i == position else None, level)
+        for i, x in enumerate(inputs)
+    ]
+    results = composite(namespaces[Dual], *duals)
+    zeros = namespaces[Dual].zeros_like
+    return tuple([zeros(y.inner) if y.tangent is None else y.tangent for y in results])
 
 
 # -- LSTM ----------------------------------------------------------------------------------------
@@ -140,54 +150,8 @@ def _lstm_cotangents(
 _shared("lstm_cotangents", _lstm_cotangents)
 
 
-def _lstm_tangents(
-    xp: Any,
-    weight: Any,
-    c: Any,
-    projection: Any,
-    out: Any,
-    *,
-    z: Any = None,
-    h: Any = None,
-    of_c: Any = None,
-    of_out: Any = None,
-) -> tuple[Any, Any, Any]:
-    """The tangents of the results for those of what enters, of both states and of projections."""
-    _, cells, gates = out
-    slopes, by_gates, by_cell, f, _ = _lstm_slopes(xp, c, cells, gates)
-    of_c = xp.zeros_like(c) if of_c is None else of_c
-    found = []
-    for t in range(cells.shape[0]):
-        entering = _plus(xp, _at(z, t), None if h is None else _times(xp, h, weight))
-        parts: list[Any] = [None] * 4
-        if entering is not None:
-            parts = _parts(entering * by_gates[t, ...], 4)
-        of_c = _plus(xp, of_c * f[t, ...], *parts[:3])
-        h = _plus(xp, of_c * by_cell[t, ...], parts[3])
-        h = h if projection is None else _times(xp, h, projection)
-        h = _plus(xp, h, _at(of_out, t))
-        entering = xp.zeros_like(gates[t, ...]) if entering is None else entering
-        found.append((h, of_c, entering * slopes[t, ...]))
-    first, second, third = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
-    return first, second, third
-
-
 def _lstm_by_projection(xp: Any, g: Any, c: Any, out: Any) -> Any:
     return _by_weight(xp, g[3], _lstm_slopes(xp, c, *out[1:])[4])
-
-
-def _lstm_of_weight(
-    xp: Any, t: Any, weight: Any, h: Any, c: Any, projection: Any, out: Any
-) -> tuple[Any, ...]:
-    z = _times_all(xp, _before(xp, h, out[0]), t)
-    return _lstm_tangents(xp, weight, c, projection, out, z=z)
-
-
-def _lstm_of_projection(
-    xp: Any, t: Any, weight: Any, c: Any, projection: Any, out: Any
-) -> tuple[Any, ...]:
-    of_out = _times_all(xp, _lstm_slopes(xp, c, *out[1:])[4], t)
-    return _lstm_tangents(xp, weight, c, projection, out, of_out=of_out)
 
 
 # The states c and the gates of all steps are results too, for the rules' sake.
@@ -206,17 +170,10 @@ _lstm = Primitive(
     ),
     composite=_lstm_composite,
     jvps={
-        "z": lambda xp, t, weight, c, projection, out: _lstm_tangents(
-            xp, weight, c, projection, out, z=t
-        ),
-        "weight": _lstm_of_weight,
-        "h": lambda xp, t, weight, c, projection, out: _lstm_tangents(
-            xp, weight, c, projection, out, h=t
-        ),
-        "c": lambda xp, t, weight, c, projection, out: _lstm_tangents(
-            xp, weight, c, projection, out, of_c=t
-        ),
-        "projection": _lstm_of_projection,
+        name: lambda xp, t, z, weight, h, c, projection, *, at=at: _run_forward(
+            _lstm_composite, t, at, z, weight, h, c, projection
+        )
+        for at, name in enumerate(("z", "weight", "h", "c", "projection"))
     },
     several=True,
     dtypes="real floating",
@@ -294,44 +251,6 @@ def _gru_cotangents(
 _shared("gru_cotangents", _gru_cotangents)
 
 
-def _gru_tangents(
-    xp: Any, weight: Any, h: Any, out: Any, *, z: Any = None, of_own: Any = None, of_h: Any = None
-) -> tuple[Any, Any, Any]:
-    """The tangents of the results for those of z, of what the state adds, and of the state."""
-    outs, gates, own = out
-    slopes, of_r, by_new, by_own = _gru_slopes(xp, h, outs, gates, own)
-    r, update, _ = _parts(gates, 3)
-    of_h = xp.zeros_like(h) if of_h is None else of_h
-    entering = None
-    if z is not None:
-        by_z = xp.concat((*_parts(by_own, 3)[:2], by_new), axis=-1)
-        entering = functools.reduce(xp.add, _parts(z * by_z, 3))
-    found = []
-    for t in range(outs.shape[0]):
-        added = _plus(xp, _times(xp, of_h, weight), _at(of_own, t))
-        parts = _parts(added * by_own[t, ...], 3)
-        of_h = _plus(xp, of_h * update[t, ...], *parts, _at(entering, t))
-        found.append((of_h, added))
-    of_out, added = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
-    to_r, to_update, to_new = _parts(added, 3)
-    if z is not None:
-        to_r, to_update, _ = map(xp.add, _parts(z, 3), (to_r, to_update, to_new))
-    entering = to_r * of_r + to_new * r
-    entering = entering if z is None else entering + _parts(z, 3)[2]
-    of_gates = map(xp.multiply, (to_r, to_update, entering), slopes)
-    return of_out, xp.concat(tuple(of_gates), axis=-1), to_new
-
-
-def _gru_of_weight(xp: Any, t: Any, weight: Any, h: Any, out: Any) -> tuple[Any, ...]:
-    of_own = _times_all(xp, _before(xp, h, out[0]), t)
-    return _gru_tangents(xp, weight, h, out, of_own=of_own)
-
-
-def _gru_of_bias(xp: Any, t: Any, weight: Any, h: Any, out: Any) -> tuple[Any, ...]:
-    of_own = xp.broadcast_to(t, (*out[1].shape[:-1], t.shape[-1]))
-    return _gru_tangents(xp, weight, h, out, of_own=of_own)
-
-
 # The gates, and what the state adds to n, of all steps are results too, for the rules' sake.
 _gru = Primitive(
     "gru",
@@ -345,10 +264,10 @@ _gru = Primitive(
     shared=lambda xp, g, weight, h, out: xp.gru_cotangents(*g, weight, h, *out),
     composite=_gru_composite,
     jvps={
-        "z": lambda xp, t, weight, h, out: _gru_tangents(xp, weight, h, out, z=t),
-        "weight": _gru_of_weight,
-        "h": lambda xp, t, weight, h, out: _gru_tangents(xp, weight, h, out, of_h=t),
-        "bias": _gru_of_bias,
+        name: lambda xp, t, z, weight, h, bias, *, at=at: _run_forward(
+            _gru_composite, t, at, z, weight, h, bias
+        )
+        for at, name in enumerate(("z", "weight", "h", "bias"))
     },
     several=True,
     dtypes="real floating",

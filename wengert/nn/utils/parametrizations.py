@@ -77,7 +77,8 @@ class Parametrized(Overlay):
 def _computed(module: Any, name: str) -> ParametrizationList | None:
     """What computes a weight of a module, if that is computed."""
     lists = module.__dict__.get("parametrizations")
-    return lists.__dict__.get(name) if isinstance(module, Parametrized) and lists else None
+    found = lists.__dict__.get(name) if isinstance(module, Parametrized) and lists else None
+    return found if isinstance(found, ParametrizationList) else None
 
 
 def _change(module: Module, change: Any) -> None:
