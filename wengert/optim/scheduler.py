@@ -59,7 +59,7 @@ class LRScheduler:
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        self.optimizer = checked(optimizer)
+        self.optimizer = check_optimizer(optimizer)
         if last_epoch == -1:
             for group in optimizer.param_groups:
                 group.setdefault("initial_lr", group["lr"])
@@ -114,7 +114,7 @@ class LRScheduler:
         return [self.lr_factor(step)] * len(self.optimizer.param_groups)
 
     def _rates_at(self, step: Any) -> list[Any]:
-        return multiplied(self.base_lrs, self.lr_factors(step))
+        return multiply(self.base_lrs, self.lr_factors(step))
 
     def get_lr(self) -> list[Any]:
         """Return the rate of each group in the step ``last_epoch``, by this schedule alone."""
@@ -175,7 +175,7 @@ class LRScheduler:
             return None
         rates: Any = self.base_lrs
         for each in factors:
-            rates = multiplied(rates, self.lr_factors(step) if each is self._own else each)
+            rates = multiply(rates, self.lr_factors(step) if each is self._own else each)
         return [{"lr": rate} for rate in rates]
 
     def _difference(self, found: list[dict[str, Any]]) -> str:
@@ -317,12 +317,12 @@ class SequentialLR(LRScheduler):
         return chosen._settings(own)
 
 
-def multiplied(rates: Any, factors: Any) -> list[Any]:
+def multiply(rates: Any, factors: Any) -> list[Any]:
     """Rates times factors, one for each group."""
     return [rate * factor for rate, factor in zip(rates, factors, strict=True)]
 
 
-def checked(optimizer: Any) -> Optimizer:
+def check_optimizer(optimizer: Any) -> Optimizer:
     """The optimiser itself, if it is one."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -343,7 +343,7 @@ def check_positive(name: str, value: Any) -> None:
 
 def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """A value for each group: the same, or those of a list."""
-    count = len(checked(optimizer).param_groups)
+    count = len(check_optimizer(optimizer).param_groups)
     if not isinstance(value, list | tuple):
         return [value] * count
     if len(value) != count:

@@ -32,17 +32,17 @@ def _parts(x: Any, count: int) -> list[Any]:
     return [x[..., i * n : (i + 1) * n] for i in range(count)]
 
 
-def _bell(xp: Any, gate: Any) -> Any:
+def _sigmoid_slope(xp: Any, gate: Any) -> Any:
     """The slope of a sigmoid of a value."""
     return gate - xp.square(gate)
 
 
-def _cap(xp: Any, value: Any) -> Any:
+def _tanh_slope(xp: Any, value: Any) -> Any:
     """The slope of a hyperbolic tangent of a value."""
     return 1 - xp.square(value)
 
 
-def _plus(xp: Any, *terms: Any) -> Any:
+def _add(xp: Any, *terms: Any) -> Any:
     """The sum of the terms there are, or None."""
     held = [term for term in terms if term is not None]
     return functools.reduce(xp.add, held) if held else None
@@ -52,7 +52,7 @@ def _at(x: Any, t: int) -> Any:
     return None if x is None else x[t, ...]
 
 
-def _before(xp: Any, first: Any, states: Any) -> Any:
+def _states_before(xp: Any, first: Any, states: Any) -> Any:
     """The state before each step."""
     first = xp.expand_dims(first, axis=0)
     return xp.concat((first, states[:-1, ...]), axis=0) if states.shape[0] > 1 else first
@@ -112,9 +112,12 @@ def _lstm_slopes(xp: Any, c: Any, cells: Any, gates: Any) -> tuple[Any, ...]:
     """
     i, f, g, o = _parts(gates, 4)
     tanh = xp.tanh(cells)
-    slopes = xp.concat((_bell(xp, i), _bell(xp, f), _cap(xp, g), _bell(xp, o)), axis=-1)
-    by_gates = xp.concat((g, _before(xp, c, cells), i, tanh), axis=-1)
-    by_cell = o * _cap(xp, tanh)
+    slopes = xp.concat(
+        (_sigmoid_slope(xp, i), _sigmoid_slope(xp, f), _tanh_slope(xp, g), _sigmoid_slope(xp, o)),
+        axis=-1,
+    )
+    by_gates = xp.concat((g, _states_before(xp, c, cells), i, tanh), axis=-1)
+    by_cell = o * _tanh_slope(xp, tanh)
     return slopes, slopes * by_gates, by_cell, f, o * tanh
 
 
@@ -135,12 +138,12 @@ def _lstm_cotangents(
     more = None if g_gates is None else g_gates * slopes
     dh, dc, found, totals = xp.zeros_like(out[0, ...]), xp.zeros_like(c), [], []
     for t in reversed(range(out.shape[0])):
-        dh = _plus(xp, dh, _at(g_out, t))
+        dh = _add(xp, dh, _at(g_out, t))
         totals.append(dh)
         hidden = dh if projection is None else xp.matmul(dh, projection)
-        dc = _plus(xp, dc, hidden * by_cell[t, ...], _at(g_cells, t))
+        dc = _add(xp, dc, hidden * by_cell[t, ...], _at(g_cells, t))
         dz = xp.concat((dc, dc, dc, hidden), axis=-1) * by_gates[t, ...]
-        dz = _plus(xp, dz, _at(more, t))
+        dz = _add(xp, dz, _at(more, t))
         found.append(dz)
         dh, dc = xp.matmul(dz, weight), dc * f[t, ...]
     first = xp.stack(found[::-1], axis=0), dh, dc
@@ -160,7 +163,7 @@ _lstm = Primitive(
     ("z", "weight", "h", "c", "projection"),
     {
         "z": lambda xp, g: g[0],
-        "weight": lambda xp, g, h, out: _by_weight(xp, g[0], _before(xp, h, out[0])),
+        "weight": lambda xp, g, h, out: _by_weight(xp, g[0], _states_before(xp, h, out[0])),
         "h": lambda xp, g: g[1],
         "c": lambda xp, g: g[2],
         "projection": _lstm_by_projection,
@@ -205,10 +208,10 @@ def _gru_slopes(xp: Any, h: Any, out: Any, gates: Any, own: Any) -> tuple[Any, .
     The last two are by what enters n, and by what the state before adds to each gate.
     """
     r, update, new = _parts(gates, 3)
-    slopes = _bell(xp, r), _bell(xp, update), _cap(xp, new)
+    slopes = _sigmoid_slope(xp, r), _sigmoid_slope(xp, update), _tanh_slope(xp, new)
     of_r = own * slopes[0]
     by_new = (1 - update) * slopes[2]
-    by_update = (_before(xp, h, out) - new) * slopes[1]
+    by_update = (_states_before(xp, h, out) - new) * slopes[1]
     by_own = xp.concat((by_new * of_r, by_update, by_new * r), axis=-1)
     return slopes, of_r, by_new, by_own
 
@@ -230,21 +233,21 @@ def _gru_cotangents(
     more, of_new = None, None
     if g_gates is not None:
         of_r_gate, of_update, of_new = map(xp.multiply, _parts(g_gates, 3), slopes)
-        more = [_plus(xp, of_r_gate, of_new * of_r), of_update, of_new * r]
+        more = [_add(xp, of_r_gate, of_new * of_r), of_update, of_new * r]
     if g_own is not None:
         more = [xp.zeros_like(r), xp.zeros_like(r), None] if more is None else more
-        more[2] = _plus(xp, more[2], g_own)
+        more[2] = _add(xp, more[2], g_own)
     more = None if more is None else xp.concat(more, axis=-1)
     dh, found, totals = xp.zeros_like(h), [], []
     for t in reversed(range(out.shape[0])):
-        dh = _plus(xp, dh, _at(g_out, t))
+        dh = _add(xp, dh, _at(g_out, t))
         totals.append(dh)
         of_own = xp.concat((dh, dh, dh), axis=-1) * by_own[t, ...]
-        of_own = _plus(xp, of_own, _at(more, t))
+        of_own = _add(xp, of_own, _at(more, t))
         found.append(of_own)
         dh = dh * update[t, ...] + xp.matmul(of_own, weight)
     of_owns = xp.stack(found[::-1], axis=0)
-    of_new = _plus(xp, xp.stack(totals[::-1], axis=0) * by_new, of_new)
+    of_new = _add(xp, xp.stack(totals[::-1], axis=0) * by_new, of_new)
     return xp.concat((*_parts(of_owns, 3)[:2], of_new), axis=-1), of_owns, dh
 
 
@@ -257,7 +260,7 @@ _gru = Primitive(
     ("z", "weight", "h", "bias"),
     {
         "z": lambda xp, g: g[0],
-        "weight": lambda xp, g, h, out: _by_weight(xp, g[1], _before(xp, h, out[0])),
+        "weight": lambda xp, g, h, out: _by_weight(xp, g[1], _states_before(xp, h, out[0])),
         "h": lambda xp, g: g[2],
         "bias": lambda xp, g: xp.sum(g[1], axis=(0, 1)),
     },
@@ -338,7 +341,7 @@ def run(
     state : tuple of Tensor
         After the last step.
     """
-    z = _entering(kind, x, parameters)
+    z = _project_input(kind, x, parameters)
     out, state = LAYERS[kind](ops.flip(z, axis=0) if reverse else z, state, parameters)
     return ops.flip(out, axis=0) if reverse else out, state
 
@@ -368,7 +371,7 @@ def run_packed(
     state : tuple of Tensor
         After the last step of each sequence.
     """
-    z = _entering(kind, x, parameters)
+    z = _project_input(kind, x, parameters)
     start, now = state, tuple([part[: sizes[-1] if reverse else sizes[0], ...] for part in state])
     results: list[Tensor] = []
     ended: list[State] = []
@@ -398,7 +401,7 @@ def segments(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         row += count * batch
 
 
-def _entering(kind: str, x: Tensor, parameters: Sequence[Any]) -> Tensor:
+def _project_input(kind: str, x: Tensor, parameters: Sequence[Any]) -> Tensor:
     """The input's part of the gates, of all steps by one product."""
     weight, _, bias, of_state, *_ = parameters
     if bias is not None and kind != "GRU":  # whose reset gate is between its new state and its bias
