@@ -191,12 +191,6 @@ CALLS: dict[str, dict[str, Any]] = {
     },
     "F.layer_norm": {"normalized_shape": 3, **_CHANNELS},
     "F.rms_norm": {"normalized_shape": 3, "weight": _OTHER[0]},
-    "F.bilinear": {
-        "input1": _MATRIX[:, :2],
-        "input2": _OTHER,
-        "weight": np.stack([_MATRIX, _OTHER]),
-        "bias": _MATRIX[0, :2],
-    },
     "F.embedding": {"input": _CLASSES, "weight": np.vstack([_MATRIX, _OTHER])},
     "F.binary_cross_entropy": {"weight": _OTHER},
     "F.binary_cross_entropy_with_logits": {"weight": _OTHER, "pos_weight": _MATRIX},
@@ -215,7 +209,6 @@ CALLS: dict[str, dict[str, Any]] = {
         "margin": 0.3,
     },
     "F.multi_margin_loss": {"target": _CLASSES, "weight": _OTHER[0], "margin": 0.7},
-    "F.multilabel_margin_loss": {"target": np.array([[2, -1, 0], [0, 1, -1]])},
     "F.multilabel_soft_margin_loss": {"weight": _OTHER[0]},
     **{
         f"F.triplet_margin_{name}": {
@@ -253,7 +246,6 @@ CALLS: dict[str, dict[str, Any]] = {
     "F.hardshrink": {"input": _SIGNED, "lambd": 0.4},
     "F.hardtanh": {"input": _SIGNED, "min_val": -0.6, "max_val": 0.4},
     "F.prelu": {"input": _SIGNED, "weight": _OTHER[0]},
-    "F.rrelu": {"input": _SIGNED, "lower": 0.1, "upper": 0.4},
     "F.softmin": {"dim": 1},
     "F.softshrink": {"input": _SIGNED, "lambd": 0.4},
     "F.threshold": {"input": _SIGNED, "threshold": 0.4, "value": 0.3},
@@ -289,8 +281,6 @@ CALLS: dict[str, dict[str, Any]] = {
     "x.type_as": {"other": _OTHER},
     "init.calculate_gain": {"nonlinearity": "leaky_relu", "param": 0.2},
     "init.constant_": {"val": 2.0},
-    "init.dirac_": {"tensor": _MATRIX[..., None], "groups": 2},
-    "init.sparse_": {"sparsity": 0.3},
 }
 
 

@@ -9,7 +9,7 @@ SCALED, recipe = recipes()
 
 #: Functions of one real array, of any scale.
 _ACTIVATIONS = """
-    softsign tanhshrink mish selu celu hardswish hardsigmoid logsigmoid softshrink hardshrink relu6
+    softsign mish selu celu hardswish hardsigmoid logsigmoid softshrink hardshrink relu6
     hardtanh softplus gelu silu elu sigmoid tanh relu leaky_relu
 """
 _ANYWHERE = """

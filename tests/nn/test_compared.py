@@ -11,7 +11,7 @@ import pytest
 
 from wengert import amp, nn, optim
 from wengert.nn import functional, init, utils
-from wengert.nn.utils import parametrizations, parametrize
+from wengert.nn.utils import parametrizations
 from wengert.optim import lr_scheduler, swa_utils
 
 #: What has no counterpart in PyTorch, or none that can be compared number by number, and why.
@@ -25,16 +25,13 @@ OTHERWISE = {
         (
             (
                 "uniform_ normal_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ "
-                "orthogonal_ sparse_ trunc_normal_"
+                "orthogonal_ trunc_normal_"
             ),
             "random numbers: their distributions",
         ),
-        ("constant_ ones_ zeros_ eye_", "one value, which the name says"),
+        ("constant_ ones_ zeros_", "one value, which the name says"),
         (
-            (
-                "ModuleList ModuleDict ParametrizationList cached is_parametrized "
-                "register_parametrization remove_parametrizations"
-            ),
+            ("ModuleList ModuleDict remove_parametrizations"),
             "what they hold and change, by tests of their own",
         ),
         ("LRScheduler", "a base: what derives from it is compared"),
@@ -47,7 +44,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("tests/nn", "tests/optim")
 #: What tests call PyTorch and Wengert in turn.
 LIBRARIES = ("torch", "lib", "library", "theirs", "theirs_of", "utils")
-SPACES = (nn, functional, init, utils, parametrizations, parametrize, amp)
+SPACES = (nn, functional, init, utils, parametrizations, amp)
 NAMES = [
     (space, name)
     for space in (*SPACES, optim, lr_scheduler, swa_utils)

@@ -13,9 +13,7 @@ OTHERWISE = {
     ("normalize", "eps"): 1e-12,
     ("normalize", "p"): 2.0,
     ("normalize", "dim"): 1,
-    **dict.fromkeys(
-        ((name, "training") for name in ("batch_norm", "rrelu", "alpha_dropout")), False
-    ),
+    **dict.fromkeys(((name, "training") for name in ("batch_norm", "alpha_dropout")), False),
     **dict.fromkeys((("glu", "dim"), ("GLU", "dim")), -1),
     ("RNN", "nonlinearity"): "tanh",
     ("RNNCell", "nonlinearity"): "tanh",
@@ -26,7 +24,6 @@ OTHERWISE = {
         (name, parameter): default
         for names, defaults in (
             ("trunc_normal_", {"a": -2.0, "b": 2.0}),
-            ("sparse_", {"std": 0.01}),
             ("gaussian_nll_loss GaussianNLLLoss", {"eps": 1e-6}),
             ("CosineEmbeddingLoss cosine_embedding_loss", {"margin": 0.0}),
             ("MarginRankingLoss margin_ranking_loss", {"margin": 0.0}),

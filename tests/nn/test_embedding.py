@@ -1,4 +1,4 @@
-"""Tables of vectors, and bilinear maps: values, derivatives, programs, PyTorch's."""
+"""Tables of vectors: values, derivatives, programs, PyTorch's."""
 
 import itertools
 from typing import Any
@@ -14,8 +14,6 @@ from wengert.testing import gradcheck, gradgradcheck
 RNG = np.random.default_rng(29)
 TABLE = RNG.normal(size=(5, 3))
 ROWS = np.array([[0, 1, 1], [4, 2, 1]])
-X, Z = RNG.normal(size=(2, 4, 3)), RNG.normal(size=(2, 4, 2))
-W, B = RNG.normal(size=(5, 3, 2)), RNG.normal(size=5)
 OPTIONS = [
     dict(zip(("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq"), values, strict=True))
     for values in itertools.product((None, 1, -1), (None, 1.0), (2.0, 1.0), (False, True))
@@ -77,7 +75,7 @@ def test_compiled_steps_are_those_of_eager_ones(backend: Any, options: dict[str,
     def made() -> Any:
         layer = nn.Embedding(5, 3, **options, dtype="float64")
         layer.load_state_dict({"weight": TABLE})
-        optimiser = wg.optim.SGD(layer.parameters(), lr=0.1)
+        optimiser = wg.optim.SGD(layer.parameters(), lr=0.07)  # by which no row becomes 0
 
         def step(rows: Any) -> Any:
             optimiser.zero_grad()
@@ -124,42 +122,6 @@ def test_a_table_starts_standard_normal() -> None:
     assert abs(v.mean()) < 5 / v.size**0.5 and abs(v.std() - 1) < 5 / (2 * v.size) ** 0.5
 
 
-# -- bilinear maps ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["real", "complex"])
-@pytest.mark.parametrize("shape", [(), (4,), (2, 4)])
-def test_bilinear(backend: Any, kind: str, shape: tuple[int, ...]) -> None:
-    at = (0,) * (2 - len(shape))
-    turn = 1 + 0.5j if kind == "complex" else 1.0
-    x, z, w, b = (a * turn for a in (X[at], Z[at], W, B))
-    inputs = [wg.asarray(a).requires_grad_() for a in (x, z, w, b)]
-    expected = np.einsum("...i,kij,...j->...k", x, w, z) + b
-    np.testing.assert_allclose(F.bilinear(*inputs).detach().numpy(), expected, rtol=1e-11)
-    if len(shape) == 1:
-        assert gradcheck(F.bilinear, inputs)
-        if backend.name == "numpy":
-            assert gradgradcheck(F.bilinear, inputs)
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("bias", [True, False])
-def test_bilinear_is_pytorchs(bias: bool) -> None:
-    torch = pytest.importorskip("torch")
-    ours = nn.Bilinear(3, 2, 5, bias, dtype=wg.float64)
-    theirs = torch.nn.Bilinear(3, 2, 5, bias, dtype=torch.float64)
-    assert repr(ours) == repr(theirs)
-    theirs.load_state_dict({n: torch.tensor(v.numpy()) for n, v in ours.state_dict().items()})
-    bounds = [float(abs(p.detach()).max()) for p in nn.Bilinear(4, 100, 100).parameters()]
-    assert all(0.45 < bound <= 0.5 for bound in bounds)
-    a, b = ours(wg.asarray(X), wg.asarray(Z)), theirs(torch.tensor(X), torch.tensor(Z))
-    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)
-    (a**2).sum().backward()
-    (b**2).sum().backward()
-    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
-        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-10)
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("call", "message"),
@@ -175,8 +137,6 @@ def test_bilinear_is_pytorchs(bias: bool) -> None:
             lambda: F.embedding(wg.asarray([0]), wg.ones((2, 2)).requires_grad_() * 2, max_norm=1),
             "give the parameter itself",
         ),
-        (lambda: F.bilinear(wg.ones(3), wg.ones(2), wg.ones((5, 2, 3))), "it needs"),
-        (lambda: nn.Bilinear(0, 2, 3), "in1_features must be > 0"),
     ],
 )
 def test_what_does_not_fit_is_told(call: Any, message: str) -> None:

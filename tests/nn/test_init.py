@@ -109,43 +109,6 @@ def test_truncated_normal_numbers(mean: float, std: float, a: float, b: float, d
     assert kolmogorov(v, lambda x: (below(x) - low) / (high - low)) < 1.95
 
 
-@pytest.mark.parametrize("sparsity", [0.0, 0.25, 0.31, 1.0])
-def test_sparse(backend: Any, sparsity: float) -> None:
-    wg.manual_seed(0)
-    v = values(init.sparse_(wg.empty((40, 200)), sparsity, 0.5))
-    assert ((v == 0).sum(0) == math.ceil(sparsity * 40)).all()
-    if sparsity < 1:
-        kept = v[v != 0]
-        assert kolmogorov(kept / 0.5, lambda x: np.vectorize(math.erfc)(-x / 2**0.5) / 2) < 1.95
-    if 0 < sparsity < 1:  # in rows of all kinds
-        shares = (v == 0).mean(1)
-        assert abs(shares - sparsity).max() < 5.5 * 0.5 / 200**0.5
-
-
-@pytest.mark.parametrize(
-    ("shape", "groups"), [((4, 3, 5), 1), ((4, 3, 2, 3), 2), ((2, 6, 3, 3, 4), 2), ((3, 3, 1), 3)]
-)
-def test_dirac_keeps_the_inputs(backend: Any, shape: tuple[int, ...], groups: int) -> None:
-    v = values(init.dirac_(wg.empty(shape, dtype="float64"), groups))
-    expected = np.zeros(shape)
-    for output in range(shape[0]):
-        at = output % (shape[0] // groups)
-        if at < shape[1]:
-            expected[(output, at, *(n // 2 for n in shape[2:]))] = 1
-    np.testing.assert_array_equal(v, expected)
-
-
-@pytest.mark.oracle
-def test_dirac_is_pytorchs() -> None:
-    torch = pytest.importorskip("torch")
-    found = values(init.dirac_(wg.empty((4, 3, 5)), 2))
-    np.testing.assert_array_equal(found, torch.nn.init.dirac_(torch.empty((4, 3, 5)), 2).numpy())
-
-
-def test_eye(backend: Any) -> None:
-    assert values(init.eye_(wg.empty((2, 3)))).tolist() == [[1, 0, 0], [0, 1, 0]]
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("call", "message"),
@@ -154,12 +117,7 @@ def test_eye(backend: Any) -> None:
         (lambda: init.uniform_(wg.ones(3), math.nan, 0), "a=nan is above"),
         (lambda: init.xavier_uniform_(wg.ones((3, 3)), -1), "is above b="),
         (lambda: init.normal_(wg.ones(3), 0, -1), "deviation of 0 or more, and std=-1"),
-        (lambda: init.eye_(wg.ones(3)), "eye_ needs a Tensor of 2 axes, not one of"),
-        (lambda: init.dirac_(wg.ones((2, 2))), "a Tensor of 3 axes to 5, not"),
-        (lambda: init.dirac_(wg.ones((4, 2, 3)), 3), "must be divisible by groups, 3"),
         (lambda: init.orthogonal_(wg.ones(3)), "a Tensor of 2 axes or more"),
-        (lambda: init.sparse_(wg.ones((2, 2)), 1.5), "sparsity should be from 0 to 1"),
-        (lambda: init.sparse_(wg.ones((2, 2)), 0.5, std=-1.0), "a deviation of 0 or more"),
         (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 2, 1), "a below b"),
         (lambda: init.trunc_normal_(wg.ones(2), 0, 1, 100, 101), "no share in"),
         (
@@ -182,7 +140,6 @@ FILLS: list[Any] = [
     init.kaiming_normal_,
     init.orthogonal_,
     init.trunc_normal_,
-    lambda tensor, **options: init.sparse_(tensor, 0.5, **options),
 ]
 
 

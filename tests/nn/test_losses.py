@@ -21,7 +21,6 @@ P, Q = RNG.dirichlet(np.ones(3), (2, 4))
 SIGNS, ONES = np.sign(RNG.normal(size=(4, 3))), np.sign(RNG.normal(size=4))
 COUNTS = RNG.choice([0.5, 2.0, 3.0, 5.0], (4, 3))  # the approximation jumps at 1
 VARIANCES = RNG.uniform(0.1, 2, (4, 3))
-SEVERAL = np.array([[2, -1, 0], [0, 1, -1], [-1, 1, 2], [1, 1, 0]])  # those before the first -1
 CLASSES, W = np.array([0, 2, 1, 1]), np.array([0.5, 2.0, 3.0])
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -38,15 +37,6 @@ def hinges(x: np.ndarray, p: int, margin: float, weight: Any) -> np.ndarray:
     own = x[np.arange(4), CLASSES][:, None]
     terms = np.maximum(0, margin - own + x) ** p * (np.arange(3) != CLASSES[:, None])
     return (terms * (1 if weight is None else weight[CLASSES][:, None])).sum(1) / 3
-
-
-def several_hinges(x: np.ndarray, t: np.ndarray) -> np.ndarray:
-    losses = []
-    for scores, row in zip(x, t.tolist(), strict=True):
-        own = row[: row.index(-1)] if -1 in row else row
-        others = [c for c in range(3) if c not in own]
-        losses.append(sum(max(0, 1 - scores[j] + scores[i]) for j in own for i in others) / 3)
-    return np.array(losses)
 
 
 def stirling(y: np.ndarray) -> np.ndarray:
@@ -110,7 +100,6 @@ LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
         {"p": (1, 2), "margin": (1.0, 0.3), "weight": (None, W)},
         lambda x, t, p, margin, weight: hinges(x, p, margin, weight),
     ),
-    "MultiLabelMarginLoss": ([A, SEVERAL], 1, {}, several_hinges),
     "MultiLabelSoftMarginLoss": (
         [A, (SIGNS + 1) / 2],
         2,
@@ -126,12 +115,6 @@ LOSSES: dict[str, tuple[list[np.ndarray], int, dict[str, Any], Any]] = {
         [A, B, C],
         3,
         {"margin": (1.0, 0.3), "swap": (False, True), "p": (2.0, 3.0)},
-        triplets,
-    ),
-    "TripletMarginWithDistanceLoss": (
-        [A, B, C],
-        3,
-        {"margin": (1.0, 0.3), "swap": (False, True)},
         triplets,
     ),
     "CosineSimilarity": (
@@ -186,7 +169,7 @@ def test_derivatives(backend: Any, name: str, options: dict[str, Any]) -> None:
         options = options | {"reduction": "sum"}
     layer = made(nn, name, options, wg.asarray)
     # (Of integers, and of signs that conditions compare, there is no derivative.)
-    fixed = {"CosineEmbeddingLoss", "HingeEmbeddingLoss", "MultiMarginLoss", "MultiLabelMarginLoss"}
+    fixed = {"CosineEmbeddingLoss", "HingeEmbeddingLoss", "MultiMarginLoss"}
     n = len(x) - (name in fixed)
     if name == "GaussianNLLLoss":  # whose derivative is that of no limit
         n = 2
@@ -222,7 +205,7 @@ def test_losses_are_pytorchs(name: str, options: dict[str, Any], reduction: str)
     again = torch.autograd.grad(q, y[:tracked], torch.tensor(seed), create_graph=True)
     for g, h in zip(once, again, strict=True):
         np.testing.assert_allclose(g.detach().numpy(), h.detach().numpy(), rtol=1e-9, atol=1e-12)
-    if name in ("MultiMarginLoss", "MultiLabelMarginLoss", "HingeEmbeddingLoss"):
+    if name in ("MultiMarginLoss", "HingeEmbeddingLoss"):
         return  # PyTorch has no second derivative, or it is 0
     second = wg.autograd.grad(sum((g**2).sum() for g in once), x[:tracked], allow_unused=True)
     other = torch.autograd.grad(sum((h**2).sum() for h in again), y[:tracked], allow_unused=True)
@@ -272,7 +255,6 @@ def test_a_variance_may_be_a_number_and_a_limited_one_has_a_derivative() -> None
     ("name", "targets"),
     [
         ("multi_margin_loss", ([0, 1], 1)),
-        ("multilabel_margin_loss", ([[0, -1], [1, 0]], [1, -1])),
     ],
 )
 def test_hinges_of_classes_at_their_kinks_are_pytorchs(name: str, targets: Any) -> None:
@@ -299,7 +281,7 @@ def test_the_end_of_the_square_may_be_a_tensor(name: str, word: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "targets"),
-    [("multi_margin_loss", CLASSES), ("multilabel_margin_loss", SEVERAL)],
+    [("multi_margin_loss", CLASSES)],
 )
 def test_classes_that_are_not_looked_at(
     name: str, targets: np.ndarray, monkeypatch: pytest.MonkeyPatch
@@ -373,10 +355,6 @@ def ones(*shape: int) -> Any:
         ),
         (lambda: F.multi_margin_loss(ones(1, 3), wg.asarray([1]), 3), "p == 1 and p == 2"),
         (lambda: F.multi_margin_loss(ones(1, 3), wg.asarray([3])), "out of bounds"),
-        (lambda: F.multilabel_margin_loss(ones(2, 3), ones(2, 3)), "and integer class indices"),
-        (lambda: F.multilabel_margin_loss(ones(2, 3), wg.asarray([1, 2])), "of one shape"),
-        (lambda: F.multilabel_margin_loss(ones(3), wg.asarray([0, -1, 3])), "out of bounds"),
-        (lambda: F.multilabel_margin_loss(ones(3), wg.asarray([0, -1, -2])), "out of bounds"),
         (lambda: F.soft_margin_loss(wg.asarray([1]), wg.asarray([1])), "real floating input"),
     ],
 )

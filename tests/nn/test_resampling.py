@@ -177,8 +177,6 @@ MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
         {"scale_factor": (2, 1.5), "mode": "bilinear", "align_corners": True},
         "scale_factor=(2.0, 1.5), mode='bilinear'",
     ),
-    ("UpsamplingNearest2d", (), {"scale_factor": 2}, "scale_factor=2.0, mode='nearest'"),
-    ("UpsamplingBilinear2d", (5,), {}, "size=5, mode='bilinear'"),
     ("PixelShuffle", (2,), {}, "upscale_factor=2"),
     ("PixelUnshuffle", (2,), {}, "downscale_factor=2"),
 ]

@@ -33,9 +33,9 @@ _SAID = {
         "F.adaptive_avg_pool1d F.adaptive_avg_pool2d F.adaptive_max_pool1d "
         "F.adaptive_max_pool2d F.alpha_dropout F.avg_pool1d F.avg_pool2d F.dropout "
         "F.dropout1d F.dropout2d F.fold F.glu F.hardsigmoid F.hardswish F.interpolate "
-        "F.log_softmax F.max_pool1d F.max_pool2d F.mish F.multilabel_margin_loss F.normalize "
-        "F.pad F.pixel_shuffle F.pixel_unshuffle F.relu6 F.rrelu F.selu F.softmax F.softmin "
-        "F.softsign F.tanhshrink F.unfold"
+        "F.log_softmax F.max_pool1d F.max_pool2d F.mish F.normalize "
+        "F.pad F.pixel_shuffle F.pixel_unshuffle F.relu6 F.selu F.softmax F.softmin "
+        "F.softsign F.unfold"
     ),
     "| x": (
         "all any argmax argmin argsort count_nonzero empty_like nonzero ones_like rand_like "
@@ -47,8 +47,8 @@ _SAID = {
         "optim.SGD"
     ),
     "| tensor": (
-        "init.constant_ init.dirac_ init.eye_ init.kaiming_normal_ init.kaiming_uniform_ "
-        "init.normal_ init.ones_ init.orthogonal_ init.sparse_ init.trunc_normal_ "
+        "init.constant_ init.kaiming_normal_ init.kaiming_uniform_ "
+        "init.normal_ init.ones_ init.orthogonal_ init.trunc_normal_ "
         "init.uniform_ init.xavier_normal_ init.xavier_uniform_ init.zeros_"
     ),
     "x1 x2": (
@@ -60,8 +60,7 @@ _SAID = {
     ),
     "input target": "F.kl_div F.l1_loss F.mse_loss F.poisson_nll_loss F.soft_margin_loss",
     "margin": (
-        "nn.CosineEmbeddingLoss nn.HingeEmbeddingLoss nn.MarginRankingLoss "
-        "nn.TripletMarginLoss nn.TripletMarginWithDistanceLoss"
+        "nn.CosineEmbeddingLoss nn.HingeEmbeddingLoss nn.MarginRankingLoss nn.TripletMarginLoss"
     ),
     "arrays": "broadcast_arrays concat meshgrid stack",
     "weight": "F.embedding nn.BCELoss nn.MultiLabelSoftMarginLoss nn.NLLLoss",
@@ -69,7 +68,7 @@ _SAID = {
     "input weight": "F.nll_loss F.prelu F.rms_norm",
     "x | other": "x.expand_as x.reshape_as x.type_as",
     "alpha": "nn.CELU nn.ELU",
-    "anchor positive negative margin": "F.triplet_margin_loss F.triplet_margin_with_distance_loss",
+    "anchor positive negative margin": "F.triplet_margin_loss",
     "d": "fft.fftfreq fft.rfftfreq",
     "data": "as_tensor tensor",
     "input alpha": "F.celu F.elu",
@@ -101,7 +100,6 @@ _SAID = {
     "input | lambd": "F.hardshrink",
     "input1 input2 margin | target": "F.cosine_embedding_loss",
     "input1 input2 target margin": "F.margin_ranking_loss",
-    "input1 input2 weight bias": "F.bilinear",
     "lambd": "nn.Softshrink",
     "low high": "uniform",
     "margin weight": "nn.MultiMarginLoss",

@@ -68,7 +68,6 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
     ("F.normalize", {"input": CUBE, "p": (2.0, 3.0), "dim": (0, 1, (0, 2)), "eps": (1e-12, 9.0)}),
     ("F.glu", {"input": irregular(2, 4, 6), "dim": (0, 1, -1)}),
     ("F.softmin", {"input": CUBE, "dim": (0, 1, -1)}),
-    ("F.rrelu", {"input": CUBE, "lower": (0.1, 0.2), "upper": (0.3, 0.4), "training": (False,)}),
     ("F.cosine_similarity", {"x1": CUBE, "x2": OTHER, "dim": (0, 1, -1), "eps": (1e-8, 1.8, 3.0)}),
     ("F.pairwise_distance", {"x1": CUBE, "x2": OTHER, "p": (1.0, 2.0, 3.5), "eps": (1e-6, 0.1)}),
     ("F.kl_div", {"input": np.log(SHARES), "target": SHARES[::-1].copy()}),
@@ -85,12 +84,7 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
         "F.multi_margin_loss",
         {"input": MATRIX, "target": CLASSES["target"], "weight": CLASSES["weight"], "p": (1, 2)},
     ),
-    (
-        "F.multilabel_margin_loss",
-        {"input": MATRIX, "target": np.array([[1, 0, -1, 2], [3, 3, -1, 0], [-1, 1, 2, 3]])},
-    ),
     ("F.triplet_margin_loss", {**TRIPLET, "p": (2.0, 3.0), "eps": (1e-6, 0.1)}),
-    ("F.triplet_margin_with_distance_loss", TRIPLET),
     ("F.embedding", {"input": CLASSES["target"], "weight": MATRIX.T}),
     *(
         (f"F.conv{count}d", {"input": x, "weight": irregular(2, *ends), **CONVOLVED, **more})
@@ -329,12 +323,10 @@ ELSEWHERE = {
     },
     ("F.batch_norm", "training"): "tests/nn/test_normalisation.py",
     ("F.instance_norm", "use_input_stats"): "tests/nn/test_normalisation.py",
-    ("F.rrelu", "training"): "tests/nn/test_activations.py",
     **{
         ("F.embedding", option): "tests/nn/test_embedding.py"
         for option in ("padding_idx", "max_norm", "norm_type", "sparse")
     },
-    ("F.triplet_margin_with_distance_loss", "distance_function"): "tests/nn/test_losses.py",
     ("at", "key"): "tests/ops/test_at.py",
     ("normal", "size"): "tests/ops/test_random.py",
     ("uniform", "size"): "tests/ops/test_random.py",

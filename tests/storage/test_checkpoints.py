@@ -145,7 +145,6 @@ SCHEDULES = {
     "StepLR": (2,),
     "MultiStepLR": ([2, 4, 4],),
     "OneCycleLR": (0.3, 20),
-    "CyclicLR": (0.1, 0.2, 3),
     "CosineAnnealingWarmRestarts": (3,),
     "LambdaLR": (lambda epoch: 1 / (1 + epoch),),
     "ReduceLROnPlateau": ("min", 0.5, 1),

@@ -21,17 +21,14 @@ from wengert.nn.activations import (
     PReLU,
     ReLU,
     ReLU6,
-    RReLU,
     Sigmoid,
     SiLU,
     Softmax,
-    Softmax2d,
     Softmin,
     Softplus,
     Softshrink,
     Softsign,
     Tanh,
-    Tanhshrink,
     Threshold,
 )
 from wengert.nn.attention import MultiheadAttention
@@ -50,7 +47,7 @@ from wengert.nn.convolution import (
 )
 from wengert.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d
 from wengert.nn.embedding import Embedding
-from wengert.nn.layers import Bilinear, Flatten, Identity, Linear, Unflatten
+from wengert.nn.layers import Flatten, Identity, Linear, Unflatten
 from wengert.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -64,7 +61,6 @@ from wengert.nn.losses import (
     L1Loss,
     MarginRankingLoss,
     MSELoss,
-    MultiLabelMarginLoss,
     MultiLabelSoftMarginLoss,
     MultiMarginLoss,
     NLLLoss,
@@ -73,7 +69,6 @@ from wengert.nn.losses import (
     SmoothL1Loss,
     SoftMarginLoss,
     TripletMarginLoss,
-    TripletMarginWithDistanceLoss,
 )
 from wengert.nn.module import Module
 from wengert.nn.normalisation import (
@@ -101,8 +96,6 @@ from wengert.nn.resampling import (
     PixelShuffle,
     PixelUnshuffle,
     Upsample,
-    UpsamplingBilinear2d,
-    UpsamplingNearest2d,
 )
 from wengert.nn.transformer import (
     TransformerDecoder,
@@ -132,7 +125,6 @@ __all__ = [
     "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
-    "Bilinear",
     "Conv1d",
     "Conv2d",
     "ConvTranspose1d",
@@ -174,7 +166,6 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
-    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "MultiheadAttention",
@@ -189,7 +180,6 @@ __all__ = [
     "PoissonNLLLoss",
     "RMSNorm",
     "RNNCell",
-    "RReLU",
     "ReLU",
     "ReLU6",
     "ReflectionPad2d",
@@ -199,25 +189,20 @@ __all__ = [
     "SmoothL1Loss",
     "SoftMarginLoss",
     "Softmax",
-    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",
     "Softsign",
     "Tanh",
-    "Tanhshrink",
     "Threshold",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
     "Upsample",
-    "UpsamplingBilinear2d",
-    "UpsamplingNearest2d",
     "ZeroPad1d",
     "ZeroPad2d",
     "functional",

@@ -19,7 +19,7 @@ class _Holder(Module):
     #: Of what class its elements are.
     _kind: type = Module
 
-    def _taken(self, value: Any) -> Any:
+    def _element(self, value: Any) -> Any:
         """An element as it is held."""
         if not isinstance(value, Module):
             raise hints().no_module(value, f"nn.{type(self).__name__}")
@@ -38,7 +38,7 @@ class _Parameters(_Holder):
 
     _kind = Parameter
 
-    def _taken(self, value: Any) -> Parameter:
+    def _element(self, value: Any) -> Parameter:
         if not isinstance(value, Tensor):
             raise TypeError(
                 f"nn.{type(self).__name__} holds parameters, and {type(value).__name__} is no "
@@ -61,12 +61,12 @@ class _Numbered(_Holder):
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         self.extend(() if values is None else values)
 
-    def _held(self) -> list[Any]:
+    def _elements(self) -> list[Any]:
         return [value for _, value in self._items()]
 
     def _set(self, values: Iterable[Any]) -> None:
         """Hold these elements and no others, under the names "0", "1", ..."""
-        taken = [self._taken(value) for value in values]
+        taken = [self._element(value) for value in values]
         for name, _ in self._items():
             del self.__dict__[name]
         changes[0] += 1
@@ -80,10 +80,10 @@ class _Numbered(_Holder):
         return position % length
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._held())
+        return iter(self._elements())
 
     def __contains__(self, value: object) -> bool:
-        return any(held is value for held in self._held())
+        return any(held is value for held in self._elements())
 
     @overload
     def __getitem__(self, idx: int) -> Any: ...
@@ -103,10 +103,10 @@ class _Numbered(_Holder):
     _keeps_names = False
 
     def __setitem__(self, idx: int, value: Any) -> None:
-        setattr(self, self._items()[self._position(idx)][0], self._taken(value))
+        setattr(self, self._items()[self._position(idx)][0], self._element(value))
 
     def __delitem__(self, idx: int | slice) -> None:
-        held = self._held()
+        held = self._elements()
         if isinstance(idx, slice):
             del held[idx]
         else:
@@ -125,7 +125,7 @@ class _Numbered(_Holder):
 
     def extend(self, modules: Iterable[Any]) -> Self:
         """Add modules at the end, and return this one."""
-        added = [self._taken(module) for module in modules]
+        added = [self._element(module) for module in modules]
         for position, module in enumerate(added, len(self)):
             self._claim(str(position))
             setattr(self, str(position), module)
@@ -133,7 +133,7 @@ class _Numbered(_Holder):
 
     def insert(self, idx: int, module: Any) -> Self:
         """Add a module before a position, and return this one."""
-        held = self._held()
+        held = self._elements()
         held.insert(idx, module)
         self._set(held)
         return self
@@ -261,7 +261,7 @@ class _Named(_Holder):
         return found
 
     def __setitem__(self, key: str, value: Any) -> None:
-        taken = self._taken(value)
+        taken = self._element(value)
         self._claim(key)
         setattr(self, key, taken)
 

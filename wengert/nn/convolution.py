@@ -3,7 +3,7 @@
 from typing import Any, Literal, cast
 
 from wengert.nn import functional as F
-from wengert.nn.define import Single, stores
+from wengert.nn.define import Single
 from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.layers import Affine
@@ -225,18 +225,7 @@ class ConvTranspose2d(_Transposed):
     _count = 2
 
 
-@stores(F.unfold)
-class Unfold(Single):
-    """Write the windows of an image as columns.
-
-    `functional.unfold` as a module. PyTorch: ``torch.nn.Unfold``.
-
-    Examples
-    --------
-    >>> wg.nn.Unfold(3)(wg.ones((1, 3, 8, 8))).shape
-    (1, 27, 36)
-    """
-
+class Unfold(Single, of=F.unfold):
     def __init__(
         self,
         kernel_size: int | tuple[int, ...],
@@ -246,20 +235,7 @@ class Unfold(Single):
     ) -> None: ...
 
 
-@stores(F.fold)
-class Fold(Single):
-    """Add up windows that are given as columns: the adjoint of `unfold`.
-
-    `functional.fold` as a module. PyTorch: ``torch.nn.Fold``.
-
-    Examples
-    --------
-    >>> wg.nn.Fold((3, 3), 2)(wg.ones((1, 4, 4)))
-    tensor([[[[1., 2., 1.],
-              [2., 4., 2.],
-              [1., 2., 1.]]]])
-    """
-
+class Fold(Single, of=F.fold):
     def __init__(
         self,
         output_size: int | tuple[int, ...],

@@ -6,12 +6,12 @@ Random numbers are drawn on the CPU, and then moved to the parameter's device. S
 
 import math
 from importlib import import_module
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 import numpy as np
 
 from wengert import ops
-from wengert.backends import generators, use_backend
+from wengert.backends import use_backend
 from wengert.nn.filling import check_axes, draw, fill
 from wengert.ops.axes import number
 from wengert.ops.data_type import check_storable
@@ -21,20 +21,23 @@ from wengert.tape.tensor import Tensor
 __all__ = [
     "calculate_gain",
     "constant_",
-    "dirac_",
-    "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
     "ones_",
     "orthogonal_",
-    "sparse_",
     "trunc_normal_",
     "uniform_",
     "xavier_normal_",
     "xavier_uniform_",
     "zeros_",
 ]
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:
@@ -274,52 +277,6 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 
-def eye_(tensor: Tensor) -> Tensor:
-    """Fill a matrix with ones on its diagonal and zeros elsewhere.
-
-    PyTorch: ``torch.nn.init.eye_``.
-
-    Examples
-    --------
-    >>> wg.nn.init.eye_(wg.empty((2, 3)))
-    tensor([[1., 0., 0.],
-            [0., 1., 0.]])
-    """
-    check_axes(tensor, "eye_", 2, 2)
-    return fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
-
-
-def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the kernel of a convolution so that it keeps its inputs, as many as it has outputs.
-
-    PyTorch: ``torch.nn.init.dirac_``.
-
-    Parameters
-    ----------
-    groups : int
-        How many groups of outputs keep inputs, each from the first on.
-
-    Examples
-    --------
-    >>> weight = wg.nn.init.dirac_(wg.empty((2, 2, 3)))
-    >>> x = wg.asarray([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])
-    >>> wg.nn.functional.conv1d(x, weight, padding=1)  # the input again
-    tensor([[[1., 2., 3.],
-             [4., 5., 6.]]])
-    """
-    groups = number(groups, "dirac_", "groups")
-    check_axes(tensor, "dirac_", 3, 5)
-    outputs, inputs, *kernel = tensor.shape
-    if groups < 1 or outputs % groups:
-        raise ValueError(f"dim 0, of length {outputs}, must be divisible by groups, {groups}")
-    values = np.zeros(tensor.shape)
-    middle: Any = (slice(None), slice(None), *[n // 2 for n in kernel])
-    if tensor.size:
-        one = np.eye(outputs // groups, inputs)
-        values[middle] = np.tile(one, (groups, 1))
-    return fill(tensor, values)
-
-
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """Fill a Tensor with a random matrix of orthonormal rows or columns, those that are fewer.
 
@@ -345,38 +302,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     diagonal = np.diagonal(r)
     q = q * np.where(diagonal == 0, 1, np.sign(diagonal))
     return fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
-
-
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Fill a matrix with normal numbers, and a share of each column with zeros.
-
-    Martens, "Deep learning via Hessian-free optimization" (2010).
-    PyTorch: ``torch.nn.init.sparse_``.
-
-    Parameters
-    ----------
-    sparsity : float
-        The share of zeros, from 0 to 1; their number is rounded up.
-    std : float
-        The deviation of the normal numbers.
-
-    Examples
-    --------
-    >>> w = wg.nn.init.sparse_(wg.empty((10, 4)), sparsity=0.3)
-    >>> wg.count_nonzero(w, axis=0)
-    tensor([7, 7, 7, 7])
-    """
-    sparsity, std = number(sparsity, "sparse_", "sparsity"), _deviation("sparse_", std)
-    check_axes(tensor, "sparse_", 2, 2)
-    if not 0 <= sparsity <= 1:
-        raise ValueError(f"sparsity should be from 0 to 1, and is {sparsity}")
-    if generator is not None:  # one for both draws
-        generator = generators.as_generator(generator)
-    values = std * draw(randn, tensor, generator)
-    order = np.argsort(draw(rand, tensor, generator).real, axis=0)
-    zeros = order[: math.ceil(sparsity * tensor.shape[0])]
-    np.put_along_axis(values, zeros, 0, axis=0)
-    return fill(tensor, values)
 
 
 def trunc_normal_(

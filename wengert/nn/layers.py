@@ -111,66 +111,6 @@ class Linear(Affine):
         )
 
 
-class Bilinear(Affine):
-    r"""`functional.bilinear` with a weight and a bias that are learnt.
-
-    Parameters
-    ----------
-    in1_features, in2_features, out_features : int
-        Lengths of the last axes of the inputs and of the result.
-    bias : bool
-        Whether there is a bias.
-    device, dtype : optional
-        Of the parameters; the selected device and the default dtype otherwise.
-
-    Attributes
-    ----------
-    weight : Parameter
-        Of shape (out_features, in1_features, in2_features).
-    bias : Parameter or None
-        Of shape (out_features,). Both start uniform within
-        :math:`\pm 1 / \sqrt{\mathrm{in1\_features}}`.
-
-    Examples
-    --------
-    >>> wg.nn.Bilinear(2, 3, 5)(wg.ones((4, 2)), wg.ones((4, 3))).shape
-    (4, 5)
-    """
-
-    def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        self.in1_features = _features("in1_features", in1_features)
-        self.in2_features = _features("in2_features", in2_features)
-        self.out_features = _features("out_features", out_features)
-        if self.in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
-        shape = self.out_features, self.in1_features, self.in2_features
-        self._make(shape, self.out_features, bias, device, dtype)
-
-    def reset_parameters(self) -> None:
-        """Draw new parameters."""
-        bound = 1 / math.sqrt(self.in1_features)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
-
-    def forward(self, input1: Any, input2: Any) -> Tensor:
-        """Map (..., in1_features) and (..., in2_features) to (..., out_features)."""
-        return F.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )
-
-
 class Flatten(Module):
     """Join a range of axes into one.
 

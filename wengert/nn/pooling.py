@@ -3,15 +3,13 @@
 from typing import Any
 
 from wengert.nn import functional as F
-from wengert.nn.define import Single, Stored, stores
+from wengert.nn.define import Single, Stored
 from wengert.nn.functional.spatial import sizes
 
 _Size = int | tuple[int, ...]
-_Adaptive = Any
-_WINDOW = "kernel_size stride padding"
 
 
-class _Windows(Single):
+class _Windows(Stored, shown="kernel_size stride padding"):
     kernel_size: _Size
     stride: _Size | None
     padding: _Size
@@ -20,7 +18,7 @@ class _Windows(Single):
         self.stride = self.kernel_size if self.stride is None else self.stride
 
 
-class _MaxPool(_Windows):
+class _MaxPool(_Windows, shown="kernel_size stride padding dilation ceil_mode"):
     def __init__(
         self,
         kernel_size: _Size,
@@ -31,48 +29,17 @@ class _MaxPool(_Windows):
         ceil_mode: bool = False,
     ) -> None: ...
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Any) -> Any:  # with indices two
         raise NotImplementedError
 
 
-@stores(F.max_pool1d, shown=f"{_WINDOW} dilation ceil_mode")
-class MaxPool1d(_MaxPool):
-    """Maxima of a signal's windows.
-
-    `functional.max_pool1d` as a module. PyTorch: ``torch.nn.MaxPool1d``.
-
-    Examples
-    --------
-    >>> wg.nn.MaxPool1d(3, stride=2)(wg.ones((2, 3, 11))).shape
-    (2, 3, 5)
-    """
+class MaxPool1d(_MaxPool, of=F.max_pool1d): ...
 
 
-@stores(F.max_pool2d, shown=f"{_WINDOW} dilation ceil_mode")
-class MaxPool2d(_MaxPool):
-    """Maxima of an image's windows.
-
-    `functional.max_pool2d` as a module. PyTorch: ``torch.nn.MaxPool2d``.
-
-    Examples
-    --------
-    >>> wg.nn.MaxPool2d(2)(wg.ones((2, 3, 8, 8))).shape
-    (2, 3, 4, 4)
-    """
+class MaxPool2d(_MaxPool, of=F.max_pool2d): ...
 
 
-@stores(F.avg_pool1d, shown=_WINDOW)
-class AvgPool1d(_Windows):
-    """Means of a signal's windows.
-
-    `functional.avg_pool1d` as a module. PyTorch: ``torch.nn.AvgPool1d``.
-
-    Examples
-    --------
-    >>> wg.nn.AvgPool1d(3, stride=2)(wg.ones((2, 3, 11))).shape
-    (2, 3, 5)
-    """
-
+class AvgPool1d(_Windows, Single, of=F.avg_pool1d):
     def __init__(
         self,
         kernel_size: _Size,
@@ -89,18 +56,7 @@ class AvgPool1d(_Windows):
         self.padding = sizes(self.padding, 1, "AvgPool1d", "padding")
 
 
-@stores(F.avg_pool2d, shown=_WINDOW)
-class AvgPool2d(_Windows):
-    """Means of an image's windows.
-
-    `functional.avg_pool2d` as a module. PyTorch: ``torch.nn.AvgPool2d``.
-
-    Examples
-    --------
-    >>> wg.nn.AvgPool2d(2)(wg.ones((2, 3, 8, 8))).shape
-    (2, 3, 4, 4)
-    """
-
+class AvgPool2d(_Windows, Single, of=F.avg_pool2d):
     def __init__(
         self,
         kernel_size: _Size,
@@ -113,63 +69,23 @@ class AvgPool2d(_Windows):
 
 
 class _AdaptiveAvgPool(Single):
-    def __init__(self, output_size: _Adaptive) -> None: ...
+    def __init__(self, output_size: Any) -> None: ...
 
 
-@stores(F.adaptive_avg_pool1d)
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """Means of as many windows of a signal as are asked for.
-
-    `functional.adaptive_avg_pool1d` as a module. PyTorch: ``torch.nn.AdaptiveAvgPool1d``.
-
-    Examples
-    --------
-    >>> wg.nn.AdaptiveAvgPool1d(4)(wg.ones((2, 3, 10))).shape
-    (2, 3, 4)
-    """
+class AdaptiveAvgPool1d(_AdaptiveAvgPool, of=F.adaptive_avg_pool1d): ...
 
 
-@stores(F.adaptive_avg_pool2d)
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """Means of as many windows of an image as are asked for.
-
-    `functional.adaptive_avg_pool2d` as a module. PyTorch: ``torch.nn.AdaptiveAvgPool2d``.
-
-    Examples
-    --------
-    >>> wg.nn.AdaptiveAvgPool2d((1, 1))(wg.ones((2, 3, 7, 5))).shape
-    (2, 3, 1, 1)
-    """
+class AdaptiveAvgPool2d(_AdaptiveAvgPool, of=F.adaptive_avg_pool2d): ...
 
 
-class _AdaptiveMaxPool(Stored):
-    def __init__(self, output_size: _Adaptive, return_indices: bool = False) -> None: ...
+class _AdaptiveMaxPool(Stored, shown="output_size"):
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None: ...
 
     def forward(self, input: Any) -> Any:
         raise NotImplementedError
 
 
-@stores(F.adaptive_max_pool1d, shown="output_size")
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
-
-    `functional.adaptive_max_pool1d` as a module. PyTorch: ``torch.nn.AdaptiveMaxPool1d``.
-
-    Examples
-    --------
-    >>> wg.nn.AdaptiveMaxPool1d(4)(wg.ones((2, 3, 10))).shape
-    (2, 3, 4)
-    """
+class AdaptiveMaxPool1d(_AdaptiveMaxPool, of=F.adaptive_max_pool1d): ...
 
 
-@stores(F.adaptive_max_pool2d, shown="output_size")
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """Maxima of as many windows of an image as are asked for; see `adaptive_avg_pool2d`.
-
-    `functional.adaptive_max_pool2d` as a module. PyTorch: ``torch.nn.AdaptiveMaxPool2d``.
-
-    Examples
-    --------
-    >>> wg.nn.AdaptiveMaxPool2d((1, 1))(wg.ones((2, 3, 7, 5))).shape
-    (2, 3, 1, 1)
-    """
+class AdaptiveMaxPool2d(_AdaptiveMaxPool, of=F.adaptive_max_pool2d): ...

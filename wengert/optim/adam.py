@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import RANGES, Group, given
+from wengert.optim.groups import RANGES, Group, hyper_parameters
 from wengert.optim.kernels import add_corrected, slope
 from wengert.optim.optimizer import Optimizer
 
@@ -59,7 +59,7 @@ class Adam(Optimizer):
         maximize: bool = False,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def init(self, xp: Any, p: Any, group: Group) -> State:
         names = "exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]
@@ -121,4 +121,4 @@ class AdamW(Adam):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, **given(locals()), decoupled_weight_decay=True)
+        super().__init__(params, **hyper_parameters(locals()), decoupled_weight_decay=True)

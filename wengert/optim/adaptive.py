@@ -5,7 +5,7 @@ from typing import Any
 
 from wengert.optim.adam import MOMENTS
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import RANGES, Group, Range, given
+from wengert.optim.groups import RANGES, Group, Range, hyper_parameters
 from wengert.optim.kernels import add_corrected, slope
 from wengert.optim.optimizer import Optimizer
 
@@ -58,7 +58,7 @@ class RMSprop(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def init(self, xp: Any, p: Any, group: Group) -> State:
         names = ["square_avg", *["grad_avg"] * group["centered"]]
@@ -127,7 +127,7 @@ class Adagrad(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def init(self, xp: Any, p: Any, group: Group) -> State:
         return {"step": 0, "sum": xp.full_like(p, group["initial_accumulator_value"])}
@@ -212,7 +212,7 @@ class Adadelta(_Kin):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def move(self, xp: Any, group: Group) -> Rule:
         lr, rho, eps = group["lr"], group["rho"], group["eps"]
@@ -255,7 +255,7 @@ class Adamax(_Kin):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def move(self, xp: Any, group: Group) -> Rule:
         lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]
@@ -298,7 +298,7 @@ class NAdam(_Kin):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def init(self, xp: Any, p: Any, group: Group) -> State:
         return {**super().init(xp, p, group), "mu_product": 1.0}
@@ -346,7 +346,7 @@ class RAdam(_Kin):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def move(self, xp: Any, group: Group) -> Rule:
         lr, eps, (beta1, beta2) = group["lr"], group["eps"], group["betas"]

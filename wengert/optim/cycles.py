@@ -1,4 +1,4 @@
-"""Schedules that are waves: cosines, one cycle, triangles."""
+"""Schedules that are waves: cosines, and one cycle."""
 
 import math
 from collections.abc import Callable
@@ -6,13 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import (
-    LRScheduler,
-    check_positive,
-    checked,
-    cosine_factor,
-    for_groups,
-)
+from wengert.optim.scheduler import LRScheduler, check_positive, cosine_factor, for_groups
 
 
 class _Wave(LRScheduler):
@@ -114,42 +108,7 @@ class CosineAnnealingWarmRestarts(_Wave):
         return cosine_factor(step / length)
 
 
-class _Cycle(LRScheduler):
-    """A schedule with rates of its own, which may also change the momentum."""
-
-    cycle_momentum: bool
-    _momenta: Callable[[Any], list[Any]]
-
-    @property
-    def _multiplies(self) -> bool:
-        return False
-
-    def _check_momentum(self, optimizer: Optimizer, base: Any, most: Any) -> None:
-        if not self.cycle_momentum:
-            return
-        if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-            raise ValueError(
-                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
-            )
-        self.base_momentums = for_groups("base_momentum", optimizer, base)
-        self.max_momentums = for_groups("max_momentum", optimizer, most)
-
-    def _register(self) -> None:
-        self._take_over()
-
-    def _settings(self, step: Any) -> list[dict[str, Any]]:
-        found = super()._settings(step)
-        if self.cycle_momentum:
-            groups = self.optimizer.param_groups
-            for group, values, momentum in zip(groups, found, self._momenta(step), strict=True):
-                if "betas" in group:
-                    values["betas"] = (momentum, *group["betas"][1:])
-                else:
-                    values["momentum"] = momentum
-        return found
-
-
-class OneCycleLR(_Cycle):
+class OneCycleLR(LRScheduler):
     r"""One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
 
     Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
@@ -210,7 +169,12 @@ class OneCycleLR(_Cycle):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         self._left = remainder_of(anneal_strategy)
         self.total_steps, self.cycle_momentum = math.prod(counts.values()), cycle_momentum
-        self._check_momentum(optimizer, base_momentum, max_momentum)
+        if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
+            raise ValueError(
+                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+            )
+        self.base_momentums = for_groups("base_momentum", optimizer, base_momentum)
+        self.max_momentums = for_groups("max_momentum", optimizer, max_momentum)
         self.first_lrs = [rate / div_factor for rate in self.max_lrs]
         self.last_lrs = [rate / final_div_factor for rate in self.first_lrs]
         peak = pct_start * self.total_steps - 1
@@ -233,96 +197,23 @@ class OneCycleLR(_Cycle):
         again = [self.first_lrs] * (len(self._ends) - 2)
         return self._between([self.first_lrs, self.max_lrs, *again, self.last_lrs], step)
 
-    def _momenta(self, step: Any) -> list[Any]:
-        high, low = self.max_momentums, self.base_momentums
-        return self._between([high, low] + [high] * (len(self._ends) - 1), step)
+    @property
+    def _multiplies(self) -> bool:
+        return False
 
+    def _register(self) -> None:
+        self._take_over()
 
-class CyclicLR(_Cycle):
-    r"""Triangles of the rate, from the least one to the largest and back.
-
-    Smith, "Cyclical learning rates for training neural networks" (2017).
-    PyTorch: ``torch.optim.lr_scheduler.CyclicLR``.
-
-    Parameters
-    ----------
-    base_lr : float or list of float
-        The least rate, or one for each group.
-    max_lr : float or list of float
-        The largest rate, or one for each group.
-    step_size_up, step_size_down : int
-        How many steps the rate grows, and how many it sinks; if not given, as many.
-    mode : {"triangular", "triangular2", "exp_range"}
-        Triangles of one height, of heights that halve, or of heights times a power of ``gamma``.
-    gamma : float
-        The base of ``"exp_range"``, whose exponent is the step.
-    scale_fn : callable, optional
-        Factor of the height, instead of a mode.
-    scale_mode : {"cycle", "iterations"}
-        Whether ``scale_fn`` takes the number of the triangle, from 1, or that of the step.
-    cycle_momentum : bool
-        Whether the momentum, or :math:`\beta_1`, goes the opposite way.
-    base_momentum, max_momentum : float or list of float
-        The least momentum, at the largest rate, and the largest.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.Adam([wg.tensor(1.0, requires_grad=True)])
-    >>> schedule = wg.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2)
-    >>> [round(schedule.rates(step)[0], 4) for step in range(5)]
-    [0.1, 0.3, 0.5, 0.3, 0.1]
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        base_lr: float | list[float],
-        max_lr: float | list[float],
-        step_size_up: int = 2000,
-        step_size_down: int | None = None,
-        mode: str = "triangular",
-        gamma: float = 1.0,
-        scale_fn: Callable[[float], float] | None = None,
-        scale_mode: str = "cycle",
-        cycle_momentum: bool = True,
-        base_momentum: float = 0.8,
-        max_momentum: float = 0.9,
-        last_epoch: int = -1,
-    ) -> None:
-        self.min_lrs = for_groups("base_lr", checked(optimizer), base_lr)
-        self.max_lrs = for_groups("max_lr", optimizer, max_lr)
-        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ValueError(f"mode is invalid and scale_fn is None: {mode}")
-        check_positive("step_size_up", step_size_up)
-        down = step_size_up if step_size_down is None else step_size_down
-        self.total_size = float(step_size_up + down)
-        self.step_ratio = step_size_up / self.total_size
-        self.mode, self.gamma, self.cycle_momentum = mode, gamma, cycle_momentum
-        self.scale_fn, self.scale_mode = scale_fn, scale_mode
-        self._check_momentum(optimizer, base_momentum, max_momentum)
-        super().__init__(optimizer, last_epoch)
-
-    def _scale(self, step: Any, cycle: Any) -> Any:
-        if self.scale_fn is not None:
-            return self.scale_fn(cycle if self.scale_mode == "cycle" else step)
-        if self.mode == "triangular2":
-            return 1 / 2 ** (cycle - 1)
-        return self.gamma**step if self.mode == "exp_range" else 1.0
-
-    def _height(self, step: Any) -> Any:
-        turns = step / self.total_size
-        cycle = math.floor(1 + turns)
-        x, ratio = 1 + turns - cycle, self.step_ratio
-        return (x / ratio if x <= ratio else (x - 1) / (ratio - 1)) * self._scale(step, cycle)
-
-    def _rates_at(self, step: Any) -> list[Any]:
-        height, limits = self._height(step), zip(self.min_lrs, self.max_lrs, strict=True)
-        return [low + (high - low) * height for low, high in limits]
-
-    def _momenta(self, step: Any) -> list[Any]:
-        height = self._height(step)
-        limits = zip(self.base_momentums, self.max_momentums, strict=True)
-        return [high - (high - low) * height for low, high in limits]
+    def _settings(self, step: Any) -> list[dict[str, Any]]:
+        found = super()._settings(step)
+        if self.cycle_momentum:
+            high, low = self.max_momentums, self.base_momentums
+            momenta = self._between([high, low] + [high] * (len(self._ends) - 1), step)
+            for group, values, m in zip(self.optimizer.param_groups, found, momenta, strict=True):
+                values |= (
+                    {"betas": (m, *group["betas"][1:])} if "betas" in group else {"momentum": m}
+                )
+        return found
 
 
 def remainder_of(anneal_strategy: str) -> Callable[[Any], Any]:

@@ -43,7 +43,7 @@ RANGES: Final = {
 }
 
 
-def given(names: Mapping[str, Any]) -> dict[str, Any]:
+def hyper_parameters(names: Mapping[str, Any]) -> dict[str, Any]:
     """The hyper-parameters among the ``locals()`` of a constructor."""
     return {k: v for k, v in names.items() if k not in ("self", "params", "__class__")}
 

@@ -8,7 +8,7 @@ from wengert.backends import BackendError, backend_of, dtype_of, namespaces
 from wengert.ops.shares import wide
 from wengert.optim import kernels as kernels
 from wengert.optim.adapters import State
-from wengert.optim.groups import RANGES, Group, Range, given
+from wengert.optim.groups import RANGES, Group, Range, hyper_parameters
 from wengert.optim.optimizer import Optimizer
 from wengert.tape.grad_mode import enable_grad
 from wengert.tape.tensor import Tensor, untracked
@@ -80,7 +80,7 @@ class LBFGS(Optimizer):
     ) -> None:
         if max_eval is None:
             max_eval = max_iter * 5 // 4
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def check(self, group: Group) -> None:
         super().check(group)

@@ -7,37 +7,24 @@ are not recorded again. In formulas :math:`\gamma_0` is the initial rate, and :m
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Never
 
 from wengert.backends.states import check_names
 from wengert.nn.conversion import check_constant
-from wengert.optim.cycles import (
-    CosineAnnealingLR,
-    CosineAnnealingWarmRestarts,
-    CyclicLR,
-    OneCycleLR,
-)
+from wengert.optim.cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, OneCycleLR
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import (
-    ChainedScheduler,
-    LRScheduler,
-    SequentialLR,
-    check_positive,
-    for_groups,
-)
+from wengert.optim.scheduler import LRScheduler, SequentialLR, check_positive, for_groups
 
 __all__ = [
-    "ChainedScheduler",
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
-    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
     "LinearLR",
     "MultiStepLR",
-    "MultiplicativeLR",
     "OneCycleLR",
     "PolynomialLR",
     "ReduceLROnPlateau",
@@ -79,42 +66,6 @@ class LambdaLR(LRScheduler):
 
     def lr_factors(self, step: Any) -> list[Any]:
         return [function(step) for function in self.lr_lambdas]
-
-
-class MultiplicativeLR(LambdaLR):
-    r"""The rate times a function of the step: :math:`\gamma_t = \gamma_{t-1} f(t)`.
-
-    PyTorch: ``torch.optim.lr_scheduler.MultiplicativeLR``.
-
-    Parameters
-    ----------
-    lr_lambda : callable or list of callable
-        :math:`f`, or one for each group.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda step: 1 / step)
-    >>> [schedule.rates(step)[0] for step in (1, 2, 4)]
-    [1.0, 0.5, 0.041666666666666664]
-    """
-
-    def __init__(
-        self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1
-    ) -> None:
-        self._reached: Any = 0
-        self._products: list[Any] = []
-        super().__init__(optimizer, lr_lambda, last_epoch)
-
-    def lr_factors(self, step: Any) -> list[Any]:
-        # The product so far is kept: steps do not multiply all factors anew.
-        if step < self._reached or not self._products:
-            self._reached, self._products[:] = 0, [1.0] * len(self.lr_lambdas)
-        while self._reached < step:
-            self._reached += 1
-            for i, function in enumerate(self.lr_lambdas):
-                self._products[i] *= function(self._reached)
-        return [*self._products]
 
 
 class StepLR(LRScheduler):
@@ -408,6 +359,12 @@ class ReduceLROnPlateau:
         vars(self).update(own)
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from wengert.backends import DType, dtype_of
 from wengert.ops.euclidean import length
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import Group, Range, given
+from wengert.optim.groups import Group, Range, hyper_parameters
 from wengert.optim.optimizer import Optimizer
 
 _RATES = (None, "original", "match_rms_adamw")
@@ -74,7 +74,7 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def check(self, group: Group) -> None:
         super().check(group)

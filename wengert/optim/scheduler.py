@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from wengert.backends.states import check_names
@@ -59,7 +59,7 @@ class LRScheduler:
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        self.optimizer = checked(optimizer)
+        self.optimizer = check_optimizer(optimizer)
         if last_epoch == -1:
             for group in optimizer.param_groups:
                 group.setdefault("initial_lr", group["lr"])
@@ -114,7 +114,7 @@ class LRScheduler:
         return [self.lr_factor(step)] * len(self.optimizer.param_groups)
 
     def _rates_at(self, step: Any) -> list[Any]:
-        return multiplied(self.base_lrs, self.lr_factors(step))
+        return multiply(self.base_lrs, self.lr_factors(step))
 
     def get_lr(self) -> list[Any]:
         """Return the rate of each group in the step ``last_epoch``, by this schedule alone."""
@@ -175,7 +175,7 @@ class LRScheduler:
             return None
         rates: Any = self.base_lrs
         for each in factors:
-            rates = multiplied(rates, self.lr_factors(step) if each is self._own else each)
+            rates = multiply(rates, self.lr_factors(step) if each is self._own else each)
         return [{"lr": rate} for rate in rates]
 
     def _difference(self, found: list[dict[str, Any]]) -> str:
@@ -194,7 +194,7 @@ class LRScheduler:
 
     def _conflict(self, what: str) -> RuntimeError:
         return RuntimeError(
-            f"{type(self).__name__} {what}. Join schedules by SequentialLR or ChainedScheduler; "
+            f"{type(self).__name__} {what}. Join schedules by SequentialLR; "
             "assign its base_lrs, and this one goes on from them alone"
         )
 
@@ -244,38 +244,7 @@ class LRScheduler:
         self._settle()
 
 
-class _Joined(LRScheduler):
-    """Schedules of one optimiser, of which this one takes the place."""
-
-    _schedulers: list[LRScheduler]
-
-    def _join(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
-        name = type(self).__name__
-        if not schedulers:
-            raise ValueError(f"{name} expects at least one scheduler, but got no scheduler.")
-        for index, scheduler in enumerate(schedulers):
-            if not isinstance(scheduler, LRScheduler):
-                raise TypeError(
-                    f"{name} joins schedules that are functions of the step, and at index {index} "
-                    f"is a {type(scheduler).__name__}"
-                )
-            optimizer = optimizer or scheduler.optimizer
-            if scheduler.optimizer is not optimizer:
-                raise ValueError(
-                    f"{name} expects all schedulers to belong to the same optimizer, but got "
-                    f"scheduler {type(scheduler).__name__} at index {index} of another one."
-                )
-        self._schedulers = [*schedulers]
-
-    def _register(self) -> None:
-        self._take_over()
-
-    @property
-    def _multiplies(self) -> bool:
-        return super()._multiplies and all(each._multiplies for each in self._schedulers)
-
-
-class SequentialLR(_Joined):
+class SequentialLR(LRScheduler):
     """One schedule after the other, such as one of warming up and one of annealing.
 
     PyTorch: ``torch.optim.lr_scheduler.SequentialLR``.
@@ -303,15 +272,32 @@ class SequentialLR(_Joined):
         milestones: list[int],
         last_epoch: int = -1,
     ) -> None:
-        self._join(schedulers, checked(optimizer))
+        for index, scheduler in enumerate(schedulers):
+            if not isinstance(scheduler, LRScheduler):
+                raise TypeError(
+                    "SequentialLR joins schedules that are functions of the step, and at index "
+                    f"{index} is a {type(scheduler).__name__}"
+                )
+            if scheduler.optimizer is not optimizer:
+                raise ValueError(
+                    "Sequential Schedulers expects all schedulers to belong to the same optimizer, "
+                    f"but got scheduler {type(scheduler).__name__} at index {index} of another one."
+                )
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 "Sequential Schedulers expects number of schedulers provided to be one more than "
                 f"the number of milestone points, but got number of schedulers {len(schedulers)} "
                 f"and the number of milestones to be equal to {len(milestones)}"
             )
-        self._milestones = [*milestones]
+        self._schedulers, self._milestones = [*schedulers], [*milestones]
         super().__init__(optimizer, last_epoch)
+
+    def _register(self) -> None:
+        self._take_over()
+
+    @property
+    def _multiplies(self) -> bool:
+        return super()._multiplies and all(each._multiplies for each in self._schedulers)
 
     def _choose(self, step: Any) -> tuple[LRScheduler, Any]:
         """The schedule of a step, and its own step."""
@@ -331,52 +317,12 @@ class SequentialLR(_Joined):
         return chosen._settings(own)
 
 
-class ChainedScheduler(_Joined):
-    """Several schedules at a time, whose factors are multiplied.
-
-    PyTorch: ``torch.optim.lr_scheduler.ChainedScheduler``.
-
-    Parameters
-    ----------
-    schedulers : sequence of LRScheduler
-        Factors of the step, of the same optimiser, which need not be given.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
-    >>> warm = wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
-    >>> decay = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
-    >>> schedule = wg.optim.lr_scheduler.ChainedScheduler([warm, decay])
-    >>> [schedule.rates(step)[0] for step in range(4)]
-    [0.5, 0.25, 0.25, 0.125]
-    """
-
-    def __init__(
-        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
-    ) -> None:
-        self._join(schedulers, optimizer)
-        for index, scheduler in enumerate(schedulers):
-            if not scheduler._multiplies or scheduler.last_epoch != schedulers[0].last_epoch:
-                raise ValueError(
-                    f"ChainedScheduler multiplies factors of one step, and at index {index} is a "
-                    f"{type(scheduler).__name__} in step {scheduler.last_epoch}, whose rates are "
-                    f"{'' if scheduler._multiplies else 'not '}factors of the initial ones"
-                )
-        super().__init__(schedulers[0].optimizer, schedulers[0].last_epoch - 1)
-
-    def lr_factors(self, step: Any) -> list[Any]:
-        product = [1.0] * len(self.optimizer.param_groups)
-        for scheduler in self._schedulers:
-            product = multiplied(product, scheduler.lr_factors(step))
-        return product
-
-
-def multiplied(rates: Any, factors: Any) -> list[Any]:
+def multiply(rates: Any, factors: Any) -> list[Any]:
     """Rates times factors, one for each group."""
     return [rate * factor for rate, factor in zip(rates, factors, strict=True)]
 
 
-def checked(optimizer: Any) -> Optimizer:
+def check_optimizer(optimizer: Any) -> Optimizer:
     """The optimiser itself, if it is one."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -397,7 +343,7 @@ def check_positive(name: str, value: Any) -> None:
 
 def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """A value for each group: the same, or those of a list."""
-    count = len(checked(optimizer).param_groups)
+    count = len(check_optimizer(optimizer).param_groups)
     if not isinstance(value, list | tuple):
         return [value] * count
     if len(value) != count:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import RANGES, Group, given
+from wengert.optim.groups import RANGES, Group, hyper_parameters
 from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
 
@@ -54,7 +54,7 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, given(locals()))
+        super().__init__(params, hyper_parameters(locals()))
 
     def check(self, group: Group) -> None:
         super().check(group)

@@ -75,10 +75,6 @@ def betaln(x: Jet, b: float) -> Jet:
     return x.integral(value, m.digamma(x) - m.digamma(x + b))
 
 
-def tanhshrink(x: Jet) -> Jet:
-    return x - m.tanh(x)
-
-
 def selu(x: Jet) -> Jet:
     alpha, scale = (
         mpmath.mpf("1.6732632423543772848170429916717"),
@@ -98,7 +94,6 @@ STRAIGHT: list[Any] = [
     ("leaky_relu, straight", F.leaky_relu, [(-inf, lambda x: x * 0.01), (0, lambda x: x)]),
     ("prelu", lambda x: F.prelu(x, wg.asarray(0.25, dtype=x.dtype)),
      [(-inf, lambda x: x / 4), (0, lambda x: x)]),
-    ("rrelu", F.rrelu, [(-inf, lambda x: x * 11 / 48), (0, lambda x: x)]),
     ("relu6", F.relu6, [(-inf, lambda x: 0), (0, lambda x: x), (6, lambda x: 6)]),
     ("hardtanh", F.hardtanh, [(-inf, lambda x: -1), (-1, lambda x: x), (1, lambda x: 1)]),
     ("hardsigmoid", F.hardsigmoid,
@@ -217,7 +212,6 @@ ROWS = [
         f=lambda x: F.softplus(x, 2.0),
     ),
     R("F.elu", lambda x: x if x.c[0] > 0 else m.expm1(x), f=F.elu, singular=[0]),
-    R("F.tanhshrink", tanhshrink, f=F.tanhshrink, small=6),
     R(
         "F.softsign",
         lambda x: x / (1 + (x if x.c[0] > 0 else -x)),

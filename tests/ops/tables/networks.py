@@ -168,10 +168,6 @@ NETWORKS = {
         real=unary(NONZERO), call=F.softsign, torch="nn.functional.softsign", jax="soft_sign",
         reference=lambda x: x / (1 + abs(x)),
     ),
-    "tanhshrink": Entry(
-        real=unary(BOX), call=F.tanhshrink, torch="nn.functional.tanhshrink", jax=False,
-        reference=lambda x: x - np.tanh(x),
-    ),
     "moments": Entry(
         real=varying(), tracked=False, torch=False, jax=False,
         reference=lambda x, axis: (x.mean(axis), x.var(axis, ddof=1)),

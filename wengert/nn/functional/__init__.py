@@ -17,7 +17,6 @@ from wengert.nn.functional.activation import (
     prelu,
     relu,
     relu6,
-    rrelu,
     selu,
     sigmoid,
     silu,
@@ -25,7 +24,6 @@ from wengert.nn.functional.activation import (
     softshrink,
     softsign,
     tanh,
-    tanhshrink,
     threshold,
 )
 from wengert.nn.functional.attention import (
@@ -48,14 +46,12 @@ from wengert.nn.functional.distance import (
     margin_ranking_loss,
     pairwise_distance,
     triplet_margin_loss,
-    triplet_margin_with_distance_loss,
 )
 from wengert.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d
 from wengert.nn.functional.embedding import embedding, one_hot
-from wengert.nn.functional.linear import bilinear, linear
+from wengert.nn.functional.linear import linear
 from wengert.nn.functional.margins import (
     multi_margin_loss,
-    multilabel_margin_loss,
     multilabel_soft_margin_loss,
     soft_margin_loss,
 )
@@ -99,7 +95,6 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
-    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
@@ -141,7 +136,6 @@ __all__ = [
     "mish",
     "mse_loss",
     "multi_margin_loss",
-    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
@@ -155,7 +149,6 @@ __all__ = [
     "relu",
     "relu6",
     "rms_norm",
-    "rrelu",
     "scaled_dot_product_attention",
     "selu",
     "sigmoid",
@@ -168,10 +161,8 @@ __all__ = [
     "softshrink",
     "softsign",
     "tanh",
-    "tanhshrink",
     "threshold",
     "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
     "unfold",
 ]
 

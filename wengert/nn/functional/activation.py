@@ -4,10 +4,9 @@ from typing import Any
 
 from wengert import ops
 from wengert.nn.functional.define import is_not_negative, real_floating, refused, same_dtype
-from wengert.ops.axes import number, operand
+from wengert.ops.axes import operand
 from wengert.ops.define import operation
 from wengert.ops.special import everyday
-from wengert.ops.special.series import of_reals, rational
 from wengert.tape.tensor import Tensor, wrapped
 
 # These are functions of arrays as well, and some have another name there.
@@ -283,42 +282,6 @@ def softsign(input: Any) -> Tensor:
     return softsign.run(real_floating("softsign", input))
 
 
-#: ``(x - tanh(x)) / x**3`` up to 1, a quotient of polynomials in ``x**2``: Lambert's continued
-#: fraction to its term 17, in which nothing cancels.
-_SHRINK = (
-    (44 / 34459425, 12870 / 34459425, 810810 / 34459425, 1 / 3),
-    (45 / 34459425, 13860 / 34459425, 945945 / 34459425, 16216200 / 34459425, 1.0),
-)
-
-
-@of_reals("tanhshrink")
-def _tanhshrink_composite(xp: Any, x: Any) -> Any:
-    near = xp.abs(x) < 1  # where the difference cancels
-    small = xp.where(near, x, 0)
-    square = xp.square(small)
-    cubic = small * square * rational(xp, square, _SHRINK)
-    return xp.where(near, cubic, x - xp.tanh(x))
-
-
-@operation(
-    inputs=("x",),
-    x=lambda xp, g, x: g * xp.square(xp.tanh(x)),
-    elementwise=True,
-    composite=_tanhshrink_composite,
-)
-def tanhshrink(input: Any) -> Tensor:
-    r"""What the hyperbolic tangent takes away, :math:`x - \tanh x`.
-
-    Derivative :math:`\tanh^2 x`. Real floating dtypes. PyTorch: ``torch.nn.functional.tanhshrink``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.tanhshrink(wg.asarray([-1.0, 0.0, 1.0]))
-    tensor([-0.2384,  0.0000,  0.2384])
-    """
-    return tanhshrink.run(real_floating("tanhshrink", input))
-
-
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     r"""Bring each element nearer to 0 by :math:`\lambda`; those within :math:`\lambda` become 0.
 
@@ -396,30 +359,3 @@ def prelu(input: Any, weight: Any) -> Tensor:
     shape = (channels, *[1] * (x.ndim - 2)) if w.size > 1 else ()
     slope: Any = ops.reshape(w, shape)
     return everyday.leaky_relu(x, slope)
-
-
-def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
-    """Rectifier with a random slope for each negative element; their mean when not training.
-
-    The derivative is the slope. Xu et al., "Empirical evaluation of rectified activations in
-    convolutional network" (2015). Real floating dtypes. Raises `ValueError` if ``lower`` is larger
-    than ``upper``. PyTorch: ``torch.nn.functional.rrelu``.
-
-    Parameters
-    ----------
-    lower, upper : float
-        The slopes are uniform between them.
-
-    Examples
-    --------
-    >>> wg.nn.functional.rrelu(wg.asarray([-1.0, 2.0]))  # in evaluation, the mean slope
-    tensor([-0.2292,  2.0000])
-    """
-    x = real_floating("rrelu", input)
-    low, high = number(lower, "rrelu", "lower"), number(upper, "rrelu", "upper")
-    if low > high:
-        raise ValueError(f"rrelu: lower should not be above upper, and is {low}, above {high}")
-    if not training:
-        return everyday.leaky_relu(x, (low + high) / 2)
-    drawn: Any = ops.add(ops.multiply(ops.rand_like(x), high - low), low)
-    return everyday.leaky_relu(x, drawn)

@@ -1,6 +1,5 @@
 """Distances, and losses of distances and margins."""
 
-from collections.abc import Callable
 from typing import Any
 
 from wengert import ops
@@ -175,73 +174,15 @@ def triplet_margin_loss(
     >>> wg.nn.functional.triplet_margin_loss(anchor, positive, negative, margin=2.0)
     tensor(0.5858)
     """
-    return _of_triplets(
-        "triplet_margin_loss",
-        (anchor, positive, negative),
-        lambda x, y: pairwise_distance(x, y, p, eps),
-        margin,
-        swap,
-        reduction,
-    )
-
-
-def triplet_margin_with_distance_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
-    *,
-    distance_function: Callable[[Any, Any], Tensor] | None = None,
-    margin: float = 1.0,
-    swap: bool = False,
-    reduction: Reduction = "mean",
-) -> Tensor:
-    r"""Loss of a triplet by any distance, :math:`\max(0, d(a, p) - d(a, n) + m)`.
-
-    Derivatives 1 by :math:`d(a, p)` and -1 by :math:`d(a, n)` where the loss is positive, 0
-    elsewhere. Raises `ValueError` if the margin is not positive. Other arguments are those of
-    `triplet_margin_loss`. PyTorch: ``torch.nn.functional.triplet_margin_with_distance_loss``.
-
-    Parameters
-    ----------
-    distance_function : callable, optional
-        :math:`d`, of two Tensors; `pairwise_distance` by default.
-
-    Examples
-    --------
-    >>> manhattan = lambda x, y: wg.sum(wg.abs(x - y), axis=-1)
-    >>> anchor, positive, negative = wg.zeros((1, 2)), wg.ones((1, 2)), wg.full((1, 2), 2.0)
-    >>> wg.nn.functional.triplet_margin_with_distance_loss(
-    ...     anchor, positive, negative, distance_function=manhattan, margin=3.0
-    ... )
-    tensor(1.)
-    """
-    return _of_triplets(
-        "triplet_margin_with_distance_loss",
-        (anchor, positive, negative),
-        distance_function or pairwise_distance,
-        margin,
-        swap,
-        reduction,
-    )
-
-
-def _of_triplets(
-    name: str,
-    triplet: tuple[Any, Any, Any],
-    distance: Callable[[Any, Any], Tensor],
-    margin: Any,
-    swap: bool,
-    reduction: str,
-) -> Tensor:
     check_reduction(reduction)
-    anchor, positive, negative = (real_floating(name, x) for x in triplet)
-    limit = operand(margin, anchor, name, "margin")
+    one, near, far = (real_floating("triplet_margin_loss", x) for x in (anchor, positive, negative))
+    limit = operand(margin, one, "triplet_margin_loss", "margin")
     if refused(limit, is_positive):
         raise ValueError(f"margin must be greater than 0, and is {margin}")
-    near, far = distance(anchor, positive), distance(anchor, negative)
+    less, more = (pairwise_distance(one, x, p, eps) for x in (near, far))
     if swap:
-        far = ops.minimum(far, distance(positive, negative))
-    return reduced(_beyond(ops.add(ops.subtract(near, far), limit)), reduction)
+        more = ops.minimum(more, pairwise_distance(near, far, p, eps))
+    return reduced(_beyond(ops.add(ops.subtract(less, more), limit)), reduction)
 
 
 @single_precision

@@ -1,4 +1,4 @@
-"""The affine map of the last axis, and the bilinear one of two."""
+"""The affine map of the last axis."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from wengert.tape.node import running_forwards
 from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
 from wengert.tape.record import observe, record
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, untracked
 
 
 def _composite(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
@@ -111,38 +111,3 @@ def _general(input: Any, weight: Any, bias: Any) -> Tensor:
         return _linear.bind(input, weight, bias)  # type: ignore[no-any-return]
     rows = ops.reshape(input, (math.prod(x[:-1]), x[-1]))
     return ops.reshape(linear(rows, weight, bias), (*x[:-1], w[0]))
-
-
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
-    r"""Bilinear map of the last axes, :math:`y_k = \sum_{ij} x_i W_{kij} z_j + b_k`.
-
-    Derivatives :math:`\sum_j W_{kij} z_j`, :math:`\sum_i x_i W_{kij}` and :math:`x_i z_j`. The
-    result is of shape (..., out). Raises `RuntimeError` if the shapes or the dtypes do not fit.
-    PyTorch: ``torch.nn.functional.bilinear``.
-
-    Parameters
-    ----------
-    input1, input2 : Tensor
-        :math:`x` of shape (..., in1) and :math:`z` of shape (..., in2).
-    weight : Tensor
-        Of shape (out, in1, in2).
-    bias : Tensor, optional
-        Of shape (out,).
-
-    Examples
-    --------
-    >>> weight = wg.ones((5, 2, 3))
-    >>> wg.nn.functional.bilinear(wg.ones((4, 2)), wg.ones((4, 3)), weight).shape
-    (4, 5)
-    """
-    x, z, w = wrapped(input1), wrapped(input2), wrapped(weight)
-    if w.ndim != 3 or (*x.shape[-1:], *z.shape[-1:]) != w.shape[1:] or x.shape[:-1] != z.shape[:-1]:
-        raise RuntimeError(
-            f"bilinear got inputs of shape {tuple(x.shape)} and {tuple(z.shape)} and a weight of "
-            f"shape {tuple(w.shape)}; it needs (..., in1), (..., in2) and (out, in1, in2)"
-        )
-    if x.dtype is not z.dtype:
-        raise RuntimeError(f"bilinear got inputs of {x.dtype.name} and {z.dtype.name}")
-    products = ops.multiply(ops.expand_dims(x, axis=-1), ops.expand_dims(z, axis=-2))
-    flat = ops.reshape(products, (*x.shape[:-1], x.shape[-1] * z.shape[-1]))
-    return linear(flat, ops.reshape(w, (w.shape[0], flat.shape[-1])), bias)

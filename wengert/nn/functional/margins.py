@@ -90,57 +90,6 @@ def multi_margin_loss(
 
 
 @single_precision
-def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
-    r"""Hinges of several classes, :math:`\sum_{j \in Y, i \notin Y} \max(0, 1 - x_j + x_i) / C`.
-
-    Each positive term adds :math:`1/C` to the derivative by :math:`x_i`, and :math:`-1/C` to that
-    by :math:`x_j`. The result is 0-d, or of the shape of ``input`` without C for ``"none"``. Raises
-    `ValueError` or `IndexError` if the shapes differ, or a class index is out of range (checked
-    where `cross_entropy` checks). PyTorch: ``torch.nn.functional.multilabel_margin_loss``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Scores :math:`x` of shape (N, C) or (C,), real floating.
-    target : Tensor
-        Indices of the classes :math:`Y`, of the same shape and integer: those before the first -1.
-
-    Examples
-    --------
-    >>> scores, labels = wg.asarray([[0.1, 0.2, 0.4, 0.8]]), wg.asarray([[3, 0, -1, 1]])
-    >>> wg.nn.functional.multilabel_margin_loss(scores, labels)
-    tensor(0.8500)
-    """
-    name = "multilabel_margin_loss"
-    check_reduction(reduction)
-    x, y = real_floating(name, input), wrapped(target)
-    if x.ndim not in (1, 2) or x.shape != y.shape or not y.dtype.kind.endswith("integer"):
-        raise ValueError(
-            f"{name} needs scores and integer class indices of one shape, (N, C) or (C,), and got "
-            f"{tuple(x.shape)} and {tuple(y.shape)} of {y.dtype.name}"
-        )
-    classes = x.shape[-1]
-    checked = check_classes(y._array, classes, -1)
-    ends = ops.astype(ops.equal(y, -1), "int64")
-    counts = ops.equal(ops.cumulative_sum(ends, axis=-1), 0)
-    inside = ops.logical_and(ops.greater_equal(y, 0), ops.less(y, classes))
-    places = ops.where(ops.logical_and(counts, inside), ops.astype(y, "int64"), 0)
-    # Along the last two axes: classes of the target, all classes.
-    each = ops.expand_dims(counts, axis=-1)
-    is_one = ops.logical_and(ops.equal(one_hot(places, classes), 1), each)
-    others = ops.logical_not(ops.any(is_one, axis=-2, keepdims=True))
-    own = ops.expand_dims(ops.take_along_axis(x, places, axis=-1), axis=-1)
-    terms = relu(ops.add(ops.subtract(ops.expand_dims(x, axis=-2), own), 1))
-    terms = ops.where(ops.logical_and(each, others), terms, 0)
-    losses = ops.divide(ops.sum(terms, axis=(-2, -1)), classes)
-    if not checked:  # as above
-        wrong = ops.any(ops.logical_not(ops.logical_or(inside, ops.equal(y, -1))), axis=-1)
-        one = ops.ones_like(detached(losses))
-        losses = ops.multiply(losses, ops.where(wrong, math.nan, one))
-    return reduced(losses, reduction)
-
-
-@single_precision
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, *, reduction: Reduction = "mean"
 ) -> Tensor:

@@ -1,7 +1,8 @@
 """Recurrent networks: functions that are run along a sequence.
 
 An LSTM and a GRU are one primitive for a whole sequence. Their derivatives are vectors of slopes,
-computed for all steps at once, and a loop of few operations. Sequences are of shape (T, N, H).
+computed for all steps at once, and a loop of few operations; tangents are those of the composites.
+Sequences are of shape (T, N, H).
 """
 
 import functools
@@ -11,8 +12,10 @@ from itertools import groupby
 from typing import Any
 
 from wengert import ops
-from wengert.backends import add_composite
+from wengert.backends import add_composite, namespaces
 from wengert.interpreters.batching import by_composite
+from wengert.interpreters.duals import Dual
+from wengert.interpreters.lifted import new_level
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.activation import relu, tanh
 from wengert.nn.functional.linear import linear
@@ -29,17 +32,17 @@ def _parts(x: Any, count: int) -> list[Any]:
     return [x[..., i * n : (i + 1) * n] for i in range(count)]
 
 
-def _bell(xp: Any, gate: Any) -> Any:
+def _sigmoid_slope(xp: Any, gate: Any) -> Any:
     """The slope of a sigmoid of a value."""
     return gate - xp.square(gate)
 
 
-def _cap(xp: Any, value: Any) -> Any:
+def _tanh_slope(xp: Any, value: Any) -> Any:
     """The slope of a hyperbolic tangent of a value."""
     return 1 - xp.square(value)
 
 
-def _plus(xp: Any, *terms: Any) -> Any:
+def _add(xp: Any, *terms: Any) -> Any:
     """The sum of the terms there are, or None."""
     held = [term for term in terms if term is not None]
     return functools.reduce(xp.add, held) if held else None
@@ -49,7 +52,7 @@ def _at(x: Any, t: int) -> Any:
     return None if x is None else x[t, ...]
 
 
-def _before(xp: Any, first: Any, states: Any) -> Any:
+def _states_before(xp: Any, first: Any, states: Any) -> Any:
     """The state before each step."""
     first = xp.expand_dims(first, axis=0)
     return xp.concat((first, states[:-1, ...]), axis=0) if states.shape[0] > 1 else first
@@ -58,11 +61,6 @@ def _before(xp: Any, first: Any, states: Any) -> Any:
 def _times(xp: Any, x: Any, weight: Any) -> Any:
     """``x @ weight.T`` of the last axis."""
     return xp.matmul(x, xp.matrix_transpose(weight))
-
-
-def _times_all(xp: Any, x: Any, weight: Any) -> Any:
-    """``x @ weight.T`` of all steps, by one product."""
-    return xp.tensordot(x, weight, axes=((2,), (1,)))
 
 
 def _by_weight(xp: Any, g: Any, x: Any) -> Any:
@@ -75,6 +73,18 @@ def _shared(name: str, composite: Callable[..., Any]) -> None:
     """A part of a derivative for which a backend may have a kernel."""
     add_composite(name, composite)
     vars(differentiable)[name] = partial(composite, differentiable)
+
+
+def _run_forward(composite: Callable[..., Any], t: Any, position: int, *inputs: Any) -> Any:
+    """The tangents of a composite's results, along a tangent of one of its inputs."""
+    level = new_level()
+    duals = [
+        None if x is None else Dual(x, t if i == position else None, level)
+        for i, x in enumerate(inputs)
+    ]
+    results = composite(namespaces[Dual], *duals)
+    zeros = namespaces[Dual].zeros_like
+    return tuple([zeros(y.inner) if y.tangent is None else y.tangent for y in results])
 
 
 # -- LSTM ----------------------------------------------------------------------------------------
@@ -102,9 +112,12 @@ def _lstm_slopes(xp: Any, c: Any, cells: Any, gates: Any) -> tuple[Any, ...]:
     """
     i, f, g, o = _parts(gates, 4)
     tanh = xp.tanh(cells)
-    slopes = xp.concat((_bell(xp, i), _bell(xp, f), _cap(xp, g), _bell(xp, o)), axis=-1)
-    by_gates = xp.concat((g, _before(xp, c, cells), i, tanh), axis=-1)
-    by_cell = o * _cap(xp, tanh)
+    slopes = xp.concat(
+        (_sigmoid_slope(xp, i), _sigmoid_slope(xp, f), _tanh_slope(xp, g), _sigmoid_slope(xp, o)),
+        axis=-1,
+    )
+    by_gates = xp.concat((g, _states_before(xp, c, cells), i, tanh), axis=-1)
+    by_cell = o * _tanh_slope(xp, tanh)
     return slopes, slopes * by_gates, by_cell, f, o * tanh
 
 
@@ -125,12 +138,12 @@ def _lstm_cotangents(
     more = None if g_gates is None else g_gates * slopes
     dh, dc, found, totals = xp.zeros_like(out[0, ...]), xp.zeros_like(c), [], []
     for t in reversed(range(out.shape[0])):
-        dh = _plus(xp, dh, _at(g_out, t))
+        dh = _add(xp, dh, _at(g_out, t))
         totals.append(dh)
         hidden = dh if projection is None else xp.matmul(dh, projection)
-        dc = _plus(xp, dc, hidden * by_cell[t, ...], _at(g_cells, t))
+        dc = _add(xp, dc, hidden * by_cell[t, ...], _at(g_cells, t))
         dz = xp.concat((dc, dc, dc, hidden), axis=-1) * by_gates[t, ...]
-        dz = _plus(xp, dz, _at(more, t))
+        dz = _add(xp, dz, _at(more, t))
         found.append(dz)
         dh, dc = xp.matmul(dz, weight), dc * f[t, ...]
     first = xp.stack(found[::-1], axis=0), dh, dc
@@ -140,54 +153,8 @@ def _lstm_cotangents(
 _shared("lstm_cotangents", _lstm_cotangents)
 
 
-def _lstm_tangents(
-    xp: Any,
-    weight: Any,
-    c: Any,
-    projection: Any,
-    out: Any,
-    *,
-    z: Any = None,
-    h: Any = None,
-    of_c: Any = None,
-    of_out: Any = None,
-) -> tuple[Any, Any, Any]:
-    """The tangents of the results for those of what enters, of both states and of projections."""
-    _, cells, gates = out
-    slopes, by_gates, by_cell, f, _ = _lstm_slopes(xp, c, cells, gates)
-    of_c = xp.zeros_like(c) if of_c is None else of_c
-    found = []
-    for t in range(cells.shape[0]):
-        entering = _plus(xp, _at(z, t), None if h is None else _times(xp, h, weight))
-        parts: list[Any] = [None] * 4
-        if entering is not None:
-            parts = _parts(entering * by_gates[t, ...], 4)
-        of_c = _plus(xp, of_c * f[t, ...], *parts[:3])
-        h = _plus(xp, of_c * by_cell[t, ...], parts[3])
-        h = h if projection is None else _times(xp, h, projection)
-        h = _plus(xp, h, _at(of_out, t))
-        entering = xp.zeros_like(gates[t, ...]) if entering is None else entering
-        found.append((h, of_c, entering * slopes[t, ...]))
-    first, second, third = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
-    return first, second, third
-
-
 def _lstm_by_projection(xp: Any, g: Any, c: Any, out: Any) -> Any:
     return _by_weight(xp, g[3], _lstm_slopes(xp, c, *out[1:])[4])
-
-
-def _lstm_of_weight(
-    xp: Any, t: Any, weight: Any, h: Any, c: Any, projection: Any, out: Any
-) -> tuple[Any, ...]:
-    z = _times_all(xp, _before(xp, h, out[0]), t)
-    return _lstm_tangents(xp, weight, c, projection, out, z=z)
-
-
-def _lstm_of_projection(
-    xp: Any, t: Any, weight: Any, c: Any, projection: Any, out: Any
-) -> tuple[Any, ...]:
-    of_out = _times_all(xp, _lstm_slopes(xp, c, *out[1:])[4], t)
-    return _lstm_tangents(xp, weight, c, projection, out, of_out=of_out)
 
 
 # The states c and the gates of all steps are results too, for the rules' sake.
@@ -196,7 +163,7 @@ _lstm = Primitive(
     ("z", "weight", "h", "c", "projection"),
     {
         "z": lambda xp, g: g[0],
-        "weight": lambda xp, g, h, out: _by_weight(xp, g[0], _before(xp, h, out[0])),
+        "weight": lambda xp, g, h, out: _by_weight(xp, g[0], _states_before(xp, h, out[0])),
         "h": lambda xp, g: g[1],
         "c": lambda xp, g: g[2],
         "projection": _lstm_by_projection,
@@ -206,17 +173,10 @@ _lstm = Primitive(
     ),
     composite=_lstm_composite,
     jvps={
-        "z": lambda xp, t, weight, c, projection, out: _lstm_tangents(
-            xp, weight, c, projection, out, z=t
-        ),
-        "weight": _lstm_of_weight,
-        "h": lambda xp, t, weight, c, projection, out: _lstm_tangents(
-            xp, weight, c, projection, out, h=t
-        ),
-        "c": lambda xp, t, weight, c, projection, out: _lstm_tangents(
-            xp, weight, c, projection, out, of_c=t
-        ),
-        "projection": _lstm_of_projection,
+        name: lambda xp, t, z, weight, h, c, projection, *, at=at: _run_forward(
+            _lstm_composite, t, at, z, weight, h, c, projection
+        )
+        for at, name in enumerate(("z", "weight", "h", "c", "projection"))
     },
     several=True,
     dtypes="real floating",
@@ -248,10 +208,10 @@ def _gru_slopes(xp: Any, h: Any, out: Any, gates: Any, own: Any) -> tuple[Any, .
     The last two are by what enters n, and by what the state before adds to each gate.
     """
     r, update, new = _parts(gates, 3)
-    slopes = _bell(xp, r), _bell(xp, update), _cap(xp, new)
+    slopes = _sigmoid_slope(xp, r), _sigmoid_slope(xp, update), _tanh_slope(xp, new)
     of_r = own * slopes[0]
     by_new = (1 - update) * slopes[2]
-    by_update = (_before(xp, h, out) - new) * slopes[1]
+    by_update = (_states_before(xp, h, out) - new) * slopes[1]
     by_own = xp.concat((by_new * of_r, by_update, by_new * r), axis=-1)
     return slopes, of_r, by_new, by_own
 
@@ -273,63 +233,25 @@ def _gru_cotangents(
     more, of_new = None, None
     if g_gates is not None:
         of_r_gate, of_update, of_new = map(xp.multiply, _parts(g_gates, 3), slopes)
-        more = [_plus(xp, of_r_gate, of_new * of_r), of_update, of_new * r]
+        more = [_add(xp, of_r_gate, of_new * of_r), of_update, of_new * r]
     if g_own is not None:
         more = [xp.zeros_like(r), xp.zeros_like(r), None] if more is None else more
-        more[2] = _plus(xp, more[2], g_own)
+        more[2] = _add(xp, more[2], g_own)
     more = None if more is None else xp.concat(more, axis=-1)
     dh, found, totals = xp.zeros_like(h), [], []
     for t in reversed(range(out.shape[0])):
-        dh = _plus(xp, dh, _at(g_out, t))
+        dh = _add(xp, dh, _at(g_out, t))
         totals.append(dh)
         of_own = xp.concat((dh, dh, dh), axis=-1) * by_own[t, ...]
-        of_own = _plus(xp, of_own, _at(more, t))
+        of_own = _add(xp, of_own, _at(more, t))
         found.append(of_own)
         dh = dh * update[t, ...] + xp.matmul(of_own, weight)
     of_owns = xp.stack(found[::-1], axis=0)
-    of_new = _plus(xp, xp.stack(totals[::-1], axis=0) * by_new, of_new)
+    of_new = _add(xp, xp.stack(totals[::-1], axis=0) * by_new, of_new)
     return xp.concat((*_parts(of_owns, 3)[:2], of_new), axis=-1), of_owns, dh
 
 
 _shared("gru_cotangents", _gru_cotangents)
-
-
-def _gru_tangents(
-    xp: Any, weight: Any, h: Any, out: Any, *, z: Any = None, of_own: Any = None, of_h: Any = None
-) -> tuple[Any, Any, Any]:
-    """The tangents of the results for those of z, of what the state adds, and of the state."""
-    outs, gates, own = out
-    slopes, of_r, by_new, by_own = _gru_slopes(xp, h, outs, gates, own)
-    r, update, _ = _parts(gates, 3)
-    of_h = xp.zeros_like(h) if of_h is None else of_h
-    entering = None
-    if z is not None:
-        by_z = xp.concat((*_parts(by_own, 3)[:2], by_new), axis=-1)
-        entering = functools.reduce(xp.add, _parts(z * by_z, 3))
-    found = []
-    for t in range(outs.shape[0]):
-        added = _plus(xp, _times(xp, of_h, weight), _at(of_own, t))
-        parts = _parts(added * by_own[t, ...], 3)
-        of_h = _plus(xp, of_h * update[t, ...], *parts, _at(entering, t))
-        found.append((of_h, added))
-    of_out, added = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
-    to_r, to_update, to_new = _parts(added, 3)
-    if z is not None:
-        to_r, to_update, _ = map(xp.add, _parts(z, 3), (to_r, to_update, to_new))
-    entering = to_r * of_r + to_new * r
-    entering = entering if z is None else entering + _parts(z, 3)[2]
-    of_gates = map(xp.multiply, (to_r, to_update, entering), slopes)
-    return of_out, xp.concat(tuple(of_gates), axis=-1), to_new
-
-
-def _gru_of_weight(xp: Any, t: Any, weight: Any, h: Any, out: Any) -> tuple[Any, ...]:
-    of_own = _times_all(xp, _before(xp, h, out[0]), t)
-    return _gru_tangents(xp, weight, h, out, of_own=of_own)
-
-
-def _gru_of_bias(xp: Any, t: Any, weight: Any, h: Any, out: Any) -> tuple[Any, ...]:
-    of_own = xp.broadcast_to(t, (*out[1].shape[:-1], t.shape[-1]))
-    return _gru_tangents(xp, weight, h, out, of_own=of_own)
 
 
 # The gates, and what the state adds to n, of all steps are results too, for the rules' sake.
@@ -338,17 +260,17 @@ _gru = Primitive(
     ("z", "weight", "h", "bias"),
     {
         "z": lambda xp, g: g[0],
-        "weight": lambda xp, g, h, out: _by_weight(xp, g[1], _before(xp, h, out[0])),
+        "weight": lambda xp, g, h, out: _by_weight(xp, g[1], _states_before(xp, h, out[0])),
         "h": lambda xp, g: g[2],
         "bias": lambda xp, g: xp.sum(g[1], axis=(0, 1)),
     },
     shared=lambda xp, g, weight, h, out: xp.gru_cotangents(*g, weight, h, *out),
     composite=_gru_composite,
     jvps={
-        "z": lambda xp, t, weight, h, out: _gru_tangents(xp, weight, h, out, z=t),
-        "weight": _gru_of_weight,
-        "h": lambda xp, t, weight, h, out: _gru_tangents(xp, weight, h, out, of_h=t),
-        "bias": _gru_of_bias,
+        name: lambda xp, t, z, weight, h, bias, *, at=at: _run_forward(
+            _gru_composite, t, at, z, weight, h, bias
+        )
+        for at, name in enumerate(("z", "weight", "h", "bias"))
     },
     several=True,
     dtypes="real floating",
@@ -419,7 +341,7 @@ def run(
     state : tuple of Tensor
         After the last step.
     """
-    z = _entering(kind, x, parameters)
+    z = _project_input(kind, x, parameters)
     out, state = LAYERS[kind](ops.flip(z, axis=0) if reverse else z, state, parameters)
     return ops.flip(out, axis=0) if reverse else out, state
 
@@ -449,7 +371,7 @@ def run_packed(
     state : tuple of Tensor
         After the last step of each sequence.
     """
-    z = _entering(kind, x, parameters)
+    z = _project_input(kind, x, parameters)
     start, now = state, tuple([part[: sizes[-1] if reverse else sizes[0], ...] for part in state])
     results: list[Tensor] = []
     ended: list[State] = []
@@ -479,7 +401,7 @@ def segments(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         row += count * batch
 
 
-def _entering(kind: str, x: Tensor, parameters: Sequence[Any]) -> Tensor:
+def _project_input(kind: str, x: Tensor, parameters: Sequence[Any]) -> Tensor:
     """The input's part of the gates, of all steps by one product."""
     weight, _, bias, of_state, *_ = parameters
     if bias is not None and kind != "GRU":  # whose reset gate is between its new state and its bias

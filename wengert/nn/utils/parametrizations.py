@@ -1,32 +1,149 @@
-"""Parametrisations by norms."""
+"""Weights that are computed of others in each use: by their norms."""
 
 import math
 from typing import Any
 
 from wengert import ops
 from wengert.nn import init
+from wengert.nn.containers import ModuleDict, ModuleList
 from wengert.nn.functional import normalize
+from wengert.nn.hooks import Hooked, changes
 from wengert.nn.module import Module
-from wengert.nn.utils.parametrize import register_parametrization
+from wengert.nn.overlays import Overlay, beneath, overlaid
+from wengert.nn.parameter import Parameter
 from wengert.ops.axes import as_axis
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import by_float32
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["remove_parametrizations", "spectral_norm", "weight_norm"]
 
 
-def _tensor(module: Module, name: str) -> Tensor:
-    found = getattr(module, name, None)
-    if not isinstance(found, Tensor):
+class _Norm(Module):
+    """What computes a weight: of several originals, into which a weight is split, or of one."""
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, ...]:
+        return (weight,)
+
+
+class ParametrizationList(ModuleList):
+    """The originals of one weight, and what computes it of them, by PyTorch's names."""
+
+    def __init__(self, norm: _Norm, weight: Parameter) -> None:
+        super().__init__([norm])
+        with no_grad():
+            parts = norm.right_inverse(weight)
+        if len(parts) == 1:  # the optimiser's parameter stays the same object
+            self.register_parameter("original", weight)
+        else:
+            for i, part in enumerate(parts):
+                original = Parameter(part.clone(), requires_grad=weight.requires_grad)
+                self.register_parameter(f"original{i}", original)
+
+    def forward(self) -> Tensor:
+        return self[0](*self.parameters(recurse=False))  # type: ignore[no-any-return]
+
+    @no_grad()
+    def assign(self, weight: Any) -> None:
+        """Give the originals values of which a weight is computed."""
+        shape = tuple(self().shape)
+        if not isinstance(weight, Tensor) or tuple(weight.shape) != shape:
+            raise ValueError(f"a Tensor of shape {shape} is assigned, and not {weight!r}")
+        parts = self[0].right_inverse(weight)
+        for original, part in zip(self.parameters(recurse=False), parts, strict=True):
+            original.copy_(part)
+
+
+class Parametrized(Overlay):
+    """What is put before the class of a module that has computed weights."""
+
+    _prefix = "Parametrized"
+
+    def __getattr__(self, name: str) -> Any:
+        if (found := _computed(self, name)) is not None:
+            return found()
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if (found := _computed(self, name)) is not None:
+            found.assign(value)
+        else:
+            super().__setattr__(name, value)
+
+
+def _computed(module: Any, name: str) -> ParametrizationList | None:
+    """What computes a weight of a module, if that is computed."""
+    lists = module.__dict__.get("parametrizations")
+    found = lists.__dict__.get(name) if isinstance(module, Parametrized) and lists else None
+    return found if isinstance(found, ParametrizationList) else None
+
+
+def _change(module: Module, change: Any) -> None:
+    """Change the class of a module beneath its hooks."""
+    hooks = isinstance(module, Hooked)
+    cls = change(beneath(type(module)) if hooks else type(module))
+    module.__class__ = overlaid(Hooked, cls) if hooks else cls
+    changes[0] += 1
+
+
+def _parameter(module: Module, name: str) -> Parameter:
+    found = module.__dict__.get(name)
+    if not isinstance(found, Parameter):
+        what = "has a norm already" if _computed(module, name) else "is no parameter"
         raise ValueError(  # noqa: TRY004 -- PyTorch's error
-            f"Module '{module}' has no parameter or buffer with name '{name}'"
+            f"{name!r} of {type(module).__name__} {what}"
         )
     return found
 
 
-class _WeightNorm(Module):
+def _compute(module: Module, name: str, norm: _Norm) -> Module:
+    """Let a module's parameter be computed in each use."""
+    norm.train(module.training)
+    made = ParametrizationList(norm, _parameter(module, name))
+    delattr(module, name)
+    if not isinstance(module, Parametrized):
+        _change(module, lambda cls: overlaid(Parametrized, cls))
+        module.add_module("parametrizations", ModuleDict())
+    module.__dict__["parametrizations"].add_module(name, made)
+    return module
+
+
+def remove_parametrizations(module: Module, tensor_name: str) -> Module:
+    """Make a computed weight a parameter again, with the value that it has.
+
+    Raises `ValueError` if the weight is not computed.
+    PyTorch: ``torch.nn.utils.parametrize.remove_parametrizations``.
+
+    Examples
+    --------
+    >>> from wengert.nn.utils.parametrizations import remove_parametrizations, weight_norm
+    >>> layer = weight_norm(wg.nn.Linear(2, 2))
+    >>> [name for name, _ in remove_parametrizations(layer, "weight").named_parameters()]
+    ['bias', 'weight']
+    """
+    found = _computed(module, tensor_name)
+    if found is None:
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    with no_grad():
+        value = found()
+    first, *others = found.parameters(recurse=False)
+    if others:
+        first = Parameter(value, requires_grad=first.requires_grad)
+    else:
+        first._array = value._array
+    lists = module.__dict__["parametrizations"]
+    del lists[tensor_name]
+    if not len(lists):
+        delattr(module, "parametrizations")
+        _change(module, beneath)
+    module.register_parameter(tensor_name, first)
+    return module
+
+
+class _WeightNorm(_Norm):
     def __init__(self, dim: int | None) -> None:
         self.dim = -1 if dim is None else dim
 
@@ -65,13 +182,13 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> [name for name, _ in layer.named_parameters()]
     ['bias', 'parametrizations.weight.original0', 'parametrizations.weight.original1']
     """
-    weight = _tensor(module, name)
+    weight = _parameter(module, name)
     if dim is not None and not -1 <= dim < weight.ndim:
         raise ValueError(f"dim is an axis of {weight.ndim}, -1 or None, and not {dim}")
-    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    return _compute(module, name, _WeightNorm(dim))
 
 
-class _SpectralNorm(Module):
+class _SpectralNorm(_Norm):
     _u: Any
     _v: Any
 
@@ -113,9 +230,6 @@ class _SpectralNorm(Module):
         # The values now: a later call changes the buffers.
         return weight / ops.vecdot(self._u.detach(), ops.matmul(matrix, self._v.detach()))
 
-    def right_inverse(self, value: Tensor) -> Tensor:
-        return value
-
 
 def spectral_norm(
     module: Module,
@@ -147,10 +261,8 @@ def spectral_norm(
     >>> round(wg.linalg.svdvals(layer.weight)[0].item(), 1)
     1.0
     """
-    weight = _tensor(module, name)
+    weight = _parameter(module, name)
     if dim is None:
         transposed = any("ConvTranspose" in cls.__name__ for cls in type(module).__mro__)
         dim = 1 if transposed else 0
-    return register_parametrization(
-        module, name, _SpectralNorm(weight, n_power_iterations, dim, eps)
-    )
+    return _compute(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
