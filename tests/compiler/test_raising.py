@@ -249,3 +249,14 @@ def test_numbers_that_do_not_fit_raise_in_programs(name):
     for value in values:
         assert told(compiled, value) == told(function, value), value
     assert isinstance(told(compiled, values[-1]), type)
+
+
+def test_errors_after_a_list_has_become_shorter() -> None:
+    held = [1.0, 2.0, 3.0]
+
+    def take(x: wg.Tensor) -> wg.Tensor:
+        return wg.reshape(x * held.pop(), (7,))
+
+    with pytest.raises(ValueError, match="reshape"):
+        wg.compile(take)(wg.ones((2, 2)))
+    assert held == [1.0, 2.0]

@@ -225,7 +225,8 @@ class Call:
             if place.kind != "part" and (now := place.get()) is not Missing:
                 place.set(real[id(now)] if id(now) in real else _untraced(now))
         for place, held in self.state.held:
-            if place.kind != "part" and (now := place.get()) is not held:
+            now = place.get()
+            if place.kind != "part" and now is not held and now is not Missing:
                 with suppress(AttributeError, TypeError):
                     place.set(_untraced(now))
         for at in (*self.state.tensors, *self.state.also):
