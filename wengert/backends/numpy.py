@@ -17,7 +17,7 @@ from wengert.backends.factorised import solve
 from wengert.backends.keys import fill, indexed_axes
 from wengert.backends.numpy_networks import BITS, masked, ones, scalar
 from wengert.backends.numpy_networks import KERNELS as NETWORKS
-from wengert.backends.numpy_reductions import FEW_SQUARES, STRICT, roots, square_sum, sum_over
+from wengert.backends.numpy_reductions import FEW_SQUARES, errors, roots, square_sum, sum_over
 from wengert.backends.numpy_reductions import KERNELS as REDUCTIONS
 from wengert.backends.references import has_shared_base
 from wengert.backends.special import scipy_special
@@ -99,7 +99,7 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
     away, freedom = x - center / number, number - correction
     if few:
         try:
-            return STRICT.copy().run(_root_mean_square, away, axis, keepdims, freedom)
+            return errors("raise").copy().run(_root_mean_square, away, axis, keepdims, freedom)
         except FloatingPointError:
             pass
     axis = (axis,) if isinstance(axis, int) else axis

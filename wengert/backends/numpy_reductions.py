@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping
 from contextvars import Context
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,9 +24,8 @@ from wengert.backends.numpy_networks import FILLED, ones, row_layout
 __all__ = [
     "FEW_SQUARES",
     "KERNELS",
-    "QUIET",
-    "STRICT",
     "are_moderate",
+    "errors",
     "max_over",
     "min_over",
     "roots",
@@ -103,16 +102,21 @@ def rows(shape: tuple[int, ...], axis: Any, drop: bool, fewest: int = FEWEST) ->
     )
 
 
-QUIET, STRICT = Context(), Context()
-QUIET.run(np.seterr, all="ignore")
-#: A number that leaves the range, or loses digits at its end, is an error there: the processor
-#: tells, in a quarter of the time of a look at the numbers. Of what BLAS does it may not.
-STRICT.run(np.seterr, all="raise")
+@lru_cache(maxsize=2)
+def errors(how: Literal["ignore", "raise"]) -> Context:
+    """A context in which NumPy's floating-point errors are ``"ignore"`` or ``"raise"``.
+
+    With the latter a number that leaves the range, or loses digits at its end, is an error: the
+    processor tells, in a quarter of the time of a look at the numbers. Of BLAS it may not.
+    """
+    context = Context()
+    context.run(np.seterr, all=how)
+    return context
 
 
 def unwarned(function: Any, *operands: Any) -> Any:
     """A call of which NumPy doesn't warn, in a tenth of the time of ``np.errstate``."""
-    return QUIET.copy().run(function, *operands)
+    return errors("ignore").copy().run(function, *operands)
 
 
 def short_rows(x: Any, axis: Any, keepdims: bool) -> Rows | None:

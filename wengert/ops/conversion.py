@@ -387,6 +387,7 @@ def beside(x: Tensor, values: Any, dtype: Any = None) -> Tensor:
     if _follows_numpy(values):
         made = to_backend(untracked(values), owner.name, device=where)
     else:
+        _check_bare(values)
         made = untracked(owner.from_numpy(np.asarray(values), where))
     return made if dtype is None else astype(made, dtype, copy=False)
 

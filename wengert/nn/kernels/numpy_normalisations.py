@@ -16,8 +16,8 @@ from wengert.backends.backend import Kernel, add_kernels
 from wengert.backends.numpy_reductions import (
     FEW_SQUARES,
     LONGEST,
-    QUIET,
     are_moderate,
+    errors,
     roots,
     square_sum,
     sum_over,
@@ -181,7 +181,7 @@ def inverse_roots(
     z: Any, rows: Rows | None, shape: Shape, axis: Shape, number: int, eps: float
 ) -> Any:
     """One over the root of the mean square and ``eps``, of an array as rows or in its shape."""
-    run = QUIET.copy().run
+    run = errors("ignore").copy().run
     if rows is not None:
         total = run(_row_products, z, z, rows)
     elif len(axis) == 1 and z.size <= FEW_SQUARES:
