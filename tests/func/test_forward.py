@@ -582,3 +582,52 @@ def near(a: Any, b: Any) -> None:
     assert a.shape == b.shape
     scale = max(1.0, float(np.max(np.abs(b), initial=0)))
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11 * scale)
+
+
+KEEPING = {
+    "used": lambda kept: wg.sum(kept[0]),
+    "returned": lambda kept: kept[1],
+}
+
+
+@pytest.mark.parametrize("inner", ["jvp", "jacfwd"])
+@pytest.mark.parametrize("way", KEEPING)
+def test_what_a_forward_transform_has_left_behind_is_an_error(way: str, inner: str) -> None:
+    """Its tangent means nothing once the transform has ended: derivatives would be zero."""
+
+    def f(x: Any) -> Any:
+        kept: list[Any] = []
+
+        def inside(a: Any) -> Any:
+            square = a * a
+            kept.extend([square, wg.sum(square)])
+            return square
+
+        if inner == "jvp":
+            wg.jvp(inside, (x,), (x,))
+        else:
+            wg.func.jacfwd(inside)(x)
+        return KEEPING[way](kept)
+
+    x = wg.asarray([1.0, 2.0])
+    leaf = wg.tensor([1.0, 2.0], requires_grad=True)
+    for outer in (
+        lambda: wg.grad(f)(x),
+        lambda: wg.hessian(f)(x),
+        lambda: wg.jvp(f, (x,), (x,)),
+        lambda: wg.func.jacfwd(f)(x),
+        lambda: wg.func.vjp(f, x)[1](wg.asarray(1.0)),
+        lambda: f(leaf).backward(),
+    ):
+        with pytest.raises((RuntimeError, ValueError), match="that has ended"):
+            outer()
+
+
+def test_what_a_forward_transform_returns_is_differentiated() -> None:
+    def f(x: Any) -> Any:
+        _, _, kept = wg.jvp(lambda a: (a, a * a), (x,), (x,), has_aux=True)
+        return wg.sum(kept)
+
+    x = wg.asarray([1.0, 2.0])
+    assert wg.grad(f)(x).tolist() == [2.0, 4.0]
+    assert wg.hessian(f)(x).tolist() == [[2.0, 0.0], [0.0, 2.0]]

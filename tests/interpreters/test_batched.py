@@ -14,7 +14,7 @@ from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
 from wengert.func.jacobians import identity
 from wengert.interpreters.batched import Batched, RecordedBatched, members
-from wengert.interpreters.duals import Dual, push
+from wengert.interpreters.duals import Dual, push, running
 from wengert.interpreters.lifted import constant, lifted, new_level
 from wengert.tape.node import conform
 from wengert.tape.primitive import PRIMITIVES
@@ -432,7 +432,8 @@ def test_batches_of_duals_and_duals_of_batches() -> None:
     batch = Batched(Dual(x, t, first), second)
     dual = Dual(Batched(x, first), Batched(t, first), second)
     for x_t in (batch, dual):
-        y = wg.sum(untracked(x_t) ** 3)._array
+        with running(first), running(second):
+            y = wg.sum(untracked(x_t) ** 3)._array
         if isinstance(y, Batched):
             value, tangent = y.inner.inner, y.inner.tangent
         else:

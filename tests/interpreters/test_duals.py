@@ -14,7 +14,7 @@ from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, close, inner, interpret, normal, numbers, size
 from wengert.backends import dtype_of
-from wengert.interpreters.duals import Dual, Exit, make_dual, unpack_dual
+from wengert.interpreters.duals import Dual, Exit, make_dual, running, unpack_dual
 from wengert.interpreters.lifted import new_level
 from wengert.tape.grad_mode import record_always
 from wengert.tape.node import tick
@@ -25,7 +25,7 @@ def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]
     """Primal values and tangents of what a call returns: forward mode without its front door."""
     start, level = tick(), new_level()
     inputs = [make_dual(x, t, level) for x, t in zip(primals, tangents, strict=True)]
-    with record_always():
+    with running(level), record_always():
         results = call(inputs)
     pairs = unpack_dual(results, Exit(level, start, True, True))
     return [(y, wg.zeros_like(y) if t is None else t) for y, t in pairs]

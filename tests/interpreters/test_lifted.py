@@ -12,7 +12,7 @@ import wengert.linalg  # which rules find once it is imported
 from wengert.backends import Backend, namespaces
 from wengert.backends.keys import SLOT
 from wengert.interpreters.batched import Batched
-from wengert.interpreters.duals import Dual
+from wengert.interpreters.duals import Dual, running
 from wengert.interpreters.lifted import Lifted, lifted, namespace_of, new_level
 from wengert.tape.tensor import untracked
 
@@ -80,11 +80,12 @@ def test_duals(call: str, plain: str) -> None:
     moves = plain != "first", plain != "second" and y.dtype.kind == "f"
     t, s = (np.cos(z) if moving else z * 0 for z, moving in zip((x, y), moves, strict=True))
     level = new_level()
-    found = function(
-        lifted,
-        Dual(x, t, level) if moves[0] else x,
-        Dual(y, s, level) if moves[1] else y,
-    )
+    with running(level):
+        found = function(
+            lifted,
+            Dual(x, t, level) if moves[0] else x,
+            Dual(y, s, level) if moves[1] else y,
+        )
     after, before = (
         np.asarray(function(XP, *(z if z.dtype.kind != "f" else z + h * u for z, u in pairs)))
         for h, pairs in ((step, ((x, t), (y, s))), (-step, ((x, t), (y, s))))
@@ -98,6 +99,7 @@ def test_duals(call: str, plain: str) -> None:
     np.testing.assert_allclose(tangent, (after - before) / (2 * step), 1e-7, 1e-8)
 
 
+@running(1)
 def test_operators_take_the_library_s_arrays_on_either_side(backend: Backend) -> None:
     x, y = map(backend.from_numpy, (X[0], Y[0]))
     stack = backend.namespace.stack
@@ -130,6 +132,7 @@ def test_a_namespace_is_that_of_an_array() -> None:
     assert namespace_of(untracked(Batched(X, 1))).sum is wg.sum
 
 
+@running(1)
 def test_dtypes_have_one_spelling_in_rules(backend: Backend) -> None:
     """Namespaces of libraries have their own dtypes, and that of lifted arrays has Wengert's."""
     x = wg.asarray([1.0, 2.0], dtype="float32")

@@ -593,3 +593,20 @@ def test_small_and_large_numbers_have_derivatives(backend: Any, length: int, fac
         found = gradients(x * factor, function, "float32") * factor
         expected = gradients(x, function, "float64")
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("eps", [1e-12, 1e-8, 1e-6, 1e-5, 1e-3, 2e-3, 1e-2, 49.0])
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside zeros"])
+def test_vectors_shorter_than_the_epsilon_are_divided_by_it(
+    backend: Any, eps: float, dtype: str, beside: bool
+) -> None:
+    for n in (2, 3, 7, 8, 100):
+        row = (0.3 * eps / n * np.arange(1, n + 1) / n).astype(dtype)
+        g = np.arange(1.0, n + 1).astype(dtype)
+        x = wg.tensor(np.stack([row, 0 * row]) if beside else row[None], requires_grad=True)
+        wg.sum(F.normalize(x, eps=eps) * wg.asarray(g)).backward()
+        assert x.grad is not None
+        np.testing.assert_allclose(x.grad.numpy()[0], g / eps, rtol=1e-5)
+        _, tangent = wg.jvp(lambda x: F.normalize(x, eps=eps), (x.detach(),), (x.detach(),))
+        np.testing.assert_allclose(tangent.numpy()[0], row / eps, rtol=1e-5)

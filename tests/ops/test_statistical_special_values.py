@@ -135,10 +135,11 @@ def test_std_has_derivative_zero_where_there_is_no_spread(backend: Backend) -> N
     assert np.isfinite(second.numpy()).all()
 
 
-def test_var_without_degrees_of_freedom() -> None:
+@pytest.mark.parametrize("function", [wg.var, wg.std])
+def test_spread_without_degrees_of_freedom(function: Any) -> None:
     """PyTorch's: NaN where the deviation is 0, as it must be with one element."""
     with pytest.warns(RuntimeWarning):
-        assert math.isnan(gradient(wg.var, [3.0], correction=1)[0])
+        assert math.isnan(gradient(function, [3.0], correction=1)[0])
 
 
 @pytest.mark.parametrize("correction", [0, 1, 0.5])

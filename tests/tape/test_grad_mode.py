@@ -189,3 +189,16 @@ def test_modes_that_fail_for_want_of_memory_end(inside, monkeypatch):
     with pytest.raises(MemoryError), wg.no_grad():
         failing.failed = False
     assert grad_mode.recording() == before
+
+
+def test_modes_decorate_no_classes_nor_asynchronous_generators():
+    async def numbers():
+        yield 1
+
+    class Model:
+        pass
+
+    for wrong in (numbers, Model):
+        for mode in (wg.no_grad(), wg.enable_grad(), wg.inference_mode()):
+            with pytest.raises(TypeError, match="use it as a context inside"):
+                mode(wrong)

@@ -22,6 +22,10 @@ from wengert.tape.tensor import Tensor
 __all__ = ["Beside", "DrawError", "changed"]
 
 
+#: Generators that are put back.
+_RESTORED = random.Random, np.random.Generator, np.random.RandomState
+
+
 class DrawError(TraceError):
     """Random numbers are drawn during a call: by the function, or by another thread."""
 
@@ -65,9 +69,11 @@ class Beside:
                 "the compiled function changes the mode (whether operations are recorded, the "
                 "default dtype, or the backend) for what comes after it; do it outside"
             )
+        fixed = [x for _, x in state.randoms if not isinstance(x, _RESTORED)]
         for (name, before_), (_, now) in zip(self._randoms, _random_states(state), strict=False):
             if _comparable(before_) != _comparable(now):
-                raise DrawError(
+                # What an iterator has given can't be put back, so that nothing is tried again.
+                raise (TraceError if fixed else DrawError)(
                     f"the compiled function draws from {name}, where a replay would use the same "
                     "again. Draw by wg.random, or outside, and pass what is drawn"
                 )

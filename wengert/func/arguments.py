@@ -17,6 +17,7 @@ from wengert import ops
 from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of, namespaces
 from wengert.backends.registry import lost_with
 from wengert.func.trees import TreeDef, tree_flatten, tree_leaves, tree_map, trees_of
+from wengert.interpreters.duals import check_running
 from wengert.interpreters.lifted import Lifted, bottom
 from wengert.interpreters.namespaces import differentiable
 from wengert.tape.callbacks import call_back
@@ -261,6 +262,7 @@ def outputs(tree: Any, transform: str) -> tuple[list[Tensor], TreeDef]:
     leaves, structure = tree_flatten(tree)
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor) and leaf.dtype.inexact:
+            check_running([leaf._array])
             continue
         what = f"the result{structure.paths()[i]} of the function given to {transform}"
         if isinstance(leaf, Tensor):

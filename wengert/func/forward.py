@@ -5,7 +5,7 @@ from typing import Any
 
 from wengert.func.arguments import Call, check_function, like_leaf, split
 from wengert.func.trees import tree_leaves, tree_map
-from wengert.interpreters.duals import Exit, make_dual, unpack_dual, without_tangent
+from wengert.interpreters.duals import Exit, make_dual, running, unpack_dual, without_tangent
 from wengert.interpreters.lifted import new_level
 from wengert.ops.creation import zeros_like
 from wengert.tape.grad_mode import recording, tangents_flow
@@ -30,7 +30,8 @@ class Push:
         self.call = call
         out = Exit(new_level(), tick(), bool(recording()), tangents_flow())
         duals = [make_dual(x, t, out.level) for x, t in zip(call.tensors, tangents, strict=True)]
-        results, self.structure, aux = call.results(duals, transform, has_aux)
+        with running(out.level):
+            results, self.structure, aux = call.results(duals, transform, has_aux)
         pairs = unpack_dual(results, out)
         self.values = [value for value, _ in pairs]
         self.tangents = [tangent for _, tangent in pairs]

@@ -8,6 +8,7 @@ outer transforms differentiate.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, reduce
 from itertools import chain, count, repeat
 from typing import Any, NamedTuple
@@ -58,6 +59,8 @@ class Dual(Lifted):
             own = isinstance(x, Dual) and x.level == level
             primals.append(x.inner if own else x)
             tangents.append(x.tangent if own else None)
+        if level not in _running:
+            check_running(inputs)
         out = apply(primitive, primals, parameters)
         if not primitive.rules:  # random numbers, indices, truth values
             return raw(out)
@@ -138,6 +141,31 @@ def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
     if recording() and owners != (None, None):
         return with_node(dual, DualInput(dual, owners))
     return untracked(dual)
+
+
+#: The levels of the forward transforms whose functions run now, or are swept.
+_running: list[int] = []
+
+
+@contextmanager
+def running(level: int) -> Iterator[None]:
+    """A context in which the tangents of a level have their meaning."""
+    _running.append(level)
+    try:
+        yield
+    finally:
+        _running.remove(level)
+
+
+def check_running(arrays: Sequence[Any]) -> None:
+    """Raise if an array has a tangent of a forward transform that has ended."""
+    for x in arrays:
+        if isinstance(x, Dual) and x.tangent is not None and x.level not in _running:
+            raise RuntimeError(
+                "a Tensor from inside a forward transform (jvp, jacfwd) that has ended is used, "
+                "where its tangent means nothing: return the Tensor from the function, as by "
+                "has_aux, or keep x.detach()"
+            )
 
 
 class Exit(NamedTuple):
@@ -275,7 +303,8 @@ class UnpackDual(Several):
             return []
         leading = leading_to(targets, [node for node, _ in seeds])
         seeds = [(node, g) for node, g in seeds if node.number in leading]
-        with record_always():  # the cotangents carry tangents, also within `no_grad`
+        # The cotangents carry tangents, also within `no_grad`.
+        with running(self.out.level), record_always():
             arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, stop_at_targets=True)
         cotangents = list(arrived.values())
         if cotangents and isinstance(cotangents[0], Tensor):

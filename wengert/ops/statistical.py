@@ -139,7 +139,7 @@ def _deviations(xp: Any, x: Any, norm: Any, *, axis: Axes) -> tuple[Any, Any]:
     """Deviations from the mean, and their norm, which is 0 where all of them are."""
     # Subtracted twice: equal elements then deviate by exactly 0, though their mean is rounded.
     centred = _deviation(xp, _deviation(xp, x, axis), axis)
-    some = xp.any(centred, axis=axis, keepdims=True)
+    some = xp.any(centred, axis=axis, keepdims=True) | xp.isnan(norm)
     return centred, xp.where(some, norm, 0)
 
 

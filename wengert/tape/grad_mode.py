@@ -105,6 +105,8 @@ class _Mode:
 
     def __call__(self, function: F) -> F:
         """Decorate a function, generator function or coroutine function."""
+        if inspect.isclass(function) or inspect.isasyncgenfunction(function):
+            raise TypeError("a mode decorates functions; use it as a context inside this one")
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.interpreters.batched import Batched, members
-from wengert.interpreters.duals import Dual, split
+from wengert.interpreters.duals import Dual, running, split
 from wengert.interpreters.lifted import new_level
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked
@@ -63,7 +63,7 @@ def check_batched_tangents(problem: Problem) -> None:
         inner, outer = new_level(), new_level()
         # The batch is the inner level: a tangent is what is computed with, and is a batch.
         dual = Dual(tensor._array, Batched(raw_like(tensor, batch), outer), inner)
-        with problem.hold({at: dual}):
+        with running(inner), problem.hold({at: dual}):
             try:
                 results = problem.results(problem.func(*problem.arguments))
             except Exception as error:

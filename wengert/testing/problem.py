@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.backends import backend_of, dtype_of, selection
 from wengert.func.trees import tree_flatten, tree_leaves, tree_map
-from wengert.interpreters.duals import Dual, split
+from wengert.interpreters.duals import Dual, running, split
 from wengert.interpreters.lifted import new_level
 from wengert.tape.autograd import grad
 from wengert.tape.tensor import Tensor, untracked
@@ -311,7 +311,7 @@ class Problem:
             i: Dual(self.arguments[i]._array, self._raw(i, part), level)
             for i, part in self.parts(direction).items()
         }
-        with self.hold(duals):
+        with running(level), self.hold(duals):
             results = self.results(self.func(*self.arguments))
             found = [_tangent(i, result, level) for i, result in enumerate(results)]
         self.check_unchanged("forward mode")

@@ -14,7 +14,7 @@ from typing import Any
 from wengert import ops
 from wengert.backends import add_composite, namespaces
 from wengert.interpreters.batching import by_composite
-from wengert.interpreters.duals import Dual
+from wengert.interpreters.duals import Dual, running
 from wengert.interpreters.lifted import new_level
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.activation import relu, tanh
@@ -82,7 +82,8 @@ def _run_forward(composite: Callable[..., Any], t: Any, position: int, *inputs: 
         None if x is None else Dual(x, t if i == position else None, level)
         for i, x in enumerate(inputs)
     ]
-    results = composite(namespaces[Dual], *duals)
+    with running(level):
+        results = composite(namespaces[Dual], *duals)
     zeros = namespaces[Dual].zeros_like
     return tuple([zeros(y.inner) if y.tangent is None else y.tangent for y in results])
 

@@ -4,11 +4,12 @@ import math
 from functools import partial, reduce
 from typing import Any
 
-from wengert.backends import add_composite
+from wengert.backends import add_composite, dtype_of
 from wengert.interpreters.batching import along, by_composite
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.kernels import numpy_normalisations as numpy_normalisations
 from wengert.ops.euclidean import length
+from wengert.ops.limits import finfo
 from wengert.tape.primitive import Primitive
 
 __all__ = ["moments", "standardised", "units"]
@@ -152,11 +153,16 @@ def _units(xp: Any, x: Any, *, axis: Axes, eps: float) -> tuple[Any, Any]:
     return x / root * share, share / root
 
 
+def _is_longer(inverse: Any, eps: float) -> Any:
+    """Whether norms are above the epsilon, up to the rounding of one over it."""
+    return inverse * eps < 1 - 8 * finfo(dtype_of(inverse.dtype)).eps
+
+
 def _turned(xp: Any, t: Any, out: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
     """The tangents of unit vectors and of the inverse; the first is its own cotangent."""
     x, inverse = out
     along = xp.sum(xp.real(t * xp.conj(x)), axis=axis, keepdims=True)
-    along = xp.where(inverse * eps < 1, along, 0)
+    along = xp.where(_is_longer(inverse, eps), along, 0)
     found = (t - x * along) * inverse
     return found, -(along * inverse * inverse)
 
@@ -168,7 +174,7 @@ def _unit_by_x(xp: Any, g: Any, out: Any, axis: Axes, eps: float) -> Any:
         found.append(_turned(xp, g[0], out, axis, eps)[0])
     if g[1] is not None:
         slope = -g[1] * inverse * inverse
-        slope = xp.where(inverse * eps < 1, slope, 0)
+        slope = xp.where(_is_longer(inverse, eps), slope, 0)
         found.append(x * slope)
     return reduce(xp.add, found)
 

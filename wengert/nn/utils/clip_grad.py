@@ -161,9 +161,10 @@ def clip_grad_norm_(
             factor = np.minimum(max_norm / (norm + 1e-6), 1.0)
             if factor == 1:
                 return total
-            for grad in gradients:
-                scaled = grad._array * factor
-                grad._array = scaled.astype(grad._array.dtype, copy=False)
+            with np.errstate(under="ignore"):
+                for grad in gradients:
+                    scaled = grad._array * factor
+                    grad._array = scaled.astype(grad._array.dtype, copy=False)
             return total
         known = ops.where(ops.isinf(total), math.nan, total)
         scale = ops.clip(ops.divide(max_norm, ops.add(known, 1e-6)), None, 1.0)
