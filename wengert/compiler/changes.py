@@ -14,16 +14,12 @@ from wengert.backends import registry
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
-from wengert.compiler.state import Missing, State, is_array, is_plain, same
+from wengert.compiler.state import GENERATORS, Missing, State, is_array, is_plain, same
 from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.tensor import Tensor
 
 __all__ = ["Beside", "DrawError", "changed"]
-
-
-#: Generators that are put back.
-_RESTORED = random.Random, np.random.Generator, np.random.RandomState
 
 
 class DrawError(TraceError):
@@ -69,7 +65,7 @@ class Beside:
                 "the compiled function changes the mode (whether operations are recorded, the "
                 "default dtype, or the backend) for what comes after it; do it outside"
             )
-        fixed = [x for _, x in state.randoms if not isinstance(x, _RESTORED)]
+        fixed = [x for _, x in state.randoms if not isinstance(x, GENERATORS)]
         for (name, before_), (_, now) in zip(self._randoms, _random_states(state), strict=False):
             if _comparable(before_) != _comparable(now):
                 # What an iterator has given can't be put back, so that nothing is tried again.

@@ -5,6 +5,7 @@ object that it is a method of. It follows functions and methods of the user's th
 same way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
+import random
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -20,6 +21,7 @@ from wengert.interpreters.lifted import Lifted
 from wengert.tape.tensor import Tensor
 
 __all__ = [
+    "GENERATORS",
     "NUMBERS",
     "PLAIN",
     "PROGRAMS",
@@ -41,6 +43,8 @@ __all__ = [
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 #: Classes of further values that are compared, by their texts.
 UNCHANGING = (np.generic, np.dtype, DType, Enum, range, slice, Decimal, Fraction, date, PurePath)
+#: Classes of generators of random numbers, whose states can be put back.
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 #: Types of numbers that may be inputs.
 NUMBERS = (int, float)
 #: The attribute in which an object has its compiled methods, which is no state.

@@ -7,7 +7,6 @@ way, and gives the inputs of programs, and the plain values that calls compare.
 
 import builtins
 import functools
-import random
 import re
 import sys
 import weakref
@@ -34,6 +33,7 @@ from wengert.backends import DTYPES
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.owners import of_user, package_of
 from wengert.compiler.state import (
+    GENERATORS,
     NUMBERS,
     PLAIN,
     PROGRAMS,
@@ -83,7 +83,6 @@ _STILL = frozenset(
 #: Classes among them whose objects change.
 _CHANGING = frozenset({bytearray, memoryview, np.poly1d, np.vectorize, np.matrix})
 _BUILTINS = frozenset(vars(builtins))
-_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 def find_state(
@@ -287,7 +286,7 @@ class _Walk:
             self.names.update({"type"} if x is type else ())
             self.names.update(_names(getattr(vars(x).get("__init__"), "__code__", None)))
             self.cls(x, name)
-        elif isinstance(x, _GENERATORS) or hasattr(kind, "__next__"):
+        elif isinstance(x, GENERATORS) or hasattr(kind, "__next__"):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
             if hasattr(kind, "__next__"):
