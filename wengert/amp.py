@@ -281,9 +281,10 @@ class GradScaler:
             taken = prod(x._array.truth() if isinstance(x, Tensor) else x for x in flags)
             steps = (self._growth_tracker + 1) * taken
             fits = self._scale * self._growth_factor <= _LARGEST
-            grows = steps // self._growth_interval * fits
-            self._scale *= self._growth_factor**grows * self._backoff_factor ** (1 - taken)
-            self._growth_tracker = steps % self._growth_interval
+            left = self._growth_interval - steps
+            due = 1 // (1 + left * left)  # 1 if none is left, and otherwise 0
+            self._scale *= self._growth_factor ** (due * fits) * self._backoff_factor ** (1 - taken)
+            self._growth_tracker = steps * (1 - due)
         self._finite.clear()
         self._stepped.clear()
 

@@ -304,3 +304,13 @@ def test_the_state_has_pytorchs_names() -> None:
         "growth_interval": 7,
         "_growth_tracker": 0,
     }
+
+
+def test_a_loaded_count_beyond_the_interval_does_not_grow_the_scale() -> None:
+    p = nn.Parameter(wg.ones(2))
+    optimizer, scaler = optim.SGD([p], lr=0.1), wg.amp.GradScaler(init_scale=8.0, growth_interval=2)
+    scaler.load_state_dict({**scaler.state_dict(), "_growth_tracker": 5})
+    scaler.scale(wg.sum(p)).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.state_dict()["_growth_tracker"] == 6 and scaler.get_scale() == 8.0
