@@ -700,25 +700,3 @@ def test_what_a_forward_computed_looks_like_a_constant():
     assert _KEPT["t"].numpy() == pytest.approx(np.e)
     with pytest.raises(NotImplementedError, match="computed is differentiated"):
         (x * _KEPT["t"]).backward()  # of which the derivative would lack a part
-
-
-def test_complex_answers_for_real_values_are_refused():
-    class Twice(wg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * (2 + 1j)
-
-        @staticmethod
-        def jvp(ctx, t):
-            return t * (2 + 1j)
-
-    x = wg.tensor([1.0, 2.0], requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"gradient 0 .* is complex"):
-        wg.sum(Twice.apply(x)).backward()
-    assert x.grad is None
-    with pytest.raises(RuntimeError, match=r"tangent 0 .* is complex"):
-        wg.jvp(Twice.apply, (x.detach(),), (x.detach(),))

@@ -383,7 +383,7 @@ class _FunctionCall:
         found: list[Any] = []
         for i, (t, r) in enumerate(zip(answers, results, strict=True)):
             if t is not None and r is not None:
-                check_like(f"tangent {i} of {name}", t, r.shape, like=r)
+                check_like(f"tangent {i} of {name}", t, r.shape)
             found.append(None if t is None or r is None else conform(t._array, r))
         return found
 
@@ -501,8 +501,7 @@ class FunctionNode(Node):
         what, got = f"gradient {position} of function {self.name()}", getattr(array, "shape", ())
         pairs = zip(reversed(got), reversed(parent.shape), strict=False)
         fits = len(got) >= len(parent.shape) and all(n in (1, m) for m, n in pairs)
-        shape = got if fits else parent.shape
-        check_like(what, cotangent, shape, None, backend_of(raw), like=parent)
+        check_like(what, cotangent, got if fits else parent.shape, None, backend_of(raw))
         if not cotangent.dtype.inexact:
             raise TypeError(f"{what} is of dtype {cotangent.dtype.name}")
 

@@ -346,24 +346,11 @@ def warn_of_leaving(what: str) -> None:
 
 
 def check_like(
-    what: str,
-    value: Any,
-    shape: Any,
-    dtype: DType | None = None,
-    backend: Backend | None = None,
-    *,
-    like: Any = None,
+    what: str, value: Any, shape: Any, dtype: DType | None = None, backend: Backend | None = None
 ) -> None:
-    """Raise if a value is no Tensor of a shape, or has another dtype or backend than one given.
-
-    It may not be complex where the dtype of ``like`` is real.
-    """
+    """Raise if a value is no Tensor of a shape, or has another dtype or backend than one given."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{what} should be a Tensor or None, not {type(value).__name__}")
-    if like is not None and value.dtype.complex and not dtype_of(like.dtype).complex:
-        raise RuntimeError(
-            f"{what} is complex: the imaginary part would be lost; give its real part"
-        )
     dtype = dtype or value.dtype
     if tuple(value.shape) != tuple(shape) or value.dtype is not dtype:
         raise RuntimeError(
