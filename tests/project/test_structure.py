@@ -31,7 +31,7 @@ FLOORS = [
 ]
 #: The most lines of rooms, with their words. Planned are 6 000, 24 300 and 5 000.
 BUDGETS = {
-    ("tape", "interpreters"): 6_045,
+    ("tape", "interpreters"): 6_000,
     ("backends", "ops", "func", "protocols"): 23_750,
     ("testing",): 5_000,
     ("distributed",): 1_450,
@@ -39,7 +39,7 @@ BUDGETS = {
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")
-DAY = 7_140
+DAY = 7_100
 #: Files of more lines.
 LARGEST = 600
 #: Of rooms whose files are families of layers and optimisers.

@@ -14,7 +14,6 @@ Calls = tuple[tuple[str, int, str, None], ...]
 #: The number of innermost calls that are shown.
 _SHOWN = 6
 
-
 #: The calls that led to each operation that was recorded while detection was on.
 _led: WeakKeyDictionary[Node, Calls] = WeakKeyDictionary()
 
@@ -99,9 +98,9 @@ def _calls() -> Calls:
 
 def describe(node: Node) -> str:
     """An operation with its shapes and the line that called it."""
-    inputs = ", ".join("-" if p is None else _shape(p.shape) for p in node.parents)
+    inputs = ", ".join("-" if p is None else str(tuple(p.shape)) for p in node.parents)
     text = f"{node.operation} of inputs of shape {inputs}, with a result of shape "
-    text += ", ".join(map(_shape, node.shape)) if node.several else _shape(node.shape)
+    text += ", ".join(str(tuple(s)) for s in (node.shape if node.several else [node.shape]))
     led = _led.get(node)
     if not led:
         return (
@@ -135,7 +134,3 @@ def _fault(g: Any) -> str | None:
     if not dtype_of(array.dtype).inexact or bool(xp.all(xp.isfinite(array))):
         return None
     return "nan" if bool(xp.any(xp.isnan(array))) else "infinite"
-
-
-def _shape(shape: Any) -> str:
-    return str(tuple(shape))

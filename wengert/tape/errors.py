@@ -42,8 +42,7 @@ def explain(row: Any, operands: Sequence[Any], error: Exception) -> None:
 
 
 def _compare_devices(name: str, arrays: list[Any], error: Exception) -> None:
-    held = [(backend_of(a), a) for a in arrays]
-    places = [(backend, backend.beside(a)) for backend, a in held]
+    places = [(backend, backend.beside(a)) for a in arrays for backend in [backend_of(a)]]
     devices = [backend.device_name(place) for backend, place in places if place is not None]
     for device in devices:
         if device != devices[0]:

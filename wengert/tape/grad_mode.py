@@ -70,15 +70,12 @@ class _Mode:
         # Without parentheses, as in ``@wg.no_grad``, this is given the decorated function.
         return cls()(mode) if callable(mode) else super().__new__(cls)
 
-    #: Whether it also changes the state within `inference_mode`.
+    #: The state to enter, and whether it is entered within `inference_mode` too.
+    _state: bool | int | None = False
     _prevails = False
 
     def __init__(self) -> None:
         self._before_each: list[bool | int | None] = []
-
-    def _state(self) -> bool | int | None:
-        """The state to enter."""
-        raise NotImplementedError
 
     def _again(self) -> "_Mode":
         """A fresh copy, for one call of a decorated function."""
@@ -88,7 +85,7 @@ class _Mode:
         before = _recording.get()
         try:
             if before is not INFERENCE or self._prevails:
-                _recording.set(self._state())
+                _recording.set(self._state)
             self._before_each.append(before)
         except BaseException:  # an interrupt, or no memory: no exit follows
             _recording.set(before)
@@ -162,9 +159,6 @@ class no_grad(_Mode):
     tensor(2.4000, requires_grad=True)
     """
 
-    def _state(self) -> bool:
-        return False
-
 
 class enable_grad(_Mode):
     """Record again inside `no_grad`: a context and a decorator. `inference_mode` prevails.
@@ -179,8 +173,7 @@ class enable_grad(_Mode):
     True
     """
 
-    def _state(self) -> bool:
-        return True
+    _state = True
 
 
 class set_grad_enabled(_Mode):
@@ -198,16 +191,13 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
-        self._mode = bool(mode)
+        self._state = bool(mode)
         self._before = _recording.get()
         if self._before is not INFERENCE:
-            _recording.set(self._mode)
-
-    def _state(self) -> bool:
-        return self._mode
+            _recording.set(self._state)
 
     def _again(self) -> "set_grad_enabled":
-        return set_grad_enabled(self._mode)
+        return set_grad_enabled(self._state is True)
 
     def __enter__(self) -> None:
         # The constructor has switched already: what a block restores is the state before that.
@@ -235,22 +225,21 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
-        self._mode = bool(mode)
-
-    def _state(self) -> bool | int | None:
-        return INFERENCE if self._mode else _recording.get()
+        self._mode, self._state = bool(mode), INFERENCE
 
     def _again(self) -> "inference_mode":
         return inference_mode(self._mode)
+
+    def __enter__(self) -> None:
+        if not self._mode:
+            self._state = _recording.get()
+        super().__enter__()
 
 
 class record_always(_Mode):
     """Record a transform's function, whatever mode is on outside, also in inference mode."""
 
-    _prevails = True
-
-    def _state(self) -> bool:
-        return True
+    _state, _prevails = True, True
 
 
 class unrecorded(_Mode):
@@ -260,7 +249,4 @@ class unrecorded(_Mode):
     follows.
     """
 
-    _prevails = True
-
-    def _state(self) -> int:
-        return UNRECORDED
+    _state, _prevails = UNRECORDED, True

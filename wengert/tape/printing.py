@@ -27,6 +27,7 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
     tangent, comes last, in the same format.
     """
     prefix = "parameter(" if type(tensor).__name__ == "Parameter" else "tensor("
+    size, dtype = f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype!r}"
     try:
         array = tensor._array
         # What a transform or a trace follows says itself whether it has values.
@@ -34,22 +35,14 @@ def format_tensor(tensor: Any, read: Callable[[Any], np.ndarray[Any, Any]]) -> s
             raise BackendError("to print values is no reason to compute them")
         values = read(tensor)
     except (BackendError, TypeError):  # no one array has them, as of a batch, or none at all
-        facts = [
-            *_place(tensor),
-            f"size={tuple(tensor.shape)}",
-            f"dtype={tensor.dtype!r}",
-            *_origin(tensor),
-        ]
-        return f"{prefix}..., {', '.join(facts)})"
+        return f"{prefix}..., {', '.join([*_place(tensor), size, dtype, *_origin(tensor)])})"
     text = "[]"
     if values.size:
         text = _brackets(values, _element_format(_visible(values)), len(prefix), values.size)
-    notes = []
-    if not values.size and values.ndim != 1:
-        notes.append(f"size={tuple(values.shape)}")
+    notes = [size] if not values.size and values.ndim != 1 else []
     notes += _place(tensor)
     if tensor.dtype not in _UNNAMED or (not values.size and not tensor.dtype.inexact):
-        notes.append(f"dtype={tensor.dtype!r}")
+        notes.append(dtype)
     notes += _origin(tensor)
     if is_lifted(tensor._array):
         for name, part in tensor._array.parts().items():
@@ -80,10 +73,9 @@ def _place(tensor: Any) -> list[str]:
     if "cpu" in name.lower():
         return []
     chosen = selection()
-    if chosen.backend is backend and chosen.device is None:
-        home = backend.device_name(backend.device(backend.xp.empty(0)))
-        return [] if home == name else [f"device={name!r}"]
-    return [f"device={name!r}"]
+    unset = chosen.backend is backend and chosen.device is None
+    home = backend.device_name(backend.device(backend.xp.empty(0))) if unset else None
+    return [] if name == home else [f"device={name!r}"]
 
 
 def _visible(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -140,8 +140,7 @@ def promote(a: DType, b: DType) -> DType | None:
             return signed
         return DTYPES.get(f"int{unsigned.itemsize * 16}")
     if kinds == {"real floating", "complex floating"}:
-        real = a if a.kind == "real floating" else b
-        other = b if real is a else a
+        real, other = (a, b) if a.kind == "real floating" else (b, a)
         return DTYPES["complex128"] if real.name == "float64" else other
     return None
 
@@ -206,11 +205,7 @@ def check_range(name: str, value: Any, dtype: DType) -> None:
 
 
 def casts_of(
-    name: str,
-    arrays: Sequence[Any],
-    positions: Iterable[int],
-    floating: bool,
-    compares: bool,
+    name: str, arrays: Sequence[Any], positions: Iterable[int], floating: bool, compares: bool
 ) -> dict[int, DType | int]:
     """Which operands the promotion rule casts, and to what: a boolean number to an integer.
 
@@ -222,11 +217,7 @@ def casts_of(
     if not held:
         return {}
     numbers = {i: number_type(arrays[i]) for i in positions if number_type(arrays[i]) in SCALARS}
-    if (
-        compares
-        and not numbers
-        and not {dtype.kind for dtype in held.values()}.difference(_INTEGRAL)
-    ):
+    if compares and not numbers and {dtype.kind for dtype in held.values()} <= {*_INTEGRAL}:
         return {}  # integers are compared as they are, also uint64 with int64
     try:
         common = common_dtype(held.values(), numbers.values())

@@ -60,9 +60,7 @@ def show(view: Any, x: Any, operation: Any, parameters: dict[str, Any]) -> None:
 def _whole(x: Any) -> Shown:
     memory = Memory(x)
     x._shown = shown = Shown(memory)
-    shown.memory = memory
-    shown.steps = None
-    shown.depth = 0
+    shown.memory, shown.steps, shown.depth = memory, None, 0
     return shown
 
 
