@@ -111,6 +111,7 @@ class _Operation(NamedTuple):
     centred: bool  # by a mean
     normalises: bool  # what is centred, and tells the mean and the slope
     rough: bool  # in PyTorch, to ten digits
+    multiplies: bool  # factor by factor: products of the first ones may underflow
 
 
 _EXACT, _ARITHMETIC = set(EXACT.split()), set(ARITHMETIC.split())
@@ -137,6 +138,7 @@ def _operation(function: Any) -> _Operation:
         centred=name.startswith(("std", "var", "native_")),
         normalises="native_" in name and name.endswith(("_norm", "_legit")),
         rough=name == "polygamma",
+        multiplies=name in ("cumprod", "prod"),
     )
 
 
@@ -177,6 +179,8 @@ class _Mode(TorchDispatchMode):
             self.divided(found, args[0])
         if operation.normalises:
             self.normalised(*found[:3])
+        if operation.multiplies:
+            self.multiplied(found, *args[:2])
         return found
 
     def given(self, args: Any, operation: _Operation) -> Any:
@@ -187,6 +191,9 @@ class _Mode(TorchDispatchMode):
 
     def normalised(self, found: Any, mean: Any, slope: Any) -> None:
         """What else is to be done after a normalisation."""
+
+    def multiplied(self, found: Any, factors: Any, dim: int | None = None) -> None:
+        """What else is to be done after products along an axis, or of all factors."""
 
     def computed(self, found: Any, exact: bool, operation: _Operation, terms: int) -> None:
         raise NotImplementedError
@@ -291,6 +298,19 @@ class Noisy(_Mode):
         # A rule may multiply by the slope, which is a reciprocal, and may be subnormal.
         if self._underflow and found.numel():
             found += numerator * self._range.smallest * self._drawn(self._noise, found)
+
+    def multiplied(self, found: Any, factors: Any, dim: int | None = None) -> None:
+        if not self._underflow or not found.numel() or not factors.numel():
+            return
+        along = factors.reshape(-1) if dim is None else factors.movedim(dim, 0)
+        errors = [torch.zeros_like(along[0])]
+        for factor in along:
+            lost = self._range.smallest * self._drawn(self._noise, factor)
+            errors.append(errors[-1] * factor + lost)
+        if found.shape == factors.shape and dim is not None:
+            found += torch.stack(errors[1:]).movedim(0, dim)
+        else:
+            found += errors[-1].reshape(found.shape)
 
     def normalised(self, found: Any, mean: Any, slope: Any) -> None:
         # Two elements become -1 and 1 whatever they are, but for the rounding of their mean.

@@ -26,6 +26,7 @@ from wengert.compiler.effects import Asked
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.exchanges import noted
 from wengert.compiler.messages import needed
+from wengert.compiler.pickling import by_name
 from wengert.compiler.recording import record
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference
@@ -154,11 +155,10 @@ class Compiled(Generic[P, R]):
 
     def __reduce__(self) -> Any:
         """Pickle as its public name, or as a new compiled function without programs."""
-        name = getattr(self._function, "__qualname__", "")
-        found: Any = sys.modules.get(getattr(self._function, "__module__", None) or "")
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        return name if found is self else (Compiled, (self._given(), self._options))
+        given, name = self._given(), self.report.name
+        with _lock:
+            named = by_name(self, given, name)
+        return name if named else (Compiled, (given, self._options))
 
     def __copy__(self) -> "Compiled[P, R]":
         return Compiled(self._given(), self._options)
