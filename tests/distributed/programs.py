@@ -305,6 +305,60 @@ def saves(folder: str) -> None:
     say("saved", sorted(x.name for x in Path(folder).iterdir()))
 
 
+def rates_differ() -> None:
+    model = nn.Linear(2, 1)
+    wd.replicate(model, wg.optim.SGD(model.parameters(), lr=0.25 if wd.rank else 0.5))
+
+
+def comes_late() -> None:
+    """The last rank comes when the others have given up."""
+
+
+comes_late_in_mpi = first_comes_late = comes_late
+
+
+def leaves_by_a_status() -> None:
+    if wd.rank == 1:
+        os._exit(3)
+    for _ in range(2):
+        wd.all_reduce(wg.ones(2))
+
+
+def _with_dropout(folder: str, steps: range) -> None:
+    rng = np.random.default_rng(wd.rank)
+    wg.manual_seed(wd.rank)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+    wd.replicate(model)
+    optimizer = wg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    states = {"model": model, "optimizer": optimizer, "generator": True, "rng": rng}
+    path = f"{folder}/dropout.safetensors"
+    if steps.start:
+        assert wd.load(path, **states) == {"step": steps.start}
+    for i in steps:
+        if i == 3:
+            wd.save(path, **states, step=3)
+        optimizer.zero_grad()
+        x = wg.asarray(rng.standard_normal((3, 4)), dtype=wg.float32)
+        (model(x) ** 2).mean().backward()
+        wd.average(model)
+        optimizer.step()
+    every = [*wd.all_gather(wg.rand(1)).tolist(), *rng.random(1), *model[0].weight.tolist()[0]]
+    assert len({x.hex() for x in every[: wd.size]}) == wd.size  # each rank draws its own
+    say(f"weights {[x.hex() for x in every]}")
+
+
+def unbroken(folder: str) -> None:
+    _with_dropout(folder, range(6))
+
+
+def resumed(folder: str) -> None:
+    _with_dropout(folder, range(3, 6))
+
+
+def loads_alone(folder: str) -> None:
+    wg.load(f"{folder}/dropout.safetensors", generator=True)
+
+
 def killed_while_saving(folder: str) -> None:
     """Rank 0 is killed before the new file has taken the old one's place."""
     path, model = Path(folder) / "run.safetensors", model_of(0)
@@ -404,7 +458,14 @@ def spread() -> None:
 
 
 if __name__ == "__main__":
-    wd.init(timeout=30)
+    late = {"comes_late": 1, "comes_late_in_mpi": 1, "first_comes_late": 0}.get(sys.argv[1])
+    if sys.argv[1] == "comes_late_in_mpi":
+        from mpi4py import MPI  # noqa: F401
+    if late is not None and str(late) == os.environ.get(
+        "RANK", os.environ.get("OMPI_COMM_WORLD_RANK")
+    ):
+        time.sleep(60)
+    wd.init(timeout=30 if late is None else 3)
     for name in sys.argv[1].split("+"):
         program = globals()[name]
         program(*sys.argv[2:] if program.__code__.co_argcount else ())

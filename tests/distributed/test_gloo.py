@@ -24,7 +24,10 @@ def test_derivatives() -> None:
 
 #: What each failure says, within the seconds after which `gloo` then ends all.
 FAILURES = {
-    "raises": ["rank 1 of 2 ends all", "ArithmeticError: of the second rank"],
+    "raises": ["rank 1 of 2 ends all: ArithmeticError: of the second rank"],
+    "leaves_by_a_status": ["rank 1 ended without an error: killed, or by os._exit"],
+    "comes_late": ["rank 1 did not come", "init has waited for 3 s on rank 0"],
+    "first_comes_late": ["rank 0 did not come", "init has waited for 3 s on rank 1"],
     "batch_fewer": [r"rank 0 in all_reduce\(x: float64", "rank 1 in the end of the program"],
     "hangs": [
         re.escape("collective 2, all_reduce(x: float32 of shape (2,)"),
@@ -34,6 +37,23 @@ FAILURES = {
     "killed": ["on rank 0: rank 1 ended without an error", "on rank 2: (rank|ranks 0,) 1 ended"],
     "killed_first": ["on rank 1: ranks? 0", "on rank 2: ranks? 0", "unless it was killed"],
 }
+
+
+def test_one_line_says_last_who_has_failed() -> None:
+    lines = gloo(3, "raises").err.strip().splitlines()
+    assert sum("Traceback" in line for line in lines) == 1  # of the process that has failed
+    assert "rank 1 of 3 ends all: ArithmeticError: of the second rank" in lines
+    for rank in (0, 2):
+        assert any(f"rank {rank} of 3 ends all: ExchangeError" in line for line in lines)
+    assert "ends all" in lines[-1]
+
+
+def test_a_run_with_dropout_goes_on_as_it_was(tmp_path) -> None:
+    ended = [gloo(2, program, tmp_path, limit=120) for program in ("unbroken", "resumed")]
+    for each in ended:
+        assert each.code == 0, each.err[-3000:]
+    lines = [sorted(x for x in each.out.splitlines() if "weights" in x) for each in ended]
+    assert lines[0] == lines[1] and len(lines[0]) == 2
 
 
 @pytest.mark.parametrize("program", FAILURES)

@@ -34,9 +34,12 @@ def test_checkpoints(tmp_path: Path) -> None:
 
 #: What each failure says.
 FAILURES = {
-    "raises": ["rank 1 of 2 ends all", "ArithmeticError: of the second rank", "in raises"],
+    "raises": ["rank 1 of 2 ends all: ArithmeticError: of the second rank", "in raises"],
+    "rates_differ": ["optimizer 0, group 0, lr: rank 0: 0.5; rank 1: 0.25"],
+    "comes_late": ["rank 1 did not come", "init has waited for 3 s on rank 0"],
+    "comes_late_in_mpi": ["rank 1 did not come", "init has waited for 3 s on rank 0"],
     "models_differ": [
-        "the models differ in 0.weight: rank 0: float32 of shape (4, 3); rank 1: float32 of",
+        "the processes differ in 0.weight: rank 0: float32 of shape (4, 3); rank 1: float32 of",
     ],
     "batch_fewer": ["rank 0 in all_reduce(x: float64", "rank 1 in the end of the program"],
     "shard_fewer": ["rank 0 in all_reduce(x: float64", "rank 1 in the end of shard, after 3"],
@@ -63,6 +66,19 @@ def test_failures_end_all_and_name_the_rank(program: str, limit: float) -> None:
     for text in FAILURES[program]:
         assert text in ended.err, ended.err[-3000:]
     assert ended.seconds < limit
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_run_with_dropout_goes_on_as_it_was(ranks: int, tmp_path: Path) -> None:
+    """Stopped after three of six steps and loaded, it has the bits of an unbroken run."""
+    ended = [mpi(ranks, program, tmp_path, limit=120) for program in ("unbroken", "resumed")]
+    for each in ended:
+        assert each.code == 0, each.err[-3000:]
+    lines = [sorted(x for x in each.out.splitlines() if "weights" in x) for each in ended]
+    assert lines[0] == lines[1] and len(lines[0]) == ranks
+    ended = [mpi(ranks // 2, "resumed", tmp_path), mpi(ranks, "loads_alone", tmp_path)]
+    for each, there in zip(ended, (ranks // 2, 1), strict=True):
+        assert f"the states of {ranks} processes, and is loaded on {there}" in each.err
 
 
 def test_a_killed_writer_leaves_the_old_file(tmp_path: Path, limit: float) -> None:

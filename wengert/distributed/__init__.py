@@ -18,7 +18,7 @@ from wengert.distributed.collectives import (
     reduce_scatter,
 )
 from wengert.distributed.launch import joined
-from wengert.distributed.training import replicate, save, shard
+from wengert.distributed.training import load, replicate, save, shard
 
 __all__ = [
     "ExchangeError",
@@ -27,6 +27,7 @@ __all__ = [
     "average",
     "broadcast",
     "init",
+    "load",
     "mean",
     "reduce",
     "reduce_scatter",
@@ -85,4 +86,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "rank", "size"]
+    return [*__all__, *(name for name in ("rank", "size") if name in globals())]

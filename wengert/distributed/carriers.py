@@ -15,7 +15,7 @@ import numpy as np
 from wengert.backends import BackendError, dtype_of
 from wengert.compiler.messages import Carrier, ExchangeError
 
-__all__ = ["Connected", "Mover", "exchanged", "of_rank", "ranks_of", "texts_of"]
+__all__ = ["Connected", "Mover", "exchanged", "not_joined", "of_rank", "ranks_of", "texts_of"]
 
 #: The backends whose arrays are in host memory, or may be.
 HOSTED: Final = ("numpy", "array_api_strict", "torch", "jax")
@@ -75,11 +75,13 @@ class Connected(Mover, Carrier):
     ----------
     broken : str
         Why the processes can't go on together; "" while they can.
+    lost : bool
+        Whether that is since another one has ended.
     """
 
     def __init__(self, rank: int, size: int, timeout: float) -> None:
         self.rank, self.size, self.timeout = rank, size, timeout
-        self.broken = ""
+        self.broken, self.lost = "", False
         self._movers: dict[str, Mover] = dict.fromkeys(HOSTED, self)
 
     # -- what libraries do ---------------------------------------------------------------------
@@ -190,6 +192,15 @@ def _check_dtype(mover: Mover, name: str, x: Any, host: Any = None) -> None:
     held = (x if host is None else host).dtype.name
     if dtype != held or (name not in MOVING and dtype not in mover.summed):
         raise TypeError(f"{name}: {mover.library} carries no {dtype}; cast x to float32 or int64")
+
+
+def not_joined(rank: int, timeout: float, late: list[int]) -> TimeoutError:
+    """The error for processes that have not called `init` in time."""
+    return TimeoutError(
+        f"wengert.distributed.init has waited for {timeout:g} s on rank {rank}: "
+        f"{ranks_of(late) if late else 'another process'} did not come. If a process may take "
+        "longer, give init a larger timeout"
+    )
 
 
 def ranks_of(ranks: list[int]) -> str:

@@ -14,7 +14,15 @@ import torch
 import torch.distributed as dist
 
 from wengert.compiler.messages import ExchangeError
-from wengert.distributed.carriers import GRACE, SOON, Connected, exchanged, of_rank, ranks_of
+from wengert.distributed.carriers import (
+    GRACE,
+    SOON,
+    Connected,
+    exchanged,
+    not_joined,
+    of_rank,
+    ranks_of,
+)
 
 __all__ = ["CARRIER"]
 
@@ -27,7 +35,11 @@ class _Gloo(Connected):
     def __init__(self, timeout: float) -> None:
         self._own = not dist.is_initialized()
         if self._own:
-            dist.init_process_group("gloo", timeout=timedelta(seconds=max(timeout, 1)))
+            rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+            time_limit, store = timedelta(seconds=max(timeout, 1)), _joined(rank, size, timeout)
+            dist.init_process_group(
+                "gloo", store=store, rank=rank, world_size=size, timeout=time_limit
+            )
         super().__init__(dist.get_rank(), dist.get_world_size(), timeout)
         # It waits longer than this carrier, which knows more to say.
         self._group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout + 60))
@@ -57,7 +69,7 @@ class _Gloo(Connected):
 
     def _lost(self, error: Exception) -> ExchangeError:
         """The error for a process that has ended meanwhile."""
-        self.broken = f"collective {self.number}"
+        self.broken, self.lost = f"collective {self.number}", True
         end = time.monotonic() + GRACE
         while not (gone := self._gone()) and time.monotonic() < end:
             time.sleep(SOON)
@@ -68,7 +80,7 @@ class _Gloo(Connected):
         else:
             why = "the output of each says why"
         if silent := [rank for rank in gone if rank not in told]:
-            who = f"{ranks_of(silent)} ended without an error: each was killed"
+            who = f"{ranks_of(silent)} ended without an error: killed, or by os._exit"
         else:
             who = f"{ranks_of(told) if told else 'another process'} ended: {why}"
         return ExchangeError(
@@ -114,6 +126,28 @@ class _Gloo(Connected):
         while self.rank == 0 and len(self._gone()) < self.size - 1 and time.monotonic() < end:
             time.sleep(SOON)
         os._exit(1)  # the group's threads would wait for the others
+
+
+def _joined(rank: int, size: int, timeout: float) -> Any:
+    """The store that all processes have reached in time."""
+    of_agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    limit = timedelta(seconds=timeout)
+    try:
+        store = dist.TCPStore(
+            *_first(), None, rank == 0 and not of_agent, limit, wait_for_workers=False
+        )
+    except RuntimeError as error:
+        raise not_joined(rank, timeout, [0]) from error
+    # Of this start: torchrun's store outlives processes that it starts again.
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    own = dist.PrefixStore(f"wengert/{attempt}", store)
+    own.set(f"joined/{rank}", "")
+    begin = time.monotonic()
+    while late := [r for r in range(size) if not own.check([f"joined/{r}"])]:
+        if time.monotonic() > begin + timeout:
+            raise not_joined(rank, timeout, late)
+        time.sleep(SOON)
+    return own
 
 
 def _first() -> tuple[str, int]:

@@ -1,9 +1,13 @@
 """How a program's processes find one another, and how one that fails ends them all."""
 
 import atexit
+import hashlib
 import os
 import sys
+import time
+import traceback
 from importlib import import_module
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
@@ -11,7 +15,7 @@ import numpy as np
 
 from wengert.backends.backend import importing
 from wengert.compiler.messages import Carrier, connect, connected
-from wengert.distributed.carriers import Connected
+from wengert.distributed.carriers import SOON, Connected, not_joined
 
 __all__ = ["joined"]
 
@@ -65,6 +69,7 @@ class _Alone(Carrier):
 def _found(timeout: float) -> Carrier:
     launcher = by_launcher()
     if launcher == "mpiexec":
+        _meet(timeout)
         return _made("mpi", launcher, "mpi4py", "wengert[mpi]", timeout)
     if launcher == "torchrun":
         return _made("gloo", launcher, "torch", "wengert[torch]", timeout)
@@ -81,13 +86,43 @@ def _made(name: str, launcher: str, needs: str, extra: str, timeout: float) -> C
     return made
 
 
+def _meet(timeout: float) -> None:
+    """Wait for the processes of this host: MPI itself would wait for ever where it begins.
+
+    Open MPI has a folder for each program on each host; other MPIs are not waited for.
+    """
+    place, at = os.environ.get("PMIX_SERVER_TMPDIR"), "OMPI_COMM_WORLD_"
+    rank, size, here = (int(os.environ.get(at + x, "0")) for x in ("RANK", "SIZE", "LOCAL_SIZE"))
+    if place is None or not here:
+        return
+    program = os.environ.get("PMIX_NAMESPACE", "")
+    folder = Path(place) / f"wengert-{hashlib.sha1(program.encode()).hexdigest()[:12]}"
+    folder.mkdir(exist_ok=True)
+    (folder / str(rank)).touch()
+    begin = time.monotonic()
+    while len(came := {int(path.name) for path in folder.iterdir()}) < here:
+        if time.monotonic() > begin + timeout:
+            late = [r for r in range(size) if r not in came] if here == size else []
+            if "mpi4py.MPI" in sys.modules:  # at its end it would wait for the others
+                atexit.register(os._exit, 1)
+            raise not_joined(rank, timeout, late)
+        time.sleep(SOON)
+
+
 def _end_together(carrier: Connected) -> None:
     """Let an error on one process end all, and the end of one wait for the others'."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> Any:
-        print_line(f"rank {carrier.rank} of {carrier.size} ends all, because of this error:")
-        before(kind, error, at)
+        # In one piece, as others write too; who has failed and why comes last.
+        text = f"rank {carrier.rank} of {carrier.size} ends all: {kind.__name__}: {error}"
+        if carrier.lost:  # which is no fault of the lines that are running
+            pass
+        elif before is not sys.__excepthook__:  # torch's, which begins each line with the rank
+            before(kind, error, at)
+        else:
+            text = "".join(traceback.format_exception(kind, error, at)) + text
+        print_line(text)
         carrier.abort()
 
     def end() -> None:

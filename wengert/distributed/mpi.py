@@ -1,5 +1,6 @@
 """Collectives by MPI, through mpi4py, which ``mpiexec`` starts."""
 
+import atexit
 import sys
 import time
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from wengert.distributed.carriers import GRACE, Connected, exchanged, of_rank
+from wengert.distributed.carriers import GRACE, Connected, exchanged, not_joined, of_rank
 
 __all__ = ["CARRIER"]
 
@@ -25,8 +26,19 @@ class _MPI(Connected):
         world = MPI.COMM_WORLD
         super().__init__(world.Get_rank(), world.Get_size(), timeout)
         # Of its own, so that messages of the program's do not meet these.
-        self._comm, self._beside = world.Dup(), world.Dup()
+        self._comm, self._beside = self._copied(world), self._copied(world)
         self._known: dict[int, str] = {}
+
+    def _copied(self, world: Any) -> Any:
+        """A communicator of the same processes, if all come in time."""
+        comm, request = world.Idup()
+        begin = time.monotonic()
+        while not request.Test():
+            if time.monotonic() > begin + self.timeout:
+                atexit.register(world.Abort, 1)  # the end of MPI would wait for the others
+                raise not_joined(self.rank, self.timeout, [])
+            time.sleep(1e-3)
+        return comm
 
     def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
         request, out = started(self._comm, name, x, root)

@@ -2,49 +2,35 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any, TypeVar
+
+import numpy as np
 
 from wengert.compiler import messages
 from wengert.distributed.collectives import broadcast
 from wengert.func.trees import tree_leaves, tree_map
 from wengert.nn.module import Module
-from wengert.storage import save as save_checkpoint
+from wengert.optim.optimizer import Optimizer
+from wengert.storage.checkpoints import holder_of, read_states, write_states
+from wengert.storage.description import describe
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
-__all__ = ["replicate", "save", "shard"]
+__all__ = ["load", "replicate", "save", "shard"]
 
 M = TypeVar("M", bound=Module)
 T = TypeVar("T")
 
 
 @no_grad()
-def replicate(model: M) -> M:
+def replicate(model: M, *optimizers: Optimizer) -> M:
     """Give a model on all processes the parameters and buffers that it has on rank 0.
 
-    Before anything moves, names, shapes, dtypes and ``requires_grad`` are compared.
-
-    Parameters
-    ----------
-    model : Module
-        Made by the same code on all processes. It changes in place.
-
-    Returns
-    -------
-    Module
-        ``model`` itself.
-
-    Raises
-    ------
-    TypeError
-        If ``model`` is no module.
-    ValueError
-        If the models differ, on all processes: with the first name, and what each rank has there.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.parallel.DistributedDataParallel``, when it is made.
+    The model changes in place and is returned. Before anything moves, names, shapes, dtypes and
+    ``requires_grad`` are compared, and settings of optimisers such as ``lr``, which do not move.
+    Raises `ValueError` on all processes if they differ: with the first name, and what each rank has
+    there. PyTorch: ``torch.nn.parallel.DistributedDataParallel``, when it is made.
 
     Examples
     --------
@@ -56,16 +42,21 @@ def replicate(model: M) -> M:
     if not isinstance(model, Module):
         raise TypeError(f"replicate takes a Module, and not {type(model).__name__}")
     held = dict([*model.named_parameters(), *model.named_buffers()])
-    text = json.dumps({name: _described(x) for name, x in held.items()})
-    texts = messages.known("replicate").texts("replicate", text)
+    own = {name: _described(x) for name, x in held.items()}
+    for i, optimizer in enumerate(optimizers):
+        kind, own[kind] = f"optimizer {i}", type(optimizer).__name__
+        for j, group in enumerate(optimizer.param_groups):
+            settings = {f"{kind}, group {j}, {key}": value for key, value in group.items()}
+            own |= {key: _setting(value) for key, value in settings.items()}
+    texts = messages.known("replicate").texts("replicate", json.dumps(own))
     every = [json.loads(each) for each in texts]
     for name in dict.fromkeys(name for each in every for name in each):
         found = [each.get(name, "no such name") for each in every]
         if len(set(found)) > 1:
             ranks = "; ".join(f"rank {rank}: {what}" for rank, what in enumerate(found))
             raise ValueError(
-                f"the models differ in {name}: {ranks}. Make the model by the same code, with the "
-                "same sizes, on all processes"
+                f"the processes differ in {name}: {ranks}. Make model and optimizer by the same "
+                "code, with the same sizes and settings, on all"
             )
     for x in held.values():
         x._array = broadcast(x.detach())._array
@@ -75,6 +66,12 @@ def replicate(model: M) -> M:
 def _described(x: Tensor) -> str:
     frozen = "" if x.requires_grad or not x.dtype.inexact else ", without requires_grad"
     return f"{x.dtype.name} of shape {tuple(x.shape)}{frozen}"
+
+
+def _setting(value: Any) -> str:
+    """A setting of an optimiser in words; of its parameters, how many there are."""
+    value = value.tolist() if isinstance(value, Tensor) else value
+    return f"{len(value)} parameters" if isinstance(value, list) else repr(value)
 
 
 def shard(batches: Iterable[T]) -> Iterator[T]:
@@ -139,23 +136,9 @@ def _rows(x: Any) -> int:
 def save(path: str | PathLike[str], /, **states: Any) -> None:
     """Write a checkpoint on rank 0, by `wengert.save`, while the other processes wait.
 
-    The file is replaced as a whole or not at all.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    **states
-        As for `wengert.save`; those of rank 0 are written.
-
-    Raises
-    ------
-    RuntimeError
-        If rank 0 could not write the file, on the other ranks; on rank 0 its own error.
-
-    Notes
-    -----
-    Wengert's own.
+    States are those of rank 0, but of generators, ``generator=True`` among them, those of all
+    processes. The file is replaced as a whole or not at all. Where rank 0 can't write, its own
+    error ends it, and the others raise `RuntimeError`.
 
     Examples
     --------
@@ -164,15 +147,26 @@ def save(path: str | PathLike[str], /, **states: Any) -> None:
     >>> wd.init()
     >>> model = wg.nn.Linear(2, 1)
     >>> with TemporaryDirectory() as folder:
-    ...     wd.save(f"{folder}/run.safetensors", model=model, epoch=3)  # one process writes
-    ...     wg.load(f"{folder}/run.safetensors", model=model)
+    ...     wd.save(f"{folder}/run.safetensors", model=model, generator=True, epoch=3)
+    ...     wd.load(f"{folder}/run.safetensors", model=model, generator=True)
     {'epoch': 3}
     """
     carrier = messages.known("save")
+    holders = {key: holder_of(key, value) for key, value in states.items()}
+    own = {key: holder.get() for key, holder in holders.items() if holder and holder.random}
+    arrays: dict[str, Any] = {}
+    described = {key: describe(x, f"{key}.{carrier.rank}", arrays) for key, x in own.items()}
+    hosted = {name: (x.dtype.str, x.shape, x.tobytes().hex()) for name, x in arrays.items()}
+    every = [json.loads(each) for each in carrier.texts("save", json.dumps([described, hosted]))]
     failed: Exception | None = None
     if carrier.rank == 0:
+        content = [[key, "ranks", [each[key] for each, _ in every]] for key in own]
+        for _, more in every:
+            for name, (dtype, shape, held) in more.items():
+                arrays[name] = np.frombuffer(bytes.fromhex(held), dtype).reshape(shape)
         try:
-            save_checkpoint(path, **states)
+            rest = {key: value for key, value in states.items() if key not in own}
+            write_states(fspath(path), rest, content, arrays)
         except Exception as error:
             failed = error
     text = "" if failed is None else f"{type(failed).__name__}: {failed}"
@@ -181,3 +175,24 @@ def save(path: str | PathLike[str], /, **states: Any) -> None:
         raise failed
     if first:
         raise RuntimeError(f"rank 0 could not write {path}: {first}")
+
+
+def load(path: str | PathLike[str], /, **objects: Any) -> dict[str, Any]:
+    """Read a checkpoint on each process, as `wengert.load` does, and its own generators' states.
+
+    Raises `ValueError` as `wengert.load`, and where generators are to be loaded on more or fewer
+    processes than have saved them.
+
+    Examples
+    --------
+    >>> import wengert.distributed as wd
+    >>> from tempfile import TemporaryDirectory
+    >>> wd.init()
+    >>> optimizer = wg.optim.SGD([wg.nn.Parameter(wg.ones(2))], lr=0.1)
+    >>> with TemporaryDirectory() as folder:
+    ...     wd.save(f"{folder}/run.safetensors", optimizer=optimizer, epoch=3)
+    ...     wd.load(f"{folder}/run.safetensors", optimizer=optimizer)
+    {'epoch': 3}
+    """
+    carrier = messages.known("load")
+    return read_states(fspath(path), objects, process=(carrier.rank, carrier.size))

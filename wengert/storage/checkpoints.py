@@ -34,27 +34,28 @@ _METHODS = (
 )
 
 
-class _Holder(NamedTuple):
+class Holder(NamedTuple):
     """How the state of an object is taken, and given back."""
 
     get: Callable[[], Any]
     put: Callable[[Any], object]
     make: Make
+    random: bool = True  # of a generator: each process of a program has its own
 
 
-def _holder(key: str, found: Any) -> _Holder | None:
+def holder_of(key: str, found: Any) -> Holder | None:
     """What is given by a keyword as something with a state; None for plain values."""
     if key == "generator" and found is True:
-        return _Holder(_random_state, _set_random_state, _made)
+        return Holder(_random_state, _set_random_state, _made)
     if isinstance(found, type):
         raise TypeError(f"{key} is the class {found.__name__}; give an object of it")
     make = _made_of_torch if _is_of_torch(found) else _made_or_wider
     if hasattr(found, "bit_generator"):  # NumPy's Generator
         bits = found.bit_generator
-        return _Holder(lambda: bits.state, lambda state: setattr(bits, "state", state), make)
+        return Holder(lambda: bits.state, lambda state: setattr(bits, "state", state), make)
     for get, put in _METHODS:
         if hasattr(found, get) and hasattr(found, put):
-            return _Holder(getattr(found, get), getattr(found, put), make)
+            return Holder(getattr(found, get), getattr(found, put), make, get != "state_dict")
     return None
 
 
@@ -104,15 +105,19 @@ def save(path: str | os.PathLike[str], /, *wrong: Any, **states: Any) -> None:
     ...     wg.load(f"{folder}/run.safetensors", model=model, generator=True)
     {'epoch': 3}
     """
-    name = _path("save", path, wrong)
+    write_states(_path("save", path, wrong), states, [], {})
+
+
+def write_states(
+    name: str, states: dict[str, Any], content: list[list[Any]], arrays: Arrays
+) -> None:
+    """Write states, beside what has been described already."""
     library("safetensors")
-    arrays: Arrays = {}
-    content = []
     for key, value in states.items():
         if key in ("__metadata__", "verify"):
             owner = "load" if key == "verify" else "the format"
             raise TypeError(f"{owner} keeps the name {key!r} for itself; choose another")
-        holder = _holder(key, value)
+        holder = holder_of(key, value)
         described = describe(value if holder is None else holder.get(), key, arrays)
         content.append([key, "value" if holder is None else "state", described])
     text = json.dumps({"version": VERSION, "content": content}, allow_nan=False)
@@ -167,15 +172,21 @@ def load(
     ...     wg.load(f"{folder}/run.safetensors", model=model)
     {'epoch': 3}
     """
-    name = _path("load", path, wrong)
+    return read_states(_path("load", path, wrong), objects, verify=verify)
+
+
+def read_states(
+    name: str, objects: dict[str, Any], *, verify: bool = True, process: tuple[int, int] = (0, 1)
+) -> dict[str, Any]:
+    """Load states into objects, and return the values; ``process`` is a rank and a size."""
     holders = {}
     for key, found in objects.items():
-        if (holder := _holder(key, found)) is None:
+        if (holder := holder_of(key, found)) is None:
             raise TypeError(f"{key} is a {type(found).__name__}, which has no load_state_dict")
         holders[key] = holder
     metadata, arrays = read_file(name, verify)
     try:
-        states, values = _parts(metadata, arrays, holders)
+        states, values = _parts(metadata, arrays, holders, process)
         missing = [key for key in holders if key not in states]
         if missing:
             raise DescriptionError(
@@ -203,7 +214,10 @@ def _path(function: str, path: Any, wrong: tuple[Any, ...]) -> str:
 
 
 def _parts(
-    metadata: dict[str, str], arrays: dict[str, Any], holders: dict[str, _Holder]
+    metadata: dict[str, str],
+    arrays: dict[str, Any],
+    holders: dict[str, Holder],
+    process: tuple[int, int],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The descriptions of the states in a file, and those of the values beside them."""
     text = metadata.get(KEY)
@@ -225,13 +239,21 @@ def _parts(
         if type(part) is not list or len(part) != 3 or type(part[0]) is not str:
             raise DescriptionError("the list of its states can't be read")
         key, sort, described = part
+        every = described if sort == "ranks" and type(described) is list else [described]
+        if sort == "ranks" or (sort == "state" and key in holders and holders[key].random):
+            if key in holders and len(every) != process[1]:
+                raise DescriptionError(
+                    f"{key} has the states of {len(every)} processes, and is loaded on "
+                    f"{process[1]}; wengert.distributed.load gives each of as many its own"
+                )
+            sort, described = "state", every[process[0]] if key in holders else every
         if sort not in ("state", "value") or any(key in each for each in sorts.values()):
             raise DescriptionError(f"the entry {key!r} can't be read, or is there twice")
         sorts[sort][key] = described
     return sorts["state"], sorts["value"]
 
 
-def _put_all(name: str, holders: dict[str, _Holder], states: dict[str, Any]) -> None:
+def _put_all(name: str, holders: dict[str, Holder], states: dict[str, Any]) -> None:
     """Give all objects their states; if one refuses, give all back those that they had."""
     # Generators come last: what loads a state might draw.
     keys = sorted(holders, key=lambda key: holders[key].put is _set_random_state)
