@@ -73,10 +73,6 @@ class Hookable:
             ``hook(module, args)`` returns None, or a tuple in the place of the positional
             arguments, or a single one. With keywords ``hook(module, args, kwargs)`` returns None
             or a pair ``(args, kwargs)``.
-        prepend : bool
-            Whether it is called before those that are there, not after them.
-        with_kwargs : bool
-            Whether it is given the keyword arguments, too.
         """
         return ModuleHandle(self, "before", _Hook(hook, with_kwargs), prepend)
 

@@ -7,6 +7,7 @@ are not recorded again. In formulas :math:`\gamma_0` is the initial rate, and :m
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Never
 
@@ -21,7 +22,6 @@ from wengert.optim.scheduler import (
     cosine_factor,
     for_groups,
     remainder_of,
-    schedule,
 )
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
 Function = Callable[[Any], float]
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class LambdaLR(Schedule):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
 
@@ -73,7 +73,7 @@ class LambdaLR(Schedule):
         return [function(step) for function in self.lr_lambdas]
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class StepLR(Schedule):
     r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
 
@@ -96,7 +96,7 @@ class StepLR(Schedule):
         return self.gamma ** (step // self.step_size)
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class MultiStepLR(Schedule):
     """The rate times ``gamma`` at some steps, as often as each is named.
 
@@ -122,7 +122,7 @@ class MultiStepLR(Schedule):
         return self.gamma ** bisect_right([*self.milestones], step)
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class ConstantLR(Schedule):
     """The rate times ``factor`` for the first ``total_iters`` steps.
 
@@ -144,7 +144,7 @@ class ConstantLR(Schedule):
         return self.factor if step < self.total_iters else 1
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class LinearLR(Schedule):
     """The rate times a factor that changes linearly for ``total_iters`` steps.
 
@@ -168,7 +168,7 @@ class LinearLR(Schedule):
         return self.start_factor + (self.end_factor - self.start_factor) * part
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class ExponentialLR(Schedule):
     r"""The rate times ``gamma``, :math:`g`, in each step: :math:`\gamma_t = \gamma_0 g^t`.
 
@@ -189,7 +189,7 @@ class ExponentialLR(Schedule):
         return self.gamma**step
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class PolynomialLR(Schedule):
     r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
 
@@ -212,7 +212,7 @@ class PolynomialLR(Schedule):
         return (1 - min(step, self.total_iters) / self.total_iters) ** self.power
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class CosineAnnealingLR(Schedule):
     r"""Half a wave from the initial rate down to ``eta_min``, :math:`\eta`, and up again.
 
@@ -238,7 +238,7 @@ class CosineAnnealingLR(Schedule):
         return cosine_factor(step / self.T_max)
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class CosineAnnealingWarmRestarts(Schedule):
     r"""Half a wave of `CosineAnnealingLR` down, again and again from the initial rate.
 
@@ -272,7 +272,7 @@ class CosineAnnealingWarmRestarts(Schedule):
         return cosine_factor(step / length)
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class OneCycleLR(Schedule):
     r"""One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
 
@@ -371,7 +371,7 @@ class OneCycleLR(Schedule):
         return found
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class ReduceLROnPlateau:
     """The rate times a factor once a figure, such as the validation loss, gets no better.
 
@@ -379,8 +379,6 @@ class ReduceLROnPlateau:
 
     Parameters
     ----------
-    mode : {"min", "max"}
-        Whether less is better, or more.
     patience, cooldown : int
         How many epochs without an improvement are allowed, and how many after a reduction do not
         count.
@@ -460,10 +458,8 @@ class ReduceLROnPlateau:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load what `state_dict` has returned, before or after the optimiser.
 
-        Raises
-        ------
-        ValueError
-            If names are missing or unexpected, or the groups are others. Nothing has changed then.
+        Raises `ValueError` for missing or unexpected names, or other groups. Nothing has changed
+        then.
         """
         check_names("ReduceLROnPlateau", state_dict, self.state_dict())
         own = dict(state_dict)

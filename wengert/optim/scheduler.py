@@ -31,8 +31,6 @@ class LRScheduler:
     optimizer : Optimizer
         Its groups' rates are set. A rate that no schedule has set is never overwritten: `step`
         raises.
-    last_epoch : int
-        The step before the first; -1 begins anew.
 
     Attributes
     ----------
@@ -41,11 +39,6 @@ class LRScheduler:
         from then on, sets the rates by.
     last_epoch : int
         How many steps have been made.
-
-    Raises
-    ------
-    KeyError
-        If training goes on from ``last_epoch`` and a group has no ``"initial_lr"``.
 
     Examples
     --------
@@ -153,10 +146,7 @@ class LRScheduler:
     def step(self, epoch: float | None = None) -> None:
         """Set the rates of the next step, or of a given one, which may be a fraction.
 
-        Raises
-        ------
-        RuntimeError
-            If a group's rate is not what schedules have set, or another schedule is in the way.
+        Raises `RuntimeError` for a rate that no schedule has set, or another schedule in the way.
         """
         optimizer = self.optimizer
         step = self.last_epoch + 1 if epoch is None else epoch
@@ -228,23 +218,15 @@ class LRScheduler:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load what `state_dict` has returned, before or after the optimiser.
 
-        Of PyTorch's states load ``last_epoch``: ``{"last_epoch": state["last_epoch"]}``.
-
-        Raises
-        ------
-        ValueError
-            If names are missing or unexpected. Nothing has changed then.
+        Of PyTorch's states load ``last_epoch``: ``{"last_epoch": state["last_epoch"]}``. Raises
+        `ValueError` for missing or unexpected names. Nothing has changed then.
         """
         check_names(type(self).__name__, state_dict, self.state_dict())
         vars(self).update(state_dict)
         self._settle()
 
 
-#: Options are the fields of a dataclass.
-schedule = dataclass(repr=False, eq=False)
-
-
-@schedule
+@dataclass(repr=False, eq=False)
 class Schedule(LRScheduler):
     """The base of those here, whose fields are the parameters."""
 
@@ -254,7 +236,7 @@ class Schedule(LRScheduler):
         super().__init__(self.optimizer, self.last_epoch)
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class SequentialLR(Schedule):
     """One schedule after the other, such as one of warming up and one of annealing.
 

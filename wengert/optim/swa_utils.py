@@ -2,8 +2,8 @@
 
 import copy
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Never
 
 from wengert import ops
@@ -12,7 +12,7 @@ from wengert.nn.module import Module
 from wengert.nn.normalisation import BatchNorm1d, BatchNorm2d
 from wengert.ops.hints import Refusing
 from wengert.ops.shares import divide
-from wengert.optim.scheduler import Schedule, for_groups, remainder_of, schedule
+from wengert.optim.scheduler import Schedule, for_groups, remainder_of
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -56,10 +56,6 @@ class AveragedModel(Refusing, Module):
 
     Parameters
     ----------
-    model : Module
-        It is copied, and stays as it is.
-    device : optional
-        Where the copy lives.
     avg_fn : callable, optional
         The next average by the average, the model's parameter and how many there have been, such as
         `get_ema_avg_fn`'s; the mean of all by default.
@@ -89,12 +85,9 @@ class AveragedModel(Refusing, Module):
         self.module = copy.deepcopy(model)
         if device is not None:
             self.module.to(device)
-        with no_grad():
-            first = next(chain(self.module.parameters(), self.module.buffers()), None)
-            if first is None:
-                count = ops.zeros((), dtype="int64", device=device)
-            else:  # where the averages are
-                count = ops.sum(ops.zeros_like(first, dtype="int64"), dtype="int64")
+        with no_grad():  # where the averages are
+            held = *self.module.parameters(), *self.module.buffers(), ops.zeros((), device=device)
+            count = ops.sum(ops.zeros_like(held[0], dtype="int64"), dtype="int64")
         self.register_buffer("n_averaged", count)
         self.avg_fn, self.use_buffers = avg_fn or _mean, use_buffers
 
@@ -178,7 +171,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model.train(training)
 
 
-@schedule
+@dataclass(repr=False, eq=False)
 class SWALR(Schedule):
     """The rate goes from where it is at the first step to ``swa_lr``, and stays there.
 
