@@ -274,7 +274,7 @@ def test_a_state_dict_that_does_not_fit_changes_nothing() -> None:
     one, two = optim.Adam([p], lr=0.5), optim.Adam([p, q])
     p.grad = wg.ones(3)
     two.step()
-    with pytest.raises(ValueError, match="doesn't match the size"):
+    with pytest.raises(ValueError, match="instead of"):
         one.load_state_dict(two.state_dict())
     split = optim.Adam([{"params": [p]}, {"params": [q]}])
     with pytest.raises(ValueError, match="different number of parameter groups"):

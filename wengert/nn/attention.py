@@ -1,16 +1,18 @@
 """Attention in several heads as a layer."""
 
+import math
 from typing import Any
 
 from wengert import ops
+from wengert.nn import functional as F
 from wengert.nn import init
-from wengert.nn.functional.attention import multi_head_attention
+from wengert.nn.functional.attention import additive_mask, attention_weights, split_mask
 from wengert.nn.functional.dropout import probability
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
 from wengert.ops.hints import Refusing
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, wrapped
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -31,14 +33,6 @@ class MultiheadAttention(Refusing, Module):
         Length E of the last axis of queries, keys, values and results.
     num_heads : int
         Divides ``embed_dim``.
-    dropout : float
-        Probability with which a weight is set to zero while training.
-    bias : bool
-        Whether the projections have biases.
-    batch_first : bool
-        Whether the batch is the first axis, and not the second.
-    device, dtype : optional
-        Of the parameters; the selected device and the default dtype otherwise.
 
     Attributes
     ----------
@@ -46,8 +40,6 @@ class MultiheadAttention(Refusing, Module):
         Of shape (3 E, E): of queries, keys and values. It starts by `init.xavier_uniform_`.
     in_proj_bias : Parameter or None
         Zeros at first.
-    out_proj : Linear
-        The projection of the heads' results.
 
     Examples
     --------
@@ -116,17 +108,114 @@ class MultiheadAttention(Refusing, Module):
         is_causal : bool
             Says that ``attn_mask`` is the causal mask, which has to be given too.
         """
-        return multi_head_attention(
-            (query, key, value),
-            self.num_heads,
-            self.in_proj_weight,
-            self.in_proj_bias,
-            (self.out_proj.weight, self.out_proj.bias),
-            dropout_p=self.dropout if self.training else 0.0,
-            key_padding_mask=key_padding_mask,
-            attn_mask=attn_mask,
-            need_weights=need_weights,
-            average=average_attn_weights,
-            is_causal=is_causal,
-            batch_first=self.batch_first,
+        inputs, width = (query, key, value), self.embed_dim
+        if query.shape[-1] != width:
+            raise RuntimeError(
+                f"multi-head attention was made for {width} features, and got a query of shape "
+                f"{tuple(query.shape)}"
+            )
+        if is_causal and attn_mask is None:
+            raise RuntimeError(
+                "is_causal says that attn_mask is the causal mask, and there is none: give "
+                "attn_mask too, ~wg.tril(wg.ones((L, S), dtype=wg.bool))"
+            )
+        batched, sequence = _check_sequences(inputs, self.batch_first)
+        if not batched:
+            rows = {id(x): ops.expand_dims(x, axis=0) for x in inputs}
+            inputs = rows[id(query)], rows[id(key)], rows[id(value)]
+            sequence = 1
+            if key_padding_mask is not None:
+                key_padding_mask = ops.expand_dims(wrapped(key_padding_mask), axis=0)
+        query, key, _ = inputs
+        dropout_p = self.dropout if self.training else 0.0
+
+        def heads(x: Tensor) -> Tensor:
+            """(batch, heads, length, depth)."""
+            split = ops.reshape(x, (*x.shape[:2], self.num_heads, self.head_dim))
+            return ops.permute_dims(split, (1 - sequence, 2, sequence, 3))
+
+        q, k, v = map(heads, _projections(inputs, self.in_proj_weight, self.in_proj_bias))
+        causal = is_causal and key_padding_mask is None and not need_weights
+        lengths = query.shape[sequence], key.shape[sequence]
+        shape = query.shape[1 - sequence], self.num_heads, *lengths
+        mask = _merge(None if causal else attn_mask, key_padding_mask, query, shape)
+        shares = None
+        if need_weights:
+            nowhere = None
+            if mask is not None:
+                mask, nowhere = split_mask(mask)
+            shares = attention_weights(q, k, mask, 1 / math.sqrt(self.head_dim), dropout_p)
+            shares = shares if nowhere is None else ops.where(nowhere, 0.0, shares)
+            out = ops.matmul(shares, v)
+            if average_attn_weights:
+                shares = ops.mean(shares, axis=1)
+        else:
+            out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
+        back = (2, 0, 1, 3) if sequence == 0 else (0, 2, 1, 3)
+        out = ops.reshape(ops.permute_dims(out, back), tuple(query.shape))
+        out = F.linear(out, self.out_proj.weight, self.out_proj.bias)
+        if not batched:
+            out = ops.squeeze(out, axis=0)
+            shares = None if shares is None else ops.squeeze(shares, axis=0)
+        return out, shares
+
+
+def _check_sequences(inputs: tuple[Any, Any, Any], batch_first: bool) -> tuple[bool, int]:
+    """Whether there is a batch, and the axis of the sequences."""
+    shapes = [tuple(x.shape) for x in inputs]
+    query, key, value = shapes
+    batched = len(query) == 3
+    sequence = int(batched and batch_first)
+    ranks = {len(shape) for shape in shapes} in ({2}, {3})
+    if (
+        not ranks
+        or key[:-1] != value[:-1]
+        or (batched and query[1 - sequence] != key[1 - sequence])
+    ):
+        order = "(N, L, E), (N, S, ...)" if batch_first else "(L, N, E), (S, N, ...)"
+        raise RuntimeError(
+            f"multi-head attention got a query, a key and a value of shapes {query}, {key} and "
+            f"{value}; it needs {order} and the key's, or (L, E), (S, ...) and the key's"
         )
+    return batched, sequence
+
+
+def _projections(
+    inputs: tuple[Any, Any, Any], weight: Tensor, bias: Tensor | None
+) -> tuple[Tensor, ...]:
+    """Queries, keys and values, by one product if they are of one input."""
+    query, key, value = inputs
+    if query is key is value:
+        together = F.linear(query, weight, bias)
+        shape = (*together.shape[:-1], 3, together.shape[-1] // 3)
+        return ops.unstack(ops.reshape(together, shape), axis=-2)
+    width = weight.shape[1]
+    weights = ops.unstack(ops.reshape(weight, (3, width, width)))
+    parts = (None,) * 3 if bias is None else ops.unstack(ops.reshape(bias, (3, -1)))
+    return tuple(F.linear(x, w, b) for x, w, b in zip(inputs, weights, parts, strict=True))
+
+
+def _merge(attn_mask: Any, padding: Any, like: Tensor, shape: tuple[int, ...]) -> Tensor | None:
+    """Both masks as what is added to scores of a shape."""
+    batch, num_heads, rows, columns = shape
+    merged = None
+    if attn_mask is not None:
+        merged = additive_mask(attn_mask, "attn_mask", like, keep=False)
+        given = tuple(merged.shape)
+        if given == (batch * num_heads, rows, columns):
+            merged = ops.reshape(merged, shape)
+        elif given != (rows, columns):
+            raise RuntimeError(
+                f"attn_mask is of shape {given}, and should be of {(rows, columns)} or "
+                f"{(batch * num_heads, rows, columns)}"
+            )
+    if padding is not None:
+        padding = additive_mask(padding, "key_padding_mask", like, keep=False)
+        if tuple(padding.shape) != (batch, columns):
+            raise RuntimeError(
+                f"key_padding_mask is of shape {tuple(padding.shape)}, and should be of "
+                f"{(batch, columns)}"
+            )
+        padding = ops.reshape(padding, (batch, 1, 1, columns))
+        merged = padding if merged is None else ops.add(merged, padding)
+    return merged

@@ -17,17 +17,6 @@ from wengert.tape.tensor import Tensor, wrapped
 #: Parts of the weights, a gate each.
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
-SIZES = """
-Parameters
-----------
-input_size, hidden_size : int
-    Lengths of the last axis of the input and of the state.
-bias : bool
-    Whether there are biases :math:`b`.
-nonlinearity : {"tanh", "relu"}
-    The function :math:`f`.
-"""
-
 
 def check_sizes(name: str, **sizes: Any) -> None:
     """Raise an error unless sizes are positive integers."""
@@ -142,11 +131,6 @@ class RNNCell(_Cell):
 
     PyTorch: ``torch.nn.RNNCell``.
 
-    Parameters
-    ----------
-    input_size, hidden_size : int
-        Lengths of the last axis of the input and of the state.
-
     Examples
     --------
     >>> cell = wg.nn.RNNCell(4, 8)
@@ -181,11 +165,6 @@ class GRUCell(_Cell):
 
     PyTorch: ``torch.nn.GRUCell``.
 
-    Parameters
-    ----------
-    input_size, hidden_size : int
-        Lengths of the last axis of the input and of the state.
-
     Examples
     --------
     >>> cell = wg.nn.GRUCell(4, 8)
@@ -201,11 +180,6 @@ class LSTMCell(_Cell):
     """One step of an `LSTM`.
 
     PyTorch: ``torch.nn.LSTMCell``.
-
-    Parameters
-    ----------
-    input_size, hidden_size : int
-        Lengths of the last axis of the input and of the state.
 
     Examples
     --------

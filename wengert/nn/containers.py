@@ -185,11 +185,6 @@ class Sequential(_Numbered):
 class ModuleList(_Numbered):
     """A list of modules.
 
-    Parameters
-    ----------
-    modules : iterable of Module, optional
-        What it holds at first.
-
     Examples
     --------
     >>> layers = wg.nn.ModuleList([wg.nn.Linear(4, 4) for _ in range(3)])
@@ -313,11 +308,6 @@ class _Named(_Holder):
 
 class ModuleDict(_Named):
     """A dict of modules.
-
-    Parameters
-    ----------
-    modules : mapping of str to Module, or iterable of pairs, optional
-        What it holds at first.
 
     Examples
     --------

@@ -22,16 +22,7 @@ from wengert.tape.tensor import Tensor, differentiates, wrapped
 
 
 def convert(array: Any, backend: Backend, dtype: DType, device: Any = None) -> Any:
-    """Copy a raw array to another backend, dtype or device.
-
-    Parameters
-    ----------
-    array : array
-        Of any backend.
-    backend, dtype, device
-        Where the copy lives and what it holds; no device means the backend's own choice, or the
-        array's device if it stays with its backend.
-    """
+    """Copy a raw array to another backend, dtype or device."""
     source = backend_of(array)
     if source is not backend:
         named = device.device if isinstance(device, Selection) else device
@@ -55,13 +46,7 @@ def replace(tensor: Tensor, array: Any) -> None:
 
 
 def destination(what: Any) -> dict[str, Any]:
-    """Tell what a positional argument of `Module.to` names: a backend, a dtype or a device.
-
-    Returns
-    -------
-    dict
-        Some of ``backend``, ``dtype`` and ``device``.
-    """
+    """Tell what a positional argument of `Module.to` names: a backend, a dtype or a device."""
     if isinstance(what, Tensor):
         return {"backend": what.backend, "dtype": what.dtype, "device": differentiable.device(what)}
     if isinstance(what, str):
@@ -88,15 +73,7 @@ def castable(tensor: Tensor, dtype: DType | None) -> DType:
 
 
 def check_constant(value: Any, name: str) -> None:
-    """Raise `TypeError` if a derivative flows through a hyper-parameter, or through one of several.
-
-    Parameters
-    ----------
-    value : object
-        Items of lists, tuples and counters are looked at.
-    name : str
-        Its name in errors.
-    """
+    """Raise `TypeError` if a derivative flows through a hyper-parameter, or an item of it."""
     for item in value if isinstance(value, list | tuple | Counter) else (value,):
         if differentiates(item):
             raise TypeError(
@@ -109,18 +86,6 @@ def as_number(value: Any, name: str) -> Any:
     """Return a hyper-parameter with NumPy scalars and 0-d arrays as Python's numbers.
 
     A NumPy scalar would promote parameters, and an array belongs to one library alone.
-
-    Parameters
-    ----------
-    value : object
-        Lists and tuples are converted item by item; other objects are returned as they are.
-    name : str
-        Its name in errors.
-
-    Raises
-    ------
-    TypeError
-        If it is an array with axes, or a derivative flows through it.
     """
     if isinstance(value, list | tuple):
         items = [as_number(item, name) for item in value]

@@ -81,10 +81,6 @@ class Embedding(Module):
         ----------
         embeddings : Tensor or array
             The table, of shape (V, D), which is not copied.
-        freeze : bool
-            Whether it stays as it is: it does not require grad.
-        padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-            As for the class.
         """
         table = wrapped(embeddings)
         if table.ndim != 2:

@@ -38,12 +38,3 @@ def draw(random: Any, tensor: Tensor, generator: Any, *, double: bool = False) -
         return kind(generators.as_generator(generator), shape, wanted.name)
     with use_backend("numpy"):
         return random(shape, dtype=wanted).numpy()
-
-
-def check_axes(tensor: Tensor, name: str, fewest: int, most: int | None = None) -> None:
-    """Raise `ValueError` unless a Tensor has so many axes."""
-    if tensor.ndim < fewest or (most is not None and tensor.ndim > most):
-        wanted = f"{fewest} axes" + (
-            " or more" if most is None else f" to {most}" if most > fewest else ""
-        )
-        raise ValueError(f"{name} needs a Tensor of {wanted}, not one of {tuple(tensor.shape)}")

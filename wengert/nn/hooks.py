@@ -24,7 +24,10 @@ HOOKS = "_hooks"
 class _Hook(NamedTuple):
     function: Callable[..., Any]
     with_kwargs: bool = False
-    always_call: bool = False
+
+    def call(self, module: Any, args: Any, kwargs: Any, *output: Any) -> Any:
+        given = (args, kwargs) if self.with_kwargs else (args,)
+        return self.function(module, *given, *output)
 
 
 class ModuleHandle(RemovableHandle):
@@ -70,43 +73,26 @@ class Hookable:
             ``hook(module, args)`` returns None, or a tuple in the place of the positional
             arguments, or a single one. With keywords ``hook(module, args, kwargs)`` returns None
             or a pair ``(args, kwargs)``.
-        prepend : bool
-            Whether it is called before those that are there, not after them.
-        with_kwargs : bool
-            Whether it is given the keyword arguments, too.
         """
         return ModuleHandle(self, "before", _Hook(hook, with_kwargs), prepend)
 
     def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call a function after each call of this module.
-
-        Other options are those of `register_forward_pre_hook`. Raises `TypeError` if the hook is
-        not callable, or the module's class defines ``__call__`` itself.
+        """Call a function after each call of this module, as `register_forward_pre_hook` before.
 
         Parameters
         ----------
         hook : callable
             ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
             returns None, or what takes the output's place.
-        always_call : bool
-            Whether it is called, with None as the output, also if the call raises an error.
         """
-        return ModuleHandle(self, "after", _Hook(hook, with_kwargs, always_call), prepend)
+        return ModuleHandle(self, "after", _Hook(hook, with_kwargs), prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call a function with the gradients of this module's outputs before they flow on.
-
-        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
-        itself.
 
         Parameters
         ----------
@@ -120,9 +106,6 @@ class Hookable:
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call a function when the gradients of this module's inputs are computed.
-
-        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
-        itself.
 
         Parameters
         ----------
@@ -141,24 +124,30 @@ class Hooked(Overlay):
     forward: Any
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hooks = self.__dict__.get(HOOKS)
-        if hooks is None:  # the user's code has made another object of this one's class
-            return self.forward(*args, **kwargs)
-        called: set[int] = set()
-        try:
-            return _run(self, hooks, args, kwargs, called)
-        except Exception:
-            for number, hook in list(hooks.get("after", {}).items()):
-                if hook.always_call and number not in called:
-                    try:
-                        _answer(hook, self, args, kwargs, None)
-                    except Exception as error:
-                        warn(
-                            f"a forward hook with always_call=True has raised {error!r} after "
-                            "another error",
-                            RuntimeWarning,
-                        )
-            raise
+        # The user's code may have made another object of this one's class.
+        hooks = self.__dict__.get(HOOKS, {})
+        for hook in list(hooks.get("before", {}).values()):
+            answer = hook.call(self, args, kwargs)
+            if answer is None:
+                continue
+            if not hook.with_kwargs:
+                args = answer if isinstance(answer, tuple) else (answer,)
+            elif isinstance(answer, tuple) and len(answer) == 2:
+                args, kwargs = answer
+            else:
+                raise RuntimeError(
+                    "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
+                    f"got {answer!r}"
+                )
+        backward = None
+        if hooks.get("backward_before") or hooks.get("backward_after"):
+            backward = _Backward(self, hooks)
+            args = backward.enter(args)
+        result = self.forward(*args, **kwargs)
+        for hook in list(hooks.get("after", {}).values()):
+            if (answer := hook.call(self, args, kwargs, result)) is not None:
+                result = answer
+        return result if backward is None else backward.leave(result)
 
 
 def become_hooked(module: Any) -> None:
@@ -173,44 +162,6 @@ def become_hooked(module: Any) -> None:
             )
         module.__class__ = overlaid(Hooked, cls)
     module.__dict__.setdefault(HOOKS, {})
-
-
-# -- the call --------------------------------------------------------------------------------------
-
-
-def _answer(hook: _Hook, module: Any, args: Any, kwargs: Any, *output: Any) -> Any:
-    if hook.with_kwargs:
-        return hook.function(module, args, kwargs, *output)
-    return hook.function(module, args, *output)
-
-
-def _run(
-    module: Any, hooks: dict[str, Any], args: tuple[Any, ...], kwargs: Any, called: set[int]
-) -> Any:
-    for hook in list(hooks.get("before", {}).values()):
-        answer = _answer(hook, module, args, kwargs)
-        if answer is None:
-            continue
-        if not hook.with_kwargs:
-            args = answer if isinstance(answer, tuple) else (answer,)
-        elif isinstance(answer, tuple) and len(answer) == 2:
-            args, kwargs = answer
-        else:
-            raise RuntimeError(
-                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
-                f"{answer!r}"
-            )
-    backward = None
-    if hooks.get("backward_before") or hooks.get("backward_after"):
-        backward = _Backward(module, hooks)
-        args = backward.enter(args)
-    result = module.forward(*args, **kwargs)
-    for number, hook in list(hooks.get("after", {}).items()):
-        called.add(number)
-        answer = _answer(hook, module, args, kwargs, result)
-        if answer is not None:
-            result = answer
-    return result if backward is None else backward.leave(result)
 
 
 class _Backward:

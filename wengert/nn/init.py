@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import use_backend
-from wengert.nn.filling import check_axes, draw, fill
+from wengert.nn.filling import draw, fill
 from wengert.ops.axes import number
 from wengert.ops.data_type import check_storable
 from wengert.ops.random import rand, randn
@@ -69,11 +69,6 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
 
     PyTorch: ``torch.nn.init.normal_``.
-
-    Parameters
-    ----------
-    mean, std : float
-        Of the normal numbers.
 
     Examples
     --------
@@ -138,16 +133,6 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         3/4.
     param : float, optional
         The slope :math:`s` of ``"leaky_relu"``; 0.01 by default.
-
-    Returns
-    -------
-    float
-        For the initialisers' ``gain``.
-
-    Raises
-    ------
-    ValueError
-        If the nonlinearity is another one, or the slope is no number.
 
     Examples
     --------
@@ -292,7 +277,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     True
     """
     gain = number(gain, "orthogonal_", "gain")
-    check_axes(tensor, "orthogonal_", 2)
+    if tensor.ndim < 2:
+        raise ValueError(f"orthogonal_ needs 2 axes or more, not a shape {tuple(tensor.shape)}")
     drawn = draw(randn, tensor, generator, double=True)
     if not tensor.size:
         return tensor
@@ -315,11 +301,6 @@ def trunc_normal_(
     """Fill a Tensor with normal numbers under the condition that they are in [a, b].
 
     PyTorch: ``torch.nn.init.trunc_normal_``.
-
-    Parameters
-    ----------
-    mean, std : float
-        Of the normal numbers without the condition.
 
     Examples
     --------

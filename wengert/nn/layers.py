@@ -61,15 +61,6 @@ class Affine(Module):
 class Linear(Affine):
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
-    Parameters
-    ----------
-    in_features, out_features : int
-        Lengths of the last axis before and after.
-    bias : bool
-        Whether :math:`b` is added.
-    device, dtype : optional
-        Of the parameters; the selected device and the default dtype otherwise.
-
     Attributes
     ----------
     weight : Parameter
@@ -114,11 +105,6 @@ class Linear(Affine):
 class Flatten(Module):
     """Join a range of axes into one.
 
-    Parameters
-    ----------
-    start_dim, end_dim : int
-        The first and the last of them.
-
     Examples
     --------
     >>> wg.nn.Flatten()(wg.ones((4, 3, 8, 8))).shape
@@ -142,8 +128,6 @@ class Unflatten(Module):
 
     Parameters
     ----------
-    dim : int
-        The axis.
     unflattened_size : tuple of int
         Their lengths; one of them may be -1.
 

@@ -155,16 +155,9 @@ class Module(Hookable, State):
         setattr(self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a Tensor that is part of the module's state and is not trained.
+        """Add a Tensor that is part of the state, if persistent, and is not trained.
 
-        Parameters
-        ----------
-        name : str
-            The attribute's name. A Tensor that is assigned to it later is a buffer too.
-        tensor : Tensor or None
-            The buffer. None reserves the name.
-        persistent : bool
-            Whether the `state_dict` has it.
+        A Tensor that is assigned to the name later is a buffer, too. None reserves the name.
         """
         self._claim(name)
         if isinstance(tensor, Parameter) or not isinstance(tensor, Tensor | None):
@@ -185,12 +178,9 @@ class Module(Hookable, State):
     register_module = add_module
 
     def get_submodule(self, target: str) -> "Module":
-        """Return the submodule at a dotted path, such as ``"encoder.0"``; for ``""``, this module.
+        """Return the submodule at a dotted path, such as ``"encoder.0"``.
 
-        Raises
-        ------
-        AttributeError
-            If there is no module at the path.
+        Raises `AttributeError` if there is none. For ``""`` it is this module.
         """
         found: Module = self
         for name in target.split(".") if target else ():
@@ -242,14 +232,7 @@ class Module(Hookable, State):
     ) -> Iterator[tuple[str, "Module"]]:
         """Yield this module and all below it with their dotted paths, parents first.
 
-        Parameters
-        ----------
-        memo : set of int, optional
-            Ids of modules to leave out. The ids of the modules listed are added to it.
-        prefix : str
-            Path of this module.
-        remove_duplicate : bool
-            Whether a module that is used in several places is listed once.
+        ``memo`` has the ids of modules to leave out; those of the modules listed are added.
         """
         memo = set() if memo is None else memo
         if remove_duplicate:
@@ -269,17 +252,7 @@ class Module(Hookable, State):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Yield the parameters with their dotted paths.
-
-        Parameters
-        ----------
-        prefix : str
-            Path of this module.
-        recurse : bool
-            Whether those of submodules are listed.
-        remove_duplicate : bool
-            Whether a parameter that is used in several places is listed once.
-        """
+        """Yield the parameters with their dotted paths."""
         return self._named(Module._own_parameters, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
@@ -370,24 +343,14 @@ class Module(Hookable, State):
         """Move all parameters and buffers to a backend, device or dtype, and return this module.
 
         The parameters stay the same objects, so an optimiser still updates them. Their gradients
-        are moved too.
+        are moved too. Raises `BackendError` for an unknown or missing library; nothing is moved
+        then.
 
         Parameters
         ----------
         *args
             A backend (``"torch"``, ``"torch:cuda:0"``), dtype (``wg.float64``) or device
             (``"cuda:0"``), or a Tensor that is on the device and of the dtype wanted.
-        backend : str, optional
-            As for `wengert.set_backend`.
-        dtype : dtype, optional
-            Of floating and complex parameters and buffers; others keep theirs.
-        device : optional
-            As the array library names it.
-
-        Raises
-        ------
-        BackendError
-            If there is no such backend, or its library is not installed. Nothing is moved then.
         """
         wanted: dict[str, Any] = {"backend": None, "dtype": None, "device": None}
         for argument in args:

@@ -45,11 +45,6 @@ class LayerNorm(_Norm):
 
     PyTorch: ``torch.nn.LayerNorm``.
 
-    Parameters
-    ----------
-    normalized_shape : int or sequence of int
-        The lengths of the last axes, over which the statistics are taken.
-
     Examples
     --------
     >>> wg.nn.LayerNorm(2)(wg.asarray([[1.0, 3.0], [10.0, 30.0]]))
@@ -83,13 +78,6 @@ class RMSNorm(_Norm):
 
     PyTorch: ``torch.nn.RMSNorm``.
 
-    Parameters
-    ----------
-    normalized_shape : int or sequence of int
-        The lengths of the last axes, over which the statistics are taken.
-    eps : float or None
-        Added to the mean square; by default the rounding of the dtype that it is taken in.
-
     Examples
     --------
     >>> wg.nn.RMSNorm(2)(wg.asarray([[3.0, 4.0]]))
@@ -120,11 +108,6 @@ class GroupNorm(_Norm):
     """`functional.group_norm` with a weight and a bias.
 
     PyTorch: ``torch.nn.GroupNorm``.
-
-    Parameters
-    ----------
-    num_groups, num_channels : int
-        How many groups, and how many channels C, a multiple of it.
 
     Examples
     --------

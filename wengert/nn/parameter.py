@@ -15,15 +15,6 @@ class Parameter(Tensor):
     ----------
     data : Tensor or array
         The values. They are not copied; the parameter is a leaf, whatever ``data`` is.
-    requires_grad : bool
-        Whether its gradient is computed; set it to False to freeze the parameter.
-
-    Raises
-    ------
-    TypeError
-        If ``data`` is no array.
-    RuntimeError
-        If it should require grad and is neither floating nor complex.
 
     Examples
     --------

@@ -208,8 +208,6 @@ class RNN(_Recurrent):
 
     Parameters
     ----------
-    input_size, hidden_size : int
-        Lengths of the last axis of the input and of the state.
     batch_first : bool
         Whether inputs and results are of shape (N, T, ...) and not (T, N, ...).
     dropout : float

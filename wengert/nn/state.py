@@ -40,20 +40,10 @@ class State:
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
         """Return all parameters and persistent buffers by their dotted paths.
 
-        The Tensors are detached. They keep their values while the module is trained further.
-
-        Parameters
-        ----------
-        prefix : str
-            Put before each name.
-        keep_vars : bool
-            Whether to return the parameters and buffers themselves, with ``requires_grad``.
-
-        Raises
-        ------
-        TypeError
-            If the class of a submodule defines ``state_dict`` or ``load_state_dict`` itself, or any
-            class has PyTorch's ``get_extra_state``: what they add would be lost.
+        The Tensors are detached, and keep their values while the module is trained further; with
+        ``keep_vars`` they are the module's own. Raises `TypeError` if the class of a submodule
+        defines ``state_dict`` or ``load_state_dict`` itself, or any class has PyTorch's
+        ``get_extra_state``: what they add would be lost.
         """
         return {
             prefix + name: tensor if keep_vars else untracked(tensor._array)
@@ -80,31 +70,11 @@ class State:
     ) -> IncompatibleKeys:
         """Copy values from a `state_dict` into the parameters and buffers.
 
-        Parameters and buffers keep their backend, device and dtype: the values are converted.
-        They stay the same objects, so an optimiser still updates them.
-
-        Parameters
-        ----------
-        state_dict : mapping of str to Tensor or array
-            The values by the names of `state_dict`.
-        strict : bool
-            Whether missing and unexpected names are an error.
-        assign : bool
-            Whether parameters and buffers take the backend, device and dtype of the values. Their
-            gradients are dropped then.
-
-        Returns
-        -------
-        IncompatibleKeys
-            ``missing_keys`` and ``unexpected_keys``.
-
-        Raises
-        ------
-        RuntimeError
-            If names are missing or unexpected, or a value is no array, has the wrong shape, or has
-            integers that the dtype here has not. The error lists all. Nothing is loaded then.
-        TypeError
-            As for `state_dict`.
+        Parameters and buffers keep their backend, device and dtype: the values are converted. With
+        ``assign`` they take those of the values, and their gradients are dropped. They stay the
+        same objects, so an optimiser still updates them. Raises `RuntimeError` that lists all names
+        that are missing or unexpected, if ``strict``, and all values that do not fit. Nothing is
+        loaded then.
         """
         if not isinstance(state_dict, Mapping):
             raise hints().no_state(state_dict)

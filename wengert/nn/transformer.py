@@ -105,14 +105,8 @@ class TransformerEncoderLayer(_Layer):
 
     Parameters
     ----------
-    nhead : int
-        Heads of attention; it divides ``d_model``.
-    dim_feedforward : int
-        Length of the hidden layer for each position.
     dropout : float
         Probability of zero while training, of attention's weights and of what each part adds.
-    batch_first : bool
-        Whether the batch is the first axis, and not the second.
     norm_first : bool
         Whether the input of each part is normalised, :math:`x + f(\operatorname{norm}(x))`, and not
         its result, :math:`\operatorname{norm}(x + f(x))`.

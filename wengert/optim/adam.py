@@ -93,12 +93,8 @@ class AdamW(Adam):
     r"""Adam with decoupled weight decay: the parameter is scaled by :math:`1 - \gamma \lambda`.
 
     Here :math:`\gamma` is ``lr`` and :math:`\lambda` ``weight_decay``. Loshchilov and Hutter,
-    "Decoupled weight decay regularization" (2019). PyTorch: ``torch.optim.AdamW``.
-
-    Parameters
-    ----------
-    amsgrad : bool
-        Whether the largest :math:`v` so far takes the place of the present one.
+    "Decoupled weight decay regularization" (2019). Other options are those of `Adam`.
+    PyTorch: ``torch.optim.AdamW``.
 
     Examples
     --------

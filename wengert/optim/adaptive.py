@@ -12,7 +12,37 @@ from wengert.optim.optimizer import Optimizer
 _COMMON = {name: RANGES[name] for name in ("lr", "eps", "weight_decay")}
 
 
-class RMSprop(Optimizer):
+class _Kin(Optimizer):
+    """Optimisers whose weight decay and count of steps are alike."""
+
+    ranges = MOMENTS
+    componentwise = True
+    means: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
+
+    def init(self, xp: Any, p: Any, group: Group) -> State:
+        return {"step": 0, **{name: xp.zeros_like(p) for name in self.means}}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        move, maximize, decay = self.move(xp, group), group["maximize"], group["weight_decay"]
+        scaled, added = (decay, 0) if group.get("decoupled_weight_decay") else (0, decay)
+        shrink, sloped = 1 - group["lr"] * scaled, maximize or added
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            if sloped:
+                g = slope(xp, p, g, maximize, added)
+            if scaled:
+                p = xp.multiply(p, shrink)
+            state["step"] += 1
+            return move(p, g, state)
+
+        return update
+
+    def move(self, xp: Any, group: Group) -> Rule:
+        """Return the function that moves a parameter, whose decay and step are done."""
+        raise NotImplementedError
+
+
+class RMSprop(_Kin):
     r"""RMSprop: steps scaled by a running mean of squares.
 
     .. math::
@@ -26,13 +56,6 @@ class RMSprop(Optimizer):
     Hinton, "Neural networks for machine learning" (2012), lecture 6e; Graves, "Generating sequences
     with recurrent neural networks" (2013) for the centred form. PyTorch: ``torch.optim.RMSprop``.
 
-    Parameters
-    ----------
-    alpha : float
-        :math:`\alpha`, of the running means.
-    centered : bool
-        Whether the steps are scaled by an estimate of the gradient's variance.
-
     Examples
     --------
     >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
@@ -44,7 +67,6 @@ class RMSprop(Optimizer):
     """
 
     ranges = _COMMON | {"momentum": RANGES["momentum"], "alpha": Range()}
-    componentwise = True
 
     def __init__(
         self,
@@ -65,15 +87,11 @@ class RMSprop(Optimizer):
         names += ["momentum_buffer"] if group["momentum"] else []
         return {"step": 0, **{name: xp.zeros_like(p) for name in names}}
 
-    def rule(self, xp: Any, group: Group) -> Rule:
+    def move(self, xp: Any, group: Group) -> Rule:
         lr, alpha, eps = group["lr"], group["alpha"], group["eps"]
         momentum, centered = group["momentum"], group["centered"]
-        maximize, decay = group["maximize"], group["weight_decay"]
 
-        def update(p: Any, g: Any, state: State) -> Any:
-            if maximize or decay:
-                g = slope(xp, p, g, maximize, decay)
-            state["step"] += 1
+        def move(p: Any, g: Any, state: State) -> Any:
             state["square_avg"] = v = xp.add_squares(alpha, state["square_avg"], 1 - alpha, g)
             if centered:
                 held = state.get("grad_avg")
@@ -85,13 +103,13 @@ class RMSprop(Optimizer):
                 return xp.add_normalised(p, -lr, g, v, eps)
             held = state.get("momentum_buffer")
             held = xp.zeros_like(p) if held is None else xp.multiply(held, momentum)
-            state["momentum_buffer"] = move = xp.add_normalised(held, 1, g, v, eps)
-            return xp.axpby(1, p, -lr, move)
+            state["momentum_buffer"] = step = xp.add_normalised(held, 1, g, v, eps)
+            return xp.axpby(1, p, -lr, step)
 
-        return update
+        return move
 
 
-class Adagrad(Optimizer):
+class Adagrad(_Kin):
     r"""Adagrad: steps scaled by the sum of squares so far.
 
     .. math::
@@ -114,7 +132,6 @@ class Adagrad(Optimizer):
     """
 
     ranges = _COMMON | {"lr_decay": Range(), "initial_accumulator_value": Range()}
-    componentwise = True
 
     def __init__(
         self,
@@ -132,49 +149,15 @@ class Adagrad(Optimizer):
     def init(self, xp: Any, p: Any, group: Group) -> State:
         return {"step": 0, "sum": xp.full_like(p, group["initial_accumulator_value"])}
 
-    def rule(self, xp: Any, group: Group) -> Rule:
+    def move(self, xp: Any, group: Group) -> Rule:
         lr, slower, eps = group["lr"], group["lr_decay"], group["eps"]
-        maximize, decay = group["maximize"], group["weight_decay"]
 
-        def update(p: Any, g: Any, state: State) -> Any:
-            if maximize or decay:
-                g = slope(xp, p, g, maximize, decay)
-            state["step"] = step = state["step"] + 1
+        def move(p: Any, g: Any, state: State) -> Any:
             state["sum"] = total = xp.add_squares(1, state["sum"], 1, g)
-            rate = lr / (1 + (step - 1) * slower)
+            rate = lr / (1 + (state["step"] - 1) * slower) if slower else lr
             return xp.add_normalised(p, -rate, g, total, eps)
 
-        return update
-
-
-class _Kin(Optimizer):
-    """Optimisers with Adam's running moments, or others of the same shape."""
-
-    ranges = MOMENTS
-    componentwise = True
-    means: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
-
-    def init(self, xp: Any, p: Any, group: Group) -> State:
-        return {"step": 0, **{name: xp.zeros_like(p) for name in self.means}}
-
-    def rule(self, xp: Any, group: Group) -> Rule:
-        move, maximize, decay = self.move(xp, group), group["maximize"], group["weight_decay"]
-        decoupled = group.get("decoupled_weight_decay")
-        shrink = 1 - group["lr"] * decay if decoupled else 1
-
-        def update(p: Any, g: Any, state: State) -> Any:
-            if maximize or (decay and not decoupled):
-                g = slope(xp, p, g, maximize, 0 if decoupled else decay)
-            if decay and decoupled:
-                p = xp.multiply(p, shrink)
-            state["step"] = state["step"] + 1
-            return move(p, g, state)
-
-        return update
-
-    def move(self, xp: Any, group: Group) -> Rule:
-        """Return the function that moves a parameter, whose decay and step are done."""
-        raise NotImplementedError
+        return move
 
 
 def _moments(xp: Any, g: Any, state: State, beta1: float, beta2: float) -> tuple[Any, Any]:

@@ -38,10 +38,6 @@ class LBFGS(Optimizer):
 
     Parameters
     ----------
-    params : iterable of Tensor
-        The parameters, all in one group.
-    lr : float
-        The length of each step, or with a line search its first guess.
     max_eval : int, optional
         How often a step calls the closure at most; ``max_iter * 5 // 4`` by default.
     tolerance_grad, tolerance_change : float
@@ -97,11 +93,6 @@ class LBFGS(Optimizer):
         closure : callable
             Clears the gradients, computes the loss and its gradients, and returns the loss. It is
             called several times, with recording on.
-
-        Returns
-        -------
-        object
-            What the closure returned first.
         """
         if closure is None:
             raise TypeError("LBFGS calls a closure several times: step(closure)")

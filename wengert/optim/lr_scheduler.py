@@ -7,14 +7,22 @@ are not recorded again. In formulas :math:`\gamma_0` is the initial rate, and :m
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Never
 
 from wengert.backends.states import check_names
 from wengert.nn.conversion import check_constant
-from wengert.optim.cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, OneCycleLR
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import LRScheduler, SequentialLR, check_positive, for_groups
+from wengert.optim.scheduler import (
+    LRScheduler,
+    Schedule,
+    SequentialLR,
+    check_counts,
+    cosine_factor,
+    for_groups,
+    remainder_of,
+)
 
 __all__ = [
     "ConstantLR",
@@ -35,7 +43,8 @@ __all__ = [
 Function = Callable[[Any], float]
 
 
-class LambdaLR(LRScheduler):
+@dataclass(repr=False, eq=False)
+class LambdaLR(Schedule):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
 
     PyTorch: ``torch.optim.lr_scheduler.LambdaLR``.
@@ -47,28 +56,25 @@ class LambdaLR(LRScheduler):
 
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
     >>> [schedule.rates(step)[0] for step in (0, 1, 3)]
     [1.0, 0.5, 0.25]
     """
 
-    def __init__(
-        self, optimizer: Optimizer, lr_lambda: Function | list[Function], last_epoch: int = -1
-    ) -> None:
-        self.lr_lambdas = for_groups("lr_lambda", optimizer, lr_lambda)
-        for function in self.lr_lambdas:
-            if not callable(function):
-                raise TypeError(
-                    f"lr_lambda should be a function, but got {type(function).__name__}"
-                )
-        super().__init__(optimizer, last_epoch)
+    lr_lambda: Function | list[Function]
+    last_epoch: int = -1
+
+    def __post_init__(self) -> None:
+        self.lr_lambdas = for_groups("lr_lambda", self.optimizer, self.lr_lambda)
+        super().__post_init__()
 
     def lr_factors(self, step: Any) -> list[Any]:
         return [function(step) for function in self.lr_lambdas]
 
 
-class StepLR(LRScheduler):
+@dataclass(repr=False, eq=False)
+class StepLR(Schedule):
     r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
 
     Here :math:`g` is ``gamma`` and :math:`s` ``step_size``.
@@ -76,148 +82,115 @@ class StepLR(LRScheduler):
 
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
     >>> [schedule.rates(step)[0] for step in range(5)]
     [1.0, 1.0, 0.5, 0.5, 0.25]
     """
 
-    def __init__(
-        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
-    ) -> None:
-        check_positive("step_size", step_size)
-        self.step_size, self.gamma = step_size, gamma
-        super().__init__(optimizer, last_epoch)
+    step_size: int
+    gamma: float = 0.1
+    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         return self.gamma ** (step // self.step_size)
 
 
-class MultiStepLR(LRScheduler):
+@dataclass(repr=False, eq=False)
+class MultiStepLR(Schedule):
     """The rate times ``gamma`` at some steps, as often as each is named.
 
     PyTorch: ``torch.optim.lr_scheduler.MultiStepLR``.
 
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
     >>> [schedule.rates(step)[0] for step in range(5)]
     [1.0, 0.5, 0.5, 0.25, 0.25]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        milestones: Iterable[int],
-        gamma: float = 0.1,
-        last_epoch: int = -1,
-    ) -> None:
-        self.milestones, self.gamma = sorted(milestones), gamma
-        super().__init__(optimizer, last_epoch)
+    milestones: Iterable[int]
+    gamma: float = 0.1
+    last_epoch: int = -1
+
+    def __post_init__(self) -> None:
+        self.milestones: list[int] = sorted(self.milestones)
+        super().__post_init__()
 
     def lr_factor(self, step: Any) -> Any:
-        return self.gamma ** bisect_right(self.milestones, step)
+        return self.gamma ** bisect_right([*self.milestones], step)
 
 
-class ConstantLR(LRScheduler):
-    """The rate times ``factor``, from 0 to 1, for the first ``total_iters`` steps.
+@dataclass(repr=False, eq=False)
+class ConstantLR(Schedule):
+    """The rate times ``factor`` for the first ``total_iters`` steps.
 
     PyTorch: ``torch.optim.lr_scheduler.ConstantLR``.
 
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
     >>> [schedule.rates(step)[0] for step in range(4)]
     [0.5, 0.5, 1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        factor: float = 1.0 / 3,
-        total_iters: int = 5,
-        last_epoch: int = -1,
-    ) -> None:
-        if not 0 <= factor <= 1:
-            raise ValueError(
-                f"Constant multiplicative factor expected to be between 0 and 1, not {factor}."
-            )
-        self.factor, self.total_iters = factor, total_iters
-        super().__init__(optimizer, last_epoch)
+    factor: float = 1.0 / 3
+    total_iters: int = 5
+    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         return self.factor if step < self.total_iters else 1
 
 
-class LinearLR(LRScheduler):
+@dataclass(repr=False, eq=False)
+class LinearLR(Schedule):
     """The rate times a factor that changes linearly for ``total_iters`` steps.
 
     PyTorch: ``torch.optim.lr_scheduler.LinearLR``.
 
-    Parameters
-    ----------
-    start_factor, end_factor : float
-        The first, above 0 and at most 1, and the last, from 0 to 1.
-
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3)
     >>> [schedule.rates(step)[0] for step in range(5)]
     [0.25, 0.5, 0.75, 1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        start_factor: float = 1.0 / 3,
-        end_factor: float = 1.0,
-        total_iters: int = 5,
-        last_epoch: int = -1,
-    ) -> None:
-        if not 0 < start_factor <= 1:
-            raise ValueError(
-                "Starting multiplicative factor expected to be greater than 0 and less or equal "
-                f"to 1, not {start_factor}."
-            )
-        if not 0 <= end_factor <= 1:
-            raise ValueError(
-                f"Ending multiplicative factor expected to be between 0 and 1, not {end_factor}."
-            )
-        check_positive("total_iters", total_iters)
-        self.start_factor, self.end_factor = start_factor, end_factor
-        self.total_iters = total_iters
-        super().__init__(optimizer, last_epoch)
+    start_factor: float = 1.0 / 3
+    end_factor: float = 1.0
+    total_iters: int = 5
+    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         part = min(step, self.total_iters) / self.total_iters
         return self.start_factor + (self.end_factor - self.start_factor) * part
 
 
-class ExponentialLR(LRScheduler):
+@dataclass(repr=False, eq=False)
+class ExponentialLR(Schedule):
     r"""The rate times ``gamma``, :math:`g`, in each step: :math:`\gamma_t = \gamma_0 g^t`.
 
     PyTorch: ``torch.optim.lr_scheduler.ExponentialLR``.
 
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
     >>> [schedule.rates(step)[0] for step in range(4)]
     [1.0, 0.5, 0.25, 0.125]
     """
 
-    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+    gamma: float
+    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         return self.gamma**step
 
 
-class PolynomialLR(LRScheduler):
+@dataclass(repr=False, eq=False)
+class PolynomialLR(Schedule):
     r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
 
     Here :math:`n` is ``total_iters`` and :math:`q` ``power``.
@@ -225,23 +198,180 @@ class PolynomialLR(LRScheduler):
 
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
     >>> [schedule.rates(step)[0] for step in range(6)]
     [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
     """
 
-    def __init__(
-        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
-    ) -> None:
-        check_positive("total_iters", total_iters)
-        self.total_iters, self.power = total_iters, power
-        super().__init__(optimizer, last_epoch)
+    total_iters: int = 5
+    power: float = 1.0
+    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         return (1 - min(step, self.total_iters) / self.total_iters) ** self.power
 
 
+@dataclass(repr=False, eq=False)
+class CosineAnnealingLR(Schedule):
+    r"""Half a wave from the initial rate down to ``eta_min``, :math:`\eta`, and up again.
+
+    .. math::
+        \gamma_t = \eta + (\gamma_0 - \eta) \frac{1 + \cos(\pi t / T)}{2}
+
+    :math:`T` is ``T_max``. Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm
+    restarts" (2017). PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingLR``.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    >>> [round(schedule.rates(step)[0], 4) for step in range(5)]
+    [1.0, 0.8536, 0.5, 0.1464, 0.0]
+    """
+
+    T_max: int
+    eta_min: float = 0.0
+    last_epoch: int = -1
+
+    def lr_factor(self, step: Any) -> Any:
+        return cosine_factor(step / self.T_max)
+
+
+@dataclass(repr=False, eq=False)
+class CosineAnnealingWarmRestarts(Schedule):
+    r"""Half a wave of `CosineAnnealingLR` down, again and again from the initial rate.
+
+    The first takes ``T_0`` steps, each other one ``T_mult`` times those of the one before.
+    PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingWarmRestarts``.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> [round(schedule.rates(step)[0], 4) for step in (0, 1, 1.5, 2)]
+    [1.0, 0.5, 0.1464, 1.0]
+    """
+
+    T_0: int
+    T_mult: int = 1
+    eta_min: float = 0.0
+    last_epoch: int = -1
+
+    def __post_init__(self) -> None:
+        check_counts(T_0=self.T_0, T_mult=self.T_mult)
+        super().__post_init__()
+
+    def lr_factor(self, step: Any) -> Any:
+        if self.T_mult == 1:
+            return cosine_factor(step % self.T_0 / self.T_0)
+        length = self.T_0
+        while step >= length:
+            step = step - length
+            length *= self.T_mult
+        return cosine_factor(step / length)
+
+
+@dataclass(repr=False, eq=False)
+class OneCycleLR(Schedule):
+    r"""One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
+
+    Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
+    rates" (2018). PyTorch: ``torch.optim.lr_scheduler.OneCycleLR``.
+
+    Parameters
+    ----------
+    max_lr : float or list of float
+        The largest rate, or one for each group; likewise for the momenta.
+    total_steps, epochs, steps_per_epoch : int, optional
+        The steps of the cycle, or what their number is the product of.
+    pct_start : float
+        The part of the steps in which the rate grows.
+    cycle_momentum : bool
+        Whether the momentum, or :math:`\beta_1`, goes the opposite way.
+    div_factor, final_div_factor : float
+        The largest rate is so many times the first one, and that so many times the last.
+    three_phase : bool
+        Whether the rate goes down as long as up, and from the first to the last one after that.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.Adam([wg.ones(1)])
+    >>> schedule = wg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=4)
+    >>> [round(schedule.rates(step)[0], 4) for step in range(4)]
+    [0.04, 0.8117, 0.2831, 0.0]
+    """
+
+    max_lr: float | list[float]
+    total_steps: int | None = None
+    epochs: int | None = None
+    steps_per_epoch: int | None = None
+    pct_start: float = 0.3
+    anneal_strategy: str = "cos"
+    cycle_momentum: bool = True
+    base_momentum: float | list[float] = 0.85
+    max_momentum: float | list[float] = 0.95
+    div_factor: float = 25.0
+    final_div_factor: float = 1e4
+    three_phase: bool = False
+    last_epoch: int = -1
+
+    _alone = True
+
+    def __post_init__(self) -> None:
+        if self.total_steps is not None:
+            check_counts(total_steps=self.total_steps)
+        elif self.epochs is not None and self.steps_per_epoch is not None:
+            check_counts(epochs=self.epochs, steps_per_epoch=self.steps_per_epoch)
+            self.total_steps = self.epochs * self.steps_per_epoch
+        else:
+            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        if not 0 <= self.pct_start <= 1:
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {self.pct_start}")
+        high, most, least = [
+            for_groups(name, self.optimizer, getattr(self, name))
+            for name in ("max_lr", "max_momentum", "base_momentum")
+        ]
+        if self.cycle_momentum and not {"momentum", "betas"} & self.optimizer.defaults.keys():
+            raise ValueError(
+                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+            )
+        low = [rate / self.div_factor for rate in high]
+        last = [rate / self.final_div_factor for rate in low]
+        peak, third = self.pct_start * self.total_steps - 1, bool(self.three_phase)
+        #: The steps at which phases end, and the rates and momenta at first and at these.
+        self._ends = [peak, *[2 * peak] * third, self.total_steps - 1]
+        self._course = [low, high, *[low] * third, last]
+        self._momenta = [most, least, *[most] * third, most]
+        self._left = remainder_of(self.anneal_strategy)
+        super().__post_init__()
+
+    def _between(self, stops: list[list[float]], step: Any) -> list[Any]:
+        if step > self.total_steps:
+            raise ValueError(
+                f"Tried to step {step} times. The specified number of total steps is "
+                f"{self.total_steps}"
+            )
+        phase = next((i for i, end in enumerate(self._ends) if step <= end), len(self._ends) - 1)
+        begin = self._ends[phase - 1] if phase else 0.0
+        left = self._left((step - begin) / (self._ends[phase] - begin))
+        return [b + (a - b) * left for a, b in zip(stops[phase], stops[phase + 1], strict=True)]
+
+    def _rates_at(self, step: Any) -> list[Any]:
+        return self._between(self._course, step)
+
+    def _settings(self, step: Any) -> list[dict[str, Any]]:
+        found = super()._settings(step)
+        if self.cycle_momentum:
+            momenta = self._between(self._momenta, step)
+            for group, values, m in zip(self.optimizer.param_groups, found, momenta, strict=True):
+                values |= (
+                    {"betas": (m, *group["betas"][1:])} if "betas" in group else {"momentum": m}
+                )
+        return found
+
+
+@dataclass(repr=False, eq=False)
 class ReduceLROnPlateau:
     """The rate times a factor once a figure, such as the validation loss, gets no better.
 
@@ -249,24 +379,17 @@ class ReduceLROnPlateau:
 
     Parameters
     ----------
-    mode : {"min", "max"}
-        Whether less is better, or more.
-    patience : int
-        How many epochs without an improvement are allowed.
+    patience, cooldown : int
+        How many epochs without an improvement are allowed, and how many after a reduction do not
+        count.
     threshold : float
-        How much better is better.
-    threshold_mode : {"rel", "abs"}
-        Whether the threshold is a part of the best figure, or a difference from it.
-    cooldown : int
-        How many epochs do not count after the rate has been reduced.
-    min_lr : float or list of float
-        The least rate, or one for each group.
+        How much better is better: a part of the best figure (``"rel"``), or a difference from it.
     eps : float
         A smaller change of the rate is left out.
 
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
     >>> schedule = wg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
     >>> for loss in (2.0, 1.0, 1.0, 1.0):
     ...     schedule.step(loss)
@@ -274,32 +397,27 @@ class ReduceLROnPlateau:
     [0.1]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        threshold: float = 1e-4,
-        threshold_mode: str = "rel",
-        cooldown: int = 0,
-        min_lr: list[float] | float = 0,
-        eps: float = 1e-8,
-    ) -> None:
-        if factor >= 1:
-            raise ValueError(f"Factor should be < 1.0, and is {factor}.")
-        if mode not in ("min", "max"):
-            raise ValueError(f"mode {mode} is unknown; it should be 'min' or 'max'")
-        if threshold_mode not in ("rel", "abs"):
+    optimizer: Optimizer
+    mode: str = "min"
+    factor: float = 0.1
+    patience: int = 10
+    threshold: float = 1e-4
+    threshold_mode: str = "rel"
+    cooldown: int = 0
+    min_lr: list[float] | float = 0
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if self.factor >= 1:
+            raise ValueError(f"Factor should be < 1.0, and is {self.factor}.")
+        if self.mode not in ("min", "max") or self.threshold_mode not in ("rel", "abs"):
             raise ValueError(
-                f"threshold mode {threshold_mode} is unknown; it should be 'rel' or 'abs'"
+                f"mode is 'min' or 'max' and threshold_mode 'rel' or 'abs', not {self.mode!r} and "
+                f"{self.threshold_mode!r}"
             )
-        for_groups("min_lr", optimizer, min_lr)
-        self.optimizer, self.min_lr = optimizer, min_lr
-        self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
-        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
+        for_groups("min_lr", self.optimizer, self.min_lr)
         self.last_epoch = self.cooldown_counter = self.num_bad_epochs = 0
-        self.best = math.inf if mode == "min" else -math.inf
+        self.best = math.inf if self.mode == "min" else -math.inf
 
     def __setattr__(self, name: str, value: Any) -> None:
         check_constant(value, name)
@@ -310,15 +428,7 @@ class ReduceLROnPlateau:
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:
-        """Look at the figure of an epoch, and reduce the rates if it is time.
-
-        Parameters
-        ----------
-        metrics : float or Tensor
-            The figure, one number.
-        epoch : int, optional
-            The number of the epoch, if it is not the next one.
-        """
+        """Look at the figure of the next epoch, or of a given one, and reduce the rates if due."""
         figure = float(metrics)
         least = for_groups("min_lr", self.optimizer, self.min_lr)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -348,10 +458,8 @@ class ReduceLROnPlateau:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load what `state_dict` has returned, before or after the optimiser.
 
-        Raises
-        ------
-        ValueError
-            If names are missing or unexpected, or the groups are others. Nothing has changed then.
+        Raises `ValueError` for missing or unexpected names, or other groups. Nothing has changed
+        then.
         """
         check_names("ReduceLROnPlateau", state_dict, self.state_dict())
         own = dict(state_dict)

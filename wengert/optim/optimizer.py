@@ -48,8 +48,6 @@ class Optimizer(Refusing):
     params : iterable of Tensor or of dict
         The parameters, or groups of them: dicts with ``"params"`` and the hyper-parameters that
         differ from ``defaults``.
-    defaults : dict
-        Hyper-parameters of the groups that do not state them.
 
     Attributes
     ----------
@@ -58,14 +56,6 @@ class Optimizer(Refusing):
     state : dict
         For each parameter that has been updated, what the rule keeps for it: raw arrays and
         Python numbers. `state_dict` gives Tensors.
-
-    Raises
-    ------
-    TypeError
-        If a parameter is no Tensor.
-    ValueError
-        If there are no parameters, a parameter comes twice, is not a leaf, or a hyper-parameter
-        is missing or invalid.
 
     Examples
     --------
@@ -111,13 +101,7 @@ class Optimizer(Refusing):
             self.add_param_group(group)
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
-        """Add parameters, such as those of layers that are unfrozen during training.
-
-        Parameters
-        ----------
-        param_group : dict
-            ``"params"``, a Tensor or an iterable of Tensors, and hyper-parameters.
-        """
+        """Add parameters, such as those of layers that are unfrozen during training."""
         if not isinstance(param_group, Mapping):
             raise TypeError(f"param_group must be a dict, but got {type(param_group).__name__}")
         if "params" not in param_group:
@@ -163,28 +147,11 @@ class Optimizer(Refusing):
             allowed.check(name, group["initial_lr" if scheduled else name])
 
     def init(self, xp: Any, p: Any, group: Group) -> State:
-        """Return the state of a parameter before its first update.
-
-        Parameters
-        ----------
-        xp : namespace
-            The functions of the parameter's backend.
-        p : array
-            Its value, a raw array.
-        group : dict
-            The hyper-parameters.
-        """
+        """Return the state of a parameter before its first update."""
         return {}
 
     def rule(self, xp: Any, group: Group) -> Rule:
         """Return the function that updates one parameter of a group, for one step.
-
-        Parameters
-        ----------
-        xp : namespace
-            The functions of the parameter's backend.
-        group : dict
-            The hyper-parameters.
 
         Returns
         -------
@@ -196,25 +163,12 @@ class Optimizer(Refusing):
         raise NotImplementedError(f"{type(self).__name__} does not define rule")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update all parameters that have a gradient.
+        """Update all parameters that have a gradient, after a call of the closure, if there is one.
 
-        They are updated one by one: an error or an interrupt (`KeyboardInterrupt`) leaves a part of
-        them updated, and may leave the state of one a step ahead of it. Load a checkpoint then.
-
-        Parameters
-        ----------
-        closure : callable, optional
-            Called first, with recording on, to compute the loss and its gradients.
-
-        Returns
-        -------
-        object
-            What the closure returned, or None.
-
-        Raises
-        ------
-        BackendError
-            If a parameter was moved, or cast, after a step that has made its state.
+        The closure computes the loss and its gradients, and its result is returned. Parameters are
+        updated one by one: an error or an interrupt (`KeyboardInterrupt`) leaves a part of them
+        updated, and may leave the state of one a step ahead of it. Load a checkpoint then. Raises
+        `BackendError` for a parameter that was moved or cast after its first step.
         """
         loss = None
         if closure is not None:
@@ -226,10 +180,7 @@ class Optimizer(Refusing):
     def update_parameters(self, taken: Any = None) -> None:
         """Update all parameters that have a gradient, as `step` does.
 
-        Parameters
-        ----------
-        taken : array, optional
-            Inside a compiled function: one bool, which says whether this is to be done.
+        Inside a compiled function ``taken`` is one bool, which says whether this is to be done.
         """
         states = self.state
         for group in self.param_groups:
@@ -292,11 +243,8 @@ class Optimizer(Refusing):
     def state_dict(self) -> dict[str, Any]:
         """Return the state and the groups, with parameters named by their positions.
 
-        Returns
-        -------
-        dict
-            ``"state"``, from position to a dict of Tensors and numbers, and ``"param_groups"``,
-            whose ``"params"`` are lists of positions. It does not change in later steps.
+        These are ``"state"``, from positions to dicts of Tensors and numbers, and
+        ``"param_groups"``. They do not change in later steps.
         """
         positions = {id(p): i for i, p in enumerate(self._params())}
         return {
@@ -318,13 +266,8 @@ class Optimizer(Refusing):
         """Load state and hyper-parameters from a `state_dict`.
 
         The state's arrays are copied to the backend and device, and cast to the dtype, of the
-        parameter at their position: to float32 where that is of half precision.
-
-        Raises
-        ------
-        ValueError
-            If the groups, their hyper-parameters, or the shapes in the state do not fit. Nothing
-            has changed then.
+        parameter at their position: to float32 where that is of half precision. Raises `ValueError`
+        for groups, hyper-parameters or shapes that do not fit. Nothing has changed then.
         """
         groups = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
@@ -338,9 +281,8 @@ class Optimizer(Refusing):
         for number, (held, group) in enumerate(zip(self.param_groups, groups, strict=True)):
             if len(group["params"]) != len(held["params"]):
                 raise ValueError(
-                    "loaded state dict contains a parameter group that doesn't match the size of "
-                    f"optimizer's group: {len(group['params'])} instead of {len(held['params'])} "
-                    f"parameters in group {number}"
+                    f"loaded state dict has {len(group['params'])} instead of "
+                    f"{len(held['params'])} parameters in group {number}"
                 )
             owners.update(zip(group["params"], held["params"], strict=True))
             known = {

@@ -2,8 +2,10 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
 
 from wengert.backends.states import check_names
 from wengert.nn.conversion import check_constant
@@ -29,8 +31,6 @@ class LRScheduler:
     optimizer : Optimizer
         Its groups' rates are set. A rate that no schedule has set is never overwritten: `step`
         raises.
-    last_epoch : int
-        The step before the first; -1 begins anew.
 
     Attributes
     ----------
@@ -39,11 +39,6 @@ class LRScheduler:
         from then on, sets the rates by.
     last_epoch : int
         How many steps have been made.
-
-    Raises
-    ------
-    KeyError
-        If training goes on from ``last_epoch`` and a group has no ``"initial_lr"``.
 
     Examples
     --------
@@ -58,12 +53,18 @@ class LRScheduler:
     ([0.0625], [0.03125])
     """
 
+    #: The least rate. If it is not 0, rates are no multiples of the initial ones.
+    eta_min: Any = 0
+    last_epoch: Any = -1
+    #: Whether the schedule takes the place of those before; None if at its first step.
+    _alone: ClassVar[bool | None] = False
+
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        self.optimizer = check_optimizer(optimizer)
+        self.optimizer = optimizer
         if last_epoch == -1:
             for group in optimizer.param_groups:
                 group.setdefault("initial_lr", group["lr"])
-        self.last_epoch: Any = last_epoch + 1
+        self.last_epoch = last_epoch + 1
         self._settings(self.last_epoch)  # errors come before anything has changed
         # Lists of the optimiser, by which its schedules know of each other.
         self._factors, self._rates = optimizer._factors, optimizer._rates
@@ -71,7 +72,8 @@ class LRScheduler:
             self._rates[:] = self.base_lrs
         #: This schedule's factors among those of the optimiser; empty if it has none.
         self._own: list[Any] = []
-        self._register()
+        if self._alone is not None:
+            self._factors[:] = [*([] if self._alone else self._factors), self._own]
         self._settle()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -95,7 +97,7 @@ class LRScheduler:
     def base_lrs(self, rates: Any) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["initial_lr"] = rate
-        self._take_over()
+        self._factors[:] = [self._own]
         self._set(self._settings(self.last_epoch))
 
     # -- the function of the step ------------------------------------------------------------------
@@ -103,7 +105,9 @@ class LRScheduler:
     @property
     def _multiplies(self) -> bool:
         """Whether the rates are the initial ones times factors of the step."""
-        return type(self).get_lr is LRScheduler.get_lr
+        cls, base = type(self), LRScheduler
+        own = cls.get_lr is not base.get_lr or cls._rates_at is not base._rates_at
+        return not own and self.eta_min == 0
 
     def lr_factor(self, step: Any) -> Any:
         """The factor of all groups in a step."""
@@ -114,7 +118,8 @@ class LRScheduler:
         return [self.lr_factor(step)] * len(self.optimizer.param_groups)
 
     def _rates_at(self, step: Any) -> list[Any]:
-        return multiply(self.base_lrs, self.lr_factors(step))
+        low, pairs = self.eta_min, zip(self.base_lrs, self.lr_factors(step), strict=True)
+        return [low + (base - low) * factor for base, factor in pairs]
 
     def get_lr(self) -> list[Any]:
         """Return the rate of each group in the step ``last_epoch``, by this schedule alone."""
@@ -141,10 +146,7 @@ class LRScheduler:
     def step(self, epoch: float | None = None) -> None:
         """Set the rates of the next step, or of a given one, which may be a fraction.
 
-        Raises
-        ------
-        RuntimeError
-            If a group's rate is not what schedules have set, or another schedule is in the way.
+        Raises `RuntimeError` for a rate that no schedule has set, or another schedule in the way.
         """
         optimizer = self.optimizer
         step = self.last_epoch + 1 if epoch is None else epoch
@@ -155,27 +157,28 @@ class LRScheduler:
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
                 "of the learning rate schedule is skipped. Call `optimizer.step()` first."
             )
-        if not self._is_registered():
-            raise self._conflict("has given its place to another schedule: step that one")
-        if (found := self._find(step)) is None:
-            raise self._conflict("is not alone, and not all schedules are factors of the step")
-        if text := self._difference(found):
-            raise self._conflict(text)
+        found: Any = self._find(step)
+        what = "goes with no other schedule here: one is no factor, or has taken its place"
+        if what := what if found is None else self._difference(found):
+            raise RuntimeError(
+                f"{type(self).__name__} {what}. Join schedules by SequentialLR; "
+                "assign its base_lrs, and this one goes on from them alone"
+            )
         self.last_epoch = step
         self._set(found)
 
     def _find(self, step: Any) -> list[dict[str, Any]] | None:
         """What each group gets of all schedules together, if they go together."""
-        factors = self._factors
-        if not self._is_registered():
+        others = [each for each in self._factors if each is not self._own]
+        if len(others) == len(self._factors):
             return None
-        if len(factors) == 1:
+        if not others:
             return self._settings(step)
-        if not all(each or each is self._own for each in factors) or not self._multiplies:
+        if not (self._multiplies and all(others)):
             return None
-        rates: Any = self.base_lrs
-        for each in factors:
-            rates = multiply(rates, self.lr_factors(step) if each is self._own else each)
+        rates = self._rates_at(step)
+        for each in others:
+            rates = [rate * factor for rate, factor in zip(rates, each, strict=True)]
         return [{"lr": rate} for rate in rates]
 
     def _difference(self, found: list[dict[str, Any]]) -> str:
@@ -192,12 +195,6 @@ class LRScheduler:
                 )
         return ""
 
-    def _conflict(self, what: str) -> RuntimeError:
-        return RuntimeError(
-            f"{type(self).__name__} {what}. Join schedules by SequentialLR; "
-            "assign its base_lrs, and this one goes on from them alone"
-        )
-
     def _settle(self) -> None:
         """Set the rates of this step, unless others have set them; then `step` will tell."""
         self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
@@ -207,21 +204,10 @@ class LRScheduler:
 
     def _set(self, found: list[dict[str, Any]]) -> None:
         for group, values in zip(self.optimizer.param_groups, found, strict=True):
-            for name, value in values.items():
-                group[name] = value
+            group.update(values)
         self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
         # One list, whose items are inputs of compiled steps.
         self._rates[:] = [values["lr"] for values in found]
-
-    def _register(self) -> None:
-        self._factors.append(self._own)
-
-    def _is_registered(self) -> bool:
-        return any(each is self._own for each in self._factors)
-
-    def _take_over(self) -> None:
-        """Be the optimiser's one schedule."""
-        self._factors[:] = [self._own]
 
     # -- state -------------------------------------------------------------------------------------
 
@@ -232,19 +218,26 @@ class LRScheduler:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load what `state_dict` has returned, before or after the optimiser.
 
-        Of PyTorch's states load ``last_epoch``: ``{"last_epoch": state["last_epoch"]}``.
-
-        Raises
-        ------
-        ValueError
-            If names are missing or unexpected. Nothing has changed then.
+        Of PyTorch's states load ``last_epoch``: ``{"last_epoch": state["last_epoch"]}``. Raises
+        `ValueError` for missing or unexpected names. Nothing has changed then.
         """
         check_names(type(self).__name__, state_dict, self.state_dict())
         vars(self).update(state_dict)
         self._settle()
 
 
-class SequentialLR(LRScheduler):
+@dataclass(repr=False, eq=False)
+class Schedule(LRScheduler):
+    """The base of those here, whose fields are the parameters."""
+
+    optimizer: Optimizer
+
+    def __post_init__(self) -> None:
+        super().__init__(self.optimizer, self.last_epoch)
+
+
+@dataclass(repr=False, eq=False)
+class SequentialLR(Schedule):
     """One schedule after the other, such as one of warming up and one of annealing.
 
     PyTorch: ``torch.optim.lr_scheduler.SequentialLR``.
@@ -256,7 +249,7 @@ class SequentialLR(LRScheduler):
 
     Examples
     --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
     >>> schedules = wg.optim.lr_scheduler
     >>> warm = schedules.ConstantLR(optimizer, factor=0.1, total_iters=2)
     >>> decay = schedules.ExponentialLR(optimizer, gamma=0.5)
@@ -265,44 +258,35 @@ class SequentialLR(LRScheduler):
     [0.1, 0.1, 1.0, 0.5]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        schedulers: list[LRScheduler],
-        milestones: list[int],
-        last_epoch: int = -1,
-    ) -> None:
-        for index, scheduler in enumerate(schedulers):
-            if not isinstance(scheduler, LRScheduler):
-                raise TypeError(
-                    "SequentialLR joins schedules that are functions of the step, and at index "
-                    f"{index} is a {type(scheduler).__name__}"
-                )
-            if scheduler.optimizer is not optimizer:
+    schedulers: list[LRScheduler]
+    milestones: list[int]
+    last_epoch: int = -1
+
+    _alone = True
+
+    def __post_init__(self) -> None:
+        schedulers, milestones = self.schedulers, self.milestones
+        for each in schedulers:
+            if getattr(each, "optimizer", None) is not self.optimizer or not hasattr(each, "rates"):
                 raise ValueError(
-                    "Sequential Schedulers expects all schedulers to belong to the same optimizer, "
-                    f"but got scheduler {type(scheduler).__name__} at index {index} of another one."
+                    "SequentialLR joins functions of the step, of the same optimizer, and was "
+                    f"given another {type(each).__name__}"
                 )
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than "
-                f"the number of milestone points, but got number of schedulers {len(schedulers)} "
-                f"and the number of milestones to be equal to {len(milestones)}"
+                f"SequentialLR needs a milestone between two schedulers, and was given "
+                f"{len(milestones)} for {len(schedulers)}"
             )
-        self._schedulers, self._milestones = [*schedulers], [*milestones]
-        super().__init__(optimizer, last_epoch)
-
-    def _register(self) -> None:
-        self._take_over()
+        super().__post_init__()
 
     @property
     def _multiplies(self) -> bool:
-        return super()._multiplies and all(each._multiplies for each in self._schedulers)
+        return all(each._multiplies for each in self.schedulers)
 
     def _choose(self, step: Any) -> tuple[LRScheduler, Any]:
         """The schedule of a step, and its own step."""
-        index = bisect_right(self._milestones, step)
-        return self._schedulers[index], step - self._milestones[index - 1] if index else step
+        index = bisect_right(self.milestones, step)
+        return self.schedulers[index], step - self.milestones[index - 1] if index else step
 
     def lr_factors(self, step: Any) -> list[Any]:
         chosen, own = self._choose(step)
@@ -317,33 +301,24 @@ class SequentialLR(LRScheduler):
         return chosen._settings(own)
 
 
-def multiply(rates: Any, factors: Any) -> list[Any]:
-    """Rates times factors, one for each group."""
-    return [rate * factor for rate, factor in zip(rates, factors, strict=True)]
-
-
-def check_optimizer(optimizer: Any) -> Optimizer:
-    """The optimiser itself, if it is one."""
-    if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-    return optimizer
-
-
 def cosine_factor(part: Any) -> Any:
     """The height of half a wave from 1 to 0, also at a number that a compiled step counts in."""
     angle = math.pi * part
     return (1 + (angle.through(math.cos) if hasattr(angle, "through") else math.cos(angle))) / 2
 
 
-def check_positive(name: str, value: Any) -> None:
-    """Raise `ValueError` for a number of steps that is not above 0."""
-    if not value > 0:
-        raise ValueError(f"{name} has to be above 0, and is {value}")
+def remainder_of(anneal_strategy: str) -> Callable[[Any], Any]:
+    """The share of the way that is left, by the share of the steps that have been made."""
+    if anneal_strategy not in ("cos", "linear"):
+        raise ValueError(
+            f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+        )
+    return cosine_factor if anneal_strategy == "cos" else lambda part: 1 - part
 
 
 def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """A value for each group: the same, or those of a list."""
-    count = len(check_optimizer(optimizer).param_groups)
+    count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
         return [value] * count
     if len(value) != count:
@@ -352,3 +327,10 @@ def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
             f"values, param_groups has {count}."
         )
     return list(value)
+
+
+def check_counts(**counts: Any) -> None:
+    """Raise `ValueError` for what is no number of steps above 0."""
+    for name, count in counts.items():
+        if not (isinstance(count, Integral) and int(count) > 0):  # NumPy's integers, too
+            raise ValueError(f"Expected positive integer {name}, but got {count}")

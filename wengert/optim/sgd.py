@@ -25,11 +25,6 @@ class SGD(Optimizer):
     initialization and momentum in deep learning" (2013), differ in where :math:`\gamma` stands.
     PyTorch: ``torch.optim.SGD``.
 
-    Parameters
-    ----------
-    nesterov : bool
-        Whether to look ahead along the momentum; it needs one, and no dampening.
-
     Examples
     --------
     >>> w = wg.tensor([1.0, -2.0], requires_grad=True)

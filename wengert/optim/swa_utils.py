@@ -2,8 +2,8 @@
 
 import copy
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Never
 
 from wengert import ops
@@ -12,9 +12,7 @@ from wengert.nn.module import Module
 from wengert.nn.normalisation import BatchNorm1d, BatchNorm2d
 from wengert.ops.hints import Refusing
 from wengert.ops.shares import divide
-from wengert.optim.cycles import remainder_of
-from wengert.optim.optimizer import Optimizer
-from wengert.optim.scheduler import LRScheduler, for_groups
+from wengert.optim.scheduler import Schedule, for_groups, remainder_of
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -58,10 +56,6 @@ class AveragedModel(Refusing, Module):
 
     Parameters
     ----------
-    model : Module
-        It is copied, and stays as it is.
-    device : optional
-        Where the copy lives.
     avg_fn : callable, optional
         The next average by the average, the model's parameter and how many there have been, such as
         `get_ema_avg_fn`'s; the mean of all by default.
@@ -91,12 +85,9 @@ class AveragedModel(Refusing, Module):
         self.module = copy.deepcopy(model)
         if device is not None:
             self.module.to(device)
-        with no_grad():
-            first = next(chain(self.module.parameters(), self.module.buffers()), None)
-            if first is None:
-                count = ops.zeros((), dtype="int64", device=device)
-            else:  # where the averages are
-                count = ops.sum(ops.zeros_like(first, dtype="int64"), dtype="int64")
+        with no_grad():  # where the averages are
+            held = *self.module.parameters(), *self.module.buffers(), ops.zeros((), device=device)
+            count = ops.sum(ops.zeros_like(held[0], dtype="int64"), dtype="int64")
         self.register_buffer("n_averaged", count)
         self.avg_fn, self.use_buffers = avg_fn or _mean, use_buffers
 
@@ -180,7 +171,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model.train(training)
 
 
-class SWALR(LRScheduler):
+@dataclass(repr=False, eq=False)
+class SWALR(Schedule):
     """The rate goes from where it is at the first step to ``swa_lr``, and stays there.
 
     PyTorch: ``torch.optim.swa_utils.SWALR``.
@@ -198,33 +190,23 @@ class SWALR(LRScheduler):
     [1.0, 0.6, 0.2, 0.2]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        swa_lr: float | list[float],
-        anneal_epochs: int = 10,
-        anneal_strategy: str = "cos",
-    ) -> None:
-        self.swa_lrs = for_groups("swa_lr", optimizer, swa_lr)
-        self._left = remainder_of(anneal_strategy)
-        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:  # type: ignore[redundant-expr]
-            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
-        self.anneal_epochs = anneal_epochs
-        self.start_lrs: list[Any] = [group["lr"] for group in optimizer.param_groups]
-        super().__init__(optimizer)
+    swa_lr: float | list[float]
+    anneal_epochs: int = 10
+    anneal_strategy: str = "cos"
 
-    @property
-    def _multiplies(self) -> bool:
-        return False
+    _alone = None
 
-    def _register(self) -> None:
-        """Leave the rates to another schedule until the first step."""
+    def __post_init__(self) -> None:
+        self.swa_lrs = for_groups("swa_lr", self.optimizer, self.swa_lr)
+        self._left = remainder_of(self.anneal_strategy)
+        self.start_lrs: list[Any] = [group["lr"] for group in self.optimizer.param_groups]
+        super().__post_init__()
 
     def step(self, epoch: float | None = None) -> None:
         """Set the rates of the next step, or of a given one; the first ends other schedules."""
         if self.last_epoch == 0:
             self.start_lrs[:] = self._rates
-            self._take_over()
+            self._factors[:] = [self._own]
         super().step(epoch)
 
     def _rates_at(self, step: Any) -> list[Any]:
@@ -238,7 +220,7 @@ class SWALR(LRScheduler):
 
     def _settle(self) -> None:
         if self.last_epoch > 0:
-            self._take_over()
+            self._factors[:] = [self._own]
         super()._settle()
 
 

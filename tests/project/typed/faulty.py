@@ -34,6 +34,7 @@ wg.fft.rff(x)  # fault
 wg.special.digama(x)  # fault
 nn.Liner(3, 4)  # fault: a misspelt layer
 optim.Adm([x])  # fault: a misspelt optimiser
+optim.lr_scheduler.StepLR(optim.SGD([x]), stepsize=2)  # fault: a misspelt option
 wg.autograd.gard(x, x)  # fault
 wg.sum(x, dim=0)  # fault: another library's argument name
 x.mean(keepdim=True)  # fault

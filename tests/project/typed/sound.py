@@ -119,3 +119,5 @@ with wg.no_grad():
     target = net(x)[0]
 loss(net(x)[0], x).backward()
 optimizer.step()
+schedule = optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=100, pct_start=0.2)
+rates: list[float] = schedule.get_last_lr()

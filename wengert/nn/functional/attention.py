@@ -6,7 +6,6 @@ from typing import Any
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.dropout import dropout
-from wengert.nn.functional.linear import linear
 from wengert.nn.functional.softmaxes import softmax
 from wengert.ops.shares import wide
 from wengert.tape.tensor import Tensor, wrapped
@@ -65,7 +64,7 @@ def scaled_dot_product_attention(
         raise RuntimeError(
             "scaled_dot_product_attention takes attn_mask or is_causal=True, and not both"
         )
-    mask = None if attn_mask is None else _canonical(attn_mask, "attn_mask", q, keep=True)
+    mask = None if attn_mask is None else additive_mask(attn_mask, "attn_mask", q, keep=True)
     if enable_gqa:
         k, v = _shared(q, k, "key"), _shared(q, v, "value")
     _check_heads(q, k, v)
@@ -75,14 +74,14 @@ def scaled_dot_product_attention(
         every = ops.ones((rows, columns), dtype="bool", device=differentiable.device(q))
         mask = _additive(ops.tril(every), q)
     elif mask is not None:
-        mask, nowhere = _seen(mask)
+        mask, nowhere = split_mask(mask)
     if scale is None:
         scale = 1 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
-    out = ops.matmul(_weights(q, k, mask, scale, dropout_p), v)
+    out = ops.matmul(attention_weights(q, k, mask, scale, dropout_p), v)
     return out if nowhere is None else ops.where(nowhere, 0.0, out)
 
 
-def _seen(mask: Tensor) -> tuple[Tensor, Tensor]:
+def split_mask(mask: Tensor) -> tuple[Tensor, Tensor]:
     """A mask in which each query has a key, and which queries have none by the given one.
 
     There the softmax would be 0 / 0: it is taken elsewhere, and then left.
@@ -91,7 +90,9 @@ def _seen(mask: Tensor) -> tuple[Tensor, Tensor]:
     return ops.where(nowhere, 0.0, mask), nowhere
 
 
-def _weights(q: Tensor, k: Tensor, mask: Tensor | None, scale: Any, dropout_p: float) -> Tensor:
+def attention_weights(
+    q: Tensor, k: Tensor, mask: Tensor | None, scale: Any, dropout_p: float
+) -> Tensor:
     """The weight of each key for each query."""
     # Of half precision in float32: a score's rounding is an error of that size in the weight.
     dtype, (q, k) = q.dtype, (wide(ops, x) for x in (q, k))
@@ -143,7 +144,7 @@ def _additive(allowed: Tensor, like: Tensor) -> Tensor:
     return ops.where(allowed, zero, _NEVER)
 
 
-def _canonical(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
+def additive_mask(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
     """A mask as what is added to the scores; ``keep`` says what True means."""
     mask = wrapped(mask)
     if mask.dtype.kind == "bool":
@@ -154,134 +155,3 @@ def _canonical(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:
             f"not of {mask.dtype.name}"
         )
     return ops.astype(mask, like.dtype, copy=False)
-
-
-def multi_head_attention(
-    inputs: tuple[Any, Any, Any],
-    num_heads: int,
-    weight: Tensor,
-    bias: Tensor | None,
-    last: tuple[Tensor, Tensor | None],
-    *,
-    dropout_p: float,
-    key_padding_mask: Any,
-    attn_mask: Any,
-    need_weights: bool,
-    average: bool,
-    is_causal: bool,
-    batch_first: bool,
-) -> tuple[Tensor, Tensor | None]:
-    """The function of `wengert.nn.MultiheadAttention`.
-
-    ``weight``, of shape (3 E, E), and ``bias`` make queries, keys and values; ``last`` are the
-    weight and the bias after attention.
-    """
-    width = weight.shape[1]
-    if inputs[0].shape[-1] != width:
-        raise RuntimeError(
-            f"multi-head attention was made for {width} features, and got a query of shape "
-            f"{tuple(inputs[0].shape)}"
-        )
-    if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "is_causal says that attn_mask is the causal mask, and there is none: give attn_mask "
-            "too, ~wg.tril(wg.ones((L, S), dtype=wg.bool))"
-        )
-    batched, sequence = _check_sequences(inputs, batch_first)
-    if not batched:
-        rows = {id(x): ops.expand_dims(x, axis=0) for x in inputs}
-        inputs = rows[id(inputs[0])], rows[id(inputs[1])], rows[id(inputs[2])]
-        sequence = 1
-        if key_padding_mask is not None:
-            key_padding_mask = ops.expand_dims(wrapped(key_padding_mask), axis=0)
-    query, key, _ = inputs
-    depth = width // num_heads
-
-    def heads(x: Tensor) -> Tensor:
-        """(batch, heads, length, depth)."""
-        split = ops.reshape(x, (*x.shape[:2], num_heads, depth))
-        return ops.permute_dims(split, (1 - sequence, 2, sequence, 3))
-
-    q, k, v = map(heads, _projections(inputs, weight, bias))
-    causal = is_causal and key_padding_mask is None and not need_weights
-    shape = query.shape[1 - sequence], num_heads, query.shape[sequence], key.shape[sequence]
-    mask = _merge(None if causal else attn_mask, key_padding_mask, query, shape)
-    shares = None
-    if need_weights:
-        nowhere = None
-        if mask is not None:
-            mask, nowhere = _seen(mask)
-        shares = _weights(q, k, mask, 1 / math.sqrt(depth), dropout_p)
-        shares = shares if nowhere is None else ops.where(nowhere, 0.0, shares)
-        out = ops.matmul(shares, v)
-        if average:
-            shares = ops.mean(shares, axis=1)
-    else:
-        out = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
-    back = (2, 0, 1, 3) if sequence == 0 else (0, 2, 1, 3)
-    out = linear(ops.reshape(ops.permute_dims(out, back), tuple(query.shape)), *last)
-    if not batched:
-        out = ops.squeeze(out, axis=0)
-        shares = None if shares is None else ops.squeeze(shares, axis=0)
-    return out, shares
-
-
-def _check_sequences(inputs: tuple[Any, Any, Any], batch_first: bool) -> tuple[bool, int]:
-    """Whether there is a batch, and the axis of the sequences."""
-    shapes = [tuple(x.shape) for x in inputs]
-    query, key, value = shapes
-    batched = len(query) == 3
-    sequence = int(batched and batch_first)
-    ranks = {len(shape) for shape in shapes} in ({2}, {3})
-    if (
-        not ranks
-        or key[:-1] != value[:-1]
-        or (batched and query[1 - sequence] != key[1 - sequence])
-    ):
-        order = "(N, L, E), (N, S, ...)" if batch_first else "(L, N, E), (S, N, ...)"
-        raise RuntimeError(
-            f"multi-head attention got a query, a key and a value of shapes {query}, {key} and "
-            f"{value}; it needs {order} and the key's, or (L, E), (S, ...) and the key's"
-        )
-    return batched, sequence
-
-
-def _projections(
-    inputs: tuple[Any, Any, Any], weight: Tensor, bias: Tensor | None
-) -> tuple[Tensor, ...]:
-    """Queries, keys and values, by one product if they are of one input."""
-    query, key, value = inputs
-    if query is key is value:
-        together = linear(query, weight, bias)
-        shape = (*together.shape[:-1], 3, together.shape[-1] // 3)
-        return ops.unstack(ops.reshape(together, shape), axis=-2)
-    width = weight.shape[1]
-    weights = ops.unstack(ops.reshape(weight, (3, width, width)))
-    parts = (None,) * 3 if bias is None else ops.unstack(ops.reshape(bias, (3, -1)))
-    return tuple(linear(x, w, b) for x, w, b in zip(inputs, weights, parts, strict=True))
-
-
-def _merge(attn_mask: Any, padding: Any, like: Tensor, shape: tuple[int, ...]) -> Tensor | None:
-    """Both masks as what is added to scores of a shape."""
-    batch, num_heads, rows, columns = shape
-    merged = None
-    if attn_mask is not None:
-        merged = _canonical(attn_mask, "attn_mask", like, keep=False)
-        given = tuple(merged.shape)
-        if given == (batch * num_heads, rows, columns):
-            merged = ops.reshape(merged, shape)
-        elif given != (rows, columns):
-            raise RuntimeError(
-                f"attn_mask is of shape {given}, and should be of {(rows, columns)} or "
-                f"{(batch * num_heads, rows, columns)}"
-            )
-    if padding is not None:
-        padding = _canonical(padding, "key_padding_mask", like, keep=False)
-        if tuple(padding.shape) != (batch, columns):
-            raise RuntimeError(
-                f"key_padding_mask is of shape {tuple(padding.shape)}, and should be of "
-                f"{(batch, columns)}"
-            )
-        padding = ops.reshape(padding, (batch, 1, 1, columns))
-        merged = padding if merged is None else ops.add(merged, padding)
-    return merged

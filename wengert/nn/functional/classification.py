@@ -300,21 +300,14 @@ def nll_loss(
 
     The derivative is :math:`-w` at the target's class, and 0 elsewhere. The result is 0-d, or of
     the shape of ``input`` without C for ``"none"``. Raises `IndexError`, `ValueError`,
-    `RuntimeError` as `cross_entropy`. PyTorch: ``torch.nn.functional.nll_loss``.
+    `RuntimeError` as `cross_entropy`, and has its options.
+    PyTorch: ``torch.nn.functional.nll_loss``.
 
     Parameters
     ----------
     input : Tensor
         Logarithms of probabilities, as `log_softmax` gives them, of shape (C,), (N, C) or
         (N, C, d1, ...).
-    target : Tensor
-        Class indices of the shape without C, integer.
-    weight : Tensor, optional
-        A weight :math:`w` for each class, of shape (C,).
-    ignore_index : int
-        The class whose targets are left out of the loss; for targets that are class indices.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses. The mean is weighted by :math:`w`.
 
     Examples
     --------

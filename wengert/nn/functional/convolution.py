@@ -17,13 +17,7 @@ Arrays = tuple[Any, Any, Any]  # an input, a weight and a bias
 def window_lengths(
     lengths: Sizes, size: Sizes, stride: Sizes, dilation: Sizes, function: str
 ) -> Sizes:
-    """How many windows fit along each axis, of one at least.
-
-    Raises
-    ------
-    RuntimeError
-        If a window is longer than the axis.
-    """
+    """How many windows fit along each axis, of one at least."""
     spans = [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
     if any(n < span for n, span in zip(lengths, spans, strict=True)):
         raise RuntimeError(
@@ -145,7 +139,7 @@ def conv1d(
     the input is `conv_transpose1d` of the result's with the conjugated weights. The result is of
     shape (N, O, places). Raises `RuntimeError` if the shapes do not fit, or the dtypes differ;
     `TypeError` if one of the operands is no array, or an option not of integers; `ValueError` if
-    the padding is no name that is known, or does not go with the stride.
+    the padding is no name that is known, or does not go with the stride. A bias is of shape (O,).
     PyTorch: ``torch.nn.functional.conv1d``.
 
     Parameters
@@ -154,13 +148,9 @@ def conv1d(
         Real or complex, of shape (N, C, L), or (C, L) for one example.
     weight : Tensor
         Of shape (O, C/groups, k).
-    bias : Tensor, optional
-        Of shape (O,), added to each channel.
     padding : int, tuple, "same" or "valid"
         How many zeros are added at both ends of each axis. ``"valid"`` is 0; ``"same"``, for stride
         1, as many as give the result the input's lengths, an odd one of them at the end.
-    groups : int
-        Into how many groups channels are divided, each of which has a convolution of its own.
 
     Examples
     --------
@@ -183,19 +173,10 @@ def conv2d(
 ) -> Tensor:
     r"""Convolution of images, :math:`y_{nopq} = b_o + \sum_{cij} w_{ocij} x_{nc(sp+di)(sq+dj)}`.
 
-    It is one product of the weights with the windows of the input, for each group. The cotangent of
-    the input is `conv_transpose2d` of the result's with the conjugated weights. The result is of
-    shape (N, O, rows, columns). Raises `RuntimeError` if the shapes do not fit, or the dtypes
-    differ; `TypeError` if one of the operands is no array, or an option not of integers;
-    `ValueError` if the padding is no name that is known, or does not go with the stride. Options
-    are those of `conv1d`. PyTorch: ``torch.nn.functional.conv2d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real or complex, of shape (N, C, H, W), or (C, H, W) for one example.
-    weight : Tensor
-        Of shape (O, C/groups, h, w).
+    The input is of shape (N, C, H, W) or (C, H, W), the weight of shape (O, C/groups, h, w), and
+    the result of shape (N, O, rows, columns). Options and errors are those of `conv1d`. The
+    cotangent of the input is `conv_transpose2d` of the result's with the conjugated weights.
+    PyTorch: ``torch.nn.functional.conv2d``.
 
     Examples
     --------
@@ -258,18 +239,10 @@ def conv_transpose2d(
 ) -> Tensor:
     """The adjoint of `conv2d` with the same weights, plus a bias: windows of them, added up.
 
-    The result has :math:`(H - 1) s - 2 p + d (h - 1) + 1` rows, plus ``output_padding``, and as
-    many columns as follow from W. The result is of shape (N, O, rows, columns). Raises
-    `RuntimeError` if the shapes do not fit, or the dtypes differ; `TypeError` if one of the
-    operands is no array, or an option not of integers. Options are those of `conv_transpose1d`.
-    PyTorch: ``torch.nn.functional.conv_transpose2d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real or complex, of shape (N, C, H, W), or (C, H, W) for one example.
-    weight : Tensor
-        Of shape (C, O/groups, h, w).
+    The input is of shape (N, C, H, W) or (C, H, W), the weight of shape (C, O/groups, h, w). The
+    result has :math:`(H - 1) s - 2 p + d (h - 1) + 1` rows, plus ``output_padding``, and likewise
+    columns. Options and errors are those of `conv_transpose1d`. Cotangents are convolutions, as by
+    `conv2d`. PyTorch: ``torch.nn.functional.conv_transpose2d``.
 
     Examples
     --------
@@ -299,8 +272,6 @@ def unfold(
         Of shape (N, C, H, W), or (C, H, W) for one example.
     kernel_size : int or tuple
         The lengths h and w of a window.
-    padding : int or tuple
-        How many zeros the image has at both ends of each axis.
 
     Examples
     --------
@@ -336,8 +307,6 @@ def fold(
     ----------
     input : Tensor
         Of shape (N, C h w, places), or (C h w, places) for one example.
-    output_size : int or tuple
-        The lengths H and W of the result.
 
     Examples
     --------

@@ -70,14 +70,8 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of sequences to zero and scale the others.
 
     The cotangent is multiplied with the same mask. Raises `ValueError` if ``p`` is no probability,
-    or the input has another number of axes. PyTorch: ``torch.nn.functional.dropout1d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (C, L) or (N, C, L).
-    p : float
-        Probability of zero, from 0 to 1. The others are multiplied by :math:`1 / (1 - p)`.
+    or the input has another number of axes. The input is of shape (C, L) or (N, C, L); ``p`` is as
+    in `dropout`. PyTorch: ``torch.nn.functional.dropout1d``.
 
     Examples
     --------
@@ -91,17 +85,10 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of images to zero and scale the others.
 
-    The cotangent is multiplied with the same mask. Raises `ValueError` if ``p`` is no probability,
-    or the input has another number of axes. Tompson et al., "Efficient object localization using
-    convolutional networks" (2015). PyTorch warns of three axes, and takes the first for N.
+    The input is of shape (C, H, W) or (N, C, H, W); PyTorch warns of three axes, and takes the
+    first for N. Tompson et al., "Efficient object localization using convolutional networks"
+    (2015). The cotangent, ``p`` and errors are as in `dropout1d`.
     PyTorch: ``torch.nn.functional.dropout2d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (C, H, W) or (N, C, H, W).
-    p : float
-        Probability of zero, from 0 to 1. The others are multiplied by :math:`1 / (1 - p)`.
 
     Examples
     --------

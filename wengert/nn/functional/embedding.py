@@ -68,12 +68,8 @@ def embedding(
     max_norm : float, optional
         Rows that are looked up and have a larger norm are first scaled to it, in place, which is
         not recorded; ``weight`` is then a leaf.
-    norm_type : float
-        The order of that norm.
     scale_grad_by_freq : bool
         Whether the cotangent of a row is divided by the number of times that it is looked up.
-    sparse : bool
-        Only False: gradients are dense.
 
     Examples
     --------

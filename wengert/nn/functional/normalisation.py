@@ -95,12 +95,8 @@ def layer_norm(
     ----------
     input : Tensor
         Real floating, of shape (..., \*normalized_shape).
-    normalized_shape : int or tuple of int
-        The lengths of the last axes, over which the statistics are taken.
-    weight : Tensor, optional
-        Factors, of shape ``normalized_shape``.
-    bias : Tensor, optional
-        Terms, of shape ``normalized_shape``.
+    weight, bias : Tensor, optional
+        Factors and terms, of shape ``normalized_shape``.
 
     Examples
     --------
@@ -131,8 +127,6 @@ def rms_norm(
     ----------
     input : Tensor
         Real floating, of shape (..., \*normalized_shape).
-    normalized_shape : int or tuple of int
-        The lengths of the last axes, over which the statistics are taken.
     weight : Tensor, optional
         Factors, of shape ``normalized_shape``.
     eps : float, optional
@@ -166,12 +160,8 @@ def group_norm(
     ----------
     input : Tensor
         Real floating, of shape (N, C, ...).
-    num_groups : int
-        A divisor of C.
-    weight : Tensor, optional
-        Factors, of shape (C,).
-    bias : Tensor, optional
-        Terms, of shape (C,).
+    weight, bias : Tensor, optional
+        Factors and terms, of shape (C,).
 
     Examples
     --------
@@ -299,16 +289,12 @@ def batch_norm(
     running_mean, running_var : Tensor or None
         Averages over batches, of shape (C,).
         A pass in training updates them in place; that is not recorded.
-    weight : Tensor, optional
-        Factors, of shape (C,).
-    bias : Tensor, optional
-        Terms, of shape (C,).
+    weight, bias : Tensor, optional
+        Factors and terms, of shape (C,).
     training : bool
         Whether the batch's own statistics are used. Otherwise the running ones are.
     momentum : float or Tensor
         The share :math:`m` of a batch in the averages, :math:`(1 - m) r + m s`.
-    eps : float
-        :math:`\epsilon`, added to the variance.
 
     Examples
     --------

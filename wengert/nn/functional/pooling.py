@@ -264,15 +264,12 @@ def avg_pool2d(
 ) -> Tensor:
     """Means of an image's windows.
 
-    The cotangent of an element is the sum of those of its windows, each divided as the mean is. The
-    result is of shape (N, C, rows, columns). Raises `RuntimeError` if a window is longer than the
-    input with its padding, or of padding alone, or an option does not fit. Options are those of
-    `avg_pool1d`. PyTorch: ``torch.nn.functional.avg_pool2d``.
+    The input is of shape (N, C, H, W) or (C, H, W), and the result of shape (N, C, rows, columns).
+    Cotangents, options and errors are those of `avg_pool1d`.
+    PyTorch: ``torch.nn.functional.avg_pool2d``.
 
     Parameters
     ----------
-    input : Tensor
-        Floating or complex, of shape (N, C, H, W), or (C, H, W) for one example.
     divisor_override : int, optional
         What sums are divided by instead of the number of elements.
 
@@ -333,16 +330,9 @@ def max_pool2d(
 ) -> Any:
     """Maxima of an image's windows.
 
-    A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
-    nan. The result is of shape (N, C, rows, columns). With ``return_indices`` a pair, with int64
-    indices into a channel. Raises `RuntimeError` if a window is longer than the input with its
-    padding, or of padding alone, or an option does not fit. Options are those of `max_pool1d`.
+    The input is of shape (N, C, H, W) or (C, H, W), and the result of shape (N, C, rows, columns).
+    Cotangents, options and errors are those of `max_pool1d`.
     PyTorch: ``torch.nn.functional.max_pool2d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real, of shape (N, C, H, W), or (C, H, W) for one example.
 
     Examples
     --------
@@ -359,14 +349,10 @@ def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     """Means of as many windows of a signal as are asked for.
 
     Window i of n is from floor(i L / n) to before ceil((i + 1) L / n). The cotangent of an element
-    is the sum of those of its windows, each divided as the mean is. The result is of shape (N, C,
-    places). Raises `RuntimeError` if a window is longer than the input with its padding, or of
-    padding alone, or an option does not fit. PyTorch: ``torch.nn.functional.adaptive_avg_pool1d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Floating or complex, of shape (N, C, L), or (C, L) for one example.
+    is the sum of those of its windows, each divided as the mean is. The input is floating or
+    complex, of shape (N, C, L), or (C, L) for one example. The result is of shape (N, C, places).
+    Raises `RuntimeError` if a window is longer than the input with its padding, or of padding
+    alone, or an option does not fit. PyTorch: ``torch.nn.functional.adaptive_avg_pool1d``.
 
     Examples
     --------
@@ -379,16 +365,9 @@ def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
 def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] | None) -> Tensor:
     """Means of as many windows of an image as are asked for.
 
-    Along H, window i of n is from floor(i H / n) to before ceil((i + 1) H / n). The cotangent of an
-    element is the sum of those of its windows, each divided as the mean is. The result is of shape
-    (N, C, rows, columns). Raises `RuntimeError` if a window is longer than the input with its
-    padding, or of padding alone, or an option does not fit.
+    Along H, window i of n is from floor(i H / n) to before ceil((i + 1) H / n). The input is of
+    shape (N, C, H, W) or (C, H, W). Cotangents and errors are those of `adaptive_avg_pool1d`.
     PyTorch: ``torch.nn.functional.adaptive_avg_pool2d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Floating or complex, of shape (N, C, H, W), or (C, H, W) for one example.
 
     Examples
     --------
@@ -401,16 +380,8 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
 def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = False) -> Any:
     """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
 
-    A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
-    nan. The result is of shape (N, C, places). With ``return_indices`` a pair, with int64 indices
-    into a channel. Raises `RuntimeError` if a window is longer than the input with its padding, or
-    of padding alone, or an option does not fit.
+    Cotangents, indices and errors are those of `max_pool1d`.
     PyTorch: ``torch.nn.functional.adaptive_max_pool1d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real, of shape (N, C, L), or (C, L) for one example.
 
     Examples
     --------
@@ -426,16 +397,8 @@ def adaptive_max_pool2d(
 ) -> Any:
     """Maxima of as many windows of an image as are asked for; see `adaptive_avg_pool2d`.
 
-    A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
-    nan. The result is of shape (N, C, rows, columns). With ``return_indices`` a pair, with int64
-    indices into a channel. Raises `RuntimeError` if a window is longer than the input with its
-    padding, or of padding alone, or an option does not fit.
+    Cotangents, indices and errors are those of `max_pool2d`.
     PyTorch: ``torch.nn.functional.adaptive_max_pool2d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real, of shape (N, C, H, W), or (C, H, W) for one example.
 
     Examples
     --------

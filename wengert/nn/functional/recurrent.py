@@ -323,24 +323,11 @@ def run(
 
     Parameters
     ----------
-    kind : str
-        One of `LAYERS`.
-    x : Tensor
-        Of shape (T, N, I).
     state : tuple of Tensor
         At first, each of shape (N, H).
     parameters : sequence of Tensor
         Weights of the input (gates, I) and of the state (gates, H), their biases or None, and for a
         projection of an LSTM's result its weight.
-    reverse : bool
-        Whether it runs from the end.
-
-    Returns
-    -------
-    out : Tensor
-        The first state after each step, (T, N, H).
-    state : tuple of Tensor
-        After the last step.
     """
     z = _project_input(kind, x, parameters)
     out, state = LAYERS[kind](ops.flip(z, axis=0) if reverse else z, state, parameters)
@@ -364,13 +351,6 @@ def run_packed(
         The rows of all steps, (rows, I).
     sizes : sequence of int
         How many rows each step has; they never grow.
-
-    Returns
-    -------
-    out : Tensor
-        The first state after each step, (rows, H).
-    state : tuple of Tensor
-        After the last step of each sequence.
     """
     z = _project_input(kind, x, parameters)
     start, now = state, tuple([part[: sizes[-1] if reverse else sizes[0], ...] for part in state])

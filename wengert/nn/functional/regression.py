@@ -157,12 +157,10 @@ def kl_div(
     input : Tensor
         Logarithms :math:`x` of probabilities, real floating.
     target : Tensor
-        Probabilities :math:`y`, or their logarithms, of the same shape.
+        Probabilities :math:`y`, or with ``log_target`` their logarithms, of the same shape.
     reduction : {"mean", "batchmean", "sum", "none"}
         Whether the result is the mean over all elements, the sum divided by the length of the first
         axis, which is the divergence of a member of the batch, the sum, or each element's.
-    log_target : bool
-        Whether ``target`` holds logarithms.
 
     Examples
     --------
@@ -259,22 +257,19 @@ def poisson_nll_loss(
 ) -> Tensor:
     r"""Negative log likelihood of counts, :math:`e^x - y x`.
 
-    Derivatives :math:`e^x - y` and :math:`-x`. Raises `ValueError` if the shapes differ.
+    Derivatives :math:`e^x - y` and :math:`-x`. Raises `ValueError` if the shapes of the logarithms
+    :math:`x` and the counts :math:`y` differ.
     PyTorch: ``torch.nn.functional.poisson_nll_loss``.
 
     Parameters
     ----------
     input : Tensor
         Logarithms :math:`x` of the expected counts, real floating.
-    target : Tensor
-        The counts :math:`y`, of the same shape.
     log_input : bool
         False if ``input`` holds the expected counts themselves: :math:`x - y \log(x + \epsilon)`.
     full : bool
         Whether Stirling's approximation of :math:`\log y!` is added for :math:`y > 1`,
         :math:`y \log y - y + \log(2 \pi y) / 2`.
-    eps : float
-        :math:`\epsilon`, so that no logarithm is of 0.
 
     Examples
     --------

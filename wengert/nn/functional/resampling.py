@@ -44,8 +44,6 @@ def interpolate(
     ----------
     input : Tensor
         Floating or complex, of shape (N, C, L), (N, C, H, W) or (N, C, D, H, W).
-    size : int or tuple, optional
-        The spatial lengths of the result.
     scale_factor : float or tuple, optional
         Instead, how much longer they are than the input's; the product is rounded down.
     mode : {"nearest", "nearest-exact", "linear", "bilinear", "area"}
@@ -170,13 +168,9 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """Make images larger by their channels: each element becomes a square of r² channels' elements.
 
     The cotangent is the result's, taken apart by `pixel_unshuffle`. Here r is ``upscale_factor``.
-    The result is of shape (..., C, H r, W r). Raises `RuntimeError` if there are fewer than three
-    axes, or r² does not divide the channels. PyTorch: ``torch.nn.functional.pixel_shuffle``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (..., C r², H, W).
+    The input is of shape (..., C r², H, W). The result is of shape (..., C, H r, W r). Raises
+    `RuntimeError` if there are fewer than three axes, or r² does not divide the channels.
+    PyTorch: ``torch.nn.functional.pixel_shuffle``.
 
     Examples
     --------
@@ -200,13 +194,9 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """Make images smaller and their channels more: the inverse of `pixel_shuffle`.
 
     The cotangent is the result's, put together by `pixel_shuffle`. Here r is ``downscale_factor``.
-    The result is of shape (..., C r², H, W). Raises `RuntimeError` if there are fewer than three
-    axes, or r does not divide the last two. PyTorch: ``torch.nn.functional.pixel_unshuffle``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (..., C, H r, W r).
+    The input is of shape (..., C, H r, W r). The result is of shape (..., C r², H, W). Raises
+    `RuntimeError` if there are fewer than three axes, or r does not divide the last two.
+    PyTorch: ``torch.nn.functional.pixel_unshuffle``.
 
     Examples
     --------

@@ -19,15 +19,7 @@ AXES = {1: "L", 2: "H, W"}
 
 
 def sizes(value: Any, count: int, function: str, option: str, least: int = 0) -> Sizes:
-    """An option's number for each spatial axis, of one for all or a sequence.
-
-    Raises
-    ------
-    TypeError
-        If it is not made of integers.
-    RuntimeError
-        If it has another number of them, or one is less than ``least``.
-    """
+    """An option's number for each spatial axis, of one for all or a sequence."""
     try:
         several = isinstance(value, list | tuple)
         found = tuple([index(n) for n in value]) if several else (index(value),)
@@ -45,13 +37,7 @@ def sizes(value: Any, count: int, function: str, option: str, least: int = 0) ->
 
 
 def examples(x: Any, count: int, function: str) -> tuple[Tensor, bool]:
-    """An input with its axis of examples, and whether it had one.
-
-    Raises
-    ------
-    RuntimeError
-        If it has not the axes of one example or of several, or is empty but for the examples.
-    """
+    """An input with its axis of examples, and whether it had one."""
     if not hasattr(x, "shape"):
         raise TypeError(f"{function} takes a Tensor or an array, not {type(x).__name__}")
     found = wrapped(x)
@@ -105,8 +91,6 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
         What is in the margins: a constant, the elements mirrored at the last one, the last one, or
         those of the other end. ``"circular"`` repeats what negative widths leave, and the mirror
         stands at the end of the whole axis.
-    value : number, optional
-        The constant; 0 by default.
 
     Examples
     --------

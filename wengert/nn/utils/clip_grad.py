@@ -64,23 +64,16 @@ def get_total_norm(
 
     Parameters
     ----------
-    tensors : Tensor or iterable of Tensor
-        Of any shapes.
     norm_type : float or "inf"
         The p of the p-norm, as `linalg.vector_norm` has it: ``math.inf`` for the largest absolute
         value, as is ``"inf"``. Of order 0 or below it is the norm of the Tensors' norms.
     error_if_nonfinite : bool
-        Whether an infinite or undefined norm is an error. To know, it is read from the device.
+        Whether an infinite or undefined norm is a `RuntimeError`. It is read from the device then.
 
     Returns
     -------
     Tensor
         0-d; zero if there are no Tensors. Of half precision it is the norm in float32.
-
-    Raises
-    ------
-    RuntimeError
-        If the norm is not finite and this should be an error.
 
     Examples
     --------
@@ -120,27 +113,9 @@ def clip_grad_norm_(
     r"""Scale gradients so that their norm together is at most ``max_norm``.
 
     All are multiplied by :math:`\min(1, c / (n + 10^{-6}))` with the bound :math:`c` and the norm
-    :math:`n`. By an infinite norm they are nan. A gradient that comes twice counts once, where
-    PyTorch scales it twice.
-
-    Parameters
-    ----------
-    parameters : Tensor or iterable of Tensor
-        Those without a gradient are passed over.
-    max_norm : float
-        :math:`c`.
-    norm_type, error_if_nonfinite
-        As for `get_total_norm`.
-
-    Returns
-    -------
-    Tensor
-        :math:`n`, as it was before.
-
-    Raises
-    ------
-    RuntimeError
-        As `get_total_norm`; no gradient has changed then.
+    :math:`n` of `get_total_norm`, which is returned. By an infinite norm they are nan. A gradient
+    that comes twice counts once, where PyTorch scales it twice. Parameters without a gradient are
+    passed over. Raises `RuntimeError` before a change for a norm that should be finite.
 
     Examples
     --------
@@ -176,17 +151,7 @@ def clip_grad_norm_(
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clip each element of the gradients to the range from ``-clip_value`` to ``clip_value``.
 
-    Parameters
-    ----------
-    parameters : Tensor or iterable of Tensor
-        Those without a gradient are passed over.
-    clip_value : float
-        The bound.
-
-    Raises
-    ------
-    TypeError
-        If a gradient is complex; none has changed then.
+    Raises `TypeError` for a complex gradient; none has changed then.
 
     Examples
     --------

@@ -10,15 +10,7 @@ from wengert.tape.tensor import Tensor
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Return all elements of several Tensors in a row. The result is differentiable in them.
 
-    Parameters
-    ----------
-    parameters : iterable of Tensor
-        Of any shapes.
-
-    Returns
-    -------
-    Tensor
-        1-d, with the elements of each in row-major order.
+    It has the elements of each in row-major order.
 
     Examples
     --------
@@ -33,19 +25,8 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Give parameters the values of a vector that `parameters_to_vector` made.
 
-    Parameters
-    ----------
-    vec : Tensor
-        1-d, with as many elements as the parameters have together.
-    parameters : iterable of Tensor
-        Leaves. They get the values and stay leaves: no gradient flows to the vector.
-
-    Raises
-    ------
-    TypeError
-        If ``vec`` is no Tensor.
-    ValueError
-        If the number of elements is another. Nothing has changed then.
+    They stay leaves: no gradient flows to the vector. Raises `TypeError` for what is no Tensor, and
+    `ValueError` for another number of elements; nothing has changed then.
 
     Examples
     --------

@@ -20,39 +20,19 @@ from wengert.tape.tensor import Tensor
 __all__ = ["remove_parametrizations", "spectral_norm", "weight_norm"]
 
 
-class _Norm(Module):
-    """What computes a weight: of several originals, into which a weight is split, or of one."""
-
-    def right_inverse(self, weight: Tensor) -> tuple[Tensor, ...]:
-        return (weight,)
-
-
 class ParametrizationList(ModuleList):
     """The originals of one weight, and what computes it of them, by PyTorch's names."""
 
-    def __init__(self, norm: _Norm, weight: Parameter) -> None:
+    def __init__(self, norm: Module, weight: Parameter, *parts: Tensor) -> None:
         super().__init__([norm])
-        with no_grad():
-            parts = norm.right_inverse(weight)
-        if len(parts) == 1:  # the optimiser's parameter stays the same object
+        if not parts:  # the optimiser's parameter stays the same object
             self.register_parameter("original", weight)
-        else:
-            for i, part in enumerate(parts):
-                original = Parameter(part.clone(), requires_grad=weight.requires_grad)
-                self.register_parameter(f"original{i}", original)
+        for i, part in enumerate(parts):
+            original = Parameter(part.detach().clone(), requires_grad=weight.requires_grad)
+            self.register_parameter(f"original{i}", original)
 
     def forward(self) -> Tensor:
         return self[0](*self.parameters(recurse=False))  # type: ignore[no-any-return]
-
-    @no_grad()
-    def assign(self, weight: Any) -> None:
-        """Give the originals values of which a weight is computed."""
-        shape = tuple(self().shape)
-        if not isinstance(weight, Tensor) or tuple(weight.shape) != shape:
-            raise ValueError(f"a Tensor of shape {shape} is assigned, and not {weight!r}")
-        parts = self[0].right_inverse(weight)
-        for original, part in zip(self.parameters(recurse=False), parts, strict=True):
-            original.copy_(part)
 
 
 class Parametrized(Overlay):
@@ -68,10 +48,9 @@ class Parametrized(Overlay):
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if (found := _computed(self, name)) is not None:
-            found.assign(value)
-        else:
-            super().__setattr__(name, value)
+        if _computed(self, name):
+            raise AttributeError(f"{name!r} is computed: call remove_parametrizations first")
+        super().__setattr__(name, value)
 
 
 def _computed(module: Any, name: str) -> ParametrizationList | None:
@@ -99,10 +78,10 @@ def _parameter(module: Module, name: str) -> Parameter:
     return found
 
 
-def _compute(module: Module, name: str, norm: _Norm) -> Module:
-    """Let a module's parameter be computed in each use."""
+def _compute(module: Module, name: str, norm: Module, *parts: Tensor) -> Module:
+    """Let a module's parameter be computed in each use, of itself or of parts."""
     norm.train(module.training)
-    made = ParametrizationList(norm, _parameter(module, name))
+    made = ParametrizationList(norm, _parameter(module, name), *parts)
     delattr(module, name)
     if not isinstance(module, Parametrized):
         _change(module, lambda cls: overlaid(Parametrized, cls))
@@ -143,7 +122,7 @@ def remove_parametrizations(module: Module, tensor_name: str) -> Module:
     return module
 
 
-class _WeightNorm(_Norm):
+class _WeightNorm(Module):
     def __init__(self, dim: int | None) -> None:
         self.dim = -1 if dim is None else dim
 
@@ -159,9 +138,6 @@ class _WeightNorm(_Norm):
         norm = self._norm(weight_v)
         norm = ops.where(ops.isinf(norm), math.nan, norm)  # by which weights would be 0
         return weight_v * (weight_g / norm)
-
-    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        return self._norm(weight), weight
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
@@ -185,19 +161,18 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     weight = _parameter(module, name)
     if dim is not None and not -1 <= dim < weight.ndim:
         raise ValueError(f"dim is an axis of {weight.ndim}, -1 or None, and not {dim}")
-    return _compute(module, name, _WeightNorm(dim))
+    norm = _WeightNorm(dim)
+    return _compute(module, name, norm, norm._norm(weight), weight)
 
 
-class _SpectralNorm(_Norm):
+class _SpectralNorm(Module):
     _u: Any
     _v: Any
 
     def __init__(self, weight: Tensor, steps: int, dim: int, eps: float) -> None:
         self.dim, self.eps = as_axis(dim, weight.ndim, "spectral_norm"), eps
         if steps <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={steps}"
-            )
+            raise ValueError(f"Expected n_power_iterations to be positive, but got {steps}")
         if weight.ndim > 1:
             self.n_power_iterations = steps
             with no_grad():
@@ -247,10 +222,6 @@ def spectral_norm(
 
     Parameters
     ----------
-    n_power_iterations : int
-        Steps of the power method in each use.
-    eps : float
-        Below this norms count as this.
     dim : int, optional
         The axis that is the rows of the matrix; by default 1 for transposed convolutions, and 0.
 

@@ -59,11 +59,6 @@ def pad_sequence(
 
     PyTorch: ``torch.nn.utils.rnn.pad_sequence``.
 
-    Parameters
-    ----------
-    sequences : sequence of Tensor
-        Each of shape (L, ...).
-
     Returns
     -------
     Tensor
@@ -104,8 +99,6 @@ def pack_padded_sequence(
         Of shape (T, N, ...), or (N, T, ...) with ``batch_first``.
     lengths : sequence of int or Tensor
         Of the N sequences; numbers of the program in a compiled function.
-    enforce_sorted : bool
-        Whether the sequences have to come in decreasing order of their lengths.
 
     Examples
     --------
@@ -142,11 +135,6 @@ def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> Pack
     """Pack Tensors of different lengths, as by `pack_padded_sequence`.
 
     PyTorch: ``torch.nn.utils.rnn.pack_sequence``.
-
-    Parameters
-    ----------
-    sequences : sequence of Tensor
-        Each of shape (L, ...).
 
     Examples
     --------

@@ -29,8 +29,6 @@ def summary(
 
     Parameters
     ----------
-    model : Module
-        The network.
     input_shape : tuple of int, or sequence of such tuples, optional
         The shape of the input, or of each of several. Without it and ``input_data`` the model is
         not called, and shapes are left out.
@@ -38,18 +36,6 @@ def summary(
         The input itself; a tuple for several.
     dtype : dtype, optional
         Of inputs of ``input_shape``; by default that of the first parameter.
-
-    Returns
-    -------
-    str
-        The table, whose last lines are sums.
-
-    Raises
-    ------
-    TypeError
-        If ``model`` is no `Module`, or ``input_shape`` is not made of integers.
-    ValueError
-        If both shapes and data are given.
 
     Examples
     --------
