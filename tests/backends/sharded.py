@@ -447,8 +447,17 @@ def mixed_shardings():
 
 @check
 def a_sharding_that_does_not_fit_is_an_error():
+    rows, whole = shardings()
     with pytest.raises(ValueError, match="partitioned 4 times"):
-        wg.zeros((3, 5), device=shardings()[0])
+        wg.zeros((3, 5), device=rows)
+    for put in (
+        lambda x: wg.asarray(x, device=rows),
+        lambda x: wg.tensor(x, device=rows),
+        lambda x: wg.asarray(x, device=whole).to(rows),
+        lambda x: wg.nn.Linear(5, 3).to(rows),
+    ):
+        with pytest.raises(ValueError, match=r"do not divide .* \(3, 5\).*drop_last=True.*pad it"):
+            put(np.ones((3, 5), np.float32))
 
 
 @check

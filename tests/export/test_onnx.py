@@ -600,3 +600,17 @@ def test_bools_are_counted(tmp_path: Path) -> None:
         Session(tmp_path / "m", {})(x=x).values(), function(wg.asarray(x)), strict=True
     ):
         np.testing.assert_array_equal(got, np.asarray(want), strict=True)
+
+
+def test_what_models_have_not_is_named_with_the_line(tmp_path: Path) -> None:
+    for function, kind, text in (
+        (lambda x: wg.astype(x, wg.float16) * 2, TypeError, "float16 can't be exported"),
+        (lambda x: wg.astype(x, wg.bfloat16) * 2, TypeError, "bfloat16 can't be exported"),
+        (lambda x: wg.real(wg.exp(1j * x)), wg.export.ExportError, "no complex numbers"),
+        (lambda x: wg.abs(wg.fft.rfft(x)), wg.export.ExportError, "no complex numbers"),
+    ):
+        with pytest.raises(kind, match=rf"test_onnx.py, line \d+ \(\(lambda x.*\): .*{text}"):
+            wg.export.onnx(function, wg.ones((2, 3)), tmp_path / "model.onnx")
+    with pytest.raises(wg.export.ExportError, match=r"output.1 of .*<lambda> is a str"):
+        wg.export.onnx(lambda x: (2 * x, "text"), wg.ones((2, 3)), tmp_path / "model.onnx")
+    assert not (tmp_path / "model.onnx").exists()

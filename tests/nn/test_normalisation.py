@@ -610,3 +610,19 @@ def test_vectors_shorter_than_the_epsilon_are_divided_by_it(
         np.testing.assert_allclose(x.grad.numpy()[0], g / eps, rtol=1e-5)
         _, tangent = wg.jvp(lambda x: F.normalize(x, eps=eps), (x.detach(),), (x.detach(),))
         np.testing.assert_allclose(tangent.numpy()[0], row / eps, rtol=1e-5)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 3.0, float("inf")])
+@pytest.mark.parametrize("values", [[1.8e-14, 1.27e35], [3e38, 2e38], [-3e38, 1e-30]])
+def test_other_norms_of_any_scale(p: float, values: list[float]) -> None:
+    """Small numbers beside huge ones keep their slope, and sums beyond the range their result."""
+    found = []
+    for scale, dtype in ((1.0, wg.float32), (1e-40, wg.float64)):
+        x = wg.asarray(np.array([values]) * scale, dtype=dtype).requires_grad_()
+        y = F.normalize(x, p=p, dim=1, eps=0.0)
+        (g,) = wg.autograd.grad((y * wg.asarray([[1.0, 2.0]], dtype=dtype)).sum(), x)
+        found.append((y.detach().numpy(), g.numpy().astype(np.float64) * scale))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6, atol=1e-44)
+    if p != 0.5:  # whose slope at 1e-14 beside 1e35 is beyond the range
+        size = 1 / max(map(abs, values))
+        np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5, atol=1e-6 * size)

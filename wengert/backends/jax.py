@@ -210,8 +210,22 @@ class JaxBackend(Backend):
         found = list(self.jax.devices())
         return found + [device for device in self.jax.devices("cpu") if device not in found]
 
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Any = None) -> Any:
+        if isinstance(device, self.jax.sharding.Sharding):
+            return self.to_device(array, device)
+        return super().from_numpy(array, device)
+
     def to_device(self, array: Any, device: Any) -> Any:
-        return self.jax.device_put(array, device)
+        try:
+            return self.jax.device_put(array, device)
+        except ValueError as error:
+            if type(error).__name__ != "IndivisibleError":
+                raise
+            raise ValueError(
+                f"the devices of {device} do not divide an array of shape {tuple(array.shape)}. "
+                "Leave the last batch out by drop_last=True, or pad it, with weights of 0 in the "
+                "loss"
+            ) from error
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         found = np.asarray(array)

@@ -149,7 +149,16 @@ def onnx(
         others = differing(lengths, sizes) if axes else {}
         part, shapes = common(found, sizes)
         small = range(min(sizes) - 1, 0, -1)  # below those of the recordings
-        model = _Model(tools, part, shapes, state, call, axes, constants=constants)
+        model = _Model(
+            tools,
+            part,
+            shapes,
+            state,
+            call,
+            axes,
+            function=compiled.report.name,
+            constants=constants,
+        )
         model.least = _least(strict, call, axes, others, small)
         text = model.text
     except ValueError as error:
@@ -242,6 +251,7 @@ class _Model:
         call: Call,
         axes: Mapping[int, int],
         *,
+        function: str,
         constants: bool,
     ) -> None:
         self.tools, self.part, self.shapes = tools, part, shapes
@@ -275,7 +285,9 @@ class _Model:
             name = f"output{paths[i]}" if i < answered else self._next(i - answered)
             name = _readable(name)
             if not isinstance(x, Value | Sized) and type(x) not in NUMBERS:
-                raise ExportError(f"{name} is a {type(x).__name__}, which no model returns")
+                raise ExportError(
+                    f"{name} of {function} is a {type(x).__name__}, which no model returns"
+                )
             if type(x) is int and not -(2**63) <= x < 2**63:
                 raise ExportError(f"{name} is an int that int64 does not hold")
             self.outputs[_new(name, taken)] = i

@@ -81,6 +81,8 @@ class Graph:
         for step in self.program.instructions:
             if step.name == "look":  # eager code raises for such values
                 continue
+            if any("complex" in str(value.dtype) for value in step.results):
+                raise self._error(step, "onnxruntime has no complex numbers")
             try:
                 with warnings.catch_warnings():
                     # Where onnxruntime has no float64, say, ndonnx computes in float32, and warns.

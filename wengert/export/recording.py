@@ -11,6 +11,7 @@ from wengert.backends import Backend, Selection, backend_of, dtype_of, get_backe
 from wengert.backends.array_api_strict import StrictBackend
 from wengert.backends.registry import local_selection, namespaces
 from wengert.compiler.calls import Call, tensors_of
+from wengert.compiler.capture.lines import line_that_raised
 from wengert.compiler.checking import Before
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.exported import ExportedProgram
@@ -109,10 +110,20 @@ def record(
         moved = _moved(state, leaves, backend)
         args, kwargs = call.layout.structure.unflatten(moved)
         with watched() as lengths:
-            strict(*args, **kwargs)
+            try:
+                strict(*args, **kwargs)
+            except TypeError as error:
+                _, lacks, dtype = str(error).partition("array_api_strict has no data type ")
+                if not lacks:
+                    raise
+                raise _no_such(dtype.split(";")[0], f"{line_that_raised(error)}: ") from error
         _, after = strict.looked(args, kwargs)
         same = after.structure() == state.structure()
         return strict.exported() if same else None, lengths
+
+
+def _no_such(dtype: str, where: str = "") -> TypeError:
+    return TypeError(f"{where}{dtype} can't be exported; convert to another dtype, as float32")
 
 
 def _moved(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
@@ -121,7 +132,7 @@ def _moved(state: State, leaves: Sequence[Any], backend: Backend) -> list[Any]:
     def moved(array: Any) -> Any:
         dtype = dtype_of(array.dtype)
         if not hasattr(backend.xp, dtype.name):
-            raise TypeError(f"{dtype.name} can't be exported; convert to another dtype, as float32")
+            raise _no_such(dtype.name)
         return convert(array, backend, dtype)
 
     for tensor in tensors_of(leaves, state):

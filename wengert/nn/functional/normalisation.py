@@ -10,6 +10,7 @@ from wengert.backends import DTYPES, dtype_of
 from wengert.nn.functional.define import detached, real_floating
 from wengert.nn.functional.standardised import moments, standardised, units
 from wengert.ops.axes import as_axes, number, operand
+from wengert.ops.limits import finfo
 from wengert.ops.linalg import vector_norm
 from wengert.ops.linalg.common import inexact
 from wengert.ops.shares import by_float32, wide
@@ -379,10 +380,11 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
     axes = as_axes(dim, len(shape))
     if order == 2 and axes:
         return units(x, axis=axes, eps=smallest)[0]  # type: ignore[no-any-return]
-    # A norm may overflow where numbers over it do not. XLA's quotients by the largest are 0.
+    # A norm may overflow where numbers over it do not, which are scaled by what that takes.
     if order and 0 not in shape:
         largest = ops.max(ops.abs(detached(x)), axis=axes, keepdims=True)
-        unit = ops.clip(ops.multiply(largest, 0.25), 1)
+        ratio = math.prod([shape[i] for i in axes]) ** max(1.0, 1 / order)
+        unit = ops.clip(ops.multiply(largest, 2 * ratio / float(finfo(x.dtype).max)), 1)
         x, smallest = ops.divide(x, unit), ops.divide(smallest, unit)
     norm = vector_norm(x, axis=axes, keepdims=True, ord=order)
     return ops.divide(x, ops.clip(norm, smallest))
