@@ -48,22 +48,10 @@ def init(timeout: float = 60) -> None:
     is alone, of rank 0 and size 1. From now on an error that ends one process ends all of them, and
     the end of the program waits for all.
 
-    Parameters
-    ----------
-    timeout : float
-        Seconds that a process waits for the others in a collective. Then it is an error that names
-        the ranks that have not come.
-
-    Raises
-    ------
-    ImportError
-        If a launcher has started the program, and ``mpi4py`` or ``torch`` can't be imported.
-    ValueError
-        If ``timeout`` is not positive.
-
-    Notes
-    -----
-    MPI standard: ``MPI_Init``. PyTorch: ``torch.distributed.init_process_group``.
+    A process waits ``timeout`` seconds for the others, here and in each collective. Then
+    `TimeoutError` names the ranks that have not come. Raises `ImportError` if a launcher has
+    started the program, and ``mpi4py`` or ``torch`` can't be imported. MPI standard: ``MPI_Init``.
+    PyTorch: ``torch.distributed.init_process_group``.
 
     Examples
     --------

@@ -25,24 +25,10 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
     gradient of the mean over all rows, also if batches are uneven. All gradients and the weight
     travel together, in one `all_reduce` for each dtype.
 
-    Parameters
-    ----------
-    model : Module or iterable of Tensor
-        Whose gradients are replaced, of all that require grad.
-    weight : number or Tensor
-        Of this process, 0 or more: ``len(x)``, say. With weight 0 gradients count as zero, whatever
-        they are, and may be None.
-
-    Raises
-    ------
-    TypeError
-        If the weight requires grad: its derivative would be lost.
-    ValueError
-        If the weight is negative, or a number above 0 where a Tensor that requires grad has none.
-
-    Notes
-    -----
-    PyTorch: ``torch.nn.parallel.DistributedDataParallel``, which divides by the number of
+    Weights are 0 or more: ``len(x)``, say. With weight 0 gradients count as zero, whatever they
+    are, and may be None. Raises `TypeError` if the weight requires grad: its derivative would be
+    lost; `ValueError` if it is negative, or above 0 where a Tensor that requires grad has no
+    gradient. PyTorch: ``torch.nn.parallel.DistributedDataParallel``, which divides by the number of
     processes.
 
     Examples
@@ -87,28 +73,9 @@ def mean(x: Any, weight: Any = 1) -> Tensor:
 
     It is :math:`\sum_r w_r x_r / \sum_r w_r`, and has no derivative: `average` is for gradients.
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Floating, of the same shape and dtype on all processes: a loss, an accuracy.
-    weight : number or Tensor
-        Of this process, 0 or more. With weight 0 the value counts as zero, whatever it is.
-
-    Returns
-    -------
-    Tensor
-        Of the shape and dtype of ``x``, the same on all processes.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not floating, or the weight requires grad: its derivative would be lost.
-    ValueError
-        If the weight is a negative number.
-
-    Notes
-    -----
-    Wengert's own.
+    The value, such as a loss or an accuracy, is floating, and of the same shape and dtype on all
+    processes, and so is the result. With weight 0 it counts as zero, whatever it is. Raises
+    `TypeError` if the weight requires grad, and `ValueError` if it is negative. Wengert's own.
 
     Examples
     --------

@@ -35,16 +35,9 @@ _PARTS: Final = {"complex64": np.float32, "complex128": np.float64}
 
 
 class Mover:
-    """What moves arrays between processes that have agreed on a collective.
+    """What moves arrays between processes that have agreed on a collective."""
 
-    Attributes
-    ----------
-    library : str
-        What it is called.
-    summed : frozenset of str
-        The dtypes that it sums.
-    """
-
+    #: What it is called, and the dtypes that it sums.
     library: str
     summed = SUMMED
 
@@ -64,19 +57,10 @@ class Connected(Mover, Carrier):
     small reduction. So different collectives are an error on all of them, where the library would
     wait for ever or mix up memory.
 
-    Parameters
-    ----------
-    rank, size : int
-        This process, and how many there are.
-    timeout : float
-        Seconds that a process waits for the others.
-
     Attributes
     ----------
-    broken : str
-        Why the processes can't go on together; "" while they can.
-    lost : bool
-        Whether that is since another one has ended.
+    broken, lost : str, bool
+        Why the processes can't go on together; whether that is since another one has ended.
     """
 
     def __init__(self, rank: int, size: int, timeout: float) -> None:

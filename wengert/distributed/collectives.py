@@ -1,5 +1,7 @@
 """Collectives: the primitives by which processes exchange arrays, each with its adjoint.
 
+Arrays have the same shape and dtype on all processes, and sums are not of bool.
+
 The loss of a program is the sum of the losses of its processes. Then the adjoint of a collective is
 a collective: of a sum over processes another one, of gathering a sum of which each keeps its part,
 and of sending a sum at the sender.
@@ -96,11 +98,6 @@ def all_gather(x: Any, /) -> Tensor:
     if their calls differ, and `TimeoutError` if one does not come. MPI standard: ``MPI_Allgather``.
     PyTorch: ``torch.distributed.all_gather_into_tensor``.
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Of the same shape and dtype on all processes, with at least one axis.
-
     Examples
     --------
     >>> import wengert.distributed as wd
@@ -121,11 +118,6 @@ def reduce_scatter(x: Any, /) -> Tensor:
     processes. Raises `ExchangeError` on all processes if their calls differ, and `TimeoutError` if
     one does not come. MPI standard: ``MPI_Reduce_scatter_block``.
     PyTorch: ``torch.distributed.reduce_scatter_tensor``.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Of the same shape and dtype on all processes; not of bool.
 
     Examples
     --------
@@ -149,11 +141,6 @@ def broadcast(x: Any, /, root: int = 0) -> Tensor:
     processes if their calls differ, and `TimeoutError` if one does not come. MPI standard:
     ``MPI_Bcast``. PyTorch: ``torch.distributed.broadcast``.
 
-    Parameters
-    ----------
-    x : Tensor or array
-        Of the same shape and dtype on all processes.
-
     Examples
     --------
     >>> import wengert.distributed as wd
@@ -171,11 +158,6 @@ def reduce(x: Any, /, root: int = 0) -> Tensor:
     `ExchangeError` on all processes if their calls differ, and `TimeoutError` if one does not come.
     MPI standard: ``MPI_Reduce``. PyTorch: ``torch.distributed.reduce``, which leaves open what the
     other processes get.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Of the same shape and dtype on all processes; not of bool.
 
     Examples
     --------

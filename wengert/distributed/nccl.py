@@ -27,13 +27,7 @@ _DTYPES: Final = {
 
 
 class _NCCL(Mover):
-    """The GPUs of a program's processes, one each.
-
-    Parameters
-    ----------
-    carrier : Connected
-        By which the processes agree.
-    """
+    """The GPUs of a program's processes, one each, which agree by a carrier."""
 
     library = "NCCL"
     summed = (SUMMED & _DTYPES.keys()) | {"float16", "complex64", "complex128"}

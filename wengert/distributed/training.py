@@ -81,27 +81,10 @@ def shard(batches: Iterable[T]) -> Iterator[T]:
     differ by one row at most, and all processes make the same number of steps. A share may be empty
     where a batch has fewer rows than there are processes.
 
-    Parameters
-    ----------
-    batches : iterable
-        Trees of Tensors and arrays of one length, as a `wengert.data.DataLoader` gives them. They
-        are the same on all processes: shuffle with the same seed.
-
-    Yields
-    ------
-    object
-        The tree with slices of the arrays.
-
-    Raises
-    ------
-    ExchangeError
-        If other processes have more or fewer batches.
-    ValueError
-        If a batch has no arrays, or arrays of several lengths.
-
-    Notes
-    -----
-    PyTorch: ``torch.utils.data.DistributedSampler``, which repeats rows instead.
+    Batches are trees of Tensors and arrays of one length, as a `wengert.data.DataLoader` gives
+    them, and the same on all processes: shuffle with the same seed. Raises `ExchangeError` if other
+    processes have more or fewer batches, and `ValueError` if a batch has no arrays, or arrays of
+    several lengths. PyTorch: ``torch.utils.data.DistributedSampler``, which repeats rows instead.
 
     Examples
     --------
