@@ -1,5 +1,6 @@
 """A single process, without a launcher, and what is refused there."""
 
+import sys
 from runpy import run_path
 from typing import Any
 
@@ -288,3 +289,9 @@ def test_importing_costs_nothing() -> None:
     ended = run([sys.executable, "-c", code])
     assert ended.code == 0, ended.err
     assert "WENGERT_BACKEND" not in environment()
+
+
+def test_help_needs_no_init() -> None:
+    code = "import wengert.distributed as wd, pydoc; print(pydoc.render_doc(wd)[:300])"
+    ended = run([sys.executable, "-c", code])
+    assert ended.code == 0 and "Programs of several processes" in ended.out, ended.err
