@@ -1,0 +1,233 @@
+"""PyTorch's functions of shapes and places."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import wengert as wg
+from wengert.torch.naming import aliases, lines, listed
+
+
+def lengths(given: tuple[Any, ...]) -> tuple[int, ...]:
+    """Lengths that are given one by one, or as one tuple, list or size."""
+    whole = len(given) == 1 and isinstance(given[0], tuple | list)
+    return tuple(int(n) for n in (given[0] if whole else given))
+
+
+def at_axis(x: Any, dim: int) -> int:
+    """The number of an axis, from 0."""
+    ndim = max(x.ndim, 1)
+    if not -ndim <= dim < ndim:
+        raise IndexError(f"dimension {dim} is out of range for {x.ndim} dimensions")
+    return int(dim) % int(ndim)
+
+
+@listed
+def narrow(input: Any, dim: int, start: int, length: int) -> Any:
+    """Part of an axis."""
+    key = [slice(None)] * input.ndim
+    key[dim] = slice(int(start), int(start) + int(length))
+    if not 0 <= start <= start + length <= input.shape[dim]:
+        raise RuntimeError(f"start={start}, length={length} exceed length {input.shape[dim]}")
+    return input[tuple(key)]
+
+
+@listed
+def _split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+    n, sections = tensor.shape[dim], split_size_or_sections
+    if isinstance(sections, int):
+        sections = [min(sections, n - i) for i in range(0, n, sections)] or [0]
+    if sum(sections) != n:
+        raise RuntimeError(f"split: lengths {list(sections)} do not sum to {n}, that of the axis")
+    ends = [sum(sections[:i]) for i in range(len(sections))]
+    return tuple(narrow(tensor, dim, i, m) for i, m in zip(ends, sections, strict=True))
+
+
+@listed
+def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+    return _split(input, max(-(-input.shape[dim] // chunks), 1), dim)
+
+
+@listed
+def _flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    shape = tuple(input.shape) or (1,)
+    first, last = at_axis(input, start_dim), at_axis(input, end_dim)
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    inner = 1
+    for n in shape[first : last + 1]:
+        inner *= n
+    return wg.reshape(input, (*shape[:first], inner, *shape[last + 1 :]))
+
+
+@listed
+def _unflatten(input: Any, dim: int, sizes: Any) -> Any:
+    at = at_axis(input, dim)
+    return wg.reshape(input, (*input.shape[:at], *sizes, *input.shape[at + 1 :]))
+
+
+@listed
+def _squeeze(input: Any, dim: Any = None) -> Any:
+    """Drop axes of length 1; another axis that is named stays as it is."""
+    given = range(input.ndim) if dim is None else dim if isinstance(dim, tuple | list) else (dim,)
+    ones = tuple(
+        {a for a in (at_axis(input, d) for d in given) if input.ndim and input.shape[a] == 1}
+    )
+    return wg.squeeze(input, axis=ones) if ones else input[...]
+
+
+def _swap(input: Any, dim0: int, dim1: int) -> Any:
+    order = list(range(input.ndim))
+    if order:
+        first, second = at_axis(input, dim0), at_axis(input, dim1)
+        order[first], order[second] = second, first
+    return wg.permute_dims(input, tuple(order))
+
+
+@listed
+def _repeat_interleave(input: Any, repeats: Any, dim: int | None = None) -> Any:
+    x = wg.reshape(input, (-1,)) if dim is None else input
+    return wg.repeat(x, repeats, axis=0 if dim is None else dim)
+
+
+def _places(input: Any, dim: int, index: Any) -> Any:
+    """An index of arrays, of which that of one axis is given and the others count."""
+    if index.ndim != input.ndim:
+        raise RuntimeError("index and input need the same number of dimensions")
+    at, key = at_axis(input, dim), []
+    for d, n in enumerate(index.shape):
+        shape = [1] * index.ndim
+        shape[d] = n
+        own = wg.reshape(wg.arange(n, device=input.device), tuple(shape))
+        key.append(index if d == at else own)
+    if any(not 0 <= int(f(index)) < input.shape[at] for f in (wg.min, wg.max) if index.size):
+        raise RuntimeError(f"index is out of bounds for dimension {dim} of {input.shape[at]}")
+    return tuple(key)
+
+
+@listed
+def _gather(input: Any, dim: int, index: Any) -> Any:
+    return input[_places(input, dim, index)] if input.ndim else input
+
+
+@listed
+def _scatter(
+    input: Any, dim: int, index: Any, src: Any = None, value: Any = None, reduce: Any = None
+) -> Any:
+    key = _places(input, dim, index)
+    new = value if src is None else src
+    if isinstance(new, wg.Tensor) and new.ndim:
+        new = new[tuple(slice(n) for n in index.shape)]
+    place = input.at(key)
+    ways = {None: place.set, "add": place.add, "multiply": place.multiply}
+    return ways[reduce](new)
+
+
+@listed
+def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    key = (slice(None),) * at_axis(input, dim) + (index,)
+    return input.at(key).add(source if alpha == 1 else source * alpha)
+
+
+def _index_set(input: Any, dim: int, index: Any, value: Any) -> Any:
+    return input.at((slice(None),) * at_axis(input, dim) + (index,)).set(value)
+
+
+@listed
+def _diag(input: Any, diagonal: int = 0) -> Any:
+    return _diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal)
+
+
+@listed
+def _diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    return wg.linalg.diagonal(wg.moveaxis(input, (dim1, dim2), (-2, -1)), offset=offset)
+
+
+@listed
+def _diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    n = input.shape[-1]
+    zeros = wg.zeros((*input.shape, n), dtype=input.dtype, device=input.device)
+    eye = wg.eye(n, dtype=wg.bool, device=input.device)
+    whole = wg.where(eye, wg.expand_dims(input, axis=-2), zeros)
+    wide = abs(offset)
+    more = [(0, 0)] * (input.ndim - 1)
+    below, right = ((0, wide), (wide, 0)) if offset >= 0 else ((wide, 0), (0, wide))
+    whole = wg.pad(whole, [*more, below, right]) if wide else whole
+    return wg.moveaxis(whole, (-2, -1), (dim1, dim2))
+
+
+@listed
+def _meshgrid(*tensors: Any, indexing: Any = "ij") -> Any:
+    listed = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
+    return wg.meshgrid(*(tensors[0] if listed else tensors), indexing=indexing)
+
+
+def _stacked(least: int, axis: int) -> Callable[..., Any]:
+    def joined(tensors: Any) -> Any:
+        grown = []
+        for x in tensors:
+            if least == 2 and axis == 0:  # rows
+                x = wg.reshape(x, (1, -1)) if x.ndim < 2 else x
+            elif least == 2:  # columns
+                x = wg.reshape(x, (-1, 1)) if x.ndim < 2 else x
+            else:
+                x = wg.reshape(x, (1,)) if not x.ndim else x
+            grown.append(x)
+        return wg.concat(grown, axis=axis if grown[0].ndim > 1 else 0)
+
+    return joined
+
+
+aliases(
+    wg,
+    "broadcast_tensors=broadcast_arrays broadcast_to clone isin moveaxis movedim=moveaxis reshape",
+)
+lines(
+    cat=lambda tensors, dim=0: wg.concat(tensors, axis=dim),
+    concat=lambda tensors, dim=0: wg.concat(tensors, axis=dim),
+    concatenate=lambda tensors, dim=0: wg.concat(tensors, axis=dim),
+    column_stack=_stacked(2, 1),
+    flip=lambda input, *dims: wg.flip(input, axis=lengths(dims)),
+    fliplr=lambda input: wg.flip(input, axis=1),
+    flipud=lambda input: wg.flip(input, axis=0),
+    hstack=_stacked(1, 1),
+    index_copy=_index_set,
+    index_fill=_index_set,
+    index_select=lambda input, dim, index: wg.take(input, index, axis=dim),
+    masked_fill=lambda input, mask, value: wg.where(mask, wg.full_like(input, 0) + value, input),
+    masked_select=lambda input, mask: wg.broadcast_arrays(input, mask)[0][
+        wg.broadcast_to(mask, wg.broadcast_shapes(input.shape, mask.shape))
+    ],
+    nonzero=lambda input, *, as_tuple=False: (
+        wg.nonzero(input) if as_tuple else wg.stack(wg.nonzero(input), axis=1)
+    ),
+    argwhere=lambda input: wg.stack(wg.nonzero(input), axis=1),
+    nelement=lambda input: math.prod(input.shape),
+    numel=lambda input: math.prod(input.shape),
+    permute=lambda input, *dims: wg.permute_dims(input, lengths(dims)),
+    ravel=lambda input: wg.reshape(input, (-1,)),
+    roll=lambda input, shifts, dims=None: wg.roll(input, shifts, axis=dims),
+    scatter_add=lambda input, dim, index, src: _scatter(input, dim, index, src, reduce="add"),
+    select=lambda input, dim, index: wg.take(input, wg.asarray(index % input.shape[dim]), axis=dim),
+    stack=lambda tensors, dim=0: wg.stack(tensors, axis=dim),
+    swapaxes=_swap,
+    swapdims=_swap,
+    t=lambda input: _swap(input, 0, 1) if input.ndim == 2 else input[...],
+    take=lambda input, index: wg.take(wg.reshape(input, (-1,)), index),
+    take_along_dim=lambda input, indices, dim=None: (
+        wg.take(wg.reshape(input, (-1,)), indices)
+        if dim is None
+        else wg.take_along_axis(input, indices, axis=dim)
+    ),
+    tile=lambda input, *dims: wg.tile(input, lengths(dims)),
+    trace=wg.linalg.trace,
+    transpose=_swap,
+    tril=lambda input, diagonal=0: wg.tril(input, k=diagonal),
+    triu=lambda input, diagonal=0: wg.triu(input, k=diagonal),
+    unbind=lambda input, dim=0: wg.unstack(input, axis=dim),
+    unsqueeze=lambda input, dim: wg.expand_dims(input, axis=dim),
+    vstack=_stacked(2, 0),
+    where=lambda condition, input=None, other=None: (
+        wg.nonzero(condition) if input is None else wg.where(condition, input, other)
+    ),
+)
