@@ -212,6 +212,11 @@ def _old_init() -> dict[str, Any]:
     return new | {name.rstrip("_"): function for name, function in new.items()}
 
 
+#: The modules by which PyTorch's own files are imported.
+_FILES = (
+    "activation batchnorm container conv dropout linear loss module normalization padding pooling "
+    "rnn sparse transformer upsampling"
+)
 _DATA = {**names(data, "progress"), "DataLoader": DataLoader}
 _SCHEDULES = {**names(lr_scheduler), "_LRScheduler": lr_scheduler.LRScheduler}
 _CHECKPOINT = {"checkpoint": wg.checkpoint, "checkpoint_sequential": wg.checkpoint_sequential}
@@ -221,6 +226,7 @@ NETWORKS = [
     module("nn.functional", FUNCTIONAL),
     module("nn.init", _old_init()),
     module("nn.modules", LAYERS),
+    *[module(f"nn.modules.{name}", LAYERS) for name in _FILES.split()],
     module("nn.parameter", {"Parameter": nn.Parameter}),
     module("nn.parallel", {"DataParallel": LAYERS["DataParallel"]}),
     module("nn.utils", {**_NORMS, "clip_grad_norm": nn.utils.clip_grad_norm_}),

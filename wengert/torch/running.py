@@ -15,22 +15,23 @@ _HERE = "wengert.torch"
 _NOT_THERE = ("torchaudio", "torchtext", "torchvision")
 
 
-def run(script: str, arguments: list[str]) -> None:
+def run(script: str, arguments: list[str]) -> dict[str, Any]:
     """Run a script as ``__main__``, after a list of the names that it uses and that are not there.
 
+    Returns the script's globals.
     Libraries that the script imports find the installed PyTorch, or none, as without the runner.
     """
     path = Path(script).resolve()
     for file, line, name in sorted(set(missing(path))):
         sys.stderr.write(f"{file.relative_to(path.parent)}:{line}: {name} is not there\n")
-    sys.argv = [script, *arguments]
-    sys.path[0] = str(path.parent)
+    sys.argv, argv = [script, *arguments], sys.argv
+    sys.path[0], first = str(path.parent), sys.path[0]
     original = builtins.__import__
     builtins.__import__ = _importing(path.parent, original)
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        return runpy.run_path(str(path), run_name="__main__")
     finally:
-        builtins.__import__ = original
+        builtins.__import__, sys.argv, sys.path[0] = original, argv, first
 
 
 def _importing(folder: Path, original: Any) -> Any:
