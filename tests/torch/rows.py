@@ -281,7 +281,6 @@ x.size(-1)
 tuple(x.size())
 tuple(x.shape)
 len(x)
-x.unfold(1, 2, 1)
 x[0]
 x[:, 1]
 x[k]

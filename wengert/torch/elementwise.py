@@ -125,18 +125,12 @@ aliases(wg.special, "digamma erfinv i0 lgamma=gammaln polygamma sinc")
 aliases(wg.linalg, "cholesky det inverse=inv pinverse=pinv outer ger=outer")
 lines(
     add=_scaled(wg.add),
-    addbmm=_added(lambda a, b: wg.sum(wg.matmul(a, b), axis=0)),
     addcdiv=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 / tensor2),
     addcmul=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 * tensor2),
     addmm=_added(wg.matmul),
     addmv=_added(wg.matmul),
     allclose=lambda input, other, rtol=1e-05, atol=1e-08, equal_nan=False: bool(
         wg.all(_isclose(input, other, rtol, atol, equal_nan))
-    ),
-    angle=lambda input: (
-        wg.atan2(wg.imag(input), wg.real(input))
-        if input.dtype.complex
-        else (wg.where(input < 0, math.pi, 0 * input))
     ),
     baddbmm=_added(wg.matmul),
     bmm=_product("bmm", 3, 3),
@@ -151,7 +145,6 @@ lines(
     equal=lambda input, other: input.shape == other.shape and bool(wg.all(wg.equal(input, other))),
     exp2=lambda input: wg.pow(2.0, input),
     frac=lambda input: input - wg.trunc(input),
-    heaviside=lambda input, values: wg.where(input == 0, values, wg.astype(input > 0, input.dtype)),
     inner=lambda input, other: (
         wg.vecdot(input, other)
         if input.ndim == 1
@@ -175,7 +168,6 @@ lines(
         wg.round(input) if not decimals else wg.round(input * 10**decimals) / 10**decimals
     ),
     rsqrt=lambda input: 1 / wg.sqrt(input),
-    rsub=lambda input, other, *, alpha=1: other - input * alpha,
     softmax=_softmax(wg.softmax),
     sub=_scaled(wg.subtract),
     subtract=_scaled(wg.subtract),

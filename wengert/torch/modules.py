@@ -15,6 +15,7 @@ from wengert.torch.creation import LEGACY, Legacy, device
 from wengert.torch.naming import FUNCTIONS, name_of_torch, with_options
 from wengert.torch.networks import FUNCTIONAL, LAYERS
 from wengert.torch.reductions import axes
+from wengert.torch.shapes import lengths
 from wengert.torch.tensor import as_dtype
 
 
@@ -58,11 +59,6 @@ def _is_available() -> bool:
     return device(wg.empty((0,)).device).type == "cuda"
 
 
-def _memory(device: Any = None) -> int:
-    """Bytes that PyTorch's own allocator holds: none."""
-    return 0
-
-
 # -- devices ---------------------------------------------------------------------------------------
 
 
@@ -89,8 +85,7 @@ DEVICES = [
             "manual_seed": wg.manual_seed,
             "manual_seed_all": wg.manual_seed,
             **dict.fromkeys(("empty_cache", "set_device", "synchronize", "init"), nothing),
-            **dict.fromkeys(("memory_allocated", "max_memory_allocated"), _memory),
-            **dict.fromkeys(("memory_reserved", "memory_cached"), _memory),
+            "memory_allocated": lambda device=None: 0,
         },
     ),
     module("cuda.amp", _AMP),
@@ -131,31 +126,14 @@ class _Variable(Legacy):
 Variable = _Variable("Variable", (wg.Tensor,), {"__slots__": (), "__doc__": "A Tensor."})
 
 
-def _grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    materialize_grads: bool = False,
-) -> Any:
-    """PyTorch's ``autograd.grad``."""
-    return wg.autograd.grad(
-        outputs,
-        inputs,
-        grad_outputs,
-        retain_graph,
-        create_graph,
-        allow_unused,
-        materialize_grads,
-    )
+def _grad(*args: Any, only_inputs: bool = True, **options: Any) -> Any:
+    return wg.autograd.grad(*args, **options)
+
+
+vars(_grad)["__signature__"] = with_options(wg.autograd.grad, "only_inputs")
 
 
 def _of_inputs(transform: Any) -> Any:
-    """A transform of a function of one or several Tensors, which are all differentiated."""
-
     def function(func: Any, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
         several = isinstance(inputs, tuple | list)
         given = tuple(inputs) if several else (inputs,)
@@ -181,14 +159,10 @@ sys.modules[f"{__package__}.autograd"].gradcheck = testing.gradcheck  # type: ig
 
 # -- networks and their data -----------------------------------------------------------------------
 
-_DOES_NOTHING: tuple[str, ...] = (
-    "num_workers",
-    "pin_memory",
-    "persistent_workers",
-    "prefetch_factor",
-    "timeout",
-)
-_DOES_NOTHING += ("worker_init_fn", "multiprocessing_context", "pin_memory_device")
+_DOES_NOTHING = [
+    *("multiprocessing_context", "num_workers", "persistent_workers", "pin_memory"),
+    *("pin_memory_device", "prefetch_factor", "timeout", "worker_init_fn"),
+]
 
 
 class DataLoader(data.DataLoader):
@@ -247,29 +221,43 @@ NETWORKS = [
 # -- the standard's extensions ---------------------------------------------------------------------
 
 
-def _along(function: Any) -> Any:
-    return lambda input, n=None, dim=-1, norm="backward": function(
+def _along(name: str) -> Any:
+    own = getattr(wg.fft, name)
+    return lambda input, n=None, dim=-1, norm=None: own(
         input, n=n, axis=dim, norm=norm or "backward"
     )
 
 
-def _over(function: Any, last: Any = None) -> Any:
-    return lambda input, s=None, dim=last, norm="backward": function(
+def _over(name: str, last: Any = None) -> Any:
+    own = getattr(wg.fft, name)
+    return lambda input, s=None, dim=last, norm=None: own(
         input, s=s, axes=dim, norm=norm or "backward"
     )
 
 
-def _moved(function: Any) -> Any:
-    return lambda input, dim=None: function(input, axes=dim)
+def _shifted(name: str) -> Any:
+    own = getattr(wg.fft, name)
+    return lambda input, dim=None: own(input, axes=dim)
 
 
+_FOUR = ("fft", "ifft", "rfft", "irfft")
 _FFT = {name: getattr(wg.fft, name) for name in ("fftfreq", "rfftfreq")}
-_FFT |= {n: _along(getattr(wg.fft, n)) for n in ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]}
-_FFT |= {n: _over(getattr(wg.fft, n)) for n in ["fftn", "ifftn", "rfftn", "irfftn"]}
-_FFT |= {
-    f"{n}2": _over(getattr(wg.fft, f"{n}n"), (-2, -1)) for n in ["fft", "ifft", "rfft", "irfft"]
-}
-_FFT |= {name: _moved(getattr(wg.fft, name)) for name in ("fftshift", "ifftshift")}
+_FFT |= {name: _along(name) for name in (*_FOUR, "hfft", "ihfft")}
+_FFT |= {f"{name}n": _over(f"{name}n") for name in _FOUR}
+_FFT |= {f"{name}2": _over(f"{name}n", (-2, -1)) for name in _FOUR}
+_FFT |= {name: _shifted(name) for name in ("fftshift", "ifftshift")}
+
+
+def _linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
+    if ord is not None and (A.ndim if dim is None else len(lengths((dim,)))) == 2:
+        moved = A if dim is None else wg.moveaxis(A, dim, (-2, -1))
+        if keepdim and moved is not A:
+            raise NotImplementedError("norm of matrices along dim has no keepdim: matrix_norm")
+        return wg.linalg.matrix_norm(moved, ord=ord, keepdims=keepdim)
+    order = 2 if ord is None else ord
+    return wg.linalg.vector_norm(A, ord=order, axis=axes(dim), keepdims=keepdim)
+
+
 _LINALG = names(wg.linalg, "matmul", "tensordot", "vecdot", "outer", "trace") | {
     "cross": lambda input, other, dim=-1: wg.linalg.cross(input, other, axis=dim),
     "diagonal": lambda A, *, offset=0: wg.linalg.diagonal(A, offset=offset),
@@ -278,13 +266,7 @@ _LINALG = names(wg.linalg, "matmul", "tensordot", "vecdot", "outer", "trace") | 
         A, ord=ord, keepdims=keepdim
     ),
     "multi_dot": lambda tensors: reduce(wg.matmul, tensors),
-    "norm": lambda A, ord=None, dim=None, keepdim=False: (
-        wg.linalg.matrix_norm(A, ord="fro" if ord is None else ord, keepdims=keepdim)
-        if ord is not None and (A.ndim if dim is None else len(axes(dim) or ())) == 2
-        else wg.linalg.vector_norm(
-            A, ord=2 if ord is None else ord, axis=axes(dim), keepdims=keepdim
-        )
-    ),
+    "norm": _linalg_norm,
     "vecdot": lambda x, y, *, dim=-1: wg.vecdot(x, y, axis=dim),
     "vector_norm": lambda x, ord=2, dim=None, keepdim=False: wg.linalg.vector_norm(
         x, ord=ord, axis=axes(dim), keepdims=keepdim

@@ -191,11 +191,41 @@ def _unique(
     return result[0] if len(result) == 1 else tuple(result)
 
 
+def _reduced(function: Any, prepared: Any = None) -> Callable[..., Any]:
+    def reduced(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        x = prepared(input) if prepared else input
+        return function(x, axis=axes(dim), keepdims=keepdim)
+
+    return reduced
+
+
+def _summed(function: Any) -> Callable[..., Any]:
+    def summed(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+        return function(_cast(input, dtype), axis=axes(dim), keepdims=keepdim)
+
+    return summed
+
+
+def _with_mean(function: Any) -> Callable[..., Any]:
+    def both(input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False) -> Any:
+        spread = _moment(function)(input, dim, unbiased, keepdim)
+        return spread, wg.mean(input, axis=axes(dim), keepdims=keepdim)
+
+    return both
+
+
+def _nanmean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    total, count = (
+        wg.sum(x, axis=axes(dim), keepdims=keepdim) for x in (_without_nan(input), ~wg.isnan(input))
+    )
+    return total / count
+
+
 lines(
-    all=lambda input, dim=None, keepdim=False: wg.all(input, axis=axes(dim), keepdims=keepdim),
-    amax=lambda input, dim=None, keepdim=False: wg.max(input, axis=axes(dim), keepdims=keepdim),
-    amin=lambda input, dim=None, keepdim=False: wg.min(input, axis=axes(dim), keepdims=keepdim),
-    any=lambda input, dim=None, keepdim=False: wg.any(input, axis=axes(dim), keepdims=keepdim),
+    all=_reduced(wg.all),
+    amax=_reduced(wg.max),
+    amin=_reduced(wg.min),
+    any=_reduced(wg.any),
     argmax=lambda input, dim=None, keepdim=False: wg.argmax(input, axis=dim, keepdims=keepdim),
     argmin=lambda input, dim=None, keepdim=False: wg.argmin(input, axis=dim, keepdims=keepdim),
     count_nonzero=lambda input, dim=None: wg.count_nonzero(input, axis=axes(dim)),
@@ -204,38 +234,19 @@ lines(
     cumprod=lambda input, dim, *, dtype=None: wg.cumulative_prod(input, axis=dim, dtype=dtype),
     cumsum=lambda input, dim, *, dtype=None: wg.cumulative_sum(input, axis=dim, dtype=dtype),
     diff=lambda input, n=1, dim=-1: wg.diff(input, axis=dim, n=n),
-    logsumexp=lambda input, dim, keepdim=False: wg.logsumexp(
-        input, axis=axes(dim), keepdims=keepdim
-    ),
+    logsumexp=_reduced(wg.logsumexp),
     max=_extreme("max", wg.argmax, wg.max, wg.maximum),
-    mean=lambda input, dim=None, keepdim=False, *, dtype=None: wg.mean(
-        _cast(input, dtype), axis=axes(dim), keepdims=keepdim
-    ),
+    mean=_summed(wg.mean),
     min=_extreme("min", wg.argmin, wg.min, wg.minimum),
-    nanmean=lambda input, dim=None, keepdim=False: wg.divide(
-        wg.sum(_without_nan(input), axis=axes(dim), keepdims=keepdim),
-        wg.sum(~wg.isnan(input), axis=axes(dim), keepdims=keepdim),
-    ),
-    nansum=lambda input, dim=None, keepdim=False: wg.sum(
-        _without_nan(input), axis=axes(dim), keepdims=keepdim
-    ),
-    prod=lambda input, dim=None, keepdim=False, *, dtype=None: wg.prod(
-        input, axis=dim, keepdims=keepdim, dtype=dtype
-    ),
+    nanmean=_nanmean,
+    nansum=_reduced(wg.sum, _without_nan),
+    prod=_summed(wg.prod),
     quantile=lambda input, q, dim=None, keepdim=False, *, interpolation="linear": wg.quantile(
         input, q, axis=dim, keepdims=keepdim, method=interpolation
     ),
     std=_moment(wg.std),
-    std_mean=lambda input, dim=None, unbiased=True, keepdim=False: (
-        _moment(wg.std)(input, dim, unbiased, keepdim),
-        wg.mean(input, axis=axes(dim), keepdims=keepdim),
-    ),
-    sum=lambda input, dim=None, keepdim=False, *, dtype=None: wg.sum(
-        input, axis=axes(dim), keepdims=keepdim, dtype=dtype
-    ),
+    std_mean=_with_mean(wg.std),
+    sum=_summed(wg.sum),
     var=_moment(wg.var),
-    var_mean=lambda input, dim=None, unbiased=True, keepdim=False: (
-        _moment(wg.var)(input, dim, unbiased, keepdim),
-        wg.mean(input, axis=axes(dim), keepdims=keepdim),
-    ),
+    var_mean=_with_mean(wg.var),
 )

@@ -1,7 +1,6 @@
 """PyTorch's functions of shapes and places."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import wengert as wg
@@ -162,22 +161,6 @@ def _meshgrid(*tensors: Any, indexing: Any = "ij") -> Any:
     return wg.meshgrid(*(tensors[0] if listed else tensors), indexing=indexing)
 
 
-def _stacked(least: int, axis: int) -> Callable[..., Any]:
-    def joined(tensors: Any) -> Any:
-        grown = []
-        for x in tensors:
-            if least == 2 and axis == 0:  # rows
-                x = wg.reshape(x, (1, -1)) if x.ndim < 2 else x
-            elif least == 2:  # columns
-                x = wg.reshape(x, (-1, 1)) if x.ndim < 2 else x
-            else:
-                x = wg.reshape(x, (1,)) if not x.ndim else x
-            grown.append(x)
-        return wg.concat(grown, axis=axis if grown[0].ndim > 1 else 0)
-
-    return joined
-
-
 aliases(
     wg,
     "broadcast_tensors=broadcast_arrays broadcast_to clone isin moveaxis movedim=moveaxis reshape",
@@ -186,11 +169,13 @@ lines(
     cat=lambda tensors, dim=0: wg.concat(tensors, axis=dim),
     concat=lambda tensors, dim=0: wg.concat(tensors, axis=dim),
     concatenate=lambda tensors, dim=0: wg.concat(tensors, axis=dim),
-    column_stack=_stacked(2, 1),
+    column_stack=lambda tensors: wg.concat(
+        [x if x.ndim > 1 else wg.reshape(x, (-1, 1)) for x in tensors], axis=1
+    ),
     flip=lambda input, *dims: wg.flip(input, axis=lengths(dims)),
     fliplr=lambda input: wg.flip(input, axis=1),
     flipud=lambda input: wg.flip(input, axis=0),
-    hstack=_stacked(1, 1),
+    hstack=lambda tensors: wg.concat(tensors, axis=int(tensors[0].ndim > 1)),
     index_copy=_index_set,
     index_fill=_index_set,
     index_select=lambda input, dim, index: wg.take(input, index, axis=dim),
@@ -226,7 +211,9 @@ lines(
     triu=lambda input, diagonal=0: wg.triu(input, k=diagonal),
     unbind=lambda input, dim=0: wg.unstack(input, axis=dim),
     unsqueeze=lambda input, dim: wg.expand_dims(input, axis=dim),
-    vstack=_stacked(2, 0),
+    vstack=lambda tensors: wg.concat(
+        [x if x.ndim > 1 else wg.reshape(x, (1, -1)) for x in tensors]
+    ),
     where=lambda condition, input=None, other=None: (
         wg.nonzero(condition) if input is None else wg.where(condition, input, other)
     ),

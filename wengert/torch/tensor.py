@@ -28,7 +28,7 @@ _NO_METHODS = (
 )
 #: Functions that PyTorch has in place too.
 _IN_PLACE = (
-    "abs acos acosh addbmm addcdiv addcmul addmm addmv asin asinh atan atanh baddbmm bitwise_and "
+    "abs acos acosh addcdiv addcmul addmm addmv asin asinh atan atanh baddbmm bitwise_and "
     "bitwise_not bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh "
     "cumprod cumsum digamma eq erf erfc erfinv exp exp2 expm1 fix floor floor_divide fmod frac ge "
     "gt index_add index_copy index_fill le lerp lgamma log log10 log1p log2 logical_and "
@@ -50,7 +50,6 @@ class _Count(int):
 
 
 def _size(self: wg.Tensor) -> _Count:
-    """The number of elements, or called the shape: ``x.size(0)``."""
     shape = tuple(self.shape)
     count = _Count(Size(shape).numel())
     count.shape = shape
@@ -82,7 +81,6 @@ class Data(wg.Tensor):
 
 
 def _data(self: wg.Tensor) -> Data:
-    """The values, untracked: writing into them changes this Tensor."""
     if is_lifted(self._array):
         raise RuntimeError(
             "x.data is not there inside transforms and compiled functions: read x.detach(), and "
@@ -120,25 +118,15 @@ def _in_place(name: str) -> Callable[..., Any]:
 
     def changed(self: wg.Tensor, *args: Any, **options: Any) -> Any:
         result = function(self, *args, **options)
-        kind = self.dtype.kind
-        if (
-            result.dtype is not self.dtype and (result.dtype.kind == kind or kind == "bool")
-        ) or result.dtype.kind == "bool":
-            result = wg.astype(result, self.dtype)
-        return assign(self, result)
+        kinds = {result.dtype.kind, self.dtype.kind}
+        same_kind = len(kinds) == 1 or "bool" in kinds  # others are refused by `assign`
+        return assign(self, wg.astype(result, self.dtype, copy=False) if same_kind else result)
 
-    changed.__doc__ = f"``{name}`` in place."
     return changed
 
 
 def _reshaped(name: str) -> Callable[..., Any]:
-    function = FUNCTIONS[name]
-
-    def changed(self: wg.Tensor, *args: Any, **options: Any) -> Any:
-        return become(self, function(self, *args, **options))
-
-    changed.__doc__ = f"``{name}`` in place."
-    return changed
+    return lambda self, *args, **options: become(self, FUNCTIONS[name](self, *args, **options))
 
 
 def become(self: wg.Tensor, result: wg.Tensor) -> wg.Tensor:
@@ -153,24 +141,24 @@ def become(self: wg.Tensor, result: wg.Tensor) -> wg.Tensor:
     return self
 
 
-def _resize(self: wg.Tensor, *size: Any) -> wg.Tensor:
-    """Give the elements another shape, of as many of them."""
-    return become(self, wg.reshape(self, lengths(size)))
-
-
 def _drawn(draw: Any) -> Callable[..., Any]:
-    def filled(self: Any, *args: Any, **options: Any) -> Any:
-        options.pop("generator", None)
-        return self.copy_(draw(self, *args, **options))
+    def filled(self: Any, *args: Any, generator: Any = None, **named: Any) -> Any:
+        options = {{"from": "low", "to": "high"}.get(key, key): v for key, v in named.items()}
+        size, dtype, device = self.shape, self.dtype, self.device
+        return self.copy_(draw(*args, size=size, dtype=dtype, device=device, **options))
 
     return filled
 
 
-def _random_integers(self: Any, start: int = 0, to: int | None = None) -> Any:
-    if to is None:
-        most = 2**24 if self.dtype.inexact else 2 ** (8 * self.dtype.itemsize - 1)
-        start, to = (0, start) if start else (0, most)
-    return wg.astype(wg.randint(start, to, self.shape, device=self.device), self.dtype)
+def _coins(p: Any = 0.5, *, size: Any, dtype: Any, device: Any) -> Any:
+    return wg.astype(wg.rand(size, device=device) < p, dtype)
+
+
+def _integers(low: int = 0, high: int | None = None, *, size: Any, dtype: Any, device: Any) -> Any:
+    if high is None:
+        most = 2**24 if dtype.inexact else 2 ** (8 * dtype.itemsize - 1)
+        low, high = (0, low) if low else (0, most)
+    return wg.astype(wg.randint(low, high, size, device=device), dtype)
 
 
 # -- converting ------------------------------------------------------------------------------------
@@ -185,7 +173,6 @@ def as_dtype(dtype: Any) -> Any:
 
 
 def _type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Convert to a dtype, or name the own one: ``"torch.FloatTensor"``."""
     if dtype is None:
         name = next(n for n, kind in LEGACY.items() if kind.dtype is self.dtype)
         return f"torch.{'cuda.' if _is_cuda(self) else ''}{name}"
@@ -209,7 +196,6 @@ def _to(core: Any) -> Callable[..., Any]:
 
 
 def _is_cuda(self: Any) -> bool:
-    """Whether the values are on a GPU."""
     return bool(self.device.type == "cuda")
 
 
@@ -218,12 +204,7 @@ def _new(function: str) -> Callable[..., Any]:
         where, kind = self.device if device is None else device, dtype or self.dtype
         return FUNCTIONS[function](*size, dtype=kind, device=where, **more)
 
-    def new_full(
-        self: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None
-    ) -> Any:
-        return new(self, size, fill_value, dtype=dtype, device=device)
-
-    return new_full if function == "full" else new
+    return new
 
 
 def _same(self: Any, *args: Any, **options: Any) -> Any:
@@ -240,14 +221,11 @@ def _attributes() -> dict[str, Any]:
     found.update({f"{name}_": _reshaped(name) for name in _RESHAPES.split()})
     new = ("empty", "full", "ones", "tensor", "zeros")
     found.update({f"new_{name}": _new(name) for name in new})
+    transposed = property(lambda self: wg.conj(wg.matrix_transpose(self)))
     found.update(
-        H=property(lambda self: wg.conj(wg.matrix_transpose(self))),
+        H=transposed,
+        bernoulli_=_drawn(_coins),
         bfloat16=lambda self: wg.astype(self, wg.bfloat16, copy=False),
-        bernoulli_=_drawn(
-            lambda self, p=0.5: wg.astype(
-                wg.rand_like(wg.zeros(self.shape, device=self.device)) < p, self.dtype
-            )
-        ),
         byte=lambda self: wg.astype(self, wg.uint8, copy=False),
         char=lambda self: wg.astype(self, wg.int8, copy=False),
         contiguous=_same,
@@ -259,59 +237,27 @@ def _attributes() -> dict[str, Any]:
             self.requires_grad_(False) if self.is_leaf else become(self, self.detach())
         ),
         device=property(lambda self: device(own_device(self))),
-        exponential_=_drawn(
-            lambda self, lambd=1.0: -wg.log(1 - wg.rand_like(self.detach())) / lambd
-        ),
         get_device=lambda self: self.device.index or (0 if _is_cuda(self) else -1),
         is_contiguous=lambda self: True,
         is_cuda=property(_is_cuda),
-        is_mps=property(lambda self: False),
-        is_sparse=property(lambda self: False),
         itemsize=property(lambda self: self.dtype.itemsize),
-        mH=property(lambda self: wg.conj(wg.matrix_transpose(self))),
-        masked_scatter_=lambda self, mask, source: self.__setitem__(
-            mask, wg.reshape(source, (-1,))[: int(wg.sum(mask))]
-        ),
+        mH=transposed,
         nbytes=property(lambda self: int(self.size) * self.dtype.itemsize),
-        ndimension=lambda self: self.ndim,
         new=lambda self, *data: wg.astype(LEGACY["Tensor"](*data), self.dtype, copy=False),
-        normal_=_drawn(
-            lambda self, mean=0.0, std=1.0: wg.normal(
-                mean, std, self.shape, dtype=self.dtype, device=self.device
-            )
-        ),
+        normal_=_drawn(wg.normal),
         pin_memory=_same,
-        random_=_drawn(_random_integers),
+        random_=_drawn(_integers),
         repeat=lambda self, *repeats: wg.tile(self, lengths(repeats)),
-        resize_=_resize,
+        resize_=lambda self, *size: become(self, wg.reshape(self, lengths(size))),
         share_memory_=_same,
         short=lambda self: wg.astype(self, wg.int16, copy=False),
         size=property(_size),
         to=_to(core["to"]),
         type=_type,
-        uniform_=_drawn(
-            lambda self, a=0.0, b=1.0, **named: wg.uniform(
-                named.get("from", a),
-                named.get("to", b),
-                self.shape,
-                dtype=self.dtype,
-                device=self.device,
-            )
-        ),
-        unfold=_unfold,
+        uniform_=_drawn(wg.uniform),
         where=lambda self, condition, other: wg.where(condition, self, other),
     )
     return found
-
-
-def _unfold(self: Any, dimension: int, size: int, step: int) -> Any:
-    """The windows of an axis, each along a new last axis."""
-    starts = wg.arange(0, self.shape[dimension] - size + 1, step)
-    places = wg.expand_dims(starts, axis=-1) + wg.arange(size)
-    moved = wg.moveaxis(self, dimension, -1)
-    taken = wg.take(moved, wg.reshape(places, (-1,)), axis=-1)
-    windows = wg.reshape(taken, (*moved.shape[:-1], *places.shape))
-    return wg.moveaxis(windows, -2, dimension if dimension >= 0 else dimension - 1)
 
 
 #: What PyTorch's Tensors have, by name: made once, of the core's own attributes.
