@@ -200,7 +200,7 @@ lines(
     t=lambda input: _swap(input, 0, 1) if input.ndim == 2 else input[...],
     take=lambda input, index: wg.take(wg.reshape(input, (-1,)), index),
     take_along_dim=lambda input, indices, dim=None: (
-        wg.take(wg.reshape(input, (-1,)), indices)
+        wg.take(wg.reshape(input, (-1,)), wg.reshape(indices, (-1,)))
         if dim is None
         else wg.take_along_axis(input, indices, axis=dim)
     ),
@@ -214,7 +214,7 @@ lines(
     vstack=lambda tensors: wg.concat(
         [x if x.ndim > 1 else wg.reshape(x, (1, -1)) for x in tensors]
     ),
-    where=lambda condition, input=None, other=None: (
-        wg.nonzero(condition) if input is None else wg.where(condition, input, other)
+    where=lambda condition, *inputs: (
+        wg.where(condition, *inputs) if inputs else wg.nonzero(condition)
     ),
 )
