@@ -99,3 +99,51 @@ def test_missing_names_are_listed_with_their_lines(room: Any, tmp_path: Path) ->
         ("script.py", 7, "torch.nn.Foo"),
         ("script.py", 7, "torch.nn.functional.bar"),
     ]
+
+
+LIBRARIES = """
+import torch
+import array_api_compat
+import einops
+import numpy as np
+import scipy.special
+import helper
+
+x = torch.arange(6.0).view(2, 3)
+assert torch.__name__ == helper.name == "wengert.torch"
+assert array_api_compat.array_namespace(np.ones(2)) is not None
+assert einops.rearrange(np.ones((2, 3)), "a b -> b a").shape == (3, 2)
+assert scipy.special.expit(0.0) == 0.5
+import array_api_compat.torch as real
+print(real.__name__, real.ones(2).__class__.__module__, x.sum().item(), x.backend.name)
+"""
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_libraries_find_the_real_pytorch(backend: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "script.py").write_text(LIBRARIES)
+    (tmp_path / "helper.py").write_text("import torch as t\nname = t.__name__\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "wengert.torch", str(tmp_path / "script.py"), "--epochs", "3"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "WENGERT_BACKEND": backend},
+        check=False,
+    )
+    assert ran.stdout == f"array_api_compat.torch torch 15.0 {backend}\n", ran.stderr
+    assert not ran.stderr
+
+
+@pytest.mark.parametrize("name", ["torchvision", "torchaudio"])
+def test_torchvision_is_named_as_not_there(
+    room: Any, tmp_path: Path, name: str, capsys: Any
+) -> None:
+    from wengert.torch.running import run
+
+    (tmp_path / "script.py").write_text(f"import torch\nimport {name}\n")
+    with pytest.raises(ModuleNotFoundError, match=f"{name} is not there"):
+        run(str(tmp_path / "script.py"), [])
+    assert capsys.readouterr().err == f"script.py:2: {name} is not there\n"

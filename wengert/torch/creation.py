@@ -136,7 +136,8 @@ def _multinomial(
         raise RuntimeError("fewer probabilities are positive than samples without replacement")
     shape = (*p.shape[:-1], num_samples, p.shape[-1])
     wide = wg.broadcast_to(wg.expand_dims(p, axis=-2), shape) if replacement else p
-    waiting = wg.where(wide > 0, -wg.log(1 - wg.rand_like(wide)) / wide, wg.inf)
+    can = wide > 0
+    waiting = wg.where(can, -wg.log(1 - wg.rand_like(wide)) / wg.where(can, wide, 1), wg.inf)
     order = wg.argsort(waiting, axis=-1)
     return order[..., 0] if replacement else order[..., :num_samples]
 
