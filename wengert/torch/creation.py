@@ -20,10 +20,10 @@ DTYPES: dict[str, Any] = {
     "half": wg.float16,
     "int": wg.int32,
     "long": wg.int64,
-    "short": wg.int16,
     **{name: getattr(wg, name) for name in ("int8", "int16", "int32", "int64", "uint8")},
     **{name: getattr(wg, name) for name in ("float16", "float32", "float64", "bfloat16")},
     **{name: getattr(wg, name) for name in ("complex64", "complex128")},
+    "short": wg.int16,
 }
 
 
@@ -193,9 +193,6 @@ class Legacy(type):
         dtype = cls.__dict__.get("dtype")
         return isinstance(value, wg.Tensor) and (dtype is None or value.dtype is dtype)
 
-    def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, wg.Tensor)
-
     def __call__(cls, *data: Any, **options: Any) -> Any:
         return cls.make(*data, **options)
 
@@ -210,23 +207,14 @@ class Legacy(type):
         return wg.tensor(one, dtype=dtype, **options)
 
 
-def _legacy(name: str, dtype: Any) -> Any:
-    return Legacy(name, (wg.Tensor,), {"dtype": dtype, "__slots__": (), "__doc__": "A dtype's."})
+def _legacy(name: str, **members: Any) -> Any:
+    return Legacy(name, (wg.Tensor,), {"__slots__": (), "__doc__": "PyTorch's.", **members})
 
 
+_KINDS = ("double", "float", "half", "int", "long", "short")
 #: The classes by which PyTorch's old programs name dtypes.
-LEGACY: dict[str, Any] = {
-    f"{name}Tensor": _legacy(f"{name}Tensor", DTYPES[dtype])
-    for name, dtype in {
-        "Bool": "bool",
-        "Byte": "uint8",
-        "Char": "int8",
-        "Double": "double",
-        "Float": "float",
-        "Half": "half",
-        "Int": "int",
-        "Long": "long",
-        "Short": "short",
-    }.items()
-}
-LEGACY["Tensor"] = Legacy("Tensor", (wg.Tensor,), {"__slots__": (), "__doc__": wg.Tensor.__doc__})
+LEGACY: dict[str, Any] = {f"{k.title()}Tensor": _legacy(k, dtype=DTYPES[k]) for k in _KINDS}
+LEGACY["BoolTensor"] = _legacy("BoolTensor", dtype=wg.bool)
+LEGACY["ByteTensor"] = _legacy("ByteTensor", dtype=wg.uint8)
+LEGACY["CharTensor"] = _legacy("CharTensor", dtype=wg.int8)
+LEGACY["Tensor"] = _legacy("Tensor")

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-import wengert as wg
 import wengert.nn.functional as F
 from wengert import nn
 from wengert.tape.tensor import assign
@@ -23,6 +22,11 @@ def _reduction(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+def _subclass(kind: Any, **members: Any) -> Any:
+    members |= {"__doc__": kind.__doc__, "__module__": __name__}
+    return type(kind.__name__, (kind,), members)
+
+
 def _loss(function: Any) -> Callable[..., Any]:
     def loss(*args: Any, **options: Any) -> Any:
         return function(*args, **_reduction(options))
@@ -35,9 +39,7 @@ def _loss_class(kind: Any) -> Any:
     def initialise(self: Any, *args: Any, **options: Any) -> None:
         kind.__init__(self, *args, **_reduction(options))
 
-    members = {"__init__": initialise, "__doc__": kind.__doc__, "__module__": __name__}
-    members["__signature__"] = with_options(kind, *_OLD)
-    return type(kind.__name__, (kind,), members)
+    return _subclass(kind, __init__=initialise, __signature__=with_options(kind, *_OLD))
 
 
 def _changing(function: Any) -> Callable[..., Any]:
@@ -56,8 +58,7 @@ def _changing_class(kind: Any) -> Any:
         result = kind.forward(self, input)
         return assign(input, result) if self.inplace else result
 
-    members = {"forward": forward, "__doc__": kind.__doc__, "__module__": __name__}
-    return type(kind.__name__, (kind,), members)
+    return _subclass(kind, forward=forward)
 
 
 class DataParallel(nn.Module):
@@ -96,40 +97,17 @@ LAYERS = _layers()
 
 
 def _functions() -> dict[str, Any]:
+    changing = {name.lower() for name, kind in LAYERS.items() if _takes(kind, "inplace")}
     found = {}
     for name in F.__all__:
         function = getattr(F, name)
-        changes = name.title().replace("_", "").lower()
         if _takes(function, "reduction"):
             function = _loss(function)
-        elif changes in {n.lower() for n, k in LAYERS.items() if hasattr(k, "inplace")} | _IN_PLACE:
+        elif name.replace("_", "") in changing:
             function = _changing(function)
         found[name] = function
     return found
 
 
-def _gumbel_softmax(
-    logits: Any, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Any:
-    noisy = logits - wg.log(-wg.log1p(-wg.rand_like(logits)))
-    soft = wg.softmax(noisy / tau, axis=dim)
-    if not hard:
-        return soft
-    most = soft == wg.max(soft, axis=dim, keepdims=True)
-    return wg.astype(most, soft.dtype) - soft.detach() + soft
-
-
-#: Functions whose layers take ``inplace``.
-_IN_PLACE = {
-    name.lower()
-    for name in nn.__all__
-    if isinstance(getattr(nn, name), type) and _takes(getattr(nn, name), "inplace")
-}
 #: PyTorch's `torch.nn.functional`, by name.
-FUNCTIONAL = {**_functions(), "gumbel_softmax": _gumbel_softmax}
-FUNCTIONAL.update(
-    {
-        f"{n}_": lambda x, *a, f=FUNCTIONAL[n]: f(x, *a, inplace=True)
-        for n in ("relu", "elu", "leaky_relu", "selu")
-    }
-)
+FUNCTIONAL = _functions()

@@ -62,9 +62,10 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     x = input.detach()
     if not x.ndim:
         return wg.asarray(0)
-    if descending and x.dtype.inexact:
-        x = wg.where(wg.isnan(x), wg.inf, x)
-    return wg.argsort(x, axis=dim, descending=descending, stable=True)
+    if not descending:
+        return wg.argsort(x, axis=dim, stable=True)
+    order = wg.flip(wg.argsort(wg.flip(x, axis=dim), axis=dim, stable=True), axis=dim)
+    return x.shape[dim] - 1 - order
 
 
 @listed

@@ -4,6 +4,8 @@ import math
 from typing import Any
 
 import wengert as wg
+from wengert.ops import methods
+from wengert.ops.axes import as_axis
 from wengert.torch.naming import aliases, lines, listed
 
 
@@ -11,14 +13,6 @@ def lengths(given: tuple[Any, ...]) -> tuple[int, ...]:
     """Lengths that are given one by one, or as one tuple, list or size."""
     whole = len(given) == 1 and isinstance(given[0], tuple | list)
     return tuple(int(n) for n in (given[0] if whole else given))
-
-
-def at_axis(x: Any, dim: int) -> int:
-    """The number of an axis, from 0."""
-    ndim = max(x.ndim, 1)
-    if not -ndim <= dim < ndim:
-        raise IndexError(f"dimension {dim} is out of range for {x.ndim} dimensions")
-    return int(dim) % int(ndim)
 
 
 @listed
@@ -48,20 +42,8 @@ def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
 
 
 @listed
-def _flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    shape = tuple(input.shape) or (1,)
-    first, last = at_axis(input, start_dim), at_axis(input, end_dim)
-    if first > last:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-    inner = 1
-    for n in shape[first : last + 1]:
-        inner *= n
-    return wg.reshape(input, (*shape[:first], inner, *shape[last + 1 :]))
-
-
-@listed
 def _unflatten(input: Any, dim: int, sizes: Any) -> Any:
-    at = at_axis(input, dim)
+    at = as_axis(dim, input.ndim, "dim")
     return wg.reshape(input, (*input.shape[:at], *sizes, *input.shape[at + 1 :]))
 
 
@@ -70,17 +52,13 @@ def _squeeze(input: Any, dim: Any = None) -> Any:
     """Drop axes of length 1; another axis that is named stays as it is."""
     given = range(input.ndim) if dim is None else dim if isinstance(dim, tuple | list) else (dim,)
     ones = tuple(
-        {a for a in (at_axis(input, d) for d in given) if input.ndim and input.shape[a] == 1}
+        {
+            a
+            for a in (as_axis(d, input.ndim, "dim") for d in given)
+            if input.ndim and input.shape[a] == 1
+        }
     )
     return wg.squeeze(input, axis=ones) if ones else input[...]
-
-
-def _swap(input: Any, dim0: int, dim1: int) -> Any:
-    order = list(range(input.ndim))
-    if order:
-        first, second = at_axis(input, dim0), at_axis(input, dim1)
-        order[first], order[second] = second, first
-    return wg.permute_dims(input, tuple(order))
 
 
 @listed
@@ -93,7 +71,7 @@ def _places(input: Any, dim: int, index: Any) -> Any:
     """An index of arrays, of which that of one axis is given and the others count."""
     if index.ndim != input.ndim:
         raise RuntimeError("index and input need the same number of dimensions")
-    at, key = at_axis(input, dim), []
+    at, key = as_axis(dim, input.ndim, "dim"), []
     for d, n in enumerate(index.shape):
         shape = [1] * index.ndim
         shape[d] = n
@@ -124,12 +102,12 @@ def _scatter(
 
 @listed
 def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    key = (slice(None),) * at_axis(input, dim) + (index,)
+    key = (slice(None),) * as_axis(dim, input.ndim, "dim") + (index,)
     return input.at(key).add(source if alpha == 1 else source * alpha)
 
 
 def _index_set(input: Any, dim: int, index: Any, value: Any) -> Any:
-    return input.at((slice(None),) * at_axis(input, dim) + (index,)).set(value)
+    return input.at((slice(None),) * as_axis(dim, input.ndim, "dim") + (index,)).set(value)
 
 
 @listed
@@ -161,17 +139,20 @@ def _meshgrid(*tensors: Any, indexing: Any = "ij") -> Any:
     return wg.meshgrid(*(tensors[0] if listed else tensors), indexing=indexing)
 
 
+def _cat(tensors: Any, dim: int = 0) -> Any:
+    return wg.concat(tensors, axis=dim)
+
+
 aliases(
     wg,
     "broadcast_tensors=broadcast_arrays broadcast_to clone isin moveaxis movedim=moveaxis reshape",
 )
 lines(
-    cat=lambda tensors, dim=0: wg.concat(tensors, axis=dim),
-    concat=lambda tensors, dim=0: wg.concat(tensors, axis=dim),
-    concatenate=lambda tensors, dim=0: wg.concat(tensors, axis=dim),
+    **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
     column_stack=lambda tensors: wg.concat(
         [x if x.ndim > 1 else wg.reshape(x, (-1, 1)) for x in tensors], axis=1
     ),
+    flatten=methods.flatten,
     flip=lambda input, *dims: wg.flip(input, axis=lengths(dims)),
     fliplr=lambda input: wg.flip(input, axis=1),
     flipud=lambda input: wg.flip(input, axis=0),
@@ -179,7 +160,7 @@ lines(
     index_copy=_index_set,
     index_fill=_index_set,
     index_select=lambda input, dim, index: wg.take(input, index, axis=dim),
-    masked_fill=lambda input, mask, value: wg.where(mask, wg.full_like(input, 0) + value, input),
+    masked_fill=methods.masked_fill,
     masked_select=lambda input, mask: wg.broadcast_arrays(input, mask)[0][
         wg.broadcast_to(mask, wg.broadcast_shapes(input.shape, mask.shape))
     ],
@@ -190,14 +171,14 @@ lines(
     nelement=lambda input: math.prod(input.shape),
     numel=lambda input: math.prod(input.shape),
     permute=lambda input, *dims: wg.permute_dims(input, lengths(dims)),
-    ravel=lambda input: wg.reshape(input, (-1,)),
+    ravel=methods.ravel,
     roll=lambda input, shifts, dims=None: wg.roll(input, shifts, axis=dims),
     scatter_add=lambda input, dim, index, src: _scatter(input, dim, index, src, reduce="add"),
     select=lambda input, dim, index: wg.take(input, wg.asarray(index % input.shape[dim]), axis=dim),
     stack=lambda tensors, dim=0: wg.stack(tensors, axis=dim),
-    swapaxes=_swap,
-    swapdims=_swap,
-    t=lambda input: _swap(input, 0, 1) if input.ndim == 2 else input[...],
+    swapaxes=methods.swapaxes,
+    swapdims=methods.swapaxes,
+    t=methods.t,
     take=lambda input, index: wg.take(wg.reshape(input, (-1,)), index),
     take_along_dim=lambda input, indices, dim=None: (
         wg.take(wg.reshape(input, (-1,)), wg.reshape(indices, (-1,)))
@@ -206,7 +187,7 @@ lines(
     ),
     tile=lambda input, *dims: wg.tile(input, lengths(dims)),
     trace=wg.linalg.trace,
-    transpose=_swap,
+    transpose=methods.swapaxes,
     tril=lambda input, diagonal=0: wg.tril(input, k=diagonal),
     triu=lambda input, diagonal=0: wg.triu(input, k=diagonal),
     unbind=lambda input, dim=0: wg.unstack(input, axis=dim),

@@ -174,7 +174,7 @@ def as_dtype(dtype: Any) -> Any:
 
 def _type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     if dtype is None:
-        name = next(n for n, kind in LEGACY.items() if kind.dtype is self.dtype)
+        name = next(n for n, kind in LEGACY.items() if kind.__dict__.get("dtype") is self.dtype)
         return f"torch.{'cuda.' if _is_cuda(self) else ''}{name}"
     return wg.astype(self, as_dtype(dtype), copy=False)
 
