@@ -33,11 +33,11 @@ FLOORS = [
 #: The most lines of rooms, with their words. Planned are 6 000, 24 300 and 5 000.
 BUDGETS = {
     ("tape", "interpreters"): 6_045,
-    ("backends", "ops", "func", "protocols"): 23_750,
+    ("backends", "ops", "func", "protocols"): 23_835,
     ("testing",): 5_000,
     ("distributed",): 1_450,
     ("nn", "optim"): 14_940,
-    ("torch",): 2_250,
+    ("torch",): 2_100,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")

@@ -137,6 +137,7 @@ def test_libraries_find_the_real_pytorch(backend: str, tmp_path: Path) -> None:
     assert not ran.stderr
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("name", ["torchvision", "torchaudio"])
 def test_torchvision_is_named_as_not_there(
     room: Any, tmp_path: Path, name: str, capsys: Any
