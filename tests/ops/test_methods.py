@@ -260,6 +260,8 @@ PYTORCHS = (
     "new_empty new_full new_ones new_tensor new_zeros normal_ pin_memory pow_ random_ "
     "register_backward_hook relu_ resize_ scatter_ scatter_add_ share_memory_ sigmoid_ sqrt_ "
     "squeeze_ stride tril_ triu_ uniform_ unsqueeze_"
+    " FloatTensor LongTensor Variable cuda device double float half int jit long mps multinomial"
+    " randn_like short utils"
 )
 
 
