@@ -157,17 +157,11 @@ _constructors(
     linspace=lambda start, end, steps, **options: wg.linspace(
         _number(start), _number(end), steps, **options
     ),
-    logspace=lambda start, end, steps, base=10.0, **options: wg.pow(
-        base, wg.linspace(start, end, steps, **options)
-    ),
     normal=lambda mean=0.0, std=1.0, size=None, **options: wg.normal(mean, std, size, **options),
     ones=_sized(wg.ones),
     ones_like=_alike(wg.ones),
     rand=_sized(wg.rand),
     randint=_randint,
-    randint_like=_alike(
-        lambda size, low, high=None, **options: _randint(low, high, size, **options)
-    ),
     randn=_sized(wg.randn),
     randn_like=_alike(wg.randn),
     randperm=lambda n, *, generator=None, **options: (

@@ -1,6 +1,5 @@
 """PyTorch's functions of elements and of matrices."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -41,17 +40,6 @@ def _isclose(
     near = (wg.abs(input - other) <= atol + rtol * wg.abs(other)) & wg.isfinite(other)
     near = near | (input == other)
     return near | (wg.isnan(input) & wg.isnan(other)) if equal_nan else near
-
-
-@listed
-def _nan_to_num(
-    input: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
-) -> Any:
-    most = wg.finfo(input.dtype)
-    high, low = most.max if posinf is None else posinf, most.min if neginf is None else neginf
-    x = wg.where(wg.isnan(input), nan, input)
-    x = wg.where(x == wg.inf, high, x)
-    return wg.astype(wg.where(x == -wg.inf, low, x), input.dtype, copy=False)
 
 
 def _softmax(function: Any) -> Callable[..., Any]:
@@ -128,7 +116,6 @@ lines(
     addcdiv=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 / tensor2),
     addcmul=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 * tensor2),
     addmm=_added(wg.matmul),
-    addmv=_added(wg.matmul),
     allclose=lambda input, other, rtol=1e-05, atol=1e-08, equal_nan=False: bool(
         wg.all(_isclose(input, other, rtol, atol, equal_nan))
     ),
@@ -140,19 +127,11 @@ lines(
     cross=lambda input, other, dim=None: wg.linalg.cross(
         input, other, axis=list(input.shape).index(3) if dim is None else dim
     ),
-    deg2rad=lambda input: input * (math.pi / 180),
     dot=_product("dot", 1, 1),
     equal=lambda input, other: input.shape == other.shape and bool(wg.all(wg.equal(input, other))),
     exp2=lambda input: wg.pow(2.0, input),
-    frac=lambda input: input - wg.trunc(input),
-    inner=lambda input, other: (
-        wg.vecdot(input, other)
-        if input.ndim == 1
-        else (wg.tensordot(input, other, axes=((-1,), (-1,))))
-    ),
     is_complex=lambda input: input.dtype.complex,
     is_floating_point=lambda input: input.dtype.kind == "real floating",
-    is_nonzero=lambda input: bool(input.item()),
     is_tensor=lambda obj: isinstance(obj, wg.Tensor),
     lerp=lambda input, end, weight: input + weight * (end - input),
     log_softmax=_softmax(wg.log_softmax),
@@ -163,7 +142,6 @@ lines(
     logit=lambda input, eps=None: wg.logit(input if eps is None else wg.clip(input, eps, 1 - eps)),
     mm=_product("mm", 2, 2),
     mv=_product("mv", 2, 1),
-    rad2deg=lambda input: input * (180 / math.pi),
     round=lambda input, *, decimals=0: (
         wg.round(input) if not decimals else wg.round(input * 10**decimals) / 10**decimals
     ),

@@ -150,10 +150,6 @@ def _cast(x: Any, dtype: Any) -> Any:
     return x if dtype is None else wg.astype(x, dtype, copy=False)
 
 
-def _without_nan(x: Any) -> Any:
-    return wg.where(wg.isnan(x), 0, x)
-
-
 @listed
 def _norm(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
@@ -192,12 +188,8 @@ def _unique(
     return result[0] if len(result) == 1 else tuple(result)
 
 
-def _reduced(function: Any, prepared: Any = None) -> Callable[..., Any]:
-    def reduced(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        x = prepared(input) if prepared else input
-        return function(x, axis=axes(dim), keepdims=keepdim)
-
-    return reduced
+def _reduced(function: Any) -> Callable[..., Any]:
+    return lambda input, dim=None, keepdim=False: function(input, axis=axes(dim), keepdims=keepdim)
 
 
 def _summed(function: Any) -> Callable[..., Any]:
@@ -205,21 +197,6 @@ def _summed(function: Any) -> Callable[..., Any]:
         return function(_cast(input, dtype), axis=axes(dim), keepdims=keepdim)
 
     return summed
-
-
-def _with_mean(function: Any) -> Callable[..., Any]:
-    def both(input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False) -> Any:
-        spread = _moment(function)(input, dim, unbiased, keepdim)
-        return spread, wg.mean(input, axis=axes(dim), keepdims=keepdim)
-
-    return both
-
-
-def _nanmean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    total, count = (
-        wg.sum(x, axis=axes(dim), keepdims=keepdim) for x in (_without_nan(input), ~wg.isnan(input))
-    )
-    return total / count
 
 
 lines(
@@ -239,15 +216,11 @@ lines(
     max=_extreme("max", wg.argmax, wg.max, wg.maximum),
     mean=_summed(wg.mean),
     min=_extreme("min", wg.argmin, wg.min, wg.minimum),
-    nanmean=_nanmean,
-    nansum=_reduced(wg.sum, _without_nan),
     prod=_summed(wg.prod),
     quantile=lambda input, q, dim=None, keepdim=False, *, interpolation="linear": wg.quantile(
         input, q, axis=dim, keepdims=keepdim, method=interpolation
     ),
     std=_moment(wg.std),
-    std_mean=_with_mean(wg.std),
     sum=_summed(wg.sum),
     var=_moment(wg.var),
-    var_mean=_with_mean(wg.var),
 )

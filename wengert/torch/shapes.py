@@ -42,12 +42,6 @@ def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
 
 
 @listed
-def _unflatten(input: Any, dim: int, sizes: Any) -> Any:
-    at = as_axis(dim, input.ndim, "dim")
-    return wg.reshape(input, (*input.shape[:at], *sizes, *input.shape[at + 1 :]))
-
-
-@listed
 def _squeeze(input: Any, dim: Any = None) -> Any:
     """Drop axes of length 1; another axis that is named stays as it is."""
     given = range(input.ndim) if dim is None else dim if isinstance(dim, tuple | list) else (dim,)
@@ -149,18 +143,13 @@ aliases(
 )
 lines(
     **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
-    column_stack=lambda tensors: wg.concat(
-        [x if x.ndim > 1 else wg.reshape(x, (-1, 1)) for x in tensors], axis=1
-    ),
     flatten=methods.flatten,
     flip=lambda input, *dims: wg.flip(input, axis=lengths(dims)),
-    fliplr=lambda input: wg.flip(input, axis=1),
-    flipud=lambda input: wg.flip(input, axis=0),
     hstack=lambda tensors: wg.concat(tensors, axis=int(tensors[0].ndim > 1)),
     index_copy=_index_set,
     index_fill=_index_set,
     index_select=lambda input, dim, index: wg.take(input, index, axis=dim),
-    masked_fill=methods.masked_fill,
+    masked_fill=lambda input, mask, value: methods.masked_fill(input, mask, value),  # noqa: PLW0108
     masked_select=lambda input, mask: wg.broadcast_arrays(input, mask)[0][
         wg.broadcast_to(mask, wg.broadcast_shapes(input.shape, mask.shape))
     ],
@@ -180,11 +169,6 @@ lines(
     swapdims=methods.swapaxes,
     t=methods.t,
     take=lambda input, index: wg.take(wg.reshape(input, (-1,)), index),
-    take_along_dim=lambda input, indices, dim=None: (
-        wg.take(wg.reshape(input, (-1,)), wg.reshape(indices, (-1,)))
-        if dim is None
-        else wg.take_along_axis(input, indices, axis=dim)
-    ),
     tile=lambda input, *dims: wg.tile(input, lengths(dims)),
     trace=wg.linalg.trace,
     transpose=methods.swapaxes,

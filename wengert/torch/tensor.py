@@ -19,20 +19,20 @@ from wengert.torch.shapes import lengths
 _CHAPTERS = (elementwise, reductions, shapes)  # they list their functions
 #: Functions that are no methods, or others as methods.
 _NO_METHODS = (
-    "arange as_tensor asarray broadcast_tensors can_cast cat cdist column_stack concat concatenate "
+    "arange as_tensor asarray broadcast_tensors can_cast cat cdist concat concatenate "
     "einsum empty empty_like eye finfo from_dlpack from_numpy full full_like get_default_dtype "
-    "get_rng_state hstack iinfo imag is_tensor linspace logspace manual_seed meshgrid normal ones "
-    "ones_like rand rand_like randint randint_like randn randn_like randperm real result_type "
-    "set_default_dtype set_rng_state stack std_mean tensor tensordot var_mean vstack where zeros "
+    "get_rng_state hstack iinfo imag is_tensor linspace manual_seed meshgrid normal ones "
+    "ones_like rand rand_like randint randn randn_like randperm real result_type "
+    "set_default_dtype set_rng_state stack tensor tensordot vstack where zeros "
     "zeros_like"
 )
 #: Functions that PyTorch has in place too.
 _IN_PLACE = (
-    "abs acos acosh addcdiv addcmul addmm addmv asin asinh atan atanh baddbmm bitwise_and "
+    "abs acos acosh addcdiv addcmul addmm asin asinh atan atanh baddbmm bitwise_and "
     "bitwise_not bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh "
-    "cumprod cumsum digamma eq erf erfc erfinv exp exp2 expm1 fix floor floor_divide fmod frac ge "
+    "cumprod cumsum digamma eq erf erfc erfinv exp exp2 expm1 floor floor_divide fmod ge "
     "gt index_add index_copy index_fill le lerp lgamma log log10 log1p log2 logical_and "
-    "logical_not logical_or logical_xor logit lt masked_fill multiply nan_to_num ne neg negative "
+    "logical_not logical_or logical_xor logit lt masked_fill multiply ne neg negative "
     "pow reciprocal relu remainder round rsqrt scatter scatter_add sgn sigmoid sign sin sinh sqrt "
     "square subtract tan tanh tril triu true_divide trunc xlogy"
 )
