@@ -7,20 +7,12 @@ from typing import Any
 
 import pytest
 
-import wengert as wg
-from wengert.ops.operators import FOREIGN
+from tests.restoring import restore
 
 
 @pytest.fixture(scope="module")
 def room() -> Iterator[Any]:
-    before, foreign = dict(vars(wg.Tensor)), set(FOREIGN)
     found = import_module("wengert.torch")
     sys.modules["wengert.torch.tensor"].install()  # the import may have been another module's
     yield found
-    for name in vars(wg.Tensor).keys() - before.keys():
-        delattr(wg.Tensor, name)
-    for name, attribute in before.items():
-        if vars(wg.Tensor).get(name) is not attribute:
-            setattr(wg.Tensor, name, attribute)
-    FOREIGN.clear()
-    FOREIGN.update(foreign)
+    restore()

@@ -259,7 +259,7 @@ def _moment(name: str, function: Any) -> Any:
         ddof: float | None = None,
         keepdims: bool = False,
         keepdim: bool | None = None,
-    ) -> Tensor:
+    ) -> Any:
         """With the divisor named, by `correction`, `ddof`, or a keyword of PyTorch's alone."""
         divisor = ddof if correction is None else correction
         if divisor is None:
@@ -276,7 +276,7 @@ def _moment(name: str, function: Any) -> Any:
 
 
 def _extreme(name: str, function: Any) -> Any:
-    def extreme(x: Tensor, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    def extreme(x: Tensor, /, axis: Any = None, *, keepdims: bool = False) -> Any:
         """Of all elements: an axis has two meanings."""
         if axis is not None and not isinstance(axis, Tensor):
             raise TypeError(
