@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import wengert as wg
+from tests.restoring import restore
 from wengert.backends import Backend, get_backend
 from wengert.testing.backends import installed_backends
 
@@ -189,6 +190,15 @@ def _is_for_later(item: pytest.Item) -> bool:
     return any(map(item.get_closest_marker, ("slow", "oracle"))) or any(
         isinstance(value, str) and value in others for value in parameters
     )
+
+
+@pytest.fixture(autouse=True)
+def meanings() -> Iterator[None]:
+    """Keep the core's methods where a test imports all modules or runs a page."""
+    size = vars(wg.Tensor)["size"]
+    yield
+    if vars(wg.Tensor)["size"] is not size:
+        restore()
 
 
 @pytest.fixture(scope="module", autouse=True)

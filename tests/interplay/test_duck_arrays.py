@@ -225,7 +225,7 @@ WITH_UNITS = {
     "conversion": (lambda x, w: (x.to("cm") + x) / w, "centimeter / second"),
     "power": (lambda x, w: x**2 + abs(x) * x.mean(), "meter ** 2"),
     "root": (lambda x, w: np.sqrt(abs(x)), "meter ** 0.5"),
-    "functions": (lambda x, w: np.exp(x / x.std()) * np.tanh(w / w.max()), "dimensionless"),
+    "functions": (lambda x, w: np.exp(x / np.std(x)) * np.tanh(w / w.max()), "dimensionless"),
     "reductions": (lambda x, w: np.sum(x, axis=0) + np.mean(x) + np.median(x), "meter"),
     "product": (lambda x, w: np.prod(w), "second ** 3"),
     "matmul": (lambda x, w: x @ w + np.dot(x, w), "meter * second"),

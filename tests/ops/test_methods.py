@@ -160,12 +160,31 @@ def test_a_gpu_is_asked_of_a_library_that_has_one() -> None:
         (lambda x: x.expand(3), "cannot be expanded"),
         (lambda x: x.diagonal(0, 1, 1), "one axis"),
         (lambda x: x.long().masked_fill(x > 0, 0.5), "does not fit an array of dtype int64"),
-        (lambda x: x.std(False), "an axis is an integer"),
+        (lambda x: x.std(False), "wg.std(x) for N"),
+        (lambda x: x.std(), "x.std(correction=0) or x.std(correction=1)"),
+        (lambda x: x.var(axis=0), "by N in NumPy and by N - 1 in PyTorch"),
+        (lambda x: x.max(1), "wg.argmax(x, axis=1) for the indices"),
+        (lambda x: x.min(axis=-1), "wg.min(x, axis=-1)"),
+        (lambda x: x.max(x), "use wg.maximum for two arrays"),
+        (lambda x: x.sort(1), "wg.sort(x)"),
+        (lambda x: x.median(), "wg.median(x)"),
+        (lambda x: x.nonzero(), "wg.nonzero(x)"),
+        (lambda x: x.equal(x), "x == y"),
     ],
 )
 def test_what_has_two_meanings_or_none_is_refused(call: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         call(wg.asarray(SQUARE))
+
+
+def test_a_divisor_that_is_named_is_taken() -> None:
+    x = wg.asarray(SQUARE)
+    for named in ({"correction": 1}, {"ddof": 1}, {"unbiased": True}, {"keepdim": False}):
+        np.testing.assert_allclose(x.std(**named).numpy(), SQUARE.std(ddof=1))
+    np.testing.assert_allclose(x.var(dim=0).numpy(), SQUARE.var(0, ddof=1))
+    np.testing.assert_allclose(x.var(0, unbiased=False).numpy(), SQUARE.var(0))
+    np.testing.assert_allclose(x.std(0, correction=0, keepdims=True).numpy(), [SQUARE.std(0)])
+    assert x.max().item() == SQUARE.max() and x.min(keepdims=True).shape == (1, 1)
 
 
 def test_axes_to_flatten_come_in_order() -> None:
@@ -241,6 +260,8 @@ PYTORCHS = (
     "new_empty new_full new_ones new_tensor new_zeros normal_ pin_memory pow_ random_ "
     "register_backward_hook relu_ resize_ scatter_ scatter_add_ share_memory_ sigmoid_ sqrt_ "
     "squeeze_ stride tril_ triu_ uniform_ unsqueeze_"
+    " FloatTensor LongTensor Variable cuda device double float half int jit long mps multinomial"
+    " randn_like short utils"
 )
 
 

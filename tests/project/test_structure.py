@@ -27,15 +27,17 @@ FLOORS = [
     {"amp"},
     {"compiler"},
     {"dask", "distributed", "export", "optimize"},
+    {"torch"},
     {"__main__"},
 ]
 #: The most lines of rooms, with their words. Planned are 6 000, 24 300 and 5 000.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 23_750,
+    ("backends", "ops", "func", "protocols"): 23_840,
     ("testing",): 5_000,
     ("distributed",): 1_450,
     ("nn", "optim"): 14_100,
+    ("torch",): 2_020,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")
@@ -43,7 +45,7 @@ DAY = 7_100
 #: Files of more lines.
 LARGEST = 600
 #: Of rooms whose files are families of layers and optimisers.
-LARGEST_OF = {"nn": 500, "optim": 500, "testing": 450}
+LARGEST_OF = {"nn": 500, "optim": 500, "testing": 450, "torch": 450}
 
 
 def modules() -> dict[str, Path]:

@@ -18,10 +18,11 @@ _NAMES = {
 LATER = {name: home for home, names in _NAMES.items() for name in names}
 HOMES.update(LATER)  # so that rules find them, too
 
-#: NumPy's and PyTorch's methods that are no functions of a chapter: `wengert.ops.methods`, which is
-#: imported when one is first asked for.
+#: NumPy's and PyTorch's methods that are no functions of a chapter, or mean something else:
+#: `wengert.ops.methods`, which is imported when one is first asked for.
 METHODS = """
-copy cpu cuda cumprod cumsum diagonal dim dot element_size expand expand_as flatten is_complex
-is_floating_point masked_fill ndimension nelement numel permute ravel repeat reshape_as swapaxes t
-trace transpose type type_as unsqueeze view view_as
+copy cpu cuda cumprod cumsum diagonal dim dot element_size equal expand expand_as flatten
+is_complex is_floating_point masked_fill max median min ndimension nelement nonzero numel permute
+ravel repeat reshape_as sort std swapaxes t trace transpose type type_as unsqueeze var view
+view_as
 """.split()  # noqa: SIM905 -- a page of names is none to read

@@ -239,6 +239,85 @@ def masked_fill(x: Tensor, mask: Any, value: Any, /) -> Tensor:
     return astype(searching.where(mask, value, x), x.dtype, copy=False)
 
 
+# -- what has two meanings -------------------------------------------------------------------------
+
+
+def _named(name: str, function: Any) -> Any:
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _moment(name: str, function: Any) -> Any:
+    def moment(
+        x: Tensor,
+        /,
+        axis: Any = None,
+        *,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        correction: float | None = None,
+        ddof: float | None = None,
+        keepdims: bool = False,
+        keepdim: bool | None = None,
+    ) -> Any:
+        """With the divisor named, by `correction`, `ddof`, or a keyword of PyTorch's alone."""
+        divisor = ddof if correction is None else correction
+        if divisor is None:
+            if dim is None and unbiased is None and keepdim is None:
+                raise TypeError(
+                    f"x.{name} divides by N in NumPy and by N - 1 in PyTorch; write "
+                    f"x.{name}(correction=0) or x.{name}(correction=1), or wg.{name}(x) for N"
+                )
+            divisor = unbiased is not False
+        axis, keepdims = axis if dim is None else dim, bool(keepdims or keepdim)
+        return function(x, axis=axis, correction=divisor, keepdims=keepdims)
+
+    return _named(name, moment)
+
+
+def _extreme(name: str, function: Any) -> Any:
+    def extreme(x: Tensor, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+        """Of all elements: an axis has two meanings."""
+        if axis is not None and not isinstance(axis, Tensor):
+            raise TypeError(
+                f"x.{name}({axis}) gives values in NumPy, and values and indices in PyTorch; write "
+                f"wg.{name}(x, axis={axis}), and wg.arg{name}(x, axis={axis}) for the indices"
+            )
+        return function(x, axis=axis, keepdims=keepdims)
+
+    return _named(name, extreme)
+
+
+def _refused(name: str, meanings: str) -> Any:
+    def refused(x: Tensor, /, axis: Any = None, *more: Any) -> Any:
+        """Raise: the libraries give different results."""
+        raise TypeError(f"x.{name} {meanings}")
+
+    return _named(name, refused)
+
+
+std, var = _moment("std", statistical.std), _moment("var", statistical.var)
+max, min = _extreme("max", statistical.max), _extreme("min", statistical.min)
+sort = _refused(
+    "sort",
+    "changes x in NumPy, and gives values and indices in PyTorch; write wg.sort(x), wg.argsort(x)",
+)
+median = _refused(
+    "median",
+    "is the lower of two middle values in PyTorch, and NumPy's function their mean; write "
+    'wg.median(x) for the mean, or wg.quantile(x, 0.5, method="lower")',
+)
+nonzero = _refused(
+    "nonzero",
+    "gives an array for each axis in NumPy, and one matrix in PyTorch; write wg.nonzero(x), or "
+    "wg.stack(wg.nonzero(x), axis=1)",
+)
+equal = _refused(
+    "equal",
+    "is one bool in PyTorch, and an array in the standard; write bool(wg.all(x == y)), or x == y",
+)
+
+
 # -- copies, dtypes and devices --------------------------------------------------------------------
 
 

@@ -81,7 +81,9 @@ def pad_sequence(
         missing = length - part.shape[0]
         ends = (missing, 0) if padding_side == "left" else (0, missing)
         widths = [ends, *[(0, 0)] * (part.ndim - 1)]
-        padded.append(ops.pad(part, widths, constant_values=padding_value))
+        is_whole = not part.dtype.inexact and float(padding_value).is_integer()
+        value = int(padding_value) if is_whole else padding_value  # 0.0 pads integers with 0
+        padded.append(ops.pad(part, widths, constant_values=value))
     return ops.stack(padded, axis=0 if batch_first else 1)
 
 

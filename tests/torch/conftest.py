@@ -1,0 +1,18 @@
+"""The room, in whose tests alone Tensors have PyTorch's meanings."""
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from tests.restoring import restore
+
+
+@pytest.fixture(scope="module")
+def room() -> Iterator[Any]:
+    found = import_module("wengert.torch")
+    sys.modules["wengert.torch.tensor"].install()  # the import may have been another module's
+    yield found
+    restore()

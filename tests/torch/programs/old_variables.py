@@ -1,0 +1,28 @@
+"""A program of the years of Variable, with weights updated through data."""
+
+import numpy as np
+import torch
+from torch.autograd import Variable
+
+torch.set_default_dtype(torch.float64)
+rng = np.random.default_rng(0)
+
+
+def draw(*shape, scale=1.0):
+    return torch.from_numpy(scale * rng.normal(size=shape))
+
+
+x = Variable(draw(16, 8), requires_grad=False)
+y = Variable(draw(16, 2), requires_grad=False)
+w1 = Variable(draw(8, 12), requires_grad=True)
+w2 = Variable(draw(12, 2), requires_grad=True)
+losses = []
+for t in range(20):
+    y_pred = x.mm(w1).clamp(min=0).mm(w2)
+    loss = (y_pred - y).pow(2).sum()
+    losses.append(loss.data.item())
+    loss.backward()
+    w1.data -= 1e-4 * w1.grad.data
+    w2.data -= 1e-4 * w2.grad.data
+    w1.grad.data.zero_()
+    w2.grad.data.zero_()

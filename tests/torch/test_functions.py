@@ -1,0 +1,25 @@
+"""Every function, method and constructor gives what PyTorch's gives."""
+
+import warnings
+from typing import Any
+
+import pytest
+
+from tests.torch.compare import differences
+from tests.torch.rows import ROWS
+
+pytestmark = pytest.mark.oracle
+
+
+@pytest.mark.parametrize("chunk", range(16))
+def test_calls_are_pytorchs(room: Any, chunk: int) -> None:
+    """Value, dtype, names of pairs and gradients, in both precisions."""
+    torch = pytest.importorskip("torch")
+
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's, of `size_average` and the like
+        for k, line in enumerate(ROWS[chunk::16]):
+            for dtype in ("float64", "float32"):
+                found += differences(room, torch, line, k, dtype)
+    assert not found, "\n".join(found)

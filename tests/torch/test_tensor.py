@@ -1,0 +1,136 @@
+"""Aliases of values, writes through views, options that do nothing, and files."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+
+def test_data_writes_through(room: Any) -> None:
+    w = room.ones(2, 3, requires_grad=True)
+    w.data.fill_(3.0)
+    w.data[0] = 1.0
+    w.data -= 0.5
+    assert w.tolist() == [[0.5] * 3, [2.5] * 3]
+    assert w.is_leaf and w.requires_grad and not w.data.requires_grad
+    (w * w).sum().backward()
+    w.grad.data.zero_()
+    assert not w.grad.any()
+    alias = w.data
+    with room.no_grad():
+        w *= 2
+    assert alias[1, 0] == 5.0
+    w.data, w.grad = room.zeros(4), None
+    assert w.shape == (4,) and w.requires_grad
+    (w + 1).sum().backward()
+    assert w.grad.tolist() == [1.0] * 4
+
+
+def test_a_tensor_that_data_was_set_to_is_shared_and_says_so(room: Any) -> None:
+    w, value = room.ones(2, requires_grad=True), room.zeros(2)
+    w.data = value
+    with pytest.raises(wg.ViewWarning):
+        value.add_(1)  # in PyTorch this changes w
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.view(-1).__setitem__(0, 1.0),
+        lambda x: x.t().copy_(x + 1),
+        lambda x: x[0].fill_(1.0),
+        lambda x: x.data.view(-1).add_(1),
+        lambda x: x.detach().zero_(),
+    ],
+)
+def test_a_write_through_a_view_is_an_error(room: Any, write: Any) -> None:
+    x = room.ones(2, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sys.modules["wengert.torch.tensor"].install()  # type: ignore[attr-defined]
+        with pytest.raises(wg.ViewWarning, match="clone"):
+            write(x)
+    assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_data_is_not_there_where_it_would_be_lost(room: Any) -> None:
+    with pytest.raises(RuntimeError, match="transforms"):
+        wg.jvp(lambda x: (x.data * x).sum(), (room.ones(2),), (room.ones(2),))
+
+
+def test_in_place_methods_refuse_other_kinds(room: Any) -> None:
+    with pytest.raises(RuntimeError, match="can't be stored"):
+        room.tensor([4]).sqrt_()
+    with pytest.raises(RuntimeError, match="leaf"):
+        room.ones(2, requires_grad=True).unsqueeze_(0)
+    with pytest.raises(RuntimeError, match="leaf"):
+        room.ones(2, requires_grad=True).normal_()
+
+
+def test_options_that_do_nothing_say_so_once(room: Any) -> None:
+    from wengert.torch.modules import say
+
+    say.cache_clear()
+    data = room.utils.data.TensorDataset(room.ones(4, 2))
+    with pytest.warns(UserWarning, match="num_workers"):
+        loader = room.utils.data.DataLoader(data, batch_size=2, num_workers=2)
+    room.utils.data.DataLoader(data, batch_size=2, num_workers=2)
+    assert len(list(loader)) == 2
+    with pytest.warns(UserWarning, match="autocast"), room.autocast("cpu"):
+        pass
+    with room.autocast("cpu", enabled=False):
+        pass
+
+
+def test_files_are_no_pickles(room: Any, tmp_path: Path) -> None:
+    model = room.nn.Linear(2, 3)
+    room.save({"epoch": 3, "model": model.state_dict()}, tmp_path / "a.pt")
+    found = room.load(tmp_path / "a.pt", map_location="cpu")
+    assert found["epoch"] == 3
+    model.load_state_dict(found["model"])
+    wg.nn.save(model.state_dict(), tmp_path / "b.safetensors")
+    assert set(room.load(tmp_path / "b.safetensors")) == {"weight", "bias"}
+    with pytest.raises(TypeError, match="state_dict"):
+        room.save(model, tmp_path / "c.pt")
+    (tmp_path / "d.pt").write_bytes(b"\x80\x02}q\x00.")
+    with pytest.raises(ValueError, match="pickle"):
+        room.load(tmp_path / "d.pt")
+
+
+def test_samples_have_the_moments_of_their_distributions(room: Any) -> None:
+    room.manual_seed(0)
+    D, n = room.distributions, 20_000
+    for d in (
+        D.Normal(1.0, 2.0),
+        D.Laplace(1.0, 2.0),
+        D.Uniform(-1.0, 3.0),
+        D.Exponential(2.0),
+        D.Gamma(3.0, 2.0),
+        D.Beta(2.0, 3.0),
+        D.Bernoulli(0.3),
+        D.MultivariateNormal(room.zeros(2), room.tensor([[2.0, 0.5], [0.5, 1.0]])),
+    ):
+        drawn = d.sample((n,)).numpy()
+        bound = 5 * np.sqrt(d.variance.numpy() / n)
+        assert np.all(np.abs(drawn.mean(0) - d.mean.numpy()) < bound), type(d).__name__
+        assert np.allclose(drawn.var(0), d.variance.numpy(), rtol=0.1), type(d).__name__
+    counts = D.Categorical(room.tensor([0.2, 0.0, 0.8])).sample((n,)).bincount(minlength=3)
+    assert np.allclose(counts.numpy() / n, [0.2, 0.0, 0.8], atol=0.02) and counts[1] == 0
+    loc = room.zeros(3, requires_grad=True)
+    D.Normal(loc, 1.0).rsample((5,)).sum().backward()
+    assert loc.grad.tolist() == [5.0] * 3
+    assert not D.Normal(loc, 1.0).sample().requires_grad
+    with pytest.raises(NotImplementedError, match="concentration"):
+        D.Gamma(room.ones(2, requires_grad=True), 1.0).rsample()
+
+
+def test_the_core_imports_no_room() -> None:
+    code = "import sys, wengert.nn, wengert.optim; print('wengert.torch' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"

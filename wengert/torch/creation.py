@@ -1,0 +1,214 @@
+"""PyTorch's constructors, dtypes, devices and random numbers."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert.torch.naming import FUNCTIONS, aliases, listed, name_of_torch, with_options
+from wengert.torch.shapes import lengths
+
+#: Dtypes by PyTorch's names, where these are others.
+DTYPES: dict[str, Any] = {
+    "bool": wg.bool,
+    "cdouble": wg.complex128,
+    "cfloat": wg.complex64,
+    "double": wg.float64,
+    "float": wg.float32,
+    "half": wg.float16,
+    "int": wg.int32,
+    "long": wg.int64,
+    **{name: getattr(wg, name) for name in ("int8", "int16", "int32", "int64", "uint8")},
+    **{name: getattr(wg, name) for name in ("float16", "float32", "float64", "bfloat16")},
+    **{name: getattr(wg, name) for name in ("complex64", "complex128")},
+    "short": wg.int16,
+}
+
+
+class device(str):
+    """A device by its name, such as ``"cuda:0"``, with PyTorch's ``type`` and ``index``."""
+
+    __slots__ = ()
+
+    def __new__(cls, type: Any, index: int | None = None) -> "device":
+        name = str(type) if index is None else f"{type}:{index}"
+        return super().__new__(cls, name.lower().replace("<cuda device ", "cuda:").strip(">"))
+
+    @property
+    def type(self) -> str:
+        """The kind of device: ``"cpu"``, ``"cuda"`` or ``"mps"``."""
+        return str(self.partition(":")[0])
+
+    @property
+    def index(self) -> Any:
+        """The number among devices of its kind, or None."""
+        number = self.partition(":")[2]
+        return int(number) if number else None
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{index})"
+
+
+class Size(tuple[int, ...]):
+    """A shape, as PyTorch prints it."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+
+class Generator(np.random.Generator):
+    """NumPy's generator, with PyTorch's ``manual_seed``."""
+
+    def __init__(self, device: Any = "cpu") -> None:
+        super().__init__(np.random.PCG64())
+
+    def manual_seed(self, seed: int) -> "Generator":
+        """Start again from a seed, and return the generator."""
+        self.bit_generator.state = np.random.PCG64(seed).state
+        return self
+
+
+_OPTIONS = ("dtype", "layout", "device", "requires_grad", "pin_memory", "memory_format")
+
+
+def _constructors(**table: Callable[..., Any]) -> None:
+    """List functions that make Tensors, with PyTorch's options of all of them."""
+    for name, function in table.items():
+
+        def made(*args: Any, _own: Any = function, **options: Any) -> Any:
+            for unused in ("layout", "pin_memory", "memory_format"):
+                options.pop(unused, None)
+            return _own(*args, **options)
+
+        vars(made)["__signature__"] = with_options(function, *_OPTIONS)
+        FUNCTIONS[name] = name_of_torch(name, made)
+
+
+def _sized(function: Any) -> Callable[..., Any]:
+    def made(*args: Any, size: Any = None, **options: Any) -> Any:
+        return function(lengths(args if size is None else (size,)), **options)
+
+    return made
+
+
+def _alike(function: Any) -> Callable[..., Any]:
+    def made(input: Any, *args: Any, dtype: Any = None, device: Any = None, **more: Any) -> Any:
+        dtype, device = dtype or input.dtype, device or input.device
+        return function(tuple(input.shape), *args, dtype=dtype, device=device, **more)
+
+    return made
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, wg.Tensor | np.generic) else x
+
+
+def _arange(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Any:
+    start, end = (0, start) if end is None else (start, end)
+    return wg.arange(_number(start), _number(end), _number(step), **options)
+
+
+def _randint(low: int, high: Any = None, size: Any = None, **options: Any) -> Any:
+    if isinstance(high, tuple | list):
+        high, size = None, high
+    low, high = (0, low) if high is None else (low, high)
+    return wg.randint(low, high, tuple(size), **options)
+
+
+@listed
+def _multinomial(
+    input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None
+) -> Any:
+    """Draw by the least of exponential waiting times, one for each category."""
+    p = input.detach()
+    if bool(wg.any(p < 0)) or bool(wg.any(wg.sum(p, axis=-1) <= 0)):
+        raise RuntimeError("probabilities are at least 0, and one of a row is positive")
+    if not replacement and num_samples > int(wg.min(wg.sum(wg.astype(p > 0, wg.int64), axis=-1))):
+        raise RuntimeError("fewer probabilities are positive than samples without replacement")
+    shape = (*p.shape[:-1], num_samples, p.shape[-1])
+    wide = wg.broadcast_to(wg.expand_dims(p, axis=-2), shape) if replacement else p
+    can = wide > 0
+    waiting = wg.where(can, -wg.log(1 - wg.rand_like(wide)) / wg.where(can, wide, 1), wg.inf)
+    order = wg.argsort(waiting, axis=-1)
+    return order[..., 0] if replacement else order[..., :num_samples]
+
+
+aliases(
+    wg,
+    "as_tensor asarray can_cast finfo from_dlpack from_numpy get_default_dtype get_rng_state iinfo "
+    "manual_seed rand_like result_type set_default_dtype set_rng_state",
+)
+_constructors(
+    arange=_arange,
+    empty=_sized(wg.empty),
+    empty_like=_alike(wg.empty),
+    eye=lambda n, m=None, **options: wg.eye(n, m, **options),
+    full=lambda size, fill_value, **options: wg.full(tuple(size), fill_value, **options),
+    full_like=_alike(wg.full),
+    linspace=lambda start, end, steps, **options: wg.linspace(
+        _number(start), _number(end), steps, **options
+    ),
+    normal=lambda mean=0.0, std=1.0, size=None, **options: wg.normal(mean, std, size, **options),
+    ones=_sized(wg.ones),
+    ones_like=_alike(wg.ones),
+    rand=_sized(wg.rand),
+    randint=_randint,
+    randn=_sized(wg.randn),
+    randn_like=_alike(wg.randn),
+    randperm=lambda n, *, generator=None, **options: (
+        wg.randperm(n, **options) if generator is None else wg.asarray(generator.permutation(n))
+    ),
+    tensor=lambda data, **options: wg.tensor(
+        data.detach() if isinstance(data, wg.Tensor) else data, **options
+    ),
+    zeros=_sized(wg.zeros),
+    zeros_like=_alike(wg.zeros),
+)
+
+
+# -- classes that are constructors -----------------------------------------------------------------
+
+
+class Legacy(type):
+    """The class of `Tensor`, `FloatTensor` and `Variable`: all Tensors are their instances."""
+
+    dtype: Any
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        dtype = cls.__dict__.get("dtype")
+        return isinstance(value, wg.Tensor) and (dtype is None or value.dtype is dtype)
+
+    def __call__(cls, *data: Any, **options: Any) -> Any:
+        return cls.make(*data, **options)
+
+    def make(cls, *data: Any, **options: Any) -> Any:
+        """Make a Tensor of lengths, whose values are 0, or of data."""
+        dtype = cls.__dict__.get("dtype") or wg.get_default_dtype()
+        one = data[0] if len(data) == 1 else None
+        if one is None or isinstance(one, int | Size):
+            return wg.zeros(lengths(data), dtype=dtype, **options)
+        if isinstance(one, wg.Tensor):
+            return one if one.dtype is dtype else wg.astype(one, dtype)
+        return wg.tensor(one, dtype=dtype, **options)
+
+
+def _legacy(name: str, **members: Any) -> Any:
+    return Legacy(name, (wg.Tensor,), {"__slots__": (), "__doc__": "PyTorch's.", **members})
+
+
+_KINDS = ("double", "float", "half", "int", "long", "short")
+#: The classes by which PyTorch's old programs name dtypes.
+LEGACY: dict[str, Any] = {f"{k.title()}Tensor": _legacy(k, dtype=DTYPES[k]) for k in _KINDS}
+LEGACY["BoolTensor"] = _legacy("BoolTensor", dtype=wg.bool)
+LEGACY["ByteTensor"] = _legacy("ByteTensor", dtype=wg.uint8)
+LEGACY["CharTensor"] = _legacy("CharTensor", dtype=wg.int8)
+LEGACY["Tensor"] = _legacy("Tensor")

@@ -1,0 +1,66 @@
+"""How PyTorch's functions are listed: by name, with PyTorch's signatures."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+#: The names that PyTorch's functions take beside their own.
+_NUMPYS = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def name_of_torch(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a line of a table its name, and the names of axes that NumPy has."""
+    signature = inspect.signature(function)
+    parameters = signature.parameters
+    also = {k: v for k, v in _NUMPYS.items() if v in parameters and k not in parameters}
+
+    @wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        for key in options.keys() & also.keys():
+            options[also[key]] = options.pop(key)
+        return function(*args, **options)
+
+    result = called if also else function
+    if also or function.__name__[0] in "<_":
+        result.__name__ = result.__qualname__ = name
+        result.__doc__ = f"PyTorch's ``{name}``."
+    if also:
+        more = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=None) for k in also]
+        given = [*parameters.values(), *more]
+        given.sort(key=lambda p: p.kind)
+        vars(result)["__signature__"] = signature.replace(parameters=given)
+    return result
+
+
+#: PyTorch's functions of Tensors.
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+
+
+def listed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """List a function by its name, without the underscore in front."""
+    name = function.__name__.strip("_")
+    FUNCTIONS[name] = name_of_torch(name, function)
+    return function
+
+
+def lines(**table: Callable[..., Any]) -> None:
+    """List functions by their names, with their own signatures."""
+    FUNCTIONS.update((name, name_of_torch(name, line)) for name, line in table.items())
+
+
+def aliases(home: Any, words: str) -> None:
+    """List functions of a module: ``name``, or ``name=other`` of another name there."""
+    for word in words.split():
+        name, _, other = word.partition("=")
+        FUNCTIONS[name] = getattr(home, other or name)
+
+
+def with_options(function: Any, *names: str) -> inspect.Signature:
+    """The signature of a function, with more keywords in place of ``**options``."""
+    signature, kind = inspect.signature(function), inspect.Parameter
+    own = [p for p in signature.parameters.values() if p.kind is not kind.VAR_KEYWORD]
+    own += [
+        kind(n, kind.KEYWORD_ONLY, default=None) for n in names if n not in signature.parameters
+    ]
+    return signature.replace(parameters=own)

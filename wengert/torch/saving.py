@@ -1,0 +1,35 @@
+"""PyTorch's ``save`` and ``load``, on safetensors files, and never pickles."""
+
+import os
+from typing import Any
+
+import wengert as wg
+from wengert import nn
+
+
+def save(obj: Any, f: Any) -> None:
+    """Write Tensors, numbers and text in dicts and lists, such as a state dict.
+
+    Raises `TypeError` for a module or a file object: a module is its ``state_dict()``.
+    """
+    if isinstance(obj, nn.Module):
+        raise TypeError("torch.save writes no modules, whose pickles run code: model.state_dict()")
+    if not isinstance(f, str | os.PathLike):
+        raise TypeError(f"torch.save takes a path, and not a {type(f).__name__}")
+    wg.save(f, value=obj)
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: Any = None) -> Any:
+    """Read what `save` wrote, or the Tensors of any safetensors file; never a pickle.
+
+    Raises `ValueError` for a pickle, such as PyTorch's own files: PyTorch itself converts them by
+    ``safetensors.torch.save_file``.
+    """
+    if not isinstance(f, str | os.PathLike):
+        raise TypeError(f"torch.load takes a path, and not a {type(f).__name__}")
+    try:
+        return wg.load(f)["value"]
+    except ValueError as error:
+        if "without a checkpoint" not in str(error):
+            raise
+        return nn.load(f)
