@@ -122,6 +122,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.set_threshold(*threshold)
+        restore()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -195,10 +196,8 @@ def _is_for_later(item: pytest.Item) -> bool:
 @pytest.fixture(autouse=True)
 def meanings() -> Iterator[None]:
     """Keep the core's methods where a test imports all modules or runs a page."""
-    size = vars(wg.Tensor)["size"]
     yield
-    if vars(wg.Tensor)["size"] is not size:
-        restore()
+    restore()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,8 +11,12 @@ from tests.restoring import restore
 
 
 @pytest.fixture(scope="module")
-def room() -> Iterator[Any]:
-    found = import_module("wengert.torch")
+def room() -> Any:
+    return import_module("wengert.torch")
+
+
+@pytest.fixture(autouse=True)
+def meanings(room: Any) -> Iterator[None]:
     sys.modules["wengert.torch.tensor"].install()  # the import may have been another module's
-    yield found
+    yield
     restore()

@@ -4,6 +4,7 @@ import sys
 
 from wengert.torch.running import run
 
-if len(sys.argv) < 2:
-    sys.exit("python -m wengert.torch SCRIPT ARGUMENTS")
-run(sys.argv[1], sys.argv[2:])
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("python -m wengert.torch SCRIPT ARGUMENTS")
+    run(sys.argv[1], sys.argv[2:])
