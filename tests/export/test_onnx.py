@@ -405,7 +405,7 @@ def test_numbers_are_outputs(tmp_path: Path) -> None:
 
 def test_what_no_model_returns_is_an_error(tmp_path: Path) -> None:
     x = wg.asarray(np.ones((3, 2)))
-    with pytest.raises(ExportError, match=r"output\.name is a str"):
+    with pytest.raises(ExportError, match=r"output\.name of .* is a str"):
         onnx(lambda x: {"loss": wg.sum(x), "name": "loss"}, x, tmp_path / "m")
     with pytest.raises(TypeError, match="float16 can't be exported"):
         onnx(lambda x: wg.sum(x), wg.astype(x, "float16"), tmp_path / "m")

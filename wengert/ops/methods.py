@@ -268,7 +268,7 @@ def _moment(name: str, function: Any) -> Any:
                     f"x.{name} divides by N in NumPy and by N - 1 in PyTorch; write "
                     f"x.{name}(correction=0) or x.{name}(correction=1), or wg.{name}(x) for N"
                 )
-            divisor = unbiased is not False
+            divisor = True if unbiased is None else bool(unbiased)
         axis, keepdims = axis if dim is None else dim, bool(keepdims or keepdim)
         return function(x, axis=axis, correction=divisor, keepdims=keepdims)
 
