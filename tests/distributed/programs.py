@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -308,6 +309,24 @@ def saves(folder: str) -> None:
 def rates_differ() -> None:
     model = nn.Linear(2, 1)
     wd.replicate(model, wg.optim.SGD(model.parameters(), lr=0.25 if wd.rank else 0.5))
+
+
+def files_differ(lacking: bool = False) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, model = f"{folder}/training.safetensors", nn.Linear(2, 1)
+        if not (lacking and wd.rank):
+            wg.save(path, model=model, epoch=wd.rank)
+        wd.load(path, model=model)
+
+
+def file_is_missing() -> None:
+    files_differ(lacking=True)
+
+
+def batches_differ() -> None:
+    wg.manual_seed(wd.rank)
+    data = wg.data.TensorDataset(wg.arange(64))
+    list(wd.shard(wg.data.DataLoader(data, batch_size=16, shuffle=True)))
 
 
 def comes_late() -> None:

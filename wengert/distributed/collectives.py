@@ -33,14 +33,10 @@ def _along_first(call: Any, x: Any) -> Any:
 
 
 def _row(name: str, rule: Callable[..., Any], batch: Callable[..., Any] = as_it_is) -> Any:
+    rules: dict[str, Any] = {"x": rule}
+    forward = _kernel(name)
     return Primitive(
-        name,
-        ["x"],
-        {"x": rule},
-        linear="together",
-        composite=_kernel(name),
-        batch=batch,
-        effect="exchanges",
+        name, ["x"], rules, linear="together", composite=forward, batch=batch, effect="exchanges"
     ).bind
 
 

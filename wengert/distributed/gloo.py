@@ -33,8 +33,7 @@ class _Gloo(Connected):
     library = "gloo"
 
     def __init__(self, timeout: float) -> None:
-        self._own = not dist.is_initialized()
-        if self._own:
+        if not dist.is_initialized():
             rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
             time_limit, store = timedelta(seconds=max(timeout, 1)), _joined(rank, size, timeout)
             dist.init_process_group(

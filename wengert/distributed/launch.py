@@ -82,8 +82,7 @@ def _made(name: str, launcher: str, needs: str, extra: str, timeout: float) -> C
         f"install {extra}, or start the program without {launcher}"
     ):
         found = import_module(f"wengert.distributed.{name}")
-    made: Carrier = found.CARRIER(timeout)
-    return made
+    return found.CARRIER(timeout)  # type: ignore[no-any-return]
 
 
 def _meet(timeout: float) -> None:

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b, file_digest
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,7 +44,11 @@ def replicate(model: M, *optimizers: Optimizer) -> M:
     if not isinstance(model, Module):
         raise TypeError(f"replicate takes a Module, and not {type(model).__name__}")
     held = dict([*model.named_parameters(), *model.named_buffers()])
-    own = {name: _described(x) for name, x in held.items()}
+    own = {
+        name: f"{x.dtype.name} of shape {tuple(x.shape)}"
+        + ("" if x.requires_grad or not x.dtype.inexact else ", without requires_grad")
+        for name, x in held.items()
+    }
     for i, optimizer in enumerate(optimizers):
         kind, own[kind] = f"optimizer {i}", type(optimizer).__name__
         for j, group in enumerate(optimizer.param_groups):
@@ -63,14 +69,10 @@ def replicate(model: M, *optimizers: Optimizer) -> M:
     return model
 
 
-def _described(x: Tensor) -> str:
-    frozen = "" if x.requires_grad or not x.dtype.inexact else ", without requires_grad"
-    return f"{x.dtype.name} of shape {tuple(x.shape)}{frozen}"
-
-
 def _setting(value: Any) -> str:
     """A setting of an optimiser in words; of its parameters, how many there are."""
     value = value.tolist() if isinstance(value, Tensor) else value
+    value = float(value) if type(value) is int else value
     return f"{len(value)} parameters" if isinstance(value, list) else repr(value)
 
 
@@ -83,8 +85,9 @@ def shard(batches: Iterable[T]) -> Iterator[T]:
 
     Batches are trees of Tensors and arrays of one length, as a `wengert.data.DataLoader` gives
     them, and the same on all processes: shuffle with the same seed. Raises `ExchangeError` if other
-    processes have more or fewer batches, and `ValueError` if a batch has no arrays, or arrays of
-    several lengths. PyTorch: ``torch.utils.data.DistributedSampler``, which repeats rows instead.
+    processes have more or fewer batches, and `ValueError` if the first ones differ, or a batch has
+    no arrays, or arrays of several lengths. PyTorch: ``torch.utils.data.DistributedSampler``, which
+    repeats rows instead.
 
     Examples
     --------
@@ -103,10 +106,22 @@ def shard(batches: Iterable[T]) -> Iterator[T]:
                 f"{f'arrays of {sorted(lengths)} rows' if lengths else 'no arrays'}"
             )
         (n,) = lengths
+        if not count and len({*carrier.texts("the first batch of shard", _digest(batch))}) > 1:
+            raise ValueError(
+                "shard takes rows of batches that all processes make alike, and the first batches "
+                "of the processes differ: shuffle by DataLoader(..., generator=seed)"
+            )
         start, stop = (n * r // carrier.size for r in (carrier.rank, carrier.rank + 1))
         count += 1
         yield tree_map(lambda x, start=start, stop=stop: x[start:stop, ...], batch)
     carrier.texts(f"the end of shard, after {count} batches", "")
+
+
+def _digest(batch: Any) -> str:
+    found = blake2b()
+    for x in tree_leaves(batch):
+        found.update(x.numpy().tobytes() if isinstance(x, Tensor) else np.asarray(x).tobytes())
+    return found.hexdigest()
 
 
 def _rows(x: Any) -> int:
@@ -154,17 +169,15 @@ def save(path: str | PathLike[str], /, **states: Any) -> None:
             failed = error
     text = "" if failed is None else f"{type(failed).__name__}: {failed}"
     first = carrier.texts("save", text)[0]
-    if failed is not None:
-        raise failed
-    if first:
-        raise RuntimeError(f"rank 0 could not write {path}: {first}")
+    if failed or first:
+        raise failed or RuntimeError(f"rank 0 could not write {path}: {first}")
 
 
 def load(path: str | PathLike[str], /, **objects: Any) -> dict[str, Any]:
     """Read a checkpoint on each process, as `wengert.load` does, and its own generators' states.
 
-    Raises `ValueError` as `wengert.load`, and where generators are to be loaded on more or fewer
-    processes than have saved them.
+    Raises `ValueError` as `wengert.load`, if processes see different files, and where generators
+    are to be loaded on more or fewer processes than have saved them.
 
     Examples
     --------
@@ -178,4 +191,14 @@ def load(path: str | PathLike[str], /, **objects: Any) -> dict[str, Any]:
     {'epoch': 3}
     """
     carrier = messages.known("load")
+    failed: OSError | None = None
+    try:
+        with Path(path).open("rb") as file:
+            text = file_digest(file, "blake2b").hexdigest()
+    except OSError as error:
+        failed, text = error, f"{type(error).__name__}: {error}"
+    texts = carrier.texts("load", text)
+    if failed or len(set(texts)) > 1:
+        what = f"{path} is another file on other processes, and was not loaded"
+        raise failed or ValueError(what)
     return read_states(fspath(path), objects, process=(carrier.rank, carrier.size))

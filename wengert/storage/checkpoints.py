@@ -243,8 +243,9 @@ def _parts(
         if sort == "ranks" or (sort == "state" and key in holders and holders[key].random):
             if key in holders and len(every) != process[1]:
                 raise DescriptionError(
-                    f"{key} has the states of {len(every)} processes, and is loaded on "
-                    f"{process[1]}; wengert.distributed.load gives each of as many its own"
+                    f"{key} has the states of {len(every)} process(es), and is loaded on "
+                    f"{process[1]}: wengert.distributed.load gives each of as many its own. Leave "
+                    f"{key} out to load the rest"
                 )
             sort, described = "state", every[process[0]] if key in holders else every
         if sort not in ("state", "value") or any(key in each for each in sorts.values()):
