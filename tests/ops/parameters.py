@@ -27,7 +27,7 @@ _SAID = {
         "linalg.vector_norm fft.fft fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifftn "
         "fft.ifftshift fft.ihfft fft.irfft fft.irfftn fft.rfft fft.rfftn special.polygamma "
         "x.copy x.cpu x.cumprod x.cumsum x.diagonal x.expand x.flatten x.permute x.ravel "
-        "x.repeat x.swapaxes x.t x.trace x.transpose x.type x.unsqueeze x.view"
+        "x.max x.min x.repeat x.swapaxes x.t x.trace x.transpose x.type x.unsqueeze x.view"
     ),
     "input": (
         "F.adaptive_avg_pool1d F.adaptive_avg_pool2d F.adaptive_max_pool1d "
@@ -115,6 +115,7 @@ _SAID = {
     "value | threshold": "nn.Threshold",
     "weight label_smoothing": "nn.CrossEntropyLoss",
     "weight pos_weight": "nn.BCEWithLogitsLoss",
+    "x correction": "x.std x.var",
     "x factor": "linalg.cholesky_solve",
     "x min max": "clip",
     "x negative_slope": "leaky_relu",

@@ -35,7 +35,10 @@ NEEDED: dict[str, Any] = {
     "datasets": [range(4)], "function": wg.sum, "unflattened_size": (2, 1),
 }  # fmt: skip
 #: Calls that fail with Python's number: why.
-APART: dict[tuple[str, str], str] = {}
+APART: dict[tuple[str, str], str] = {
+    ("x.max", "axis"): "PyTorch gives indices, too",
+    ("x.min", "axis"): "likewise",
+}
 
 
 #: Rooms of functions of other objects.

@@ -87,8 +87,8 @@ def test_the_end_of_a_run_says_what_was_drawn(project):
     out = run(project, "--wengert-backend=numpy", "-k", "test_right")
     _, _, end = out.partition("arguments that check_gradients drew")
     for name in ("test_right", "TestClass::test_right"):
-        line = rf"test_users.py::{name}\[numpy\]: \d+ calls: .*float64.*; shapes \(.*; magnitudes "
-        assert re.search(line, end), out
+        line = rf"test_users.py::{name}\[numpy\]: \d+ calls: .*float64.*; shapes \(.*; "
+        assert re.search(line + "(magnitudes |zeros)", end), out  # few, on a machine that is busy
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     Examples
     --------
     >>> w = wg.nn.init.normal_(wg.empty((300, 200)), std=0.02)
-    >>> round(w.std().item(), 3)
+    >>> round(wg.std(w).item(), 3)
     0.02
     """
     mean, std = number(mean, "normal_", "mean"), _deviation("normal_", std)
@@ -194,7 +194,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     Examples
     --------
     >>> w = wg.nn.init.xavier_normal_(wg.empty((300, 200)))
-    >>> round(w.std().item(), 2)  # sqrt(2 / (300 + 200))
+    >>> round(wg.std(w).item(), 2)  # sqrt(2 / (300 + 200))
     0.06
     """
     gain = number(gain, "xavier_normal_", "gain")
@@ -253,7 +253,7 @@ def kaiming_normal_(
     Examples
     --------
     >>> w = wg.nn.init.kaiming_normal_(wg.empty((300, 200)), nonlinearity="relu")
-    >>> round(w.std().item(), 2)  # sqrt(2 / 200)
+    >>> round(wg.std(w).item(), 2)  # sqrt(2 / 200)
     0.1
     """
     if not tensor.size:

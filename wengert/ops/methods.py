@@ -261,6 +261,8 @@ def _moment(name: str, function: Any) -> Any:
         keepdim: bool | None = None,
     ) -> Any:
         """With the divisor named, by `correction`, `ddof`, or a keyword of PyTorch's alone."""
+        if sum(x is not None for x in (unbiased, correction, ddof)) > 1:
+            raise TypeError(f"x.{name} takes one of correction, ddof and unbiased")
         divisor = ddof if correction is None else correction
         if divisor is None:
             if dim is None and unbiased is None and keepdim is None:

@@ -58,7 +58,7 @@ CALLS = {
     "sum": (Index, lambda o: wg.sum(X, axis=o)),
     "sum of several": (Index, lambda o: wg.sum(X, axis=(o,))),
     "sum of a list": (Index, lambda o: wg.sum(X, axis=[o])),
-    "method": (Index, lambda o: X.max(axis=o)),
+    "method": (Index, lambda o: X.argmax(axis=o)),
     "softmax": (Index, lambda o: wg.nn.functional.softmax(X, o)),
     "cumulative_sum": (Index, lambda o: wg.cumulative_sum(X, axis=o)),
     "sort": (Index, lambda o: wg.sort(X, axis=o, descending=True)),
