@@ -65,6 +65,7 @@ def test_select_beyond_the_axis_is_an_error(room: Any, index: int) -> None:
         lambda t, x: t.index_select(x, 1, t.tensor([-1])),
         lambda t, x: t.index_select(x, 1, t.tensor([3])),
         lambda t, x: t.index_select(x, 1, t.tensor([[1]])),
+        lambda t, x: t.index_select(x, 0, t.tensor([True, True])),
         lambda t, x: t.index_add(x, 1, t.tensor([-1]), t.ones(2, 1)),
         lambda t, x: t.index_add(x, 1, t.tensor([0, 1]), t.ones(2, 1)),
         lambda t, x: x.index_copy_(1, t.tensor([-1]), t.ones(2, 1)),

@@ -160,10 +160,7 @@ def _randperm(n: int, *, generator: Any = None, **options: Any) -> Any:
 
 @listed
 def _bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
-    if p is None:
-        p = input
-    else:
-        p = wg.broadcast_to(wg.asarray(p, dtype=wg.float32, device=input.device), input.shape)
+    p = wg.broadcast_to(wg.asarray(input if p is None else p, device=input.device), input.shape)
     if not is_lifted(p._array) and not bool(wg.all((p >= 0) & (p <= 1))):
         raise RuntimeError("bernoulli takes probabilities, which are between 0 and 1")
     return wg.astype(uniform_like(p, generator) < p.detach(), input.dtype)

@@ -44,8 +44,7 @@ class Distribution:
     def _check(self, value: Any) -> None:
         self._demand("value", value, self._within(wg.asarray(value)))
 
-    def _within(self, value: Any) -> Any:
-        return value == value
+    _within: Any = lambda self, value: value == value
 
     def _keep(self, parameters: dict[str, Any]) -> None:
         self._shape = Size(np.broadcast_shapes(*[p.shape for p in parameters.values()]))
@@ -184,11 +183,8 @@ class _Discrete(Distribution):
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         given = probs if logits is None else logits
-        given = (
-            given
-            if isinstance(given, wg.Tensor)
-            else wg.asarray(given, dtype=wg.get_default_dtype())
-        )
+        if not isinstance(given, wg.Tensor):
+            given = wg.asarray(given, dtype=wg.get_default_dtype())
         self._parameters, self._shape = (given,), Size(given.shape)
         self._checked = validate_args is not False
         eps = wg.finfo(given.dtype).eps
@@ -200,9 +196,8 @@ class _Discrete(Distribution):
         else:
             self.logits = wg.log_softmax(given, axis=-1) if several else given
             self.probs = wg.exp(self.logits) if several else wg.expit(given)
-        name = "logits" if probs is None else "probs"
         holds = self.logits == self.logits if probs is None else (given >= 0) & (self.probs <= 1)
-        self._demand(name, given, holds)
+        self._demand("logits" if probs is None else "probs", given, holds)
 
 
 class Bernoulli(_Discrete):
@@ -214,8 +209,7 @@ class Bernoulli(_Discrete):
     def _draw(self, sample_shape: Any) -> Any:
         return wg.bernoulli(wg.broadcast_to(self.probs, (*sample_shape, *self._shape)))
 
-    def _within(self, value: Any) -> Any:
-        return (value == 0) | (value == 1)
+    _within = lambda self, value: (value == 0) | (value == 1)
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)
@@ -236,8 +230,7 @@ class Categorical(_Discrete):
         drawn = FUNCTIONS["multinomial"](rows, math.prod(sample_shape), True)
         return wg.reshape(wg.matrix_transpose(drawn), (*sample_shape, *self.batch_shape))
 
-    def _within(self, value: Any) -> Any:
-        return (value >= 0) & (value < self._shape[-1]) & (value % 1 == 0)
+    _within = lambda self, x: (x >= 0) & (x < self._shape[-1]) & (x % 1 == 0)
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)
@@ -275,8 +268,8 @@ class MultivariateNormal(Distribution):
         if scale_tril is None:
             scale_tril = wg.linalg.cholesky(covariance_matrix)
         self.scale_tril = scale_tril
+        self._demand("loc", loc, loc == loc)
         self._keep({"loc": wg.broadcast_arrays(loc, scale_tril[..., 0])[0]})
-        self._demand("loc", loc, self.loc == self.loc)
         self._demand("scale_tril", scale_tril, wg.linalg.diagonal(scale_tril) > 0)
         self._half_log_det = wg.sum(wg.log(wg.linalg.diagonal(scale_tril)), axis=-1)
 

@@ -6,6 +6,7 @@ from typing import Any
 import wengert as wg
 from wengert.ops import methods
 from wengert.ops.axes import as_axis, at_axis
+from wengert.tape.node import is_lifted
 from wengert.torch.naming import aliases, lines, listed
 
 
@@ -83,10 +84,11 @@ def _check_places(index: Any, length: int) -> None:
 def _along(input: Any, dim: int, index: Any, source: Any = None) -> Any:
     """An index of one axis, of places that are there and as many as the source has."""
     at = as_axis(dim, input.ndim, "dim")
-    index = wg.reshape(index, (-1,)) if index.ndim == 0 else index
-    if index.ndim != 1:
-        raise IndexError(f"an index along dim has 1 axis, and not {index.ndim}")
-    _check_places(index, input.shape[at] if input.ndim else 1)
+    index = index if index.ndim else index[None]
+    if index.ndim != 1 or not index.dtype.kind.endswith("integer"):
+        raise IndexError("an index along dim is of integers, and has 1 axis")
+    if not is_lifted(index._array):
+        _check_places(index, input.shape[at])
     shape = (*input.shape[:at], len(index), *input.shape[at + 1 :])
     if source is not None and tuple(source.shape) != shape:
         raise RuntimeError(f"the source needs shape {shape}, and has {tuple(source.shape)}")

@@ -59,14 +59,6 @@ def _size(self: wg.Tensor) -> _Count:
     return count
 
 
-class _Link(weakref.ref[wg.Tensor]):
-    """A weak reference to a Tensor, by which its aliases are found."""
-
-    __slots__ = ("alias",)
-
-    alias: Any
-
-
 class _Left(wg.Tensor):
     """What aliases keep of a Tensor whose ``.data`` was set."""
 
@@ -76,15 +68,9 @@ class _Left(wg.Tensor):
 class Data(wg.Tensor):
     """The values of another Tensor, untracked: what is written here changes that one."""
 
-    __slots__ = ("_link", "_of")
+    __slots__ = ("_of",)
 
     _of: wg.Tensor
-    _link: _Link
-
-    def bind(self, of: wg.Tensor) -> None:
-        """Be an alias of another Tensor."""
-        self._of, self._link = of, _Link(of)
-        self._link.alias = weakref.ref(self)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.detach().__deepcopy__(memo)
@@ -109,6 +95,9 @@ class Data(wg.Tensor):
         self._of._shown = shown
 
 
+_ALIASES: weakref.WeakValueDictionary[int, Data] = weakref.WeakValueDictionary()
+
+
 def _data(self: wg.Tensor) -> Data:
     if is_lifted(self._array):
         raise RuntimeError(
@@ -118,14 +107,14 @@ def _data(self: wg.Tensor) -> Data:
     if observing:
         tell("left", self, "data")
     alias = Data.__new__(Data)
-    alias.bind(self)
+    alias._of = self
+    _ALIASES[id(alias)] = alias
     alias._grad = alias._node = None
     return alias
 
 
 def _aliases(of: wg.Tensor) -> list[Data]:
-    links = [link for link in weakref.getweakrefs(of) if isinstance(link, _Link)]
-    return [alias for link in links if (alias := link.alias()) is not None]
+    return [alias for alias in list(_ALIASES.values()) if alias._of is of]
 
 
 def _set_data(self: wg.Tensor, value: Any) -> None:
@@ -138,7 +127,7 @@ def _set_data(self: wg.Tensor, value: Any) -> None:
         if hasattr(self, "_shown"):
             left._shown = self._shown
         for alias in earlier:
-            alias.bind(left)
+            alias._of = left
     alike = value.shape == self.shape and value.dtype is self.dtype
     anew = self.requires_grad and self.is_leaf and not alike
     if anew:
@@ -149,7 +138,7 @@ def _set_data(self: wg.Tensor, value: Any) -> None:
     show(self, value, same, {})  # in PyTorch the two share memory now
     if isinstance(value, Data) and type(value._of) is _Left:
         for alias in _aliases(value._of):
-            alias.bind(self)
+            alias._of = self
     if anew:
         self.requires_grad = True
 
@@ -158,26 +147,25 @@ def _set_data(self: wg.Tensor, value: Any) -> None:
 
 
 def _numbers_first(x: wg.Tensor, key: Any) -> tuple[Any, Any] | None:
-    """The numbers of an index that has arrays and slices too, and the index of what is left.
+    """The numbers of an index that has arrays too, as an index, and what is left; else None.
 
-    NumPy counts the numbers as arrays, and so puts the arrays' axes elsewhere. None if there is
-    nothing to take apart.
+    NumPy counts such numbers as arrays, and so puts the arrays' axes elsewhere.
     """
     if type(key) is not tuple or all(type(part) in (int, slice) for part in key):
         return None
-    parts, indices = parse_key(x, key)
-    arrays, numbers, rest = iter(indices), [], []
+    parts, arrays = parse_key(x, key)
+    numbers: list[Any] = []
+    rest, arrays = [], arrays[::-1]
     for part in parts:
-        array = next(arrays) if part == SLOT else None
-        if type(part) is int or (array is not None and not array.ndim and array.dtype != wg.bool):
-            numbers.append(part if array is None else array)
-            continue
-        rest.append(part if array is None else array)
-        if part is not None:
-            mask = array is not None and array.dtype == wg.bool
-            whole = (...,) if part is Ellipsis else (slice(None),)
-            numbers += whole * (array.ndim if mask else 1)
-    mixed = len(rest) < len(parts) and any(isinstance(part, wg.Tensor) for part in rest)
+        one: Any = arrays.pop() if part == SLOT else part
+        mask = isinstance(one, wg.Tensor) and one.dtype is wg.bool
+        if type(one) is int or (isinstance(one, wg.Tensor) and not one.ndim and not mask):
+            numbers.append(one)
+        else:
+            rest.append(one)
+            axes = one.ndim if mask else one is not None
+            numbers += [... if one is Ellipsis else slice(None)] * axes
+    mixed = len(rest) < len(parts) and any(isinstance(p, wg.Tensor) for p in rest)
     return (tuple(numbers), tuple(rest)) if mixed else None
 
 
