@@ -90,6 +90,28 @@ def test_a_write_through_a_view_is_an_error(room: Any, write: Any) -> None:
     assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
+def test_a_write_into_a_state_dict_is_an_error(room: Any, tmp_path: Path) -> None:
+    model = room.nn.Linear(1, 1)
+    before = model.weight.tolist()
+    state = model.state_dict()
+    for write in (lambda v: v.copy_(room.zeros(1, 1)), lambda v: v.mul_(0.9), lambda v: v.zero_()):
+        with pytest.raises(RuntimeError, match=r"no_grad.*copy_"):
+            write(state["weight"])
+    with pytest.raises(RuntimeError, match="clone"):
+        state["weight"] += 1
+    assert state["weight"].tolist() == before == model.weight.tolist()
+    for copied in (copy.deepcopy(state), {k: v.clone() for k, v in state.items()}):
+        copied["weight"].add_(1)
+        model.load_state_dict(copied)
+        assert model.weight.item() == pytest.approx(before[0][0] + 1)
+    model.load_state_dict(state)
+    room.save(state, tmp_path / "state.pt")
+    room.load(tmp_path / "state.pt")["weight"].zero_()
+    assert model.weight.tolist() == before
+    model.state_dict(keep_vars=True)["weight"].data.zero_()
+    assert model.weight.item() == 0
+
+
 def test_data_is_not_there_where_it_would_be_lost(room: Any) -> None:
     with pytest.raises(RuntimeError, match="transforms"):
         wg.jvp(lambda x: (x.data * x).sum(), (room.ones(2),), (room.ones(2),))

@@ -41,9 +41,6 @@ class Distribution:
         if self._checked and not is_lifted(holds._array) and not bool(wg.all(holds)):
             raise ValueError(f"{type(self).__name__}: {what} is not in its range: {given}")
 
-    def _check(self, value: Any) -> None:
-        self._demand("value", value, self._within(wg.asarray(value)))
-
     _within: Any = lambda self, value: value == value
 
     def _keep(self, parameters: dict[str, Any]) -> None:
@@ -55,6 +52,7 @@ class Distribution:
     batch_shape = property(lambda self: Size(self._shape[: len(self._shape) - self._event]))
     event_shape = property(lambda self: Size(self._shape[len(self._shape) - self._event :]))
     stddev = property(lambda self: wg.sqrt(self.variance))
+    _check: Any = lambda self, value: self._demand("value", value, self._within(wg.asarray(value)))
 
     def _draw(self, sample_shape: Any) -> Any:
         like = self._parameters[0]
@@ -177,9 +175,7 @@ Beta = _family(
 class _Discrete(Distribution):
     has_rsample = False
 
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         given = probs if logits is None else logits

@@ -46,13 +46,8 @@ def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
 def _squeeze(input: Any, dim: Any = None) -> Any:
     """Drop axes of length 1; another axis that is named stays as it is."""
     given = range(input.ndim) if dim is None else dim if isinstance(dim, tuple | list) else (dim,)
-    ones = tuple(
-        {
-            a
-            for a in (as_axis(d, input.ndim, "dim") for d in given)
-            if input.ndim and input.shape[a] == 1
-        }
-    )
+    places = {as_axis(d, input.ndim, "dim") for d in given} if input.ndim else ()
+    ones = tuple(a for a in places if input.shape[a] == 1)
     return wg.squeeze(input, axis=ones) if ones else input[...]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import wengert as wg
 from wengert.backends.keys import SLOT
+from wengert.nn.state import State
 from wengert.ops.indexing import getitem, parse_key, replaced, setitem
 from wengert.ops.operators import FOREIGN
 from wengert.tape import aliases as tape_aliases
@@ -20,6 +21,8 @@ from wengert.torch.naming import FUNCTIONS, name_of_torch
 from wengert.torch.shapes import lengths
 
 _CHAPTERS = (elementwise, reductions, shapes)  # they list their functions
+#: The core's own, which gives plain copies.
+STATE_DICT = State.state_dict
 #: Functions that are no methods, or others as methods.
 _NO_METHODS = (
     "arange as_tensor asarray broadcast_tensors can_cast cat cdist concat concatenate "
@@ -95,10 +98,30 @@ class Data(wg.Tensor):
         self._of._shown = shown
 
 
+class Snapshot(Data):
+    """A value of a ``state_dict()``: a write into it, which PyTorch's module shows, is an error."""
+
+    __slots__ = ()
+
+    def _refuse(self, array: Any) -> None:
+        raise RuntimeError(
+            "a value of state_dict() is a copy, and the module keeps its own. Write into the "
+            "module: `with torch.no_grad(): p.copy_(value)` over its parameters() and buffers(). "
+            "Or take a copy to change: value.clone()"
+        )
+
+    _array = property(lambda self: self._of._array, _refuse)
+
+
+def _state_dict(self: State, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+    found = STATE_DICT(self, prefix=prefix, keep_vars=keep_vars)
+    return found if keep_vars else {name: _data(value, Snapshot) for name, value in found.items()}
+
+
 _ALIASES: weakref.WeakValueDictionary[int, Data] = weakref.WeakValueDictionary()
 
 
-def _data(self: wg.Tensor) -> Data:
+def _data(self: wg.Tensor, kind: type[Data] = Data) -> Data:
     if is_lifted(self._array):
         raise RuntimeError(
             "x.data is not there inside transforms and compiled functions: read x.detach(), and "
@@ -106,7 +129,7 @@ def _data(self: wg.Tensor) -> Data:
         )
     if observing:
         tell("left", self, "data")
-    alias = Data.__new__(Data)
+    alias = kind.__new__(kind)
     alias._of = self
     _ALIASES[id(alias)] = alias
     alias._grad = alias._node = None
@@ -345,3 +368,4 @@ def install() -> None:
         setattr(wg.Tensor, name, attribute)
     FOREIGN.difference_update(ATTRIBUTES)
     tape_aliases.lost_writes_raise = True
+    State.state_dict = _state_dict  # type: ignore[method-assign]
