@@ -20,12 +20,8 @@ def fill(tensor: Tensor, values: Any) -> Tensor:
     shown = getattr(tensor, "_shown", None)
     if shown is not None and weakref.getweakrefcount(shown.memory) > 1:
         import_module("wengert.tape.aliases").check(tensor, None, None, ...)
-    tensor._array = convert(
-        np.broadcast_to(np.asarray(values), tensor.shape),
-        tensor.backend,
-        tensor.dtype,
-        tensor.device,
-    )
+    array = np.broadcast_to(np.asarray(values), tensor.shape)
+    tensor._array = convert(array, tensor.backend, tensor.dtype, tensor.device)
     return tensor
 
 
