@@ -1,5 +1,7 @@
 """Aliases of values, writes through views, options that do nothing, and files."""
 
+import copy
+import pickle
 import subprocess
 import sys
 import warnings
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert import nn
 
 
 def test_data_writes_through(room: Any) -> None:
@@ -39,6 +42,29 @@ def test_a_tensor_that_data_was_set_to_is_shared_and_says_so(room: Any) -> None:
         value.add_(1)  # in PyTorch this changes w
 
 
+def test_aliases_keep_their_values_where_data_is_set(room: Any) -> None:
+    p, q = room.ones(2, requires_grad=True), room.zeros(2, requires_grad=True)
+    backup = p.data
+    p.data = room.tensor([5.0, 6.0])
+    assert (p.tolist(), backup.tolist()) == ([5.0, 6.0], [1.0, 1.0])
+    p.data = backup
+    backup += 1  # in PyTorch the two share memory again
+    assert (p.tolist(), backup.tolist()) == ([2.0, 2.0], [2.0, 2.0])
+    p.data, q.data = q.data, p.data
+    assert (p.tolist(), q.tolist()) == ([0.0, 0.0], [2.0, 2.0])
+    old = q.data
+    q.data = q.data * 2
+    old.zero_()
+    with room.no_grad():
+        q += 1
+    assert (old.tolist(), q.tolist(), p.tolist()) == ([0.0, 0.0], [5.0, 5.0], [0.0, 0.0])
+    q.data.data = room.ones(2)  # in PyTorch that is another alias, which is gone
+    assert q.tolist() == [5.0, 5.0]
+    for kept in (copy.deepcopy(q.data), pickle.loads(pickle.dumps(q.data))):
+        kept.zero_()
+        assert q.tolist() == [5.0, 5.0] and kept.tolist() == [0.0, 0.0]
+
+
 @pytest.mark.parametrize(
     "write",
     [
@@ -47,16 +73,43 @@ def test_a_tensor_that_data_was_set_to_is_shared_and_says_so(room: Any) -> None:
         lambda x: x[0].fill_(1.0),
         lambda x: x.data.view(-1).add_(1),
         lambda x: x.detach().zero_(),
+        lambda x: x.select(0, 0).fill_(2.0),
+        lambda x: x.select(0, -1).__setitem__(0, 3.0),
+        lambda x: x.mH.fill_(2.0),
+        lambda x: nn.init.ones_(x[0]) * nn.init.zeros_(x[0]),
+        lambda x: nn.init.zeros_(x.data[0:1]),
+        lambda x: nn.init.uniform_(x.detach()),
     ],
 )
 def test_a_write_through_a_view_is_an_error(room: Any, write: Any) -> None:
     x = room.ones(2, 2)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sys.modules["wengert.torch.tensor"].install()  # type: ignore[attr-defined]
+        warnings.simplefilter("ignore")  # the error is no warning, and stays
         with pytest.raises(wg.ViewWarning, match="clone"):
             write(x)
     assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_a_write_into_a_state_dict_is_an_error(room: Any, tmp_path: Path) -> None:
+    model = room.nn.Linear(1, 1)
+    before = model.weight.tolist()
+    state = model.state_dict()
+    for write in (lambda v: v.copy_(room.zeros(1, 1)), lambda v: v.mul_(0.9), lambda v: v.zero_()):
+        with pytest.raises(RuntimeError, match=r"no_grad.*copy_"):
+            write(state["weight"])
+    with pytest.raises(RuntimeError, match="clone"):
+        state["weight"] += 1
+    assert state["weight"].tolist() == before == model.weight.tolist()
+    for copied in (copy.deepcopy(state), {k: v.clone() for k, v in state.items()}):
+        copied["weight"].add_(1)
+        model.load_state_dict(copied)
+        assert model.weight.item() == pytest.approx(before[0][0] + 1)
+    model.load_state_dict(state)
+    room.save(state, tmp_path / "state.pt")
+    room.load(tmp_path / "state.pt")["weight"].zero_()
+    assert model.weight.tolist() == before
+    model.state_dict(keep_vars=True)["weight"].data.zero_()
+    assert model.weight.item() == 0
 
 
 def test_data_is_not_there_where_it_would_be_lost(room: Any) -> None:

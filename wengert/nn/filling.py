@@ -1,5 +1,7 @@
 """How initialisers draw numbers and give them to a Tensor."""
 
+import weakref
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,11 @@ def fill(tensor: Tensor, values: Any) -> Tensor:
     """Give a leaf new values; as in PyTorch, that is not recorded."""
     if not tensor.is_leaf and recording():
         raise RuntimeError(IN_PLACE_ON_LEAF.replace("leaf Variable that", "computed Tensor that"))
-    tensor._array = convert(
-        np.broadcast_to(np.asarray(values), tensor.shape),
-        tensor.backend,
-        tensor.dtype,
-        tensor.device,
-    )
+    shown = getattr(tensor, "_shown", None)
+    if shown is not None and weakref.getweakrefcount(shown.memory) > 1:
+        import_module("wengert.tape.aliases").check(tensor, None, None, ...)
+    array = np.broadcast_to(np.asarray(values), tensor.shape)
+    tensor._array = convert(array, tensor.backend, tensor.dtype, tensor.device)
     return tensor
 
 

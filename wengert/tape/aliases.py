@@ -50,6 +50,8 @@ OF_THE_WHOLE: Final = (
     "x[1:] += 1; v = x[1:]. Or, if v is to keep the old values, say so by v = x[1:].clone()"
 )
 
+#: Whether such a change is an error, as `wengert.torch` has it.
+lost_writes_raise = False
 #: NumPy's limit of work to decide whether two arrays overlap.
 WORK: Any = 10_000
 
@@ -85,7 +87,10 @@ def check(x: Any, result: Any, operand: Any, key: Any) -> None:
     seen = [one for one in others if overlap(changed, work_out(one))]
     if seen:
         of_a_view = any(one.depth < own.depth for one in seen)
-        warn_at(frame, OF_A_VIEW if of_a_view else OF_THE_WHOLE, ViewWarning)
+        text = OF_A_VIEW if of_a_view else OF_THE_WHOLE
+        if lost_writes_raise:
+            raise ViewWarning(text)
+        warn_at(frame, text, ViewWarning)
 
 
 # -- memory ----------------------------------------------------------------------------------------

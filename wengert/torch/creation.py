@@ -1,12 +1,15 @@
 """PyTorch's constructors, dtypes, devices and random numbers."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 import wengert as wg
+from wengert.backends import generators
+from wengert.tape.node import is_lifted
 from wengert.torch.naming import FUNCTIONS, aliases, listed, name_of_torch, with_options
 from wengert.torch.shapes import lengths
 
@@ -108,6 +111,24 @@ def _alike(function: Any) -> Callable[..., Any]:
     return made
 
 
+@contextmanager
+def drawing(generator: Any) -> Iterator[None]:
+    """Draw what the host draws inside from a generator, unless that is None."""
+    if generator is None:
+        yield
+        return
+    if (known := generators.follower.get()) is not None:
+        known.seeded()
+    given = generators.as_generator(generator).bit_generator
+    with generators.lock:
+        own = generators.host().bit_generator
+        kept, own.state = own.state, given.state
+        try:
+            yield
+        finally:
+            given.state, own.state = own.state, kept
+
+
 def _number(x: Any) -> Any:
     return x.item() if isinstance(x, wg.Tensor | np.generic) else x
 
@@ -124,6 +145,27 @@ def _randint(low: int, high: Any = None, size: Any = None, **options: Any) -> An
     return wg.randint(low, high, tuple(size), **options)
 
 
+def uniform_like(x: Any, generator: Any) -> Any:
+    """Uniform numbers in a Tensor's shape, of a generator on the host or the device's own."""
+    if generator is None:
+        return wg.rand_like(x)
+    with drawing(generator):
+        return wg.rand(x.shape, dtype=x.dtype, device=x.device)
+
+
+def _randperm(n: int, *, generator: Any = None, **options: Any) -> Any:
+    with drawing(generator):
+        return wg.randperm(n, **options)
+
+
+@listed
+def _bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
+    p = wg.broadcast_to(wg.asarray(input if p is None else p, device=input.device), input.shape)
+    if not is_lifted(p._array) and not bool(wg.all((p >= 0) & (p <= 1))):
+        raise RuntimeError("bernoulli takes probabilities, which are between 0 and 1")
+    return wg.astype(uniform_like(p, generator) < p.detach(), input.dtype)
+
+
 @listed
 def _multinomial(
     input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None
@@ -136,8 +178,8 @@ def _multinomial(
         raise RuntimeError("fewer probabilities are positive than samples without replacement")
     shape = (*p.shape[:-1], num_samples, p.shape[-1])
     wide = wg.broadcast_to(wg.expand_dims(p, axis=-2), shape) if replacement else p
-    can = wide > 0
-    waiting = wg.where(can, -wg.log(1 - wg.rand_like(wide)) / wg.where(can, wide, 1), wg.inf)
+    can, draws = wide > 0, uniform_like(wide, generator)
+    waiting = wg.where(can, -wg.log(1 - draws) / wg.where(can, wide, 1), wg.inf)
     order = wg.argsort(waiting, axis=-1)
     return order[..., 0] if replacement else order[..., :num_samples]
 
@@ -164,9 +206,7 @@ _constructors(
     randint=_randint,
     randn=_sized(wg.randn),
     randn_like=_alike(wg.randn),
-    randperm=lambda n, *, generator=None, **options: (
-        wg.randperm(n, **options) if generator is None else wg.asarray(generator.permutation(n))
-    ),
+    randperm=_randperm,
     tensor=lambda data, **options: wg.tensor(
         data.detach() if isinstance(data, wg.Tensor) else data, **options
     ),

@@ -9,6 +9,7 @@ import numpy as np
 
 import wengert as wg
 from wengert.backends.generators import host, lock
+from wengert.tape.node import is_lifted
 from wengert.torch.creation import Size
 from wengert.torch.naming import FUNCTIONS
 
@@ -29,7 +30,18 @@ class Distribution:
         values: list[Any] = list(bound.values())
         like = next((v.dtype for v in values if isinstance(v, wg.Tensor)), wg.get_default_dtype())
         values = [v if isinstance(v, wg.Tensor) else wg.asarray(v, dtype=like) for v in values]
+        self._checked = validate_args is not False
         self._keep(dict(zip(bound, values, strict=True)))
+        for name, p in zip(bound, self._parameters, strict=True):
+            least = self._parameters[0] if name == "high" else 0
+            self._demand(name, p, p == p if name in ("loc", "low") else p > least)
+
+    def _demand(self, what: str, given: Any, holds: Any) -> None:
+        """Raise if something does not hold, unless a trace follows it."""
+        if self._checked and not is_lifted(holds._array) and not bool(wg.all(holds)):
+            raise ValueError(f"{type(self).__name__}: {what} is not in its range: {given}")
+
+    _within: Any = lambda self, value: value == value
 
     def _keep(self, parameters: dict[str, Any]) -> None:
         self._shape = Size(np.broadcast_shapes(*[p.shape for p in parameters.values()]))
@@ -40,6 +52,7 @@ class Distribution:
     batch_shape = property(lambda self: Size(self._shape[: len(self._shape) - self._event]))
     event_shape = property(lambda self: Size(self._shape[len(self._shape) - self._event :]))
     stddev = property(lambda self: wg.sqrt(self.variance))
+    _check: Any = lambda self, value: self._demand("value", value, self._within(wg.asarray(value)))
 
     def _draw(self, sample_shape: Any) -> Any:
         like = self._parameters[0]
@@ -60,10 +73,15 @@ class Distribution:
 def _family(name: str, words: str, has_rsample: bool = True, **formulas: Any) -> Any:
     """A class of distributions, of formulas whose last arguments are its parameters."""
 
-    def of_parameters(formula: Any) -> Callable[..., Any]:
-        return lambda self, *args: formula(*args, *self._parameters)
+    def of_parameters(name: str, formula: Any) -> Callable[..., Any]:
+        def method(self: Any, *args: Any) -> Any:
+            if name in ("log_prob", "cdf"):
+                self._check(*args)
+            return formula(*args, *self._parameters)
 
-    methods = {k: of_parameters(f) for k, f in formulas.items() if k != "draw"}
+        return method
+
+    methods = {k: of_parameters(k, f) for k, f in formulas.items() if k != "draw"}
     properties = {k: property(methods.pop(k)) for k in ("mean", "variance") if k in methods}
     kind = inspect.Parameter
     given = [kind(word, kind.POSITIONAL_OR_KEYWORD) for word in words.split()]
@@ -120,6 +138,7 @@ Uniform = _family(
     draw=lambda noise, low, high: low + (high - low) * noise(wg.rand),
     log_prob=lambda x, a, b: wg.where((x >= a) & (x < b), -wg.log(b - a), -wg.inf),
     entropy=lambda low, high: wg.log(high - low),
+    _within=lambda x, low, high: (x >= low) & (x <= high),
 )
 Exponential = _family(
     "Exponential",
@@ -129,6 +148,7 @@ Exponential = _family(
     draw=lambda noise, rate: -wg.log1p(-noise(wg.rand)) / rate,
     log_prob=lambda x, rate: wg.log(rate) - rate * x,
     entropy=lambda rate: 1 - wg.log(rate),
+    _within=lambda x, rate: x >= 0,
 )
 Gamma = _family(
     "Gamma",
@@ -138,6 +158,7 @@ Gamma = _family(
     draw=lambda noise, a, b: _gamma(noise, a) / b,
     log_prob=lambda x, a, b: a * wg.log(b) + wg.xlogy(a - 1, x) - b * x - _lgamma(a),
     entropy=lambda a, b: a - wg.log(b) + _lgamma(a) + (1 - a) * _psi(a),
+    _within=lambda x, a, b: x >= 0,
 )
 Beta = _family(
     "Beta",
@@ -147,24 +168,21 @@ Beta = _family(
     variance=lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)),
     draw=_beta,
     log_prob=lambda x, a, b: wg.xlogy(a - 1, x) + wg.xlogy(b - 1, 1 - x) - wg.special.betaln(a, b),
+    _within=lambda x, a, b: (x >= 0) & (x <= 1),
 )
 
 
 class _Discrete(Distribution):
     has_rsample = False
 
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         given = probs if logits is None else logits
-        given = (
-            given
-            if isinstance(given, wg.Tensor)
-            else wg.asarray(given, dtype=wg.get_default_dtype())
-        )
+        if not isinstance(given, wg.Tensor):
+            given = wg.asarray(given, dtype=wg.get_default_dtype())
         self._parameters, self._shape = (given,), Size(given.shape)
+        self._checked = validate_args is not False
         eps = wg.finfo(given.dtype).eps
         several = self._event > 0
         if logits is None:
@@ -174,6 +192,8 @@ class _Discrete(Distribution):
         else:
             self.logits = wg.log_softmax(given, axis=-1) if several else given
             self.probs = wg.exp(self.logits) if several else wg.expit(given)
+        holds = self.logits == self.logits if probs is None else (given >= 0) & (self.probs <= 1)
+        self._demand("logits" if probs is None else "probs", given, holds)
 
 
 class Bernoulli(_Discrete):
@@ -185,7 +205,10 @@ class Bernoulli(_Discrete):
     def _draw(self, sample_shape: Any) -> Any:
         return wg.bernoulli(wg.broadcast_to(self.probs, (*sample_shape, *self._shape)))
 
+    _within = lambda self, value: (value == 0) | (value == 1)
+
     def log_prob(self, value: Any) -> Any:
+        self._check(value)
         return value * self.logits - wg.softplus(self.logits)
 
     def entropy(self) -> Any:
@@ -203,14 +226,18 @@ class Categorical(_Discrete):
         drawn = FUNCTIONS["multinomial"](rows, math.prod(sample_shape), True)
         return wg.reshape(wg.matrix_transpose(drawn), (*sample_shape, *self.batch_shape))
 
+    _within = lambda self, x: (x >= 0) & (x < self._shape[-1]) & (x % 1 == 0)
+
     def log_prob(self, value: Any) -> Any:
+        self._check(value)
         shape = np.broadcast_shapes(value.shape, tuple(self.batch_shape))
         places = wg.broadcast_to(wg.astype(value, wg.int64), shape)[..., None]
         logits = wg.broadcast_to(self.logits, (*shape, self._shape[-1]))
         return wg.squeeze(wg.take_along_axis(logits, places, axis=-1), axis=-1)
 
     def entropy(self) -> Any:
-        return -wg.sum(self.probs * self.logits, axis=-1)
+        least = wg.finfo(self.logits.dtype).min
+        return -wg.sum(self.probs * wg.clip(self.logits, least), axis=-1)
 
 
 class MultivariateNormal(Distribution):
@@ -224,13 +251,22 @@ class MultivariateNormal(Distribution):
         covariance_matrix: Any = None,
         precision_matrix: Any = None,
         scale_tril: Any = None,
+        validate_args: bool | None = None,
     ) -> None:
+        given = [m for m in (covariance_matrix, precision_matrix, scale_tril) if m is not None]
+        if len(given) != 1:
+            raise ValueError("Exactly one of the three matrices may be specified.")
+        self._checked, turned = validate_args is not False, wg.matrix_transpose(given[0])
+        like = wg.tril(scale_tril) if scale_tril is not None else turned
+        self._demand("matrix", given[0], FUNCTIONS["isclose"](given[0], like, atol=1e-6))
         if precision_matrix is not None:
             covariance_matrix = wg.linalg.inv(precision_matrix)
         if scale_tril is None:
             scale_tril = wg.linalg.cholesky(covariance_matrix)
         self.scale_tril = scale_tril
+        self._demand("loc", loc, loc == loc)
         self._keep({"loc": wg.broadcast_arrays(loc, scale_tril[..., 0])[0]})
+        self._demand("scale_tril", scale_tril, wg.linalg.diagonal(scale_tril) > 0)
         self._half_log_det = wg.sum(wg.log(wg.linalg.diagonal(scale_tril)), axis=-1)
 
     mean = property(lambda self: self.loc)
@@ -241,6 +277,7 @@ class MultivariateNormal(Distribution):
         return loc + wg.squeeze(apart, axis=-1)
 
     def log_prob(self, value: Any) -> Any:
+        self._check(value)
         apart = wg.expand_dims(value - self._parameters[0], axis=-1)
         white = wg.linalg.solve_triangular(self.scale_tril, apart, upper=False)
         constant = self._shape[-1] * _LOG_2PI
@@ -270,13 +307,18 @@ class Independent(Distribution):
         return wg.sum(self.base_dist.entropy(), axis=self._joined)
 
 
+def _relative(p: Any, q: Any, log_ratio: Any) -> Any:
+    return wg.where(p == 0, 0.0, wg.where(q == 0, wg.inf, p * log_ratio))
+
+
 def kl_divergence(p: Any, q: Any) -> Any:
     """The divergence of a distribution from another of the same class."""
     if isinstance(p, Categorical) and isinstance(q, Categorical):
-        return wg.sum(p.probs * (p.logits - q.logits), axis=-1)
+        return wg.sum(_relative(p.probs, q.probs, p.logits - q.logits), axis=-1)
     if isinstance(p, Bernoulli) and isinstance(q, Bernoulli):
-        even = wg.softplus(q.logits) - wg.softplus(p.logits)
-        return p.probs * (p.logits - q.logits) + even
+        one = wg.softplus(-q.logits) - wg.softplus(-p.logits)
+        zero = wg.softplus(q.logits) - wg.softplus(p.logits)
+        return _relative(p.probs, q.probs, one) + _relative(1 - p.probs, 1 - q.probs, zero)
     if isinstance(p, Normal) and isinstance(q, Normal):
         ratio, apart = (p.scale / q.scale) ** 2, ((p.loc - q.loc) / q.scale) ** 2
         return (ratio + apart - 1 - wg.log(ratio)) / 2

@@ -100,9 +100,9 @@ def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
 aliases(
     wg,
     "abs absolute=abs acos acosh arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh arctan=atan "
-    "arctan2=atan2 arctanh=atanh asin asinh atan atan2 atanh bernoulli bitwise_and "
+    "arctan2=atan2 arctanh=atanh asin asinh atan atan2 atanh bitwise_and "
     "bitwise_left_shift bitwise_not=bitwise_invert bitwise_or bitwise_right_shift bitwise_xor "
-    "ceil clip conj copysign cos cosh divide eq=equal erf erfc exp expit expm1 fix=trunc floor "
+    "ceil clip copysign cos cosh divide eq=equal erf erfc exp expit expm1 fix=trunc floor "
     "floor_divide ge=greater_equal greater greater_equal gt=greater hypot imag isfinite isinf "
     "isnan le=less_equal less less_equal log log10 log1p log2 logaddexp lt=less matmul maximum "
     "minimum mul=multiply multiply ne=not_equal neg=negative negative nextafter not_equal positive "
@@ -124,6 +124,7 @@ lines(
     clamp=lambda input, min=None, max=None: wg.clip(input, min, max),
     clamp_max=lambda input, max: wg.clip(input, max=max),
     clamp_min=lambda input, min: wg.clip(input, min=min),
+    conj=lambda input: wg.conj(input) if input.dtype.complex else input,
     cross=lambda input, other, dim=None: wg.linalg.cross(
         input, other, axis=list(input.shape).index(3) if dim is None else dim
     ),

@@ -150,6 +150,12 @@ def _cast(x: Any, dtype: Any) -> Any:
     return x if dtype is None else wg.astype(x, dtype, copy=False)
 
 
+def _sum(function: Any, x: Any, dtype: Any, **options: Any) -> Any:
+    """A sum or product of a dtype; by default int64 where the standard has uint64."""
+    result = function(_cast(x, dtype), **options)
+    return _cast(result, wg.int64 if dtype is None and result.dtype is wg.uint64 else dtype)
+
+
 @listed
 def _norm(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
@@ -164,8 +170,12 @@ def _norm(
 
 @listed
 def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    lengths = tuple(input.shape), tuple((input if weights is None else weights).shape)
+    if input.ndim != 1 or lengths[0] != lengths[1] or bool(wg.any(input < 0)):
+        raise RuntimeError("bincount takes 1-d integers of 0 or more, and as many weights")
     n = max(int(wg.max(input)) + 1 if input.size else 0, minlength)
-    add = wg.ones_like(input) if weights is None else weights
+    add = wg.ones_like(input, dtype=wg.int64) if weights is None else weights
+    add = add if weights is None or add.dtype in (wg.float32, wg.float64) else add.double()
     return wg.zeros((n,), dtype=add.dtype, device=add.device).at(input).add(add)
 
 
@@ -194,7 +204,7 @@ def _reduced(function: Any) -> Callable[..., Any]:
 
 def _summed(function: Any) -> Callable[..., Any]:
     def summed(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-        return function(_cast(input, dtype), axis=axes(dim), keepdims=keepdim)
+        return _sum(function, input, dtype, axis=axes(dim), keepdims=keepdim)
 
     return summed
 
@@ -209,8 +219,8 @@ lines(
     count_nonzero=lambda input, dim=None: wg.count_nonzero(input, axis=axes(dim)),
     cummax=_running("cummax", lambda before, own: before > own),
     cummin=_running("cummin", lambda before, own: before < own),
-    cumprod=lambda input, dim, *, dtype=None: wg.cumulative_prod(input, axis=dim, dtype=dtype),
-    cumsum=lambda input, dim, *, dtype=None: wg.cumulative_sum(input, axis=dim, dtype=dtype),
+    cumprod=lambda input, dim, *, dtype=None: _sum(wg.cumulative_prod, input, dtype, axis=dim),
+    cumsum=lambda input, dim, *, dtype=None: _sum(wg.cumulative_sum, input, dtype, axis=dim),
     diff=lambda input, n=1, dim=-1: wg.diff(input, axis=dim, n=n),
     logsumexp=_reduced(wg.logsumexp),
     max=_extreme("max", wg.argmax, wg.max, wg.maximum),

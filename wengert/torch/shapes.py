@@ -5,7 +5,8 @@ from typing import Any
 
 import wengert as wg
 from wengert.ops import methods
-from wengert.ops.axes import as_axis
+from wengert.ops.axes import as_axis, at_axis
+from wengert.tape.node import is_lifted
 from wengert.torch.naming import aliases, lines, listed
 
 
@@ -45,13 +46,8 @@ def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
 def _squeeze(input: Any, dim: Any = None) -> Any:
     """Drop axes of length 1; another axis that is named stays as it is."""
     given = range(input.ndim) if dim is None else dim if isinstance(dim, tuple | list) else (dim,)
-    ones = tuple(
-        {
-            a
-            for a in (as_axis(d, input.ndim, "dim") for d in given)
-            if input.ndim and input.shape[a] == 1
-        }
-    )
+    places = {as_axis(d, input.ndim, "dim") for d in given} if input.ndim else ()
+    ones = tuple(a for a in places if input.shape[a] == 1)
     return wg.squeeze(input, axis=ones) if ones else input[...]
 
 
@@ -71,9 +67,27 @@ def _places(input: Any, dim: int, index: Any) -> Any:
         shape[d] = n
         own = wg.reshape(wg.arange(n, device=input.device), tuple(shape))
         key.append(index if d == at else own)
-    if any(not 0 <= int(f(index)) < input.shape[at] for f in (wg.min, wg.max) if index.size):
-        raise RuntimeError(f"index is out of bounds for dimension {dim} of {input.shape[at]}")
+    _check_places(index, input.shape[at])
     return tuple(key)
+
+
+def _check_places(index: Any, length: int) -> None:
+    if index.size and not 0 <= int(wg.min(index)) <= int(wg.max(index)) < length:
+        raise IndexError(f"an index is out of bounds: places are 0 to {length - 1}")
+
+
+def _along(input: Any, dim: int, index: Any, source: Any = None) -> Any:
+    """An index of one axis, of places that are there and as many as the source has."""
+    at = as_axis(dim, input.ndim, "dim")
+    index = index if index.ndim else index[None]
+    if index.ndim != 1 or not index.dtype.kind.endswith("integer"):
+        raise IndexError("an index along dim is of integers, and has 1 axis")
+    if not is_lifted(index._array):
+        _check_places(index, input.shape[at])
+    shape = (*input.shape[:at], len(index), *input.shape[at + 1 :])
+    if source is not None and tuple(source.shape) != shape:
+        raise RuntimeError(f"the source needs shape {shape}, and has {tuple(source.shape)}")
+    return at_axis(at, index)
 
 
 @listed
@@ -88,6 +102,8 @@ def _scatter(
     key = _places(input, dim, index)
     new = value if src is None else src
     if isinstance(new, wg.Tensor) and new.ndim:
+        if any(n > m for n, m in zip(index.shape, new.shape, strict=True)):
+            raise RuntimeError("scatter: src is shorter than index along an axis")
         new = new[tuple(slice(n) for n in index.shape)]
     place = input.at(key)
     ways = {None: place.set, "add": place.add, "multiply": place.multiply}
@@ -96,12 +112,13 @@ def _scatter(
 
 @listed
 def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    key = (slice(None),) * as_axis(dim, input.ndim, "dim") + (index,)
+    key = _along(input, dim, index, source)
     return input.at(key).add(source if alpha == 1 else source * alpha)
 
 
-def _index_set(input: Any, dim: int, index: Any, value: Any) -> Any:
-    return input.at((slice(None),) * as_axis(dim, input.ndim, "dim") + (index,)).set(value)
+@listed
+def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+    return input.at(_along(input, dim, index, source)).set(source)
 
 
 @listed
@@ -146,9 +163,10 @@ lines(
     flatten=methods.flatten,
     flip=lambda input, *dims: wg.flip(input, axis=lengths(dims)),
     hstack=lambda tensors: wg.concat(tensors, axis=int(tensors[0].ndim > 1)),
-    index_copy=_index_set,
-    index_fill=_index_set,
-    index_select=lambda input, dim, index: wg.take(input, index, axis=dim),
+    index_fill=lambda input, dim, index, value: input.at(
+        at_axis(as_axis(dim, input.ndim, "dim"), index)
+    ).set(value),
+    index_select=lambda input, dim, index: input[_along(input, dim, index)],
     masked_fill=lambda input, mask, value: methods.masked_fill(input, mask, value),  # noqa: PLW0108
     masked_select=lambda input, mask: wg.broadcast_arrays(input, mask)[0][
         wg.broadcast_to(mask, wg.broadcast_shapes(input.shape, mask.shape))
@@ -163,7 +181,7 @@ lines(
     ravel=methods.ravel,
     roll=lambda input, shifts, dims=None: wg.roll(input, shifts, axis=dims),
     scatter_add=lambda input, dim, index, src: _scatter(input, dim, index, src, reduce="add"),
-    select=lambda input, dim, index: wg.take(input, wg.asarray(index % input.shape[dim]), axis=dim),
+    select=lambda input, dim, index: input[at_axis(as_axis(dim, input.ndim, "dim"), int(index))],
     stack=lambda tensors, dim=0: wg.stack(tensors, axis=dim),
     swapaxes=methods.swapaxes,
     swapdims=methods.swapaxes,

@@ -1,22 +1,28 @@
 """PyTorch's methods and attributes, which importing `wengert.torch` gives to all Tensors."""
 
-import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import wengert as wg
+from wengert.backends.keys import SLOT
+from wengert.nn.state import State
+from wengert.ops.indexing import getitem, parse_key, replaced, setitem
 from wengert.ops.operators import FOREIGN
+from wengert.tape import aliases as tape_aliases
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import is_lifted
 from wengert.tape.observers import observing, tell
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, assign
 from wengert.tape.views import same, show
 from wengert.torch import elementwise, reductions, shapes
-from wengert.torch.creation import DTYPES, LEGACY, Size, device
+from wengert.torch.creation import DTYPES, LEGACY, Size, device, drawing
 from wengert.torch.naming import FUNCTIONS, name_of_torch
 from wengert.torch.shapes import lengths
 
 _CHAPTERS = (elementwise, reductions, shapes)  # they list their functions
+#: The core's own, which gives plain copies.
+STATE_DICT = State.state_dict
 #: Functions that are no methods, or others as methods.
 _NO_METHODS = (
     "arange as_tensor asarray broadcast_tensors can_cast cat cdist concat concatenate "
@@ -56,12 +62,24 @@ def _size(self: wg.Tensor) -> _Count:
     return count
 
 
+class _Left(wg.Tensor):
+    """What aliases keep of a Tensor whose ``.data`` was set."""
+
+    __slots__ = ()
+
+
 class Data(wg.Tensor):
     """The values of another Tensor, untracked: what is written here changes that one."""
 
     __slots__ = ("_of",)
 
     _of: wg.Tensor
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.detach().__deepcopy__(memo)
+
+    def __reduce__(self) -> Any:
+        return self.detach().__reduce__()
 
     @property
     def _array(self) -> Any:
@@ -80,7 +98,30 @@ class Data(wg.Tensor):
         self._of._shown = shown
 
 
-def _data(self: wg.Tensor) -> Data:
+class Snapshot(Data):
+    """A value of a ``state_dict()``: a write into it, which PyTorch's module shows, is an error."""
+
+    __slots__ = ()
+
+    def _refuse(self, array: Any) -> None:
+        raise RuntimeError(
+            "a value of state_dict() is a copy, and the module keeps its own. Write into the "
+            "module: `with torch.no_grad(): p.copy_(value)` over its parameters() and buffers(). "
+            "Or take a copy to change: value.clone()"
+        )
+
+    _array = property(lambda self: self._of._array, _refuse)
+
+
+def _state_dict(self: State, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+    found = STATE_DICT(self, prefix=prefix, keep_vars=keep_vars)
+    return found if keep_vars else {name: _data(value, Snapshot) for name, value in found.items()}
+
+
+_ALIASES: weakref.WeakValueDictionary[int, Data] = weakref.WeakValueDictionary()
+
+
+def _data(self: wg.Tensor, kind: type[Data] = Data) -> Data:
     if is_lifted(self._array):
         raise RuntimeError(
             "x.data is not there inside transforms and compiled functions: read x.detach(), and "
@@ -88,16 +129,28 @@ def _data(self: wg.Tensor) -> Data:
         )
     if observing:
         tell("left", self, "data")
-    alias = Data.__new__(Data)
+    alias = kind.__new__(kind)
     alias._of = self
+    _ALIASES[id(alias)] = alias
     alias._grad = alias._node = None
     return alias
+
+
+def _aliases(of: wg.Tensor) -> list[Data]:
+    return [alias for alias in list(_ALIASES.values()) if alias._of is of]
 
 
 def _set_data(self: wg.Tensor, value: Any) -> None:
     if value is self or (isinstance(value, Data) and value._of is self):
         return
     value = value if isinstance(value, wg.Tensor) else wg.asarray(value)
+    earlier = [self] if isinstance(self, Data) else _aliases(self)
+    if earlier:
+        left = _Left(self._array)
+        if hasattr(self, "_shown"):
+            left._shown = self._shown
+        for alias in earlier:
+            alias._of = left
     alike = value.shape == self.shape and value.dtype is self.dtype
     anew = self.requires_grad and self.is_leaf and not alike
     if anew:
@@ -106,8 +159,48 @@ def _set_data(self: wg.Tensor, value: Any) -> None:
         tell("assigned", self, value)
     self._array = value._array
     show(self, value, same, {})  # in PyTorch the two share memory now
+    if isinstance(value, Data) and type(value._of) is _Left:
+        for alias in _aliases(value._of):
+            alias._of = self
     if anew:
         self.requires_grad = True
+
+
+# -- indexing --------------------------------------------------------------------------------------
+
+
+def _numbers_first(x: wg.Tensor, key: Any) -> tuple[Any, Any] | None:
+    """The numbers of an index that has arrays too, as an index, and what is left; else None.
+
+    NumPy counts such numbers as arrays, and so puts the arrays' axes elsewhere.
+    """
+    if type(key) is not tuple or all(type(part) in (int, slice) for part in key):
+        return None
+    parts, arrays = parse_key(x, key)
+    numbers: list[Any] = []
+    rest, arrays = [], arrays[::-1]
+    for part in parts:
+        one: Any = arrays.pop() if part == SLOT else part
+        mask = isinstance(one, wg.Tensor) and one.dtype is wg.bool
+        if type(one) is int or (isinstance(one, wg.Tensor) and not one.ndim and not mask):
+            numbers.append(one)
+        else:
+            rest.append(one)
+            axes = one.ndim if mask else one is not None
+            numbers += [... if one is Ellipsis else slice(None)] * axes
+    mixed = len(rest) < len(parts) and any(isinstance(p, wg.Tensor) for p in rest)
+    return (tuple(numbers), tuple(rest)) if mixed else None
+
+
+def _getitem(self: wg.Tensor, key: Any) -> wg.Tensor:
+    apart = _numbers_first(self, key)
+    return getitem(self, key) if apart is None else getitem(getitem(self, apart[0]), apart[1])
+
+
+def _setitem(self: wg.Tensor, key: Any, value: Any) -> None:
+    if (apart := _numbers_first(self, key)) is not None:
+        key, value = apart[0], replaced(getitem(self, apart[0]), apart[1], value)
+    setitem(self, key, value)
 
 
 # -- in place --------------------------------------------------------------------------------------
@@ -118,7 +211,7 @@ def _in_place(name: str) -> Callable[..., Any]:
 
     def changed(self: wg.Tensor, *args: Any, **options: Any) -> Any:
         result = function(self, *args, **options)
-        kinds = {result.dtype.kind, self.dtype.kind}
+        kinds = {one.dtype.kind.removeprefix("un") for one in (result, self)}
         same_kind = len(kinds) == 1 or "bool" in kinds  # others are refused by `assign`
         return assign(self, wg.astype(result, self.dtype, copy=False) if same_kind else result)
 
@@ -145,13 +238,14 @@ def _drawn(draw: Any) -> Callable[..., Any]:
     def filled(self: Any, *args: Any, generator: Any = None, **named: Any) -> Any:
         options = {{"from": "low", "to": "high"}.get(key, key): v for key, v in named.items()}
         size, dtype, device = self.shape, self.dtype, self.device
-        return self.copy_(draw(*args, size=size, dtype=dtype, device=device, **options))
+        with drawing(generator):
+            return self.copy_(draw(*args, size=size, dtype=dtype, device=device, **options))
 
     return filled
 
 
-def _coins(p: Any = 0.5, *, size: Any, dtype: Any, device: Any) -> Any:
-    return wg.astype(wg.rand(size, device=device) < p, dtype)
+def _coins(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
+    return self.copy_(FUNCTIONS["bernoulli"](self, p, generator=generator))
 
 
 def _integers(low: int = 0, high: int | None = None, *, size: Any, dtype: Any, device: Any) -> Any:
@@ -221,10 +315,12 @@ def _attributes() -> dict[str, Any]:
     found.update({f"{name}_": _reshaped(name) for name in _RESHAPES.split()})
     new = ("empty", "full", "ones", "tensor", "zeros")
     found.update({f"new_{name}": _new(name) for name in new})
-    transposed = property(lambda self: wg.conj(wg.matrix_transpose(self)))
+    transposed = property(lambda self: FUNCTIONS["conj"](wg.matrix_transpose(self)))
     found.update(
         H=transposed,
-        bernoulli_=_drawn(_coins),
+        __getitem__=_getitem,
+        __setitem__=_setitem,
+        bernoulli_=_coins,
         bfloat16=lambda self: wg.astype(self, wg.bfloat16, copy=False),
         byte=lambda self: wg.astype(self, wg.uint8, copy=False),
         char=lambda self: wg.astype(self, wg.int8, copy=False),
@@ -271,4 +367,5 @@ def install() -> None:
             attribute = name_of_torch(name, attribute)
         setattr(wg.Tensor, name, attribute)
     FOREIGN.difference_update(ATTRIBUTES)
-    warnings.filterwarnings("error", category=wg.ViewWarning)
+    tape_aliases.lost_writes_raise = True
+    State.state_dict = _state_dict  # type: ignore[method-assign]

@@ -1,0 +1,106 @@
+"""Parameters and values outside their range, and infinite logarithms."""
+
+import math
+from typing import Any
+
+import pytest
+
+import wengert as wg
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of what is not checked
+@pytest.mark.parametrize(
+    ("family", "given"),
+    [
+        ("Normal", (NAN, 1.0)),
+        ("Normal", (0.0, 0.0)),
+        ("Normal", (0.0, NAN)),
+        ("Laplace", (0.0, -1.0)),
+        ("Uniform", (1.0, 1.0)),
+        ("Uniform", (NAN, 1.0)),
+        ("Exponential", (0.0,)),
+        ("Gamma", (1.0, -1.0)),
+        ("Beta", (0.0, 1.0)),
+        ("Bernoulli", (1.1,)),
+        ("Bernoulli", (NAN,)),
+        ("Bernoulli", (None, NAN)),
+        ("Categorical", ([-1.0, 2.0],)),
+        ("Categorical", ([0.0, 0.0],)),
+        ("Categorical", (None, [NAN, 1.0])),
+        ("MultivariateNormal", ([NAN, 0.0], [[1.0, 0.0], [0.0, 1.0]])),
+        ("MultivariateNormal", ([0.0, 0.0], [[1.0, 0.5], [0.1, 1.0]])),
+        ("MultivariateNormal", ([0.0, 0.0], None, None, [[1.0, 0.0], [0.0, -1.0]])),
+    ],
+)
+def test_parameters_out_of_range_are_errors(room: Any, family: str, given: Any) -> None:
+    make = getattr(room.distributions, family)
+    given = [room.tensor(x) if isinstance(x, list) else x for x in given]
+    with pytest.raises(ValueError, match=family):
+        make(*given)
+    make(*given, validate_args=False)
+
+
+@pytest.mark.parametrize(
+    ("family", "given", "good", "bad"),
+    [
+        ("Normal", (0.0, 1.0), 1.0, NAN),
+        ("Laplace", (0.0, 1.0), 1.0, NAN),
+        ("Uniform", (0.0, 1.0), 1.0, 1.5),
+        ("Exponential", (1.0,), 0.0, -1.0),
+        ("Gamma", (1.0, 1.0), 1.0, -1.0),
+        ("Beta", (1.0, 1.0), 0.5, 1.5),
+        ("Bernoulli", (0.5,), 1.0, 0.5),
+        ("Categorical", ([0.5, 0.5],), 1, 2),
+        ("Categorical", ([0.5, 0.5],), 0, -1),
+        ("Categorical", ([0.5, 0.5],), 0, 0.5),
+    ],
+)
+def test_values_out_of_range_are_errors(
+    room: Any, family: str, given: Any, good: Any, bad: Any
+) -> None:
+    make = getattr(room.distributions, family)
+    given = [room.tensor(x) if isinstance(x, list) else x for x in given]
+    make(*given).log_prob(room.tensor([good]))
+    with pytest.raises(ValueError, match="value"):
+        make(*given).log_prob(room.tensor([good, bad]))
+    if family != "Categorical":
+        make(*given, validate_args=False).log_prob(room.tensor([bad]))
+
+
+def test_values_of_joined_and_cumulative_ones_are_checked(room: Any) -> None:
+    D = room.distributions
+    with pytest.raises(ValueError, match="value"):
+        D.Independent(D.Normal(room.zeros(2), 1.0), 1).log_prob(room.tensor([NAN, 0.0]))
+    with pytest.raises(ValueError, match="value"):
+        D.Normal(0.0, 1.0).cdf(room.tensor(NAN))
+    with pytest.raises(ValueError, match="one of the three"):
+        D.MultivariateNormal(room.zeros(2), room.eye(2), room.eye(2))
+
+
+def test_probabilities_of_0(room: Any) -> None:
+    D = room.distributions
+
+    def divergence(family: str, p: Any, q: Any) -> float:
+        make = getattr(D, family)
+        return float(D.kl_divergence(make(room.tensor(p)), make(room.tensor(q))))
+
+    logits = room.tensor([0.0, -INF, 1.0])
+    assert D.Categorical(logits=logits).entropy().item() == pytest.approx(0.58220309)
+    assert divergence("Categorical", [0.5, 0.5], [0.0, 1.0]) == INF
+    assert divergence("Categorical", [0.0, 1.0], [0.5, 0.5]) == pytest.approx(math.log(2))
+    assert divergence("Categorical", [0.0, 1.0], [0.0, 1.0]) == 0
+    assert divergence("Bernoulli", 0.5, 0.0) == divergence("Bernoulli", 0.5, 1.0) == INF
+    assert divergence("Bernoulli", 1.0, 1.0) == divergence("Bernoulli", 0.0, 0.0) == 0
+    assert divergence("Bernoulli", 1.0, 0.5) == pytest.approx(math.log(2))
+
+
+def test_transforms_and_compiled_functions_have_densities(room: Any) -> None:
+    normal = room.distributions.Normal
+    given = room.ones(3)
+    expected = normal(0.0, given).log_prob(given)
+    found = wg.compile(lambda x: normal(x * 0, x).log_prob(x))(given)
+    assert room.allclose(found, expected)
+    slope = wg.grad(lambda x: normal(x * 0, 1.0).log_prob(x).sum())(given)
+    assert slope.tolist() == [-1.0] * 3
