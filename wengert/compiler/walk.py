@@ -112,8 +112,7 @@ def find_state(
     arguments = [(name, x) for name, x in arguments if not is_leaf(x)]
     while True:
         before = len(names)
-        walk = _Walk(names)
-        walk.exact = exact
+        walk = _Walk(names, exact)
         root = "self" if isinstance(function, Module) else getattr(function, "__name__", "function")
         walk.visit(function, None, root)
         for name, x in arguments:
@@ -127,10 +126,8 @@ def find_state(
 
 
 class _Walk:
-    exact = False
-
-    def __init__(self, names: set[str]) -> None:
-        self.names, self.state = names, State()
+    def __init__(self, names: set[str], exact: bool) -> None:
+        self.names, self.exact, self.state = names, exact, State()
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)

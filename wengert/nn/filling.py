@@ -1,7 +1,5 @@
 """How initialisers draw numbers and give them to a Tensor."""
 
-import weakref
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,16 +8,14 @@ from wengert.backends import DTYPES, dtype_of, generators, use_backend
 from wengert.nn.conversion import convert
 from wengert.ops.random import rand
 from wengert.tape.grad_mode import recording
-from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, check_views
 
 
 def fill(tensor: Tensor, values: Any) -> Tensor:
     """Give a leaf new values; as in PyTorch, that is not recorded."""
     if not tensor.is_leaf and recording():
         raise RuntimeError(IN_PLACE_ON_LEAF.replace("leaf Variable that", "computed Tensor that"))
-    shown = getattr(tensor, "_shown", None)
-    if shown is not None and weakref.getweakrefcount(shown.memory) > 1:
-        import_module("wengert.tape.aliases").check(tensor, None, None, ...)
+    check_views(tensor)
     array = np.broadcast_to(np.asarray(values), tensor.shape)
     tensor._array = convert(array, tensor.backend, tensor.dtype, tensor.device)
     return tensor

@@ -229,8 +229,7 @@ class _FunctionCall:
         node = FunctionNode(self.nodes, (self.ctx,), *kind)
         node.function = self.function
         self.ctx._saved = tuple([
-            (None, None, None)
-            if kept is None
+            (None, None, None) if kept is None
             else (pack(_array(kept, self.arrays, arrays)), kept[1], kept[0]._node)
             for kept in self.backward
         ])  # fmt: skip

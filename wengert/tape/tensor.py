@@ -400,12 +400,18 @@ def only_element(tensor: Tensor) -> Any:
     return host_values(tensor).item()
 
 
+def check_views(x: Any, result: Any = None, operand: Any = None, key: Any = ...) -> None:
+    """Warn of a change in place, where a Tensor that shares its memory in PyTorch may be alive."""
+    shown = getattr(x, "_shown", None)
+    if shown is not None and weakref.getweakrefcount(shown.memory) > 1:
+        import_module("wengert.tape.aliases").check(x, result, operand, key)
+
+
 def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...) -> "Tensor":
     """Let a Tensor take over another's value and node: the end of ``x += y``.
 
-    The old array is left as it is, so nothing that was saved or shared can change. ``key`` is the
-    part of the Tensor that changes, and ``operand`` the right-hand side: both are for the warning
-    about views.
+    The old array is left as it is, so nothing that was saved or shared can change. ``key``, the
+    part that changes, and ``operand``, the right-hand side, are for the warning about views.
     """
     if recording() and isinstance(tensor._node, AccumulateGrad):
         raise RuntimeError(IN_PLACE_ON_LEAF)
@@ -419,9 +425,7 @@ def assign(tensor: Tensor, result: "Tensor", operand: Any = None, key: Any = ...
             f"result type {result.dtype.name} can't be stored in place in a Tensor of dtype "
             f"{tensor.dtype.name}"
         )
-    shown = getattr(tensor, "_shown", None)
-    if shown is not None and weakref.getweakrefcount(shown.memory) > 1:
-        import_module("wengert.tape.aliases").check(tensor, result, operand, key)
+    check_views(tensor, result, operand, key)
     if observing:
         tell("assigned", tensor, result)
     array = tensor._array

@@ -87,28 +87,30 @@ def _constructors(**table: Callable[..., Any]) -> None:
     """List functions that make Tensors, with PyTorch's options of all of them."""
     for name, function in table.items():
 
-        def made(*args: Any, _own: Any = function, **options: Any) -> Any:
+        def construct(*args: Any, _own: Any = function, **options: Any) -> Any:
             for unused in ("layout", "pin_memory", "memory_format"):
                 options.pop(unused, None)
             return _own(*args, **options)
 
-        vars(made)["__signature__"] = with_options(function, *_OPTIONS)
-        FUNCTIONS[name] = name_of_torch(name, made)
+        vars(construct)["__signature__"] = with_options(function, *_OPTIONS)
+        FUNCTIONS[name] = name_of_torch(name, construct)
 
 
 def _sized(function: Any) -> Callable[..., Any]:
-    def made(*args: Any, size: Any = None, **options: Any) -> Any:
+    def construct(*args: Any, size: Any = None, **options: Any) -> Any:
         return function(lengths(args if size is None else (size,)), **options)
 
-    return made
+    return construct
 
 
 def _alike(function: Any) -> Callable[..., Any]:
-    def made(input: Any, *args: Any, dtype: Any = None, device: Any = None, **more: Any) -> Any:
+    def construct(
+        input: Any, *args: Any, dtype: Any = None, device: Any = None, **more: Any
+    ) -> Any:
         dtype, device = dtype or input.dtype, device or input.device
         return function(tuple(input.shape), *args, dtype=dtype, device=device, **more)
 
-    return made
+    return construct
 
 
 @contextmanager
