@@ -327,6 +327,11 @@ ELSEWHERE = {
         ("F.embedding", option): "tests/nn/test_embedding.py"
         for option in ("padding_idx", "max_norm", "norm_type", "sparse")
     },
+    **{
+        (name, option): "tests/ops/test_methods.py"
+        for name in ("x.std", "x.var", "x.max", "x.min")
+        for option in ("axis", "dim", "unbiased", "ddof", "keepdims", "keepdim")
+    },
     ("at", "key"): "tests/ops/test_at.py",
     ("normal", "size"): "tests/ops/test_random.py",
     ("uniform", "size"): "tests/ops/test_random.py",

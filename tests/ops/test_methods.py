@@ -184,6 +184,7 @@ def test_a_divisor_that_is_named_is_taken() -> None:
     np.testing.assert_allclose(x.var(dim=0).numpy(), SQUARE.var(0, ddof=1))
     np.testing.assert_allclose(x.var(0, unbiased=False).numpy(), SQUARE.var(0))
     np.testing.assert_allclose(x.std(0, correction=0, keepdims=True).numpy(), [SQUARE.std(0)])
+    np.testing.assert_allclose(x.var(0, keepdim=True).numpy(), [SQUARE.var(0, ddof=1)])
     assert x.max().item() == SQUARE.max() and x.min(keepdims=True).shape == (1, 1)
 
 
