@@ -35,7 +35,7 @@ BUDGETS = {
     ("tape", "interpreters"): 6_000,
     ("backends", "ops", "func", "protocols"): 23_845,
     ("testing",): 5_000,
-    ("distributed",): 1_465,
+    ("distributed",): 1_450,
     ("nn", "optim"): 14_110,
     ("torch",): 2_222,
 }

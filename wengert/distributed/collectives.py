@@ -20,21 +20,16 @@ from wengert.tape.tensor import Tensor
 __all__ = ["all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter"]
 
 
-def _kernel(name: str) -> Callable[..., Any]:
-    def forward(xp: Any, x: Any, **how: Any) -> Any:
-        return messages.exchange(xp, name, x, **how)
-
-    return forward
-
-
 def _along_first(call: Any, x: Any) -> Any:
     """Batch rule of a collective that puts together or divides the first axis."""
     return call.move_axis(call.run(call.move_axis(x, 0, 1)), 1, 0)
 
 
 def _row(name: str, rule: Callable[..., Any], batch: Callable[..., Any] = as_it_is) -> Any:
+    def forward(xp: Any, x: Any, **how: Any) -> Any:
+        return messages.exchange(xp, name, x, **how)
+
     rules: dict[str, Any] = {"x": rule}
-    forward = _kernel(name)
     return Primitive(
         name, ["x"], rules, linear="together", composite=forward, batch=batch, effect="exchanges"
     ).bind

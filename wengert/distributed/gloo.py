@@ -119,7 +119,6 @@ class _Gloo(Connected):
             with suppress(Exception):
                 self._store.set(f"ended/{self.rank}", "1")
         sys.stdout.flush()
-        sys.stderr.flush()
         end = time.monotonic() + 2 * GRACE
         # The others read in the store, which ends with rank 0, who has ended.
         while self.rank == 0 and len(self._gone()) < self.size - 1 and time.monotonic() < end:

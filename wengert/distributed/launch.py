@@ -23,6 +23,8 @@ __all__ = ["joined"]
 _OF_MPI: Final = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK")
 #: What torchrun tells them.
 _OF_TORCH: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+#: The module of a launcher's processes, the library that it needs, and the extra that installs it.
+_LIBRARIES: Final = {"mpiexec": ("mpi", "mpi4py", "mpi"), "torchrun": ("gloo", "torch", "torch")}
 
 
 def joined(timeout: float) -> Carrier:
@@ -68,18 +70,14 @@ class _Alone(Carrier):
 
 def _found(timeout: float) -> Carrier:
     launcher = by_launcher()
+    if not launcher:
+        return _Alone()
     if launcher == "mpiexec":
         _meet(timeout)
-        return _made("mpi", launcher, "mpi4py", "wengert[mpi]", timeout)
-    if launcher == "torchrun":
-        return _made("gloo", launcher, "torch", "wengert[torch]", timeout)
-    return _Alone()
-
-
-def _made(name: str, launcher: str, needs: str, extra: str, timeout: float) -> Carrier:
+    name, needs, extra = _LIBRARIES[launcher]
     with importing(
         f"{launcher} has started this program, and {needs} can't be imported ({{}}); "
-        f"install {extra}, or start the program without {launcher}"
+        f"install wengert[{extra}], or start the program without {launcher}"
     ):
         found = import_module(f"wengert.distributed.{name}")
     return found.CARRIER(timeout)  # type: ignore[no-any-return]

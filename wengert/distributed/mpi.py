@@ -68,17 +68,14 @@ class _MPI(Connected):
 
     def abort(self) -> None:
         sys.stdout.flush()
-        sys.stderr.flush()
         MPI.COMM_WORLD.Abort(1)
 
 
 def started(comm: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
     """Begin a collective on a C-contiguous array; return the request, and the result."""
     out = np.empty_like(x)
-    if name == "all_reduce":
-        request = comm.Iallreduce(x, out, op=MPI.SUM)
-    elif name == "largest":
-        request = comm.Iallreduce(x, out, op=MPI.MAX)
+    if name in ("all_reduce", "largest"):
+        request = comm.Iallreduce(x, out, op=MPI.MAX if name == "largest" else MPI.SUM)
     elif name == "all_gather":
         out = np.empty(x.size * comm.Get_size(), x.dtype)
         request = comm.Iallgather(x, out)

@@ -118,10 +118,8 @@ def shard(batches: Iterable[T]) -> Iterator[T]:
 
 
 def _digest(batch: Any) -> str:
-    found = blake2b()
-    for x in tree_leaves(batch):
-        found.update(x.numpy().tobytes() if isinstance(x, Tensor) else np.asarray(x).tobytes())
-    return found.hexdigest()
+    hosts = (x.numpy() if isinstance(x, Tensor) else np.asarray(x) for x in tree_leaves(batch))
+    return blake2b(b"".join(x.tobytes() for x in hosts)).hexdigest()
 
 
 def _rows(x: Any) -> int:
@@ -167,9 +165,8 @@ def save(path: str | PathLike[str], /, **states: Any) -> None:
             write_states(fspath(path), rest, content, arrays)
         except Exception as error:
             failed = error
-    text = "" if failed is None else f"{type(failed).__name__}: {failed}"
-    first = carrier.texts("save", text)[0]
-    if failed or first:
+    first = carrier.texts("save", f"{type(failed).__name__}: {failed}" if failed else "")[0]
+    if first:
         raise failed or RuntimeError(f"rank 0 could not write {path}: {first}")
 
 
@@ -191,14 +188,13 @@ def load(path: str | PathLike[str], /, **objects: Any) -> dict[str, Any]:
     {'epoch': 3}
     """
     carrier = messages.known("load")
-    failed: OSError | None = None
+    failed = None
     try:
         with Path(path).open("rb") as file:
             text = file_digest(file, "blake2b").hexdigest()
     except OSError as error:
         failed, text = error, f"{type(error).__name__}: {error}"
-    texts = carrier.texts("load", text)
-    if failed or len(set(texts)) > 1:
-        what = f"{path} is another file on other processes, and was not loaded"
-        raise failed or ValueError(what)
+    if len({*carrier.texts("load", text)}) > 1 or failed:
+        other = f"{path} is another file on other processes, and was not loaded"
+        raise failed or ValueError(other)
     return read_states(fspath(path), objects, process=(carrier.rank, carrier.size))
