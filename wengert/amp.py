@@ -244,7 +244,7 @@ class GradScaler:
             raise RuntimeError("step() has already been called since the last update().")
         if optimizer not in self._finite:
             self.unscale_(optimizer)
-        self._finite[optimizer] = finite = _joined(self._finite[optimizer])
+        self._finite[optimizer] = finite = _all_true(self._finite[optimizer])
         result = None
         if isinstance(finite, Tensor) and type(optimizer).step is Optimizer.step:
             optimizer.update_parameters(finite._array)
@@ -276,7 +276,7 @@ class GradScaler:
         elif not self._finite:
             raise RuntimeError("No gradients were unscaled since the last update(); call step()")
         else:
-            flags = map(_joined, self._finite.values())
+            flags = map(_all_true, self._finite.values())
             # Without a branch, for numbers that a trace follows.
             taken = prod(x._array.truth() if isinstance(x, Tensor) else x for x in flags)
             steps = (self._growth_tracker + 1) * taken
@@ -329,7 +329,7 @@ class GradScaler:
 _LARGEST = 2.0**127
 
 
-def _joined(flags: Any) -> Any:
+def _all_true(flags: Any) -> Any:
     """Whether all of several bools are true, in one transfer from each device.
 
     On one device that is a Tensor where a trace follows it, whose value is not read.

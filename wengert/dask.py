@@ -105,7 +105,7 @@ def value_and_grad(
         common = [dask.delayed(one, traverse=False, pure=False) for one in (step, values)]
         task = dask.delayed(call, pure=False)
         parts = [task(*common, *chunks) for chunks in zip(*blocks, strict=True)]
-        add = dask.delayed(_added, pure=False)
+        add = dask.delayed(_sum_terms, pure=False)
         while len(parts) > 1:
             parts = [add(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
         ((weight, *sums),) = dask.compute(*parts)
@@ -126,7 +126,7 @@ class _Step:
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.function, self.reduce, self.structure
-        return _unpickled, (import_module("cloudpickle").dumps(given),)
+        return _unpickle_step, (import_module("cloudpickle").dumps(given),)
 
     @cached_property
     def compiled(self) -> Callable[..., Any]:
@@ -142,7 +142,7 @@ class _Step:
 
 
 @lru_cache(maxsize=4)
-def _unpickled(given: bytes) -> _Step:
+def _unpickle_step(given: bytes) -> _Step:
     """A step in another process, one for each function, so that calls find what others recorded.
 
     The function is the same to the last byte: with a value of its closure that has changed, it is
@@ -151,7 +151,7 @@ def _unpickled(given: bytes) -> _Step:
     return _Step(*import_module("cloudpickle").loads(given))
 
 
-def _added(parts: Iterable[list[Any]]) -> list[Any]:
+def _sum_terms(parts: Iterable[list[Any]]) -> list[Any]:
     return [sum(terms[1:], start=terms[0]) for terms in zip(*parts, strict=True)]
 
 
@@ -214,7 +214,7 @@ def persist(*objects: Any) -> None:
     """
     dask = _dask("persist")
     backend: Any = get_backend("dask")
-    tensors = {id(t): t for one in objects for t in _held(one)}
+    tensors = {id(t): t for one in objects for t in _tensors_of(one)}
     states = [s for one in objects if isinstance(one, Optimizer) for s in one.state.values()]
     places: list[Any] = [(t, "_array", t._array, setattr) for t in tensors.values()]
     places += [(s, key, x, dict.__setitem__) for s in states for key, x in s.items()]
@@ -225,7 +225,7 @@ def persist(*objects: Any) -> None:
         put(owner, name, value)
 
 
-def _held(one: Any) -> Iterable[Tensor]:
+def _tensors_of(one: Any) -> Iterable[Tensor]:
     """The Tensors of an object, and their gradients."""
     if isinstance(one, Module):
         tensors = [*one.parameters(), *one.buffers()]

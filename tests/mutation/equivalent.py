@@ -306,8 +306,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "nothing takes the last one",
     (
         "wengert/dask.py",
-        "add = dask.delayed(_added, pure=False)",
-        "add = dask.delayed(_added)",
+        "add = dask.delayed(_sum_terms, pure=False)",
+        "add = dask.delayed(_sum_terms)",
     ): "dask's default",
     (
         "wengert/dask.py",

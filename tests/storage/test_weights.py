@@ -250,7 +250,7 @@ def test_without_a_look_at_the_digest_no_more_is_read_than_an_array_at_a_time(
     tmp_path, monkeypatch
 ):
     nn.save({"x": wg.ones(2)}, tmp_path / "x")
-    monkeypatch.setattr(files, "_read", None)  # which takes memory for the whole file
+    monkeypatch.setattr(files, "_read_bytes", None)  # which takes memory for the whole file
     assert nn.load(tmp_path / "x", verify=False)["x"].tolist() == [1, 1]
     with pytest.raises(TypeError, match="not callable"):
         nn.load(tmp_path / "x")

@@ -12,7 +12,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["default_collate", "default_convert"]
 
 
-def placed(value: Any, device: Any = None) -> Tensor:
+def place_array(value: Any, device: Any = None) -> Tensor:
     """An array or Tensor of any library, or numbers, as a Tensor on the selected backend."""
     if isinstance(value, np.ndarray | np.generic):
         value = np.asarray(value, dtype=value.dtype.newbyteorder("="))
@@ -74,18 +74,20 @@ def default_convert(data: Any) -> Any:
     >>> wg.data.default_convert({"x": np.ones(2), "name": "first"})
     {'x': tensor([1., 1.], dtype=wengert.float64), 'name': 'first'}
     """
-    return converted(data, None)
+    return convert_sample(data, None)
 
 
-def converted(data: Any, device: Any) -> Any:
+def convert_sample(data: Any, device: Any) -> Any:
     if isinstance(data, np.ndarray | np.generic):
-        return placed(data, device) if is_array(data) else data
+        return place_array(data, device) if is_array(data) else data
     if is_array(data):
-        return placed(data, device)
+        return place_array(data, device)
     if isinstance(data, Mapping):
-        return _like_mapping(data, {key: converted(item, device) for key, item in data.items()})
+        return _like_mapping(
+            data, {key: convert_sample(item, device) for key, item in data.items()}
+        )
     if isinstance(data, tuple | list):
-        return _like_sequence(data, [converted(item, device) for item in data])
+        return _like_sequence(data, [convert_sample(item, device) for item in data])
     return data
 
 
@@ -123,10 +125,10 @@ def default_collate(batch: Sequence[Any]) -> Any:
     >>> wg.data.default_collate([{"x": [1.0, 2.0], "name": "a"}, {"x": [3.0, 4.0], "name": "b"}])
     {'x': [tensor([1., 3.]), tensor([2., 4.])], 'name': ['a', 'b']}
     """
-    return collated(batch, None)
+    return collate_batch(batch, None)
 
 
-def collated(batch: Sequence[Any], device: Any, where: str = "a sample") -> Any:
+def collate_batch(batch: Sequence[Any], device: Any, where: str = "a sample") -> Any:
     if not len(batch):
         raise ValueError("a batch of no samples can't be joined")
     first = batch[0]
@@ -140,7 +142,7 @@ def collated(batch: Sequence[Any], device: Any, where: str = "a sample") -> Any:
                     f"{[*each] if isinstance(each, Mapping) else type(each).__name__}"
                 )
         made = {
-            key: collated([each[key] for each in batch], device, f"{where}[{key!r}]")
+            key: collate_batch([each[key] for each in batch], device, f"{where}[{key!r}]")
             for key in first
         }
         return _like_mapping(first, made)
@@ -157,10 +159,10 @@ def collated(batch: Sequence[Any], device: Any, where: str = "a sample") -> Any:
                     + "; pass collate_fn to join them in another way"
                 )
         columns = zip(*batch, strict=True)
-        parts = [collated(c, device, f"{where}[{i}]") for i, c in enumerate(columns)]
+        parts = [collate_batch(c, device, f"{where}[{i}]") for i, c in enumerate(columns)]
         return type(first)(*parts) if hasattr(first, "_fields") else parts
     if is_array(first):
-        return _stacked(batch, device, where)
+        return _stack_samples(batch, device, where)
     if isinstance(first, bool | int | float | complex):
         return _numbers(batch, device, where)
     raise TypeError(
@@ -176,7 +178,7 @@ def _numbers(batch: Sequence[Any], device: Any, where: str) -> Tensor:
     return ops.asarray([*batch], device=device)
 
 
-def _stacked(batch: Sequence[Any], device: Any, where: str) -> Tensor:
+def _stack_samples(batch: Sequence[Any], device: Any, where: str) -> Tensor:
     for each in batch:
         if not is_array(each):
             raise TypeError(
@@ -189,8 +191,8 @@ def _stacked(batch: Sequence[Any], device: Any, where: str) -> Tensor:
                 f"{tuple(each.shape)}; pass collate_fn to pad them"
             )
     if all(isinstance(each, np.ndarray | np.generic) for each in batch):
-        return placed(np.stack(batch), device)
-    return ops.stack([placed(each, device) for each in batch])
+        return place_array(np.stack(batch), device)
+    return ops.stack([place_array(each, device) for each in batch])
 
 
 def _what(value: Any) -> str:

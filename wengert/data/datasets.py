@@ -156,7 +156,7 @@ class Subset:
 
     def __getitems__(self, indices: Sequence[int]) -> Any:
         """All samples of a batch."""
-        return samples(self.dataset, [_whole(self.indices[i]) for i in indices])
+        return samples(self.dataset, [_as_position(self.indices[i]) for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -251,7 +251,7 @@ def random_split(
 # -- all samples of a batch at once --------------------------------------------------------------
 
 
-def _whole(index: Any) -> int:
+def _as_position(index: Any) -> int:
     """An index that is a number, of whatever library."""
     if isinstance(index, bool):
         raise _no_indices("bool")

@@ -14,7 +14,7 @@ import numpy as np
 from wengert.backends import use_backend
 from wengert.backends.backend import importing
 from wengert.backends.states import check_names
-from wengert.data.collation import collated, converted
+from wengert.data.collation import collate_batch, convert_sample
 from wengert.data.datasets import gather, gathers, samples
 from wengert.data.samplers import (
     BatchSampler,
@@ -198,7 +198,7 @@ class DataLoader(Refusing):
             self._start = state_of(self._order)
             batches = self._batches(0)
         if self.prefetch:
-            batches = _prefetched(batches, self.prefetch)
+            batches = _prefetch(batches, self.prefetch)
         try:
             for batch in batches:
                 if self._latest is latest:
@@ -218,17 +218,17 @@ class DataLoader(Refusing):
     def _batches(self, skipped: int) -> Iterator[Any]:
         """The batches of an epoch after the first ones; the order is drawn now."""
         if self._iterable:
-            make = self._sample if self.batch_size is None else self._joined
-            return self._made(self._streamed(skipped), make)
+            make = self._sample if self.batch_size is None else self._collate
+            return self._make_items(self._stream(skipped), make)
         if type(self.batch_sampler) is BatchSampler:
             indices: Iterator[Any] = self.batch_sampler.batches(skipped)
         else:
             indices = islice(iter(self._order), skipped, None)
         if self.batch_sampler is None:
-            return self._made(indices, self._one)
-        return self._made(indices, self._gathered if self._gathers else self._several)
+            return self._make_items(indices, self._one)
+        return self._make_items(indices, self._gather_rows if self._gathers else self._several)
 
-    def _made(self, items: Iterator[Any], make: Callable[[Any], Any]) -> Iterator[Any]:
+    def _make_items(self, items: Iterator[Any], make: Callable[[Any], Any]) -> Iterator[Any]:
         """What is made of each item, on the backend that was asked for."""
         for item in items:
             with nullcontext() if self.backend is None else use_backend(self.backend):
@@ -244,20 +244,26 @@ class DataLoader(Refusing):
         return self._sample(samples(self.dataset, [index])[0])
 
     def _sample(self, found: Any) -> Any:
-        return converted(found, self.device) if self.collate_fn is None else self.collate_fn(found)
+        return (
+            convert_sample(found, self.device)
+            if self.collate_fn is None
+            else self.collate_fn(found)
+        )
 
-    def _gathered(self, indices: Any) -> Any:
-        return converted(gather(self.dataset, indices), self.device)
+    def _gather_rows(self, indices: Any) -> Any:
+        return convert_sample(gather(self.dataset, indices), self.device)
 
     def _several(self, indices: Any) -> Any:
         if isinstance(indices, np.ndarray):
             indices = indices.tolist()
-        return self._joined(samples(self.dataset, [*indices]))
+        return self._collate(samples(self.dataset, [*indices]))
 
-    def _joined(self, found: list[Any]) -> Any:
-        return collated(found, self.device) if self.collate_fn is None else self.collate_fn(found)
+    def _collate(self, found: list[Any]) -> Any:
+        return (
+            collate_batch(found, self.device) if self.collate_fn is None else self.collate_fn(found)
+        )
 
-    def _streamed(self, skipped: int) -> Iterator[Any]:
+    def _stream(self, skipped: int) -> Iterator[Any]:
         each = iter(self.dataset)
         if self.batch_size is None:
             yield from islice(each, skipped, None)
@@ -367,7 +373,7 @@ def _is_iterable(dataset: Any) -> bool:
     return True
 
 
-def _prefetched(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
+def _prefetch(batches: Iterator[Any], ahead: int) -> Iterator[Any]:
     """What an iterator gives, made by a thread that is some items ahead."""
     context = (
         contextvars.copy_context()

@@ -212,10 +212,10 @@ class BatchSampler:
         """The batches of an epoch after the first ``skipped``; what is random is drawn now."""
         sampler: Any = self.sampler
         if at_once(sampler):  # all are known: batches are parts of one array
-            return self._parts(sampler.order(), skipped)
+            return self._divide_order(sampler.order(), skipped)
         return self._chunks(iter(sampler), skipped)
 
-    def _parts(self, order: Sequence[Any], skipped: int) -> Iterator[Sequence[Any]]:
+    def _divide_order(self, order: Sequence[Any], skipped: int) -> Iterator[Sequence[Any]]:
         size = self.batch_size
         whole = len(order) - (len(order) % size if self.drop_last else 0)
         for start in range(skipped * size, whole, size):

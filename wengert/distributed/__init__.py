@@ -17,7 +17,7 @@ from wengert.distributed.collectives import (
     reduce,
     reduce_scatter,
 )
-from wengert.distributed.launch import joined
+from wengert.distributed.launch import join
 from wengert.distributed.training import load, replicate, save, shard
 
 __all__ = [
@@ -63,7 +63,7 @@ def init(timeout: float = 60) -> None:
     global rank, size
     if not timeout > 0:
         raise ValueError(f"timeout is a number of seconds above 0, and not {timeout!r}")
-    carrier = joined(timeout)
+    carrier = join(timeout)
     rank, size = carrier.rank, carrier.size
 
 

@@ -8,7 +8,7 @@ from wengert.compiler import messages
 from wengert.distributed.collectives import all_reduce
 from wengert.interpreters.namespaces import device
 from wengert.nn.module import Module
-from wengert.nn.parameter import listed
+from wengert.nn.parameter import list_tensors
 from wengert.ops.shares import wide
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
@@ -45,7 +45,7 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
     if isinstance(model, Module):
         named = [*model.named_parameters()]
     else:
-        named = [(f"Tensor {i}", x) for i, x in enumerate(listed("average", model))]
+        named = [(f"Tensor {i}", x) for i, x in enumerate(list_tensors("average", model))]
     named = [(name, x) for name, x in named if x.requires_grad]
     empty = not isinstance(weight, Tensor) and weight == 0
     for name, x in named:
@@ -58,7 +58,7 @@ def average(model: Module | Iterable[Tensor], weight: Any = 1) -> None:
     for dtype in dict.fromkeys(x.dtype for x in parameters):
         some = [x for x in parameters if x.dtype is dtype]
         gradients = [ops.zeros_like(x) if x._grad is None else x._grad for x in some]
-        weighted = [_weighted(g, weight) for g in gradients]
+        weighted = [_weigh(g, weight) for g in gradients]
         total = all_reduce(ops.concat([*weighted, _scalar(some[0], weight)]))
         means, start = ops.divide(total[:-1], total[-1]), 0
         for x in some:
@@ -88,7 +88,7 @@ def mean(x: Any, weight: Any = 1) -> Tensor:
     held = ops.asarray(x)
     if not held.dtype.inexact:
         raise TypeError(f"mean takes a floating array, and not one of {held.dtype.name}")
-    total = all_reduce(ops.concat([_weighted(held, weight), _scalar(held, weight)]))
+    total = all_reduce(ops.concat([_weigh(held, weight), _scalar(held, weight)]))
     found = ops.reshape(ops.divide(total[:-1], total[-1]), tuple(held.shape))
     return ops.astype(found, held.dtype, copy=False)
 
@@ -112,7 +112,7 @@ def _scalar(like: Tensor, weight: Any) -> Tensor:
     return ops.full((1,), weight, dtype=dtype, device=device(like))
 
 
-def _weighted(x: Tensor, weight: Any) -> Tensor:
+def _weigh(x: Tensor, weight: Any) -> Tensor:
     """The elements times the weight; zeros for weight 0, also where they are NaN."""
     flat = wide(ops, ops.reshape(x.detach(), (-1,)))
     if isinstance(weight, Tensor):

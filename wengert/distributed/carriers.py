@@ -15,7 +15,7 @@ import numpy as np
 from wengert.backends import BackendError, dtype_of
 from wengert.compiler.messages import Carrier, ExchangeError
 
-__all__ = ["Connected", "Mover", "exchanged", "not_joined", "of_rank", "ranks_of", "texts_of"]
+__all__ = ["Connected", "Mover", "exchange_array", "join_error", "of_rank", "ranks_of", "texts_of"]
 
 #: The backends whose arrays are in host memory, or may be.
 HOSTED: Final = ("numpy", "array_api_strict", "torch", "jax")
@@ -90,10 +90,10 @@ class Connected(Mover, Carrier):
         mover = self._mover(name, backend.name)
         if mover is not self:
             _check_dtype(mover, name, x)
-            self._agree(f"{described(name, x, how)} by {mover.library}")
+            self._agree(f"{describe_collective(name, x, how)} by {mover.library}")
             with backend.on(backend.device(x)):
                 run = partial(self.run, mover=mover)
-                return moved(run, self.size, name, x, **how, library=xp.library)
+                return move_array(run, self.size, name, x, **how, library=xp.library)
         if backend.name not in HOSTED:
             raise BackendError(
                 f"{name}: {self.library} carries arrays in host memory, of {', '.join(HOSTED)}, "
@@ -101,8 +101,8 @@ class Connected(Mover, Carrier):
             )
         host = np.asarray(backend.to_numpy(x))
         _check_dtype(self, name, x, host)
-        self._agree(described(name, host, how))
-        out = moved(self.run, self.size, name, host, **how)
+        self._agree(describe_collective(name, host, how))
+        out = move_array(self.run, self.size, name, host, **how)
         return backend.from_numpy(out, backend.beside(x, alike=out.shape == host.shape))
 
     def _mover(self, name: str, backend: str) -> Mover:
@@ -178,7 +178,7 @@ def _check_dtype(mover: Mover, name: str, x: Any, host: Any = None) -> None:
         raise TypeError(f"{name}: {mover.library} carries no {dtype}; cast x to float32 or int64")
 
 
-def not_joined(rank: int, timeout: float, late: list[int]) -> TimeoutError:
+def join_error(rank: int, timeout: float, late: list[int]) -> TimeoutError:
     """The error for processes that have not called `init` in time."""
     return TimeoutError(
         f"wengert.distributed.init has waited for {timeout:g} s on rank {rank}: "
@@ -199,21 +199,21 @@ def ranks_of(ranks: list[int]) -> str:
 Run = Callable[[str, Any, int], Any]
 
 
-def exchanged(run: Run, size: int, name: str, x: Any, how: Mapping[str, Any]) -> Any:
+def exchange_array(run: Run, size: int, name: str, x: Any, how: Mapping[str, Any]) -> Any:
     """Compare what the processes are about to do, and run a collective on a NumPy array."""
-    found = differences(run, size, described(name, x, how))
+    found = differences(run, size, describe_collective(name, x, how))
     if found:
         raise ExchangeError(f"the processes differ in a collective: {found}")
-    return moved(run, size, name, x, **how)
+    return move_array(run, size, name, x, **how)
 
 
-def described(name: str, x: Any, how: Mapping[str, Any]) -> str:
+def describe_collective(name: str, x: Any, how: Mapping[str, Any]) -> str:
     """A collective in words, the same on all processes."""
     options = "".join(f", {key}={value!r}" for key, value in how.items())
     return f"{name}(x: {x.dtype.name} of shape {tuple(x.shape)}{options})"
 
 
-def moved(
+def move_array(
     run: Run, size: int, name: str, x: Any, op: str = "sum", root: int = 0, library: Any = np
 ) -> Any:
     """Run a collective on an array of NumPy's, or of a ``library`` with its names.
@@ -239,10 +239,10 @@ def moved(
 def texts_of(run: Run, size: int, text: str) -> list[str]:
     """All processes' texts, by rank."""
     own = np.frombuffer(json.dumps(text).encode(), np.uint8)
-    longest = int(moved(run, size, "largest", np.asarray([own.size]))[0])
+    longest = int(move_array(run, size, "largest", np.asarray([own.size]))[0])
     padded = np.full(longest, ord(" "), np.uint8)
     padded[: own.size] = own
-    every = moved(run, size, "all_gather", padded).reshape(size, longest)
+    every = move_array(run, size, "all_gather", padded).reshape(size, longest)
     return [json.loads(each.tobytes()) for each in every]
 
 
@@ -250,7 +250,7 @@ def differences(run: Run, size: int, what: str) -> str:
     """How the processes differ in what they are about to do, in words; "" if they don't."""
     code = code_of(what)
     both = np.asarray([code, -code])
-    if (moved(run, size, "largest", both) == both).all():
+    if (move_array(run, size, "largest", both) == both).all():
         return ""
     by_text: dict[str, list[int]] = {}
     for rank, text in enumerate(texts_of(run, size, what)):

@@ -18,8 +18,8 @@ from wengert.distributed.carriers import (
     GRACE,
     SOON,
     Connected,
-    exchanged,
-    not_joined,
+    exchange_array,
+    join_error,
     of_rank,
     ranks_of,
 )
@@ -35,7 +35,7 @@ class _Gloo(Connected):
     def __init__(self, timeout: float) -> None:
         if not dist.is_initialized():
             rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-            time_limit, store = timedelta(seconds=max(timeout, 1)), _joined(rank, size, timeout)
+            time_limit, store = timedelta(seconds=max(timeout, 1)), _join_store(rank, size, timeout)
             dist.init_process_group(
                 "gloo", store=store, rank=rank, world_size=size, timeout=time_limit
             )
@@ -51,9 +51,9 @@ class _Gloo(Connected):
 
     def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
         try:
-            work, out = started(self._group, name, x, root)
+            work, out = start_collective(self._group, name, x, root)
         except RuntimeError as error:
-            raise self._lost(error) from error
+            raise self._loss_error(error) from error
 
         def done() -> bool:
             if not work.is_completed():
@@ -61,16 +61,16 @@ class _Gloo(Connected):
             try:
                 work.wait()
             except RuntimeError as error:
-                raise self._lost(error) from error
+                raise self._loss_error(error) from error
             return True
 
         return done, out
 
-    def _lost(self, error: Exception) -> ExchangeError:
+    def _loss_error(self, error: Exception) -> ExchangeError:
         """The error for a process that has ended meanwhile."""
         self.broken, self.lost = f"collective {self.number}", True
         end = time.monotonic() + GRACE
-        while not (gone := self._gone()) and time.monotonic() < end:
+        while not (gone := self._ended_ranks()) and time.monotonic() < end:
             time.sleep(SOON)
         try:
             told = [rank for rank in gone if self._check(f"ended/{rank}")]
@@ -93,7 +93,7 @@ class _Gloo(Connected):
             raise RuntimeError("the store has ended")
         return bool(self._store.check([key]))
 
-    def _gone(self) -> list[int]:
+    def _ended_ranks(self) -> list[int]:
         """The processes that have ended: nobody listens at their addresses any more."""
         return [rank for rank, held in enumerate(self._addresses) if not _listens(held)]
 
@@ -121,12 +121,14 @@ class _Gloo(Connected):
         sys.stdout.flush()
         end = time.monotonic() + 2 * GRACE
         # The others read in the store, which ends with rank 0, who has ended.
-        while self.rank == 0 and len(self._gone()) < self.size - 1 and time.monotonic() < end:
+        while (
+            self.rank == 0 and len(self._ended_ranks()) < self.size - 1 and time.monotonic() < end
+        ):
             time.sleep(SOON)
         os._exit(1)  # the group's threads would wait for the others
 
 
-def _joined(rank: int, size: int, timeout: float) -> Any:
+def _join_store(rank: int, size: int, timeout: float) -> Any:
     """The store that all processes have reached in time."""
     of_agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     limit = timedelta(seconds=timeout)
@@ -135,7 +137,7 @@ def _joined(rank: int, size: int, timeout: float) -> Any:
             *_first(), None, rank == 0 and not of_agent, limit, wait_for_workers=False
         )
     except RuntimeError as error:
-        raise not_joined(rank, timeout, [0]) from error
+        raise join_error(rank, timeout, [0]) from error
     # Of this start: torchrun's store outlives processes that it starts again.
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     own = dist.PrefixStore(f"wengert/{attempt}", store)
@@ -143,7 +145,7 @@ def _joined(rank: int, size: int, timeout: float) -> Any:
     begin = time.monotonic()
     while late := [r for r in range(size) if not own.check([f"joined/{r}"])]:
         if time.monotonic() > begin + timeout:
-            raise not_joined(rank, timeout, late)
+            raise join_error(rank, timeout, late)
         time.sleep(SOON)
     return own
 
@@ -172,7 +174,7 @@ def _listening() -> socket.socket:
     return socket.create_server((own, 0), backlog=128)
 
 
-def started(group: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
+def start_collective(group: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
     """Begin a collective on a C-contiguous array; return the work, and the result."""
     given = torch.from_numpy(np.asarray(x).copy())
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -211,11 +213,11 @@ def exchange(group: Any, name: str, x: Any, **how: Any) -> Any:
     """Run a collective of a saved program."""
 
     def run(name: str, x: Any, root: int) -> Any:
-        work, out = started(group, name, x, root)
+        work, out = start_collective(group, name, x, root)
         work.wait()
         return out
 
-    return exchanged(run, dist.get_world_size(), name, np.asarray(x), how)
+    return exchange_array(run, dist.get_world_size(), name, np.asarray(x), how)
 
 
 _Gloo.written = world, exchange

@@ -15,9 +15,9 @@ import numpy as np
 
 from wengert.backends.backend import importing
 from wengert.compiler.messages import Carrier, connect, connected
-from wengert.distributed.carriers import SOON, Connected, not_joined
+from wengert.distributed.carriers import SOON, Connected, join_error
 
-__all__ = ["joined"]
+__all__ = ["join"]
 
 #: What launchers of MPI's tell their processes: Open MPI, MPICH and Intel MPI, PMIx.
 _OF_MPI: Final = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK")
@@ -27,11 +27,11 @@ _OF_TORCH: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _LIBRARIES: Final = {"mpiexec": ("mpi", "mpi4py", "mpi"), "torchrun": ("gloo", "torch", "torch")}
 
 
-def joined(timeout: float) -> Carrier:
+def join(timeout: float) -> Carrier:
     """The carrier of this program's processes, made if there is none yet."""
     found = connected()
     if found is None:
-        found = _found(timeout)
+        found = _find_carrier(timeout)
         connect(found)
         if isinstance(found, Connected):
             _end_together(found)
@@ -68,7 +68,7 @@ class _Alone(Carrier):
     written = alone, copied
 
 
-def _found(timeout: float) -> Carrier:
+def _find_carrier(timeout: float) -> Carrier:
     launcher = by_launcher()
     if not launcher:
         return _Alone()
@@ -102,7 +102,7 @@ def _meet(timeout: float) -> None:
             late = [r for r in range(size) if r not in came] if here == size else []
             if "mpi4py.MPI" in sys.modules:  # at its end it would wait for the others
                 atexit.register(os._exit, 1)
-            raise not_joined(rank, timeout, late)
+            raise join_error(rank, timeout, late)
         time.sleep(SOON)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from wengert.distributed.carriers import GRACE, Connected, exchanged, not_joined, of_rank
+from wengert.distributed.carriers import GRACE, Connected, exchange_array, join_error, of_rank
 
 __all__ = ["CARRIER"]
 
@@ -26,30 +26,30 @@ class _MPI(Connected):
         world = MPI.COMM_WORLD
         super().__init__(world.Get_rank(), world.Get_size(), timeout)
         # Of its own, so that messages of the program's do not meet these.
-        self._comm, self._beside = self._copied(world), self._copied(world)
+        self._comm, self._beside = self._copy_communicator(world), self._copy_communicator(world)
         self._known: dict[int, str] = {}
 
-    def _copied(self, world: Any) -> Any:
+    def _copy_communicator(self, world: Any) -> Any:
         """A communicator of the same processes, if all come in time."""
         comm, request = world.Idup()
         begin = time.monotonic()
         while not request.Test():
             if time.monotonic() > begin + self.timeout:
                 atexit.register(world.Abort, 1)  # the end of MPI would wait for the others
-                raise not_joined(self.rank, self.timeout, [])
+                raise join_error(self.rank, self.timeout, [])
             time.sleep(1e-3)
         return comm
 
     def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
-        request, out = started(self._comm, name, x, root)
+        request, out = start_collective(self._comm, name, x, root)
         # MPI may not go on in the background: it does in each test.
         return request.Test, out
 
     def answer(self, what: str) -> None:
         while self._beside.Iprobe():
-            self._read(what)
+            self._read_message(what)
 
-    def _read(self, what: str) -> None:
+    def _read_message(self, what: str) -> None:
         status = MPI.Status()
         text = self._beside.recv(status=status)
         self._known[status.Get_source()] = text
@@ -71,7 +71,7 @@ class _MPI(Connected):
         MPI.COMM_WORLD.Abort(1)
 
 
-def started(comm: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
+def start_collective(comm: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
     """Begin a collective on a C-contiguous array; return the request, and the result."""
     out = np.empty_like(x)
     if name in ("all_reduce", "largest"):
@@ -106,11 +106,11 @@ def exchange(comm: Any, name: str, x: Any, **how: Any) -> Any:
     """Run a collective of a saved program."""
 
     def run(name: str, x: Any, root: int) -> Any:
-        request, out = started(comm, name, x, root)
+        request, out = start_collective(comm, name, x, root)
         request.Wait()
         return out
 
-    return exchanged(run, comm.Get_size(), name, np.asarray(x), how)
+    return exchange_array(run, comm.Get_size(), name, np.asarray(x), how)
 
 
 _MPI.written = world, exchange

@@ -38,7 +38,7 @@ class _NCCL(Mover):
         self._device = -1
 
     def start(self, name: str, x: Any, root: int) -> tuple[Callable[[], bool], Any]:
-        comm, size = self._joined(x.device), self._carrier.size
+        comm, size = self._communicator(x.device), self._carrier.size
         length = {"all_gather": x.size * size, "reduce_scatter": x.size // size}.get(name, x.size)
         out = cupy.zeros(length, x.dtype)
         if not x.size:  # of which NCCL may refuse the address
@@ -67,7 +67,7 @@ class _NCCL(Mover):
     def _texts(self, text: str) -> list[str]:
         return texts_of(self._carrier.run, self._carrier.size, text)
 
-    def _joined(self, device: Any) -> Any:
+    def _communicator(self, device: Any) -> Any:
         """The communicator, which the processes make at their first collective."""
         if self._comm is None:
             self._check(device)

@@ -6,7 +6,7 @@ from operator import index
 from typing import Any, Self, overload
 
 from wengert.nn.hooks import changes
-from wengert.nn.module import Module, bracketed
+from wengert.nn.module import Module, bracket_children
 from wengert.nn.overlays import plain
 from wengert.nn.parameter import Parameter
 from wengert.nn.state import hints
@@ -52,7 +52,7 @@ class _Parameters(_Holder):
             size = "x".join(map(str, held.shape))
             kind = f"[wengert.{held.dtype.name} of size {size}]"
             lines.append(f"  ({name}): Parameter containing: {kind}")
-        return bracketed(type(self).__name__, "", lines)
+        return bracket_children(type(self).__name__, "", lines)
 
 
 class _Numbered(_Holder):
@@ -70,7 +70,7 @@ class _Numbered(_Holder):
         for name, _ in self._items():
             del self.__dict__[name]
         changes[0] += 1
-        self.__dict__.update(_renumbered(taken))
+        self.__dict__.update(_renumber(taken))
 
     def _position(self, idx: Any) -> int:
         length, position = len(self), index(idx)
@@ -96,7 +96,7 @@ class _Numbered(_Holder):
         cls = plain(type(self))
         part = cls.__new__(cls)
         part.__dict__.update(
-            items[idx] if self._keeps_names else _renumbered(dict(items[idx]).values())
+            items[idx] if self._keeps_names else _renumber(dict(items[idx]).values())
         )
         return part
 
@@ -145,7 +145,7 @@ class _Numbered(_Holder):
         return module
 
 
-def _renumbered(modules: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+def _renumber(modules: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     for position, module in enumerate(modules):
         yield str(position), module
 
@@ -211,7 +211,7 @@ class ModuleList(_Numbered):
                 runs[-1] = (runs[-1][0], position, text)
             else:
                 runs.append((position, position, text))
-        return bracketed(
+        return bracket_children(
             type(self).__name__,
             "",
             [

@@ -50,7 +50,7 @@ def no_state(given: Any) -> TypeError:
     return TypeError(f"state_dict should be a mapping of names to Tensors, not {kind}{instead}")
 
 
-def uncalled(holder: Any, path: str, module: Any, names: Iterable[str]) -> TypeError:
+def state_error(holder: Any, path: str, module: Any, names: Iterable[str]) -> TypeError:
     """Return the error for a module with ways of its own to a state, which are not called."""
     where = f" at {path!r}" if path else ""
     return TypeError(
@@ -73,7 +73,7 @@ def no_parameters(function: str, given: Any) -> TypeError:
     return TypeError(f"{function} takes an iterable of Tensors, and was given a {kind}{called}")
 
 
-def renamed(missing: Iterable[str], unexpected: Iterable[str]) -> str:
+def renaming_hint(missing: Iterable[str], unexpected: Iterable[str]) -> str:
     """Return how to change names that differ in one prefix; otherwise how to load the others."""
     wanted, given = sorted(missing), sorted(map(str, unexpected))
     if not wanted or not given:

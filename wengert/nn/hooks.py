@@ -198,11 +198,11 @@ class _Backward:
 
     def came_out(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take the gradients of the results, and give what flows on."""
-        grads = _spread(self.outputs, gradients, self.lengths[1])
+        grads = _spread_gradients(self.outputs, gradients, self.lengths[1])
         for hook in self.before:
             answer = hook(self.module, grads)
             if answer is not None:
-                grads = _checked(answer, len(grads), "grad_output")
+                grads = _check_gradients(answer, len(grads), "grad_output")
         self.grad_outputs = grads
         if self.inputs is None:
             nothing = (None,) * self.lengths[0]
@@ -220,16 +220,16 @@ class _Backward:
         """Take the gradients of the arguments, and give what flows on."""
         if self.grad_outputs is None or self.inputs is None:
             return gradients  # of a derivative of the gradient, which is none of the outputs'
-        grads = _spread(self.inputs, gradients, self.lengths[0])
+        grads = _spread_gradients(self.inputs, gradients, self.lengths[0])
         for hook in self.after:
             answer = hook(self.module, grads, self.grad_outputs)
             if answer is not None:
-                grads = _checked(answer, len(grads), "grad_input")
+                grads = _check_gradients(answer, len(grads), "grad_input")
         self.grad_outputs = None
         return tuple(grads[i] for i in self.inputs)
 
 
-def _checked(answer: Any, length: int, what: str) -> tuple[Any, ...]:
+def _check_gradients(answer: Any, length: int, what: str) -> tuple[Any, ...]:
     answers = (answer,) if isinstance(answer, Tensor) else tuple(answer)
     if len(answers) != length:
         raise RuntimeError(
@@ -239,7 +239,9 @@ def _checked(answer: Any, length: int, what: str) -> tuple[Any, ...]:
     return answers
 
 
-def _spread(positions: list[int], gradients: Iterable[Any], length: int) -> tuple[Any, ...]:
+def _spread_gradients(
+    positions: list[int], gradients: Iterable[Any], length: int
+) -> tuple[Any, ...]:
     spread: list[Any] = [None] * length
     for position, gradient in zip(positions, gradients, strict=True):
         spread[position] = gradient

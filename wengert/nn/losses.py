@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from wengert.nn import functional as F
 from wengert.nn.define import Stored
-from wengert.nn.functional.define import Reduction, check_reduction, is_positive, refused
+from wengert.nn.functional.define import Reduction, check_reduction, fails, is_positive
 from wengert.tape.tensor import Tensor
 
 
@@ -168,7 +168,7 @@ class TripletMarginLoss(_Reduced, of=F.triplet_margin_loss):
 
     def _check(self) -> None:
         super()._check()
-        if refused(self.margin, is_positive):
+        if fails(self.margin, is_positive):
             raise ValueError(f"margin must be greater than 0, and is {self.margin}")
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor:

@@ -13,7 +13,7 @@ from wengert.backends import DType, as_dtype, namespaces
 from wengert.nn.conversion import castable, convert, destination, place, replace
 from wengert.nn.hooks import Hookable, changes
 from wengert.nn.parameter import Parameter
-from wengert.nn.state import State, hints, joined
+from wengert.nn.state import State, hints, join_path
 from wengert.tape.observers import observing, tell
 from wengert.tape.tensor import Tensor, untracked
 
@@ -242,7 +242,7 @@ class Module(Hookable, State):
         yield prefix, self
         for name, value in self.__dict__.items():
             if isinstance(value, Module):
-                yield from value.named_modules(memo, joined(prefix, name), remove_duplicate)
+                yield from value.named_modules(memo, join_path(prefix, name), remove_duplicate)
 
     def modules(self) -> Iterator["Module"]:
         """Yield this module and all below it, each once."""
@@ -253,7 +253,7 @@ class Module(Hookable, State):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """Yield the parameters with their dotted paths."""
-        return self._named(Module._own_parameters, prefix, recurse, remove_duplicate)
+        return self._iterate_named(Module._own_parameters, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yield the parameters, each once."""
@@ -264,7 +264,7 @@ class Module(Hookable, State):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Yield the buffers with their dotted paths, as `named_parameters` does."""
-        return self._named(Module._own_buffers, prefix, recurse, remove_duplicate)
+        return self._iterate_named(Module._own_buffers, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Yield the buffers, each once."""
@@ -281,7 +281,7 @@ class Module(Hookable, State):
             if (value := self.__dict__[name]) is not None:
                 yield name, value
 
-    def _named(
+    def _iterate_named(
         self,
         own: Callable[["Module"], Iterator[tuple[str, Any]]],
         prefix: str,
@@ -293,7 +293,7 @@ class Module(Hookable, State):
         for path, module in places:
             for name, tensor in own(module):
                 if id(tensor) not in seen:
-                    yield joined(path, name), tensor
+                    yield join_path(path, name), tensor
                     if remove_duplicate:
                         seen.add(id(tensor))
 
@@ -368,8 +368,8 @@ class Module(Hookable, State):
             )
         held = list(self.parameters()) + list(self.buffers())
         grads = [tensor._grad for tensor in held]
-        moved = [_moved(tensor, **wanted) for tensor in held]
-        moved_grads = [None if grad is None else _moved(grad, **wanted) for grad in grads]
+        moved = [_move_tensor(tensor, **wanted) for tensor in held]
+        moved_grads = [None if grad is None else _move_tensor(grad, **wanted) for grad in grads]
         for tensor, array, grad, grad_array in zip(held, moved, grads, moved_grads, strict=True):
             replace(tensor, array)
             if grad is not None:
@@ -418,18 +418,18 @@ class Module(Hookable, State):
             for name, value in self.__dict__.items()
             if isinstance(value, Module)
         ]
-        return bracketed(type(self).__name__, self.extra_repr(), children)
+        return bracket_children(type(self).__name__, self.extra_repr(), children)
 
 
-def bracketed(name: str, extra: str, children: list[str]) -> str:
+def bracket_children(name: str, extra: str, children: list[str]) -> str:
     """The ``repr`` of a module from its class's name, its own text and its children's lines."""
     if not children:
         return f"{name}({extra})"
     lines = [*extra.splitlines(), *children]
-    return f"{name}(\n" + "".join(f"  {indented(line)}\n" for line in lines) + ")"
+    return f"{name}(\n" + "".join(f"  {indent_lines(line)}\n" for line in lines) + ")"
 
 
-def indented(text: str) -> str:
+def indent_lines(text: str) -> str:
     """Indent all lines but the first."""
     return text.replace("\n", "\n  ")
 
@@ -445,5 +445,5 @@ def clear_grad(tensor: Tensor) -> None:
         tensor._grad = untracked(zeros)
 
 
-def _moved(tensor: Tensor, backend: Any, dtype: DType | None, device: Any) -> Any:
+def _move_tensor(tensor: Tensor, backend: Any, dtype: DType | None, device: Any) -> Any:
     return convert(tensor._array, backend or tensor.backend, castable(tensor, dtype), device)

@@ -28,7 +28,7 @@ class Overlay:
         while issubclass(cls, Overlay):
             overlays.append(cls.__bases__[0])
             cls = beneath(cls)
-        return _made, (make, overlays, cls, *args[1:]), *rest
+        return _make_copy, (make, overlays, cls, *args[1:]), *rest
 
 
 #: For each overlay and class the class of both, while there are objects of it.
@@ -62,7 +62,7 @@ def overlaid(overlay: type[Overlay], cls: Any) -> Any:
     return found
 
 
-def _made(make: Callable[..., Any], overlays: list[Any], cls: Any, *args: Any) -> Any:
+def _make_copy(make: Callable[..., Any], overlays: list[Any], cls: Any, *args: Any) -> Any:
     """Make the copy of a module with overlays, whose attributes come next."""
     module = make(cls, *args)
     for overlay in reversed(overlays):

@@ -41,7 +41,7 @@ class Parameter(Tensor):
             show(self, data, same, {})
 
 
-def listed(function: str, given: Any) -> list[Any]:
+def list_tensors(function: str, given: Any) -> list[Any]:
     """The Tensors that a function is given: one, or an iterable of them."""
     if isinstance(given, Tensor):
         return [given]

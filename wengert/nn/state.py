@@ -58,12 +58,12 @@ class State:
                 for name in ("state_dict", "load_state_dict")
                 if path and getattr(cls, name) is not getattr(State, name)
             ]:
-                raise hints().uncalled(self, path, module, own)
+                raise hints().state_error(self, path, module, own)
             for name, parameter in module._own_parameters():
-                yield joined(path, name), parameter
+                yield join_path(path, name), parameter
             for name, buffer in module._own_buffers():
                 if module._buffers[name]:
-                    yield joined(path, name), buffer
+                    yield join_path(path, name), buffer
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -83,9 +83,9 @@ class State:
         unexpected = [name for name in state_dict if name not in own]
         errors: list[str] = []
         if strict and unexpected:
-            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}.")
+            errors.append(f"Unexpected key(s) in state_dict: {_quote_names(unexpected)}.")
         if strict and missing:
-            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}.")
+            errors.append(f"Missing key(s) in state_dict: {_quote_names(missing)}.")
         arrays: dict[str, Any] = {}
         for name, tensor in own.items():
             if name in state_dict:
@@ -98,7 +98,7 @@ class State:
                     arrays[name] = array
         if errors:
             if strict and (missing or unexpected):
-                errors.append(hints().renamed(missing, unexpected))
+                errors.append(hints().renaming_hint(missing, unexpected))
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                 + "\n\t".join(errors)
@@ -123,12 +123,12 @@ def hints() -> Any:
     return import_module("wengert.nn.hints")
 
 
-def joined(prefix: str, name: str) -> str:
+def join_path(prefix: str, name: str) -> str:
     """Return a dotted path with one name more."""
     return f"{prefix}.{name}" if prefix else name
 
 
-def _quoted(names: list[Any]) -> str:
+def _quote_names(names: list[Any]) -> str:
     return ", ".join(f'"{name}"' if isinstance(name, str) else repr(name) for name in names)
 
 

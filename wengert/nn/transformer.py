@@ -65,7 +65,7 @@ class _Layer(Module):
             setattr(self, f"dropout{part}", Dropout(dropout))
         self.activation = activation
 
-    def _added(self, x: Tensor, part: int, function: Callable[[Tensor], Tensor]) -> Tensor:
+    def _add_part(self, x: Tensor, part: int, function: Callable[[Tensor], Tensor]) -> Tensor:
         """A part's result, added to what it was given."""
         norm, dropout = getattr(self, f"norm{part}"), getattr(self, f"dropout{part}")
         if self.norm_first:
@@ -127,7 +127,7 @@ class TransformerEncoderLayer(_Layer):
     ) -> Tensor:
         """Return a sequence of the shape of ``src``. The masks are those of attention."""
         attend = _attending(self.self_attn, None, src_mask, src_key_padding_mask, is_causal)
-        return self._added(self._added(src, 1, attend), 2, self._forwards)
+        return self._add_part(self._add_part(src, 1, attend), 2, self._forwards)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -161,8 +161,8 @@ class TransformerDecoderLayer(_Layer):
         cross = _attending(
             self.multihead_attn, memory, memory_mask, memory_key_padding_mask, memory_is_causal
         )
-        x = self._added(self._added(tgt, 1, own), 2, cross)
-        return self._added(x, 3, self._forwards)
+        x = self._add_part(self._add_part(tgt, 1, own), 2, cross)
+        return self._add_part(x, 3, self._forwards)
 
 
 class _Stack(Module):

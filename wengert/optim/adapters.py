@@ -11,22 +11,22 @@ Init = Callable[[Any, Any, Group], State]
 Rule = Callable[[Any, Any, State], Any]
 
 
-def _parts(xp: Any, z: Any) -> Any:
+def _split_complex(xp: Any, z: Any) -> Any:
     """A complex array as a real one with an axis more; a real one as it is."""
     if not dtype_of(z.dtype).complex:
         return z
     return xp.stack([xp.real(z), xp.imag(z)], axis=-1)
 
 
-def _whole(xp: Any, state: State, shape: Any) -> State:
+def _join_state(xp: Any, state: State, shape: Any) -> State:
     """A state whose arrays of parts, which are of ``shape``, are complex arrays."""
     return {
-        name: _joined(xp, x) if hasattr(x, "dtype") and x.shape == shape else x
+        name: _join_parts(xp, x) if hasattr(x, "dtype") and x.shape == shape else x
         for name, x in state.items()
     }
 
 
-def _joined(xp: Any, parts: Any) -> Any:
+def _join_parts(xp: Any, parts: Any) -> Any:
     return xp.add(parts[..., 0], xp.multiply(parts[..., 1], 1j))
 
 
@@ -34,8 +34,8 @@ def init_in_parts(init: Init) -> Init:
     """As a rule's `init` that is given the parts of complex parameters."""
 
     def whole(xp: Any, p: Any, group: Group) -> State:
-        p = _parts(xp, p)
-        return _whole(xp, init(xp, p, group), p.shape)
+        p = _split_complex(xp, p)
+        return _join_state(xp, init(xp, p, group), p.shape)
 
     return whole
 
@@ -44,10 +44,10 @@ def update_in_parts(xp: Any, update: Rule) -> Rule:
     """A rule of real parameters as one of complex ones, which are two real ones each."""
 
     def whole(p: Any, g: Any, state: State) -> Any:
-        own = {k: _parts(xp, x) if hasattr(x, "dtype") else x for k, x in state.items()}
-        p = update(_parts(xp, p), _parts(xp, g), own)
-        state.update(_whole(xp, own, p.shape))
-        return _joined(xp, p)
+        own = {k: _split_complex(xp, x) if hasattr(x, "dtype") else x for k, x in state.items()}
+        p = update(_split_complex(xp, p), _split_complex(xp, g), own)
+        state.update(_join_state(xp, own, p.shape))
+        return _join_parts(xp, p)
 
     return whole
 

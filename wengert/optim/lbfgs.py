@@ -102,7 +102,7 @@ class LBFGS(Optimizer):
         try:
             loss = self._minimise(closure, params, state)
         except BaseException:
-            _put(params, before)
+            _assign(params, before)
             raise
         self.state[params[0]] = state
         return loss
@@ -196,7 +196,7 @@ def _largest(xp: Any, x: Any) -> float:
     return _number(xp.max(xp.abs(x)))
 
 
-def _put(params: list[Tensor], arrays: list[Any]) -> None:
+def _assign(params: list[Tensor], arrays: list[Any]) -> None:
     for param, array in zip(params, arrays, strict=True):
         param._array = array
 
@@ -233,7 +233,7 @@ def _move(xp: Any, params: list[Tensor], start: list[Any], t: float, d: Any) -> 
         held = wide(xp, p)
         moved = xp.axpby(1, held, t, xp.astype(xp.reshape(part, p.shape), held.dtype))
         arrays.append(xp.astype(moved, p.dtype, copy=False))
-    _put(params, arrays)
+    _assign(params, arrays)
 
 
 def _direction(xp: Any, g: Any, state: State, size: int) -> Any:

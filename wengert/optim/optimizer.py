@@ -9,7 +9,7 @@ from wengert.interpreters.namespaces import differentiable
 from wengert.names import KEYWORDS
 from wengert.nn.conversion import convert
 from wengert.nn.module import clear_grad
-from wengert.nn.parameter import listed
+from wengert.nn.parameter import list_tensors
 from wengert.ops.hints import Refusing
 from wengert.optim.adapters import (
     Init,
@@ -92,7 +92,7 @@ class Optimizer(Refusing):
         #: The factors of each schedule for each group, and the rates that schedules have set last.
         self._factors: list[list[float]] = []
         self._rates: list[float] = []
-        groups = listed(type(self).__name__, params)
+        groups = list_tensors(type(self).__name__, params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):
@@ -224,7 +224,7 @@ class Optimizer(Refusing):
                     self._check_moved(param, state)
                     raise
                 if before is not None:
-                    array = _selected(xp, taken, array, state, *before)
+                    array = _select_state(xp, taken, array, state, *before)
                 param._array = array
         if not states:
             IDLE.add(self)
@@ -249,7 +249,7 @@ class Optimizer(Refusing):
         positions = {id(p): i for i, p in enumerate(self._params())}
         return {
             "state": {
-                positions[id(param)]: {name: _shown(value) for name, value in state.items()}
+                positions[id(param)]: {name: _wrap_value(value) for name, value in state.items()}
                 for param, state in self.state.items()
                 if state
             },
@@ -391,14 +391,14 @@ class Optimizer(Refusing):
         return "\n".join([*lines, ")"])
 
 
-def _shown(value: Any) -> Any:
+def _wrap_value(value: Any) -> Any:
     """A value of a state as others see it: arrays are Tensors."""
     if isinstance(value, list):
-        return [_shown(x) for x in value]
+        return [_wrap_value(x) for x in value]
     return untracked(value) if hasattr(value, "dtype") else value
 
 
-def _selected(xp: Any, taken: Any, p: Any, state: State, old: Any, before: State) -> Any:
+def _select_state(xp: Any, taken: Any, p: Any, state: State, old: Any, before: State) -> Any:
     """Where an update is not taken, put a state back, and return the parameter's old value."""
     if state.keys() != before.keys():
         raise taken.refusal(

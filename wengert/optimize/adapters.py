@@ -13,7 +13,7 @@ from wengert import ops
 from wengert.backends.backend import importing
 from wengert.func import grad, hessian, jacfwd, jacobian, jacrev, value_and_grad, vjp
 from wengert.func.arguments import check_function
-from wengert.optimize.vectors import Vector, Vectors, host, joined, real_parts
+from wengert.optimize.vectors import Vector, Vectors, host, join_vectors, real_parts
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
@@ -89,7 +89,7 @@ class _Objective:
         """The value and the gradient, from one run."""
         with no_grad(), self.vectors.precise():
             value, gradients = self._both(self.vectors.parts(vector))
-        return float(value), joined(gradients)
+        return float(value), join_vectors(gradients)
 
     def product(self, vector: Vector, direction: Vector) -> Vector:
         """The Hessian times a vector.
@@ -102,7 +102,7 @@ class _Objective:
             if at != self._at:
                 _, self._pullback = vjp(self._gradient, self.vectors.parts(vector))
                 self._at = at
-            return joined(self._pullback(self.vectors.parts(direction))[0])
+            return join_vectors(self._pullback(self.vectors.parts(direction))[0])
 
     def dense(self, vector: Vector) -> Vector:
         """The whole Hessian."""
@@ -138,7 +138,7 @@ class _Residuals:
     def value(self, vector: Vector) -> Vector:
         """The residuals."""
         with no_grad(), self.vectors.precise():
-            return joined(self._of_parts(self.vectors.parts(vector)))
+            return join_vectors(self._of_parts(self.vectors.parts(vector)))
 
     def jacobian(self, vector: Vector) -> Vector:
         """Their derivatives: a row for each residual, a column for each parameter."""

@@ -48,7 +48,7 @@ class Vectors:
         self.size = sum(sizes)
         if not self.size:
             raise ValueError(f"{name} was given no parameters: x0 holds no numbers")
-        self.x0 = joined(real_parts(self.likes))
+        self.x0 = join_vectors(real_parts(self.likes))
 
     def parts(self, vector: Any) -> list[Tensor]:
         """The real Tensors of a vector, each on the backend and device of its leaf."""
@@ -133,7 +133,7 @@ def real_parts(tree: Any, name: str = "") -> list[Tensor]:
     ]
 
 
-def joined(parts: Sequence[Tensor]) -> Vector:
+def join_vectors(parts: Sequence[Tensor]) -> Vector:
     """Return the numbers of real Tensors as one vector."""
     return np.concatenate([host(x).astype(np.float64).reshape(-1) for x in parts])
 

@@ -13,14 +13,14 @@ from wengert.storage.description import (
     Arrays,
     DescriptionError,
     Make,
-    copied,
+    copy_state,
     describe,
     fields,
     of_tensors,
     parse,
     rebuild,
 )
-from wengert.storage.files import held, library, read_file, write_file
+from wengert.storage.files import library, numpy_dtype_of, read_file, write_file
 
 __all__ = ["load", "save"]
 
@@ -46,7 +46,7 @@ class Holder(NamedTuple):
 def holder_of(key: str, found: Any) -> Holder | None:
     """What is given by a keyword as something with a state; None for plain values."""
     if key == "generator" and found is True:
-        return Holder(_random_state, _set_random_state, _made)
+        return Holder(_random_state, _set_random_state, _make_array)
     if isinstance(found, type):
         raise TypeError(f"{key} is the class {found.__name__}; give an object of it")
     make = _made_of_torch if _is_of_torch(found) else _made_or_wider
@@ -186,7 +186,7 @@ def read_states(
         holders[key] = holder
     metadata, arrays = read_file(name, verify)
     try:
-        states, values = _parts(metadata, arrays, holders, process)
+        states, values = _read_entries(metadata, arrays, holders, process)
         missing = [key for key in holders if key not in states]
         if missing:
             raise DescriptionError(
@@ -195,7 +195,7 @@ def read_states(
             )
         built = {key: rebuild(states[key], arrays, holders[key].make) for key in holders}
         rest = values if holders else states | values
-        result = {key: rebuild(each, arrays, _made) for key, each in rest.items()}
+        result = {key: rebuild(each, arrays, _make_array) for key, each in rest.items()}
     except DescriptionError as error:
         raise ValueError(f"{name}: {error}") from error
     if not objects and KEY not in metadata:
@@ -213,7 +213,7 @@ def _path(function: str, path: Any, wrong: tuple[Any, ...]) -> str:
     return os.fspath(path)
 
 
-def _parts(
+def _read_entries(
     metadata: dict[str, str],
     arrays: dict[str, Any],
     holders: dict[str, Holder],
@@ -258,7 +258,7 @@ def _put_all(name: str, holders: dict[str, Holder], states: dict[str, Any]) -> N
     """Give all objects their states; if one refuses, give all back those that they had."""
     # Generators come last: what loads a state might draw.
     keys = sorted(holders, key=lambda key: holders[key].put is _set_random_state)
-    before = {key: copied(holders[key].get()) for key in keys}
+    before = {key: copy_state(holders[key].get()) for key in keys}
     begun: list[str] = []
     try:
         for key in keys:
@@ -281,11 +281,11 @@ def _put_all(name: str, holders: dict[str, Holder], states: dict[str, Any]) -> N
 # -- what states are made of ---------------------------------------------------------------------
 
 
-def _made(kind: str, array: np.ndarray[Any, Any], dtype: Any) -> Any:
+def _make_array(kind: str, array: np.ndarray[Any, Any], dtype: Any) -> Any:
     """A Tensor on the selected backend, or an array or scalar of NumPy's."""
     if kind == "tensor":
         return ops.asarray(array, dtype=dtype)
-    array = array.astype(held(dtype), copy=False)
+    array = array.astype(numpy_dtype_of(dtype), copy=False)
     return array[()] if kind == "scalar" else array
 
 
@@ -299,13 +299,13 @@ def _made_or_wider(kind: str, array: np.ndarray[Any, Any], dtype: Any) -> Any:
             selection().backend.raw_dtype(dtype)
         except TypeError:
             return ops.asarray(array)
-    return _made(kind, array, dtype)
+    return _make_array(kind, array, dtype)
 
 
 def _made_of_torch(kind: str, array: np.ndarray[Any, Any], dtype: Any) -> Any:
     """PyTorch's own tensor, for PyTorch's own objects."""
     if kind != "tensor":
-        return _made(kind, array, dtype)
+        return _make_array(kind, array, dtype)
     torch = get_backend("torch")
     return torch.xp.astype(torch.from_numpy(array), torch.raw_dtype(dtype))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.backends import dtype_of
 from wengert.backends.registry import has_own_arithmetic
-from wengert.storage.files import STORED, hosted
+from wengert.storage.files import STORED, host_array
 from wengert.tape.tensor import Tensor, wrapped
 
 #: Arrays by their names in the file.
@@ -111,7 +111,7 @@ def _array(value: Any, name: str, arrays: Arrays) -> dict[str, str]:
         n += 1
         key = f"{name}#{n}"
     if not dtype.complex:
-        arrays[key] = hosted(tensor)
+        arrays[key] = host_array(tensor)
         return {kind: key}
     pairs = tensor.numpy()
     arrays[key] = np.stack([pairs.real, pairs.imag], axis=-1)
@@ -229,7 +229,7 @@ def _pairs(
         yield key, rebuild(pair[1], arrays, make, depth)
 
 
-def copied(state: Any) -> Any:
+def copy_state(state: Any) -> Any:
     """A state that stays as it is when what it was taken from changes.
 
     Arrays of Tensors are replaced and not written into; those of others are copied.
@@ -237,7 +237,7 @@ def copied(state: Any) -> Any:
     if isinstance(state, Tensor):
         return state
     if type(state) in (list, tuple):
-        return type(state)(map(copied, state))
+        return type(state)(map(copy_state, state))
     if type(state) in _DICTS.values():
-        return type(state)({key: copied(value) for key, value in state.items()})
+        return type(state)({key: copy_state(value) for key, value in state.items()})
     return deepcopy(state)

@@ -61,7 +61,7 @@ def library(name: str) -> Any:
         return ml_dtypes
 
 
-def held(dtype: DType) -> np.dtype[Any]:
+def numpy_dtype_of(dtype: DType) -> np.dtype[Any]:
     """NumPy's dtype of a data type; ml_dtypes has those that NumPy lacks."""
     return np.dtype(
         dtype.name if dtype.host == dtype.name else getattr(library("ml_dtypes"), dtype.name)
@@ -85,11 +85,11 @@ def read_file(
         source.seek(0)
         content: Any
         if verify or source is not file or not size:
-            content, damaged = _read(source, size, verify)
+            content, damaged = _read_bytes(source, size, verify)
         else:
             content, damaged = mmap(file.fileno(), 0, access=ACCESS_READ), False
     try:
-        metadata, items = _described(content)
+        metadata, items = _describe_content(content)
     except _UNREADABLE as error:
         told = _other_format(bytes(content))
         told = told or f"no safetensors file, or is not complete: {error}"
@@ -106,7 +106,7 @@ def read_file(
         dtype = STORED[word]
         if check is not None:
             check(dtype, name)
-        stored = np.dtype(np.uint8) if dtype.name == "bool" else held(dtype)
+        stored = np.dtype(np.uint8) if dtype.name == "bool" else numpy_dtype_of(dtype)
         if math.prod(shape) * stored.itemsize != end - begin:
             raise ValueError(
                 f"{path} is no safetensors file, or is not complete: {name!r} has {end - begin} "
@@ -121,7 +121,7 @@ def read_file(
     return metadata, arrays
 
 
-def _read(source: Any, size: int, verify: bool) -> tuple[memoryview, bool]:
+def _read_bytes(source: Any, size: int, verify: bool) -> tuple[memoryview, bool]:
     """A file's bytes, and whether they are others than those that its digest was made of."""
     content = np.empty(size, np.uint8).data
     at = source.readinto(content[:8])
@@ -130,7 +130,7 @@ def _read(source: Any, size: int, verify: bool) -> tuple[memoryview, bool]:
     expected = None
     if verify:
         with suppress(*_UNREADABLE):  # which the caller finds, too
-            digest, expected = _digest(_described(content))
+            digest, expected = _digest(_describe_content(content))
     while n := source.readinto(content[at : at + _CHUNK]):
         if digest:
             digest.update(content[at : at + n])
@@ -156,7 +156,7 @@ def _size_of_header(content: memoryview | mmap) -> int:
     return int.from_bytes(content[:8], "little")
 
 
-def _described(
+def _describe_content(
     content: memoryview | mmap,
 ) -> tuple[dict[str, str], dict[str, tuple[str, list[int], int, int]]]:
     """The metadata, and the dtype, shape, begin and end of each array, as the format has them."""
@@ -220,9 +220,9 @@ def _is_pickle(content: bytes) -> bool:
     return True
 
 
-def hosted(tensor: Tensor) -> np.ndarray[Any, Any]:
+def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
     """A Tensor's values for a file: of its own dtype, in row-major order."""
-    return np.array(tensor.numpy(), dtype=held(tensor.dtype), order="C")
+    return np.array(tensor.numpy(), dtype=numpy_dtype_of(tensor.dtype), order="C")
 
 
 def write_file(
@@ -236,7 +236,7 @@ def write_file(
             f"the names and numbers to be stored take {size} bytes; the format allows "
             f"{LONGEST_HEADER}"
         )
-    digest, _ = _digest(_described(content))
+    digest, _ = _digest(_describe_content(content))
     digest.update(content[8 + size :])
     # The library writes metadata in any order: here, equal states have equal bytes.
     header = json.loads(bytes(content[8 : 8 + size]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert import ops
 from wengert.backends import DType, as_dtype, selection
-from wengert.storage.files import STORED, hosted, library, read_file, write_file
+from wengert.storage.files import STORED, host_array, library, read_file, write_file
 from wengert.tape.tensor import Tensor, wrapped
 
 
@@ -48,10 +48,12 @@ def save(state_dict: Any, path: str | os.PathLike[str]) -> None:
             f"{type(state_dict).__name__}; to store one Tensor, name it: save({{'x': x}}, path)"
         )
     library("safetensors")  # before arrays are copied
-    write_file(os.fspath(path), {name: _stored(name, value) for name, value in state_dict.items()})
+    write_file(
+        os.fspath(path), {name: _storable_array(name, value) for name, value in state_dict.items()}
+    )
 
 
-def _stored(name: Any, value: Any) -> np.ndarray[Any, Any]:
+def _storable_array(name: Any, value: Any) -> np.ndarray[Any, Any]:
     """What is to be stored under a name, as an array in row-major order."""
     if not isinstance(name, str):
         raise TypeError(f"names of stored Tensors should be strings, not {name!r}")
@@ -70,7 +72,7 @@ def _stored(name: Any, value: Any) -> np.ndarray[Any, Any]:
             f"the safetensors format has no {dtype.name}, which {name!r} holds; save its real and "
             "its imaginary part, or convert it with wg.astype"
         )
-    return hosted(tensor)
+    return host_array(tensor)
 
 
 def load(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import is_not_negative, real_floating, refused, same_dtype
+from wengert.nn.functional.define import fails, is_not_negative, real_floating, same_dtype
 from wengert.ops.axes import operand
 from wengert.ops.define import operation
 from wengert.ops.special import everyday
@@ -300,7 +300,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """
     x = real_floating("softshrink", input)
     step = operand(lambd, x, "softshrink", "lambd")
-    if refused(step, is_not_negative):
+    if fails(step, is_not_negative):
         raise ValueError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     nearer = ops.subtract(x, ops.multiply(ops.sign(x), step))
     return ops.where(ops.less_equal(ops.abs(x), step), 0, nearer)

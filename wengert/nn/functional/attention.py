@@ -66,7 +66,7 @@ def scaled_dot_product_attention(
         )
     mask = None if attn_mask is None else additive_mask(attn_mask, "attn_mask", q, keep=True)
     if enable_gqa:
-        k, v = _shared(q, k, "key"), _shared(q, v, "value")
+        k, v = _share_heads(q, k, "key"), _share_heads(q, v, "value")
     _check_heads(q, k, v)
     rows, columns = q.shape[-2], k.shape[-2]
     nowhere = None
@@ -127,7 +127,7 @@ def _check_heads(q: Tensor, k: Tensor, v: Tensor) -> None:
         )
 
 
-def _shared(q: Tensor, x: Tensor, name: str) -> Tensor:
+def _share_heads(q: Tensor, x: Tensor, name: str) -> Tensor:
     """Keys or values of as many heads as the query has, each for a group of heads."""
     heads, groups = (a.shape[-3] if a.ndim > 2 else 0 for a in (q, x))
     if not groups or heads % groups:

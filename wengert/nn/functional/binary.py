@@ -9,9 +9,9 @@ from wengert.nn.functional.define import (
     look,
     pair,
     real_floating,
-    reduced,
+    reduce_losses,
     single_precision,
-    weighted,
+    weigh_losses,
 )
 from wengert.ops.define import operation
 from wengert.ops.special.everyday import log_expit
@@ -88,12 +88,12 @@ def binary_cross_entropy_with_logits(
     if pos_weight is None:
         losses = _logistic_loss(x, y)
     else:
-        scale = ops.add(weighted(name, y, ops.subtract(pos_weight, 1), "pos_weight"), 1)
+        scale = ops.add(weigh_losses(name, y, ops.subtract(pos_weight, 1), "pos_weight"), 1)
         above = ops.subtract(ops.multiply(x, ops.subtract(1, y)), ops.multiply(scale, log_expit(x)))
         cost = ops.multiply(ops.multiply(x, y), pos_weight)
         below = ops.negative(ops.add(cost, ops.multiply(scale, log_expit(ops.negative(x)))))
         losses = ops.where(ops.greater(x, 0), above, below)
-    return reduced(weighted(name, losses, weight), reduction)
+    return reduce_losses(weigh_losses(name, losses, weight), reduction)
 
 
 _LOWEST = -100.0
@@ -200,6 +200,6 @@ def binary_cross_entropy(
     tensor(0.1643)
     """
     x, y = _pair("binary_cross_entropy", input, target, reduction)
-    return reduced(
-        weighted("binary_cross_entropy", binary_cross_entropy.run(x, y), weight), reduction
+    return reduce_losses(
+        weigh_losses("binary_cross_entropy", binary_cross_entropy.run(x, y), weight), reduction
     )

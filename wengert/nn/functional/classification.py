@@ -11,9 +11,9 @@ from wengert.nn.functional.define import (
     Reduction,
     check_reduction,
     detached,
+    fails,
     look,
-    reduced,
-    refused,
+    reduce_losses,
     single_precision,
 )
 from wengert.nn.functional.softmaxes import log_softmax
@@ -250,7 +250,7 @@ def cross_entropy(
     check_reduction(reduction)
     ignore_index = number(ignore_index, "cross_entropy", "ignore_index")
     label_smoothing = operand(label_smoothing, logits, "cross_entropy", "label_smoothing")
-    if refused(label_smoothing, _is_share):
+    if fails(label_smoothing, _is_share):
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if logits.ndim < 1 or not logits.dtype.kind == "real floating":
         raise ValueError(
@@ -327,7 +327,7 @@ def nll_loss(
     losses, total = _likelihoods(x, _class_indices("nll_loss", x, labels), weight, ignore_index)
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 def _is_share(value: Any) -> Any:
@@ -438,7 +438,7 @@ def _weighted(
         losses = ops.add(losses, even)
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 def _with_probabilities(
@@ -456,4 +456,4 @@ def _with_probabilities(
     if weight is not None:
         x = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
     losses = ops.negative(ops.sum(ops.multiply(x, target), axis=axis))
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)

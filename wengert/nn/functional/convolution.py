@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from wengert import ops
 from wengert.nn.functional.define import same_dtype
-from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, sizes, widened
+from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, pad_with_zeros, sizes
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
 from wengert.ops.beyond.windows import overlap_add, sliding_windows
 from wengert.tape.tensor import Tensor
@@ -80,7 +80,7 @@ def _convolve(
     return as_given(convolution(x, *arrays[1:], how=how), batched)
 
 
-def _transposed(
+def _convolve_transposed(
     name: str,
     count: int,
     arrays: Arrays,
@@ -118,7 +118,7 @@ def _transposed(
     kept = tuple([n - a - b for n, (a, b) in zip(spans, inside, strict=True)])
     out = convolution_input(x, weight, lengths=kept, how=(stride, inside, dilation, groups))
     ends = [(a - p, m - p + b) for (a, b), p, m in zip(inside, padding, more, strict=True)]
-    out = widened(out, ends)
+    out = pad_with_zeros(out, ends)
     if bias is not None:
         out = ops.add(out, ops.reshape(bias, (-1, *[1] * count)))
     return as_given(out, batched)
@@ -224,7 +224,7 @@ def conv_transpose1d(
     tensor([[[ 1., 12., 20.]]])
     """
     arrays, how = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
-    return _transposed("conv_transpose1d", 1, arrays, *how)
+    return _convolve_transposed("conv_transpose1d", 1, arrays, *how)
 
 
 def conv_transpose2d(
@@ -251,7 +251,7 @@ def conv_transpose2d(
     (1, 3, 10, 10)
     """
     arrays, how = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
-    return _transposed("conv_transpose2d", 2, arrays, *how)
+    return _convolve_transposed("conv_transpose2d", 2, arrays, *how)
 
 
 def unfold(
@@ -282,7 +282,7 @@ def unfold(
     size = sizes(kernel_size, 2, "unfold", "kernel_size", 1)
     stride = sizes(stride, 2, "unfold", "stride", 1)
     dilation = sizes(dilation, 2, "unfold", "dilation", 1)
-    x = widened(x, [(n, n) for n in sizes(padding, 2, "unfold", "padding")])
+    x = pad_with_zeros(x, [(n, n) for n in sizes(padding, 2, "unfold", "padding")])
     places = window_lengths(tuple(x.shape[2:]), size, stride, dilation, "unfold")
     windows = sliding_windows(x, size=size, stride=stride, dilation=dilation)
     shape = (x.shape[0], x.shape[1] * math.prod(size), math.prod(places))
@@ -332,4 +332,4 @@ def fold(
         )
     windows = ops.reshape(x, (x.shape[0], x.shape[1] // rows, *size, *places))
     out = overlap_add(windows, lengths=wide, size=size, stride=stride, dilation=dilation)
-    return as_given(widened(out, [(-p, -p) for p in padding]), batched)
+    return as_given(pad_with_zeros(out, [(-p, -p) for p in padding]), batched)

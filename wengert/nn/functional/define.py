@@ -46,7 +46,7 @@ def look(array: Any, check: Callable[..., None], *settings: Any) -> bool:
     return found
 
 
-def refused(value: Any, holds: Callable[[Any], Any]) -> bool:
+def fails(value: Any, holds: Callable[[Any], Any]) -> bool:
     """Whether a condition fails for a number, or for a Tensor's values if they are `on_host`."""
     if not isinstance(value, Tensor):
         return not holds(value)
@@ -86,7 +86,7 @@ def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Te
     return x, y
 
 
-def weighted(name: str, losses: Tensor, weight: Any, what: str = "weight") -> Tensor:
+def weigh_losses(name: str, losses: Tensor, weight: Any, what: str = "weight") -> Tensor:
     """Losses times weights, of which there may be none; an error if these are for other shapes."""
     if weight is None:
         return losses
@@ -115,7 +115,7 @@ def at_least(x: Tensor, least: float) -> Tensor:
     return ops.where(ops.less(x, least), raised, x)
 
 
-def reduced(loss: Tensor, reduction: str) -> Tensor:
+def reduce_losses(loss: Tensor, reduction: str) -> Tensor:
     """The mean or the sum of the elements' losses, or the losses themselves."""
     if reduction == "mean":
         return ops.mean(loss)

@@ -6,11 +6,11 @@ from wengert import ops
 from wengert.nn.functional.define import (
     Reduction,
     check_reduction,
+    fails,
     is_positive,
     pair,
     real_floating,
-    reduced,
-    refused,
+    reduce_losses,
     single_precision,
 )
 from wengert.nn.functional.standardised import standardised, units
@@ -121,7 +121,7 @@ def cosine_embedding_loss(
         ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0),
         ops.where(ops.equal(t, -1), apart, 0),
     )
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 def _smooth_cosine(x: Tensor, y: Tensor) -> Tensor:
@@ -177,12 +177,12 @@ def triplet_margin_loss(
     check_reduction(reduction)
     one, near, far = (real_floating("triplet_margin_loss", x) for x in (anchor, positive, negative))
     limit = operand(margin, one, "triplet_margin_loss", "margin")
-    if refused(limit, is_positive):
+    if fails(limit, is_positive):
         raise ValueError(f"margin must be greater than 0, and is {margin}")
     less, more = (pairwise_distance(one, x, p, eps) for x in (near, far))
     if swap:
         more = ops.minimum(more, pairwise_distance(near, far, p, eps))
-    return reduced(_beyond(ops.add(ops.subtract(less, more), limit)), reduction)
+    return reduce_losses(_beyond(ops.add(ops.subtract(less, more), limit)), reduction)
 
 
 @single_precision
@@ -212,7 +212,9 @@ def margin_ranking_loss(
     x1, x2 = pair(name, real_floating(name, input1), input2, reduction)
     _, y = pair(name, x1, target, reduction)
     limit = operand(margin, x1, name, "margin")
-    return reduced(_beyond(ops.subtract(limit, ops.multiply(y, ops.subtract(x1, x2)))), reduction)
+    return reduce_losses(
+        _beyond(ops.subtract(limit, ops.multiply(y, ops.subtract(x1, x2)))), reduction
+    )
 
 
 @single_precision
@@ -243,4 +245,4 @@ def hinge_embedding_loss(
     x, y = pair(name, real_floating(name, input), target, reduction)
     limit = operand(margin, x, name, "margin")
     apart = ops.where(ops.equal(y, 1), 0, _beyond(ops.subtract(limit, x)))
-    return reduced(ops.add(apart, ops.where(ops.equal(y, -1), 0, x)), reduction)
+    return reduce_losses(ops.add(apart, ops.where(ops.equal(y, -1), 0, x)), reduction)

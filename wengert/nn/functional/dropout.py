@@ -27,16 +27,16 @@ def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     >>> wg.unique_values(x)  # what is left is larger: the mean stays
     tensor([0.0000, 1.3333])
     """
-    return _dropped("dropout", input, p, training)
+    return _drop("dropout", input, p, training)
 
 
-def _dropped(name: str, input: Any, p: Any, training: bool, kept_axes: int | None = None) -> Tensor:
+def _drop(name: str, input: Any, p: Any, training: bool, kept_axes: int | None = None) -> Tensor:
     """Dropout of elements, or of all that is along the axes after the first few."""
     p = probability(name, p)
     x = wrapped(input)
     if not training or p == 0.0:
         return anew(x)
-    kept = _kept(x, p, kept_axes)
+    kept = _draw_mask(x, p, kept_axes)
     return ops.multiply(x, ops.multiply(kept, 1 / (1 - p)) if p < 1 else kept)
 
 
@@ -48,7 +48,7 @@ def probability(name: str, p: Any, option: str = "p") -> Any:
     return p
 
 
-def _kept(x: Tensor, p: float, kept_axes: int | None = None) -> Tensor:
+def _draw_mask(x: Tensor, p: float, kept_axes: int | None = None) -> Tensor:
     """Ones, and zeros of probability ``p``, that broadcast with ``x``."""
     if kept_axes is not None:
         x = x[(..., *[slice(1)] * (x.ndim - kept_axes))]
@@ -63,7 +63,7 @@ def _channels(name: str, input: Any, p: Any, training: bool, sizes: str) -> Tens
         raise ValueError(
             f"{name} takes an input (C, {sizes}) or (N, C, {sizes}), not one of {tuple(x.shape)}"
         )
-    return _dropped(name, x, p, training, x.ndim - members + 1)
+    return _drop(name, x, p, training, x.ndim - members + 1)
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
@@ -126,6 +126,6 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
     if p == 1.0:
         return ops.multiply(x, 0)
     scale = ((_LOWEST**2 * p + 1) * (1 - p)) ** -0.5
-    kept = _kept(x, p)
+    kept = _draw_mask(x, p)
     low = ops.multiply(ops.subtract(1, kept), _LOWEST)
     return ops.multiply(ops.add(ops.add(ops.multiply(x, kept), low), -_LOWEST * p), scale)

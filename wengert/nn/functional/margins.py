@@ -11,9 +11,9 @@ from wengert.nn.functional.define import (
     detached,
     pair,
     real_floating,
-    reduced,
+    reduce_losses,
     single_precision,
-    weighted,
+    weigh_losses,
 )
 from wengert.nn.functional.embedding import one_hot
 from wengert.ops.axes import number, operand
@@ -86,7 +86,7 @@ def multi_margin_loss(
         inside = ops.logical_and(ops.greater_equal(y, 0), ops.less(y, classes))
         one = ops.ones_like(detached(losses))
         losses = ops.multiply(losses, ops.where(inside, one, math.nan))
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 @single_precision
@@ -117,7 +117,7 @@ def multilabel_soft_margin_loss(
     name = "multilabel_soft_margin_loss"
     x, y = pair(name, real_floating(name, input), target, reduction)
     losses = ops.subtract(ops.multiply(x, ops.subtract(1, y)), log_expit(x))
-    return reduced(ops.mean(weighted(name, losses, weight), axis=-1), reduction)
+    return reduce_losses(ops.mean(weigh_losses(name, losses, weight), axis=-1), reduction)
 
 
 @single_precision
@@ -141,4 +141,4 @@ def soft_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") 
     """
     name = "soft_margin_loss"
     x, y = pair(name, real_floating(name, input), target, reduction)
-    return reduced(softplus(ops.negative(ops.multiply(y, x))), reduction)
+    return reduce_losses(softplus(ops.negative(ops.multiply(y, x))), reduction)

@@ -13,8 +13,8 @@ from wengert.nn.functional.spatial import (
     Sizes,
     as_given,
     examples,
+    pad_with_zeros,
     sizes,
-    widened,
 )
 from wengert.ops.beyond.places import Options, Places, pooled_places
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
@@ -115,11 +115,11 @@ def _mean(
         max((c - 1) * s + k - n - p, 0)
         for c, s, k, n, p in zip(counts, steps, size, lengths, padded, strict=True)
     ]
-    x = widened(x, list(zip(padded, ends, strict=True)))
-    return as_given(_divided(window_sum(x, size=size, stride=steps), divisor), batched)
+    x = pad_with_zeros(x, list(zip(padded, ends, strict=True)))
+    return as_given(_divide_sums(window_sum(x, size=size, stride=steps), divisor), batched)
 
 
-def _divided(total: Tensor, divisor: Any) -> Tensor:
+def _divide_sums(total: Tensor, divisor: Any) -> Tensor:
     """Sums divided by numbers of elements, which are integers."""
     if (divisor == divisor.flat[0]).all():
         return ops.divide(total, int(divisor.flat[0]))
@@ -138,7 +138,7 @@ def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tenso
     regular = _steps(places, lengths)
     if regular is not None:
         total = window_sum(x, size=regular, stride=regular)
-        return as_given(_divided(total, divisor), batched)
+        return as_given(_divide_sums(total, divisor), batched)
     windows = taken(differentiable, x, places)
     # Of those that a shorter window has in excess none counts.
     for i, p in enumerate(places):
@@ -147,7 +147,7 @@ def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tenso
         shape[i], shape[count + i] = own.shape
         windows = ops.where(beside(x, own.reshape(shape)), windows, 0)
     total = ops.sum(windows, axis=tuple(range(2, 2 + count)), dtype=x.dtype)
-    return as_given(_divided(total, divisor), batched)
+    return as_given(_divide_sums(total, divisor), batched)
 
 
 def _adaptive_counts(name: str, lengths: Sizes, output_size: Any) -> Sizes:
@@ -170,7 +170,7 @@ def _steps(places: list[Places], lengths: Sizes) -> Sizes | None:
 # -- maxima ---------------------------------------------------------------------------------------
 
 
-def _ordered(name: str, count: int, input: Any) -> tuple[Tensor, bool]:
+def _real_examples(name: str, count: int, input: Any) -> tuple[Tensor, bool]:
     x, batched = examples(input, count, name)
     if x.dtype.complex:
         raise TypeError(f"{name} takes real numbers, and complex ones have no order")
@@ -187,7 +187,7 @@ def _maximum(
     dilation: Any,
     ceil_mode: bool,
 ) -> tuple[Tensor, Tensor]:
-    x, batched = _ordered(name, count, input)
+    x, batched = _real_examples(name, count, input)
     found = _windows(name, tuple(x.shape[2:]), kernel_size, stride, padding, dilation, ceil_mode)
     options = (found.size, found.stride, found.padding, found.dilation)
     if any(found.padding) and any(
@@ -197,16 +197,18 @@ def _maximum(
             f"{name}: a window of kernel_size={found.size} and dilation={found.dilation} has no "
             f"element of the input of shape {tuple(x.shape)}, but padding alone"
         )
-    return _chosen(x, found.counts, options, batched)
+    return _choose_largest(x, found.counts, options, batched)
 
 
 def _adaptive_maximum(name: str, count: int, input: Any, output_size: Any) -> tuple[Tensor, Tensor]:
-    x, batched = _ordered(name, count, input)
+    x, batched = _real_examples(name, count, input)
     counts = _adaptive_counts(name, tuple(x.shape[2:]), output_size)
-    return _chosen(x, counts, None, batched)
+    return _choose_largest(x, counts, None, batched)
 
 
-def _chosen(x: Tensor, counts: Sizes, options: Options, batched: bool) -> tuple[Tensor, Tensor]:
+def _choose_largest(
+    x: Tensor, counts: Sizes, options: Options, batched: bool
+) -> tuple[Tensor, Tensor]:
     """The largest elements of windows, and their flat indices."""
     lead = tuple(x.shape[:2])
     where = window_argmax(x, counts=counts, options=options)

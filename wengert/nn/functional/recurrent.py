@@ -26,7 +26,7 @@ from wengert.tape.tensor import Tensor
 State = tuple[Tensor, ...]
 
 
-def _parts(x: Any, count: int) -> list[Any]:
+def _split_gates(x: Any, count: int) -> list[Any]:
     """The gates' parts of the last axis."""
     n = x.shape[-1] // count
     return [x[..., i * n : (i + 1) * n] for i in range(count)]
@@ -96,7 +96,7 @@ def _lstm_composite(
 ) -> tuple[Any, Any, Any]:
     found = []
     for t in range(z.shape[0]):
-        i, f, g, o = _parts(z[t, ...] + _times(xp, h, weight), 4)
+        i, f, g, o = _split_gates(z[t, ...] + _times(xp, h, weight), 4)
         i, f, g, o = xp.expit(i), xp.expit(f), xp.tanh(g), xp.expit(o)
         c = f * c + i * g
         h = o * xp.tanh(c)
@@ -111,7 +111,7 @@ def _lstm_slopes(xp: Any, c: Any, cells: Any, gates: Any) -> tuple[Any, ...]:
 
     Also the gates f, and the result before it is projected.
     """
-    i, f, g, o = _parts(gates, 4)
+    i, f, g, o = _split_gates(gates, 4)
     tanh = xp.tanh(cells)
     slopes = xp.concat(
         (_sigmoid_slope(xp, i), _sigmoid_slope(xp, f), _tanh_slope(xp, g), _sigmoid_slope(xp, o)),
@@ -193,7 +193,7 @@ def _gru_composite(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any
     for t in range(z.shape[0]):
         own = _times(xp, h, weight)
         own = own if bias is None else own + bias
-        r, update, new = zip(_parts(z[t, ...], 3), _parts(own, 3), strict=True)
+        r, update, new = zip(_split_gates(z[t, ...], 3), _split_gates(own, 3), strict=True)
         r, update = xp.expit(xp.add(*r)), xp.expit(xp.add(*update))
         own = new[1]
         new = xp.tanh(new[0] + r * own)
@@ -208,7 +208,7 @@ def _gru_slopes(xp: Any, h: Any, out: Any, gates: Any, own: Any) -> tuple[Any, .
 
     The last two are by what enters n, and by what the state before adds to each gate.
     """
-    r, update, new = _parts(gates, 3)
+    r, update, new = _split_gates(gates, 3)
     slopes = _sigmoid_slope(xp, r), _sigmoid_slope(xp, update), _tanh_slope(xp, new)
     of_r = own * slopes[0]
     by_new = (1 - update) * slopes[2]
@@ -230,10 +230,10 @@ def _gru_cotangents(
 ) -> tuple[Any, Any, Any]:
     """The cotangents of z, of what the state adds to each gate, and of the state at first."""
     slopes, of_r, by_new, by_own = _gru_slopes(xp, h, out, gates, own)
-    r, update, _ = _parts(gates, 3)
+    r, update, _ = _split_gates(gates, 3)
     more, of_new = None, None
     if g_gates is not None:
-        of_r_gate, of_update, of_new = map(xp.multiply, _parts(g_gates, 3), slopes)
+        of_r_gate, of_update, of_new = map(xp.multiply, _split_gates(g_gates, 3), slopes)
         more = [_add(xp, of_r_gate, of_new * of_r), of_update, of_new * r]
     if g_own is not None:
         more = [xp.zeros_like(r), xp.zeros_like(r), None] if more is None else more
@@ -249,7 +249,7 @@ def _gru_cotangents(
         dh = dh * update[t, ...] + xp.matmul(of_own, weight)
     of_owns = xp.stack(found[::-1], axis=0)
     of_new = _add(xp, xp.stack(totals[::-1], axis=0) * by_new, of_new)
-    return xp.concat((*_parts(of_owns, 3)[:2], of_new), axis=-1), of_owns, dh
+    return xp.concat((*_split_gates(of_owns, 3)[:2], of_new), axis=-1), of_owns, dh
 
 
 _shared("gru_cotangents", _gru_cotangents)

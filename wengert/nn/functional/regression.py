@@ -7,13 +7,13 @@ from wengert import ops
 from wengert.nn.functional.define import (
     Reduction,
     at_least,
+    fails,
     is_not_negative,
     is_positive,
     look,
     pair,
     real_floating,
-    reduced,
-    refused,
+    reduce_losses,
     single_precision,
 )
 from wengert.ops.axes import number, operand
@@ -41,7 +41,7 @@ def mse_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tenso
     >>> wg.grad(wg.nn.functional.mse_loss)(x, y)
     tensor([-1.,  3.])
     """
-    return reduced(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
+    return reduce_losses(ops.square(_difference("mse_loss", input, target, reduction)), reduction)
 
 
 @single_precision
@@ -61,7 +61,7 @@ def l1_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor
     >>> wg.nn.functional.l1_loss(wg.asarray([1.0, 5.0]), wg.asarray([2.0, 2.0]))
     tensor(2.)
     """
-    return reduced(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
+    return reduce_losses(ops.abs(_difference("l1_loss", input, target, reduction)), reduction)
 
 
 @single_precision
@@ -88,9 +88,9 @@ def huber_loss(
     """
     difference = _difference("huber_loss", input, target, reduction)
     delta = operand(delta, difference, "huber_loss", "delta")
-    if refused(delta, is_positive):
+    if fails(delta, is_positive):
         raise ValueError("huber_loss does not support non-positive values for delta.")
-    return reduced(_huber(difference, delta), reduction)
+    return reduce_losses(_huber(difference, delta), reduction)
 
 
 def _huber(difference: Tensor, delta: Any) -> Tensor:
@@ -124,19 +124,19 @@ def smooth_l1_loss(
     """
     difference = _difference("smooth_l1_loss", input, target, reduction)
     beta = operand(beta, difference, "smooth_l1_loss", "beta")
-    if refused(beta, is_not_negative):
+    if fails(beta, is_not_negative):
         raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     if not isinstance(beta, Tensor):
         if beta == 0:
-            return reduced(ops.abs(difference), reduction)
-        return reduced(ops.divide(_huber(difference, beta), beta), reduction)
+            return reduce_losses(ops.abs(difference), reduction)
+        return reduce_losses(ops.divide(_huber(difference, beta), beta), reduction)
     # The same as above, without dividing the result by beta: the derivative with respect to a small
     # beta would lose all digits. The quotient is not computed where |d| >= beta: it may overflow.
     far = ops.greater_equal(ops.abs(difference), beta)
     share = ops.divide(ops.where(far, 0, difference), ops.where(far, 1, beta))
     share = ops.where(far, ops.sign(difference), share)
     half = ops.multiply(ops.multiply(share, beta), 0.5)
-    return reduced(ops.multiply(share, ops.subtract(difference, half)), reduction)
+    return reduce_losses(ops.multiply(share, ops.subtract(difference, half)), reduction)
 
 
 @single_precision
@@ -176,7 +176,7 @@ def kl_div(
         losses = ops.subtract(xlogy(y, y), ops.multiply(y, x))
     if of_members and x.ndim:
         return ops.divide(ops.sum(losses), x.shape[0])
-    return reduced(losses, "sum" if of_members else reduction)
+    return reduce_losses(losses, "sum" if of_members else reduction)
 
 
 def check_variances(values: Any) -> None:
@@ -242,7 +242,7 @@ def gaussian_nll_loss(
     v = at_least(v, least)
     squares = ops.divide(ops.square(ops.subtract(x, y)), v)
     losses = ops.multiply(ops.add(ops.log(v), squares), 0.5)
-    return reduced(ops.add(losses, math.log(2 * math.pi) / 2) if full else losses, reduction)
+    return reduce_losses(ops.add(losses, math.log(2 * math.pi) / 2) if full else losses, reduction)
 
 
 @single_precision
@@ -288,4 +288,4 @@ def poisson_nll_loss(
         ratio = ops.subtract(ops.multiply(count, ops.log(count)), count)
         term = ops.add(ratio, ops.multiply(ops.log(ops.multiply(count, 2 * math.pi)), 0.5))
         losses = ops.add(losses, ops.where(counted, term, 0))
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)

@@ -55,7 +55,7 @@ def as_given(x: Tensor, batched: bool) -> Tensor:
     return x if batched else ops.reshape(x, tuple(x.shape[1:]))
 
 
-def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
+def pad_with_zeros(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
     """``x`` with zeros before and after its last axes; without elements where a width is < 0."""
     lengths = x.shape[x.ndim - len(widths) :]
     if any(n < 0 for pair in widths for n in pair):
@@ -64,7 +64,7 @@ def widened(x: Tensor, widths: Sequence[tuple[int, int]]) -> Tensor:
             for (before, after), n in zip(widths, lengths, strict=True)
         ]
         x = x[(..., *kept)]
-        return widened(x, [(max(before, 0), max(after, 0)) for before, after in widths])
+        return pad_with_zeros(x, [(max(before, 0), max(after, 0)) for before, after in widths])
     if not any(map(any, widths)):
         return x
     place = [slice(a, a + n) for (a, _), n in zip(widths, lengths, strict=True)]
@@ -125,10 +125,10 @@ def pad(input: Any, pad: Sequence[int], mode: Mode = "constant", value: Any = No
     inside = [(min(before, 0), min(after, 0)) for before, after in pairs]
     outside = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if mode == "constant" and not value:
-        return widened(widened(x, inside), outside)
+        return pad_with_zeros(pad_with_zeros(x, inside), outside)
     whole = [(0, 0)] * (x.ndim - len(pairs)) + outside
     options = {"constant_values": value} if mode == "constant" else {}
     how = cast(Any, _MARGINS[mode])
     if mode in ("reflect", "replicate"):
-        return widened(margins(x, whole, how), inside)
-    return margins(widened(x, inside), whole, how, **options)
+        return pad_with_zeros(margins(x, whole, how), inside)
+    return margins(pad_with_zeros(x, inside), whole, how, **options)

@@ -48,7 +48,7 @@ def _slope(xp: Any, mean: Any, inverse: Any) -> Any:
     return -reduce(xp.multiply, (mean, inverse, inverse, inverse))
 
 
-def _projected(xp: Any, t: Any, x: Any, inverse: Any, axis: Axes) -> tuple[Any, Any]:
+def _project_tangent(xp: Any, t: Any, x: Any, inverse: Any, axis: Axes) -> tuple[Any, Any]:
     """The tangent of standardised numbers, and that of the inverse."""
     slope = _mean(xp, t * x, axis) * inverse * inverse
     found = (t - x * slope) * inverse
@@ -59,7 +59,7 @@ def _cotangent(
     xp: Any, g: Any, x: Any, weight: Any, inverse: Any, *, axis: Axes, centred: bool
 ) -> Any:
     g = g if weight is None else g * weight
-    found = _projected(xp, g, x, inverse, axis)[0]
+    found = _project_tangent(xp, g, x, inverse, axis)[0]
     return _away(xp, found, axis) if centred else found
 
 
@@ -116,7 +116,7 @@ def _of_x(
     inverse = out[1]
     if centred:
         x, t = out[2], _away(xp, t, axis)
-    found, slope = _projected(xp, t, x, inverse, axis)
+    found, slope = _project_tangent(xp, t, x, inverse, axis)
     found = found if weight is None else found * weight
     return (found, slope, t) if centred else (found, slope)
 
@@ -158,7 +158,7 @@ def _is_longer(inverse: Any, eps: float) -> Any:
     return inverse * eps < 1 - 8 * finfo(dtype_of(inverse.dtype)).eps
 
 
-def _turned(xp: Any, t: Any, out: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
+def _unit_tangent(xp: Any, t: Any, out: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
     """The tangents of unit vectors and of the inverse; the first is its own cotangent."""
     x, inverse = out
     along = xp.sum(xp.real(t * xp.conj(x)), axis=axis, keepdims=True)
@@ -171,7 +171,7 @@ def _unit_by_x(xp: Any, g: Any, out: Any, axis: Axes, eps: float) -> Any:
     x, inverse = out
     found = []
     if g[0] is not None:
-        found.append(_turned(xp, g[0], out, axis, eps)[0])
+        found.append(_unit_tangent(xp, g[0], out, axis, eps)[0])
     if g[1] is not None:
         slope = -g[1] * inverse * inverse
         slope = xp.where(_is_longer(inverse, eps), slope, 0)
@@ -184,7 +184,7 @@ units = Primitive(
     "units",
     ("x",),
     {"x": _unit_by_x},
-    jvps={"x": _turned},
+    jvps={"x": _unit_tangent},
     composite=_units,
     several=True,
     dtypes="floating",

@@ -84,7 +84,7 @@ def _rows(shape: Shape, axis: Shape, weight: Shape = ()) -> Rows | None:
     return None
 
 
-def _unbuffered(function: Any, x: Any, column: Any, out: Any) -> Any:
+def _apply_unbuffered(function: Any, x: Any, column: Any, out: Any) -> Any:
     """A ufunc of rows and a number for each, which NumPy would copy along a long one."""
     before = np.setbufsize(WIDE)
     try:
@@ -95,12 +95,12 @@ def _unbuffered(function: Any, x: Any, column: Any, out: Any) -> Any:
 
 def scaled_rows(x: Any, column: Any, *, out: Any = None) -> Any:
     """``x * column``: one number for each row."""
-    return _unbuffered(_multiply, x, column, out)
+    return _apply_unbuffered(_multiply, x, column, out)
 
 
 def shifted_rows(x: Any, column: Any, *, out: Any = None) -> Any:
     """``x + column``, likewise."""
-    return _unbuffered(_add, x, column, out)
+    return _apply_unbuffered(_add, x, column, out)
 
 
 def _times(x: Any, column: Any, out: Any = None) -> Any:
@@ -151,7 +151,7 @@ def _column(x: Any) -> Any:
     return x.reshape((*x.shape, 1))
 
 
-def _centred(z: Any, rows: Rows) -> tuple[Any, Any]:
+def _centre_rows(z: Any, rows: Rows) -> tuple[Any, Any]:
     """Rows less their mean, and the negative mean."""
     mean = _row_totals(z, rows) / -rows.number
     return _plus(z, mean), mean
@@ -171,7 +171,7 @@ def moments(x: Any, *, axis: Shape) -> tuple[Any, Any]:
         away = _subtract(x, mean)
         squares = _total(_multiply(away, away), axis)
     else:
-        away, mean = _centred(x.reshape(rows.shape), rows)
+        away, mean = _centre_rows(x.reshape(rows.shape), rows)
         squares = _row_products(away, away, rows)
         mean = -mean
     return mean.reshape(kept), (squares / (number - 1)).reshape(kept)
@@ -233,7 +233,7 @@ def standardised(
         return (out, inverse, x) if centred else (out, inverse)
     z = x.reshape(rows.shape)
     if centred:
-        z, _ = _centred(z, rows)
+        z, _ = _centre_rows(z, rows)
     inverse = inverse_roots(z, rows, x.shape, axis, rows.number, eps)
     if rows.weight is None:
         out = _outer(inverse, weight)

@@ -33,7 +33,7 @@ def _opening(x: Any, order: tuple[int, ...], sigmoids: int) -> Any:
     return out
 
 
-def _opened(blocks: Any, order: tuple[int, ...]) -> Any:
+def _open_blocks(blocks: Any, order: tuple[int, ...]) -> Any:
     """The sequence (T, N, gates H) of gates in an order."""
     steps, count, batch, n = blocks.shape
     out = np.empty((steps, batch, count * n), blocks.dtype)
@@ -121,7 +121,7 @@ def lstm(z: Any, weight: Any, h: Any, c: Any, projection: Any) -> tuple[Any, Any
             h = _multiply(gate[2], tanh, out[t])
         else:
             h = _multiply(gate[2], tanh, tanh).dot(projection.T, out[t])
-    return out, cells, _opened(blocks, _OF_LSTM)
+    return out, cells, _open_blocks(blocks, _OF_LSTM)
 
 
 def lstm_cotangents(
@@ -191,7 +191,7 @@ def gru(z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
         np.tanh(new, new)
         _multiply(_subtract(h, new, change), gate[1], change)
         h = _add(new, change, out[t])
-    return out, _opened(blocks, _OF_GRU), owns
+    return out, _open_blocks(blocks, _OF_GRU), owns
 
 
 def gru_cotangents(

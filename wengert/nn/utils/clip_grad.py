@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert import ops
 from wengert.nn.conversion import as_number
-from wengert.nn.parameter import listed
+from wengert.nn.parameter import list_tensors
 from wengert.ops.euclidean import SCALES, factor_of
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import wide
@@ -18,7 +18,9 @@ from wengert.tape.tensor import Tensor, untracked
 
 def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     """Gradients, each once: a tied parameter that comes twice would be scaled twice."""
-    held = [tensor._grad for tensor in listed(function, parameters) if tensor._grad is not None]
+    held = [
+        tensor._grad for tensor in list_tensors(function, parameters) if tensor._grad is not None
+    ]
     return [*{id(grad): grad for grad in held}.values()]
 
 
@@ -82,7 +84,7 @@ def get_total_norm(
     """
     order = _order(norm_type)
     with no_grad():
-        held = listed("get_total_norm", tensors)
+        held = list_tensors("get_total_norm", tensors)
         filled = [x for x in held if x.size]
         if not filled:
             return ops.asarray(0.0)

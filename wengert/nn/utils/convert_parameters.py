@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from wengert import ops
-from wengert.nn.parameter import listed
+from wengert.nn.parameter import list_tensors
 from wengert.tape.tensor import Tensor
 
 
@@ -18,7 +18,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     >>> wg.nn.utils.parameters_to_vector(model.parameters()).shape
     (8,)
     """
-    held = listed("parameters_to_vector", parameters)
+    held = list_tensors("parameters_to_vector", parameters)
     return ops.concat([ops.reshape(tensor, (tensor.size,)) for tensor in held])
 
 
@@ -37,7 +37,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected a Tensor, but got {type(vec).__name__}")
-    held = listed("vector_to_parameters", parameters)
+    held = list_tensors("vector_to_parameters", parameters)
     total = sum(tensor.size for tensor in held)
     if vec.shape != (total,):
         raise ValueError(

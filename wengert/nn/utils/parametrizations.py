@@ -41,19 +41,19 @@ class Parametrized(Overlay):
     _prefix = "Parametrized"
 
     def __getattr__(self, name: str) -> Any:
-        if (found := _computed(self, name)) is not None:
+        if (found := _find_parametrization(self, name)) is not None:
             return found()
         raise AttributeError(
             f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if _computed(self, name):
+        if _find_parametrization(self, name):
             raise AttributeError(f"{name!r} is computed: call remove_parametrizations first")
         super().__setattr__(name, value)
 
 
-def _computed(module: Any, name: str) -> ParametrizationList | None:
+def _find_parametrization(module: Any, name: str) -> ParametrizationList | None:
     """What computes a weight of a module, if that is computed."""
     lists = module.__dict__.get("parametrizations")
     found = lists.__dict__.get(name) if isinstance(module, Parametrized) and lists else None
@@ -71,7 +71,7 @@ def _change(module: Module, change: Any) -> None:
 def _parameter(module: Module, name: str) -> Parameter:
     found = module.__dict__.get(name)
     if not isinstance(found, Parameter):
-        what = "has a norm already" if _computed(module, name) else "is no parameter"
+        what = "has a norm already" if _find_parametrization(module, name) else "is no parameter"
         raise ValueError(  # noqa: TRY004 -- PyTorch's error
             f"{name!r} of {type(module).__name__} {what}"
         )
@@ -103,7 +103,7 @@ def remove_parametrizations(module: Module, tensor_name: str) -> Module:
     >>> [name for name, _ in remove_parametrizations(layer, "weight").named_parameters()]
     ['bias', 'weight']
     """
-    found = _computed(module, tensor_name)
+    found = _find_parametrization(module, tensor_name)
     if found is None:
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     with no_grad():

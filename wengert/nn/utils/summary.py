@@ -59,7 +59,7 @@ def summary(
         inputs = input_data if isinstance(input_data, tuple) else (input_data,)
     elif input_shape is not None:
         inputs = tuple(_zeros(model, shape, dtype) for shape in _shapes(input_shape))
-    shapes = {} if inputs is None else _called(model, inputs)
+    shapes = {} if inputs is None else _describe_outputs(model, inputs)
     return _table(_rows(model, shapes), list(model.parameters()))
 
 
@@ -83,7 +83,7 @@ def _zeros(model: Module, shape: tuple[int, ...], dtype: Any) -> Tensor:
     return untracked(convert(zeros._array, like.backend, wanted, like.device))
 
 
-def _called(model: Module, inputs: tuple[Any, ...]) -> dict[int, str]:
+def _describe_outputs(model: Module, inputs: tuple[Any, ...]) -> dict[int, str]:
     """Call a model, and return how the outputs of its modules look."""
     found: dict[int, list[str]] = {}
 
