@@ -303,12 +303,40 @@ def saves(folder: str) -> None:
     text = "No such file" if wd.rank == 0 else "rank 0 could not write"
     with pytest.raises((RuntimeError, FileNotFoundError), match=text):
         wd.save(Path(folder) / "nowhere" / "x.safetensors", model=model)
+    loader = wg.data.DataLoader(
+        wg.data.TensorDataset(wg.arange(6)), shuffle=True, generator=wd.rank
+    )
+    drifted = {"model": model_of(wd.rank), "loader": loader, "rng": np.random.default_rng(wd.rank)}
+    with pytest.warns(UserWarning, match="processes differ in model, loader; rank 0's are written"):
+        wd.save(path, **drifted, same=model)
     say("saved", sorted(x.name for x in Path(folder).iterdir()))
 
 
 def rates_differ() -> None:
     model = nn.Linear(2, 1)
     wd.replicate(model, wg.optim.SGD(model.parameters(), lr=0.25 if wd.rank else 0.5))
+
+
+def states_differ() -> None:
+    model = model_of(0)
+    optimizer = wg.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+    if wd.rank:  # as where one process has loaded a checkpoint
+        model(batches(1)[0][0]).sum().backward()
+        optimizer.step()
+    wd.replicate(model, optimizer)
+
+
+def names_differ() -> None:
+    model = model_of(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/training.safetensors"
+        wg.save(path, model=model, other=model_of(0))
+        wd.load(path, model=model, **({"other": model_of(0)} if wd.rank else {}))
+
+
+def saved_names_differ() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        wd.save(f"{folder}/x.safetensors", **({"model": model_of(0)} if wd.rank else {}), step=1)
 
 
 def files_differ(lacking: bool = False) -> None:

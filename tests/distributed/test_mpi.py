@@ -36,7 +36,10 @@ def test_checkpoints(tmp_path: Path) -> None:
 FAILURES = {
     "raises": ["rank 1 of 2 ends all: ArithmeticError: of the second rank", "in raises"],
     "rates_differ": ["optimizer 0, group 0, lr: rank 0: 0.5; rank 1: 0.25"],
-    "files_differ": ["training.safetensors is another file on other processes"],
+    "states_differ": ["the processes differ in the state of optimizer 0: rank 0: "],
+    "names_differ": ["training.safetensors: another file, or other names, on other processes"],
+    "saved_names_differ": ["save: the processes differ in model"],
+    "files_differ": ["training.safetensors: another file, or other names, on other processes"],
     "file_is_missing": ["No such file", "rank 1"],
     "batches_differ": ["and the first batches of the processes differ", "generator=seed"],
     "comes_late": ["rank 1 did not come", "init has waited for 3 s on rank 0"],

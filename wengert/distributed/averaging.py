@@ -114,8 +114,5 @@ def _scalar(like: Tensor, weight: Any) -> Tensor:
 
 def _weigh(x: Tensor, weight: Any) -> Tensor:
     """The elements times the weight; zeros for weight 0, also where they are NaN."""
-    flat = wide(ops, ops.reshape(x.detach(), (-1,)))
-    if isinstance(weight, Tensor):
-        scale = _scalar(x, weight)
-        return ops.where(ops.equal(scale, 0), ops.zeros_like(flat), ops.multiply(flat, scale))
-    return ops.multiply(flat, weight) if weight != 0 else ops.zeros_like(flat)
+    flat, scale = wide(ops, ops.reshape(x.detach(), (-1,))), _scalar(x, weight)
+    return ops.multiply(ops.where(ops.equal(scale, 0), 0, flat), scale)

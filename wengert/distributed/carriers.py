@@ -189,8 +189,7 @@ def join_error(rank: int, timeout: float, late: list[int]) -> TimeoutError:
 
 def ranks_of(ranks: list[int]) -> str:
     """Ranks in words."""
-    listed = ", ".join(map(str, ranks))
-    return f"rank{'s' if len(ranks) > 1 else ''} {listed}"
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
 
 
 # -- also in saved programs ------------------------------------------------------------------------
@@ -199,8 +198,14 @@ def ranks_of(ranks: list[int]) -> str:
 Run = Callable[[str, Any, int], Any]
 
 
-def exchange_array(run: Run, size: int, name: str, x: Any, how: Mapping[str, Any]) -> Any:
+def exchange_array(start: Any, size: int, name: str, x: Any, how: Mapping[str, Any]) -> Any:
     """Compare what the processes are about to do, and run a collective on a NumPy array."""
+
+    def run(name: str, x: Any, root: int) -> Any:
+        work, out = start(name, x, root)
+        work.wait()
+        return out
+
     found = differences(run, size, describe_collective(name, x, how))
     if found:
         raise ExchangeError(f"the processes differ in a collective: {found}")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,12 +73,11 @@ class _Gloo(Connected):
         end = time.monotonic() + GRACE
         while not (gone := self._ended_ranks()) and time.monotonic() < end:
             time.sleep(SOON)
+        why = "the output of each says why"
         try:
             told = [rank for rank in gone if self._check(f"ended/{rank}")]
         except RuntimeError:  # the store has ended with rank 0, and what they told is not known
-            told, why = gone, "the output of each says why, unless it was killed"
-        else:
-            why = "the output of each says why"
+            told, why = gone, f"{why}, unless it was killed"
         if silent := [rank for rank in gone if rank not in told]:
             who = f"{ranks_of(silent)} ended without an error: killed, or by os._exit"
         else:
@@ -211,13 +211,9 @@ def world(rank: int, size: int) -> Any:
 
 def exchange(group: Any, name: str, x: Any, **how: Any) -> Any:
     """Run a collective of a saved program."""
-
-    def run(name: str, x: Any, root: int) -> Any:
-        work, out = start_collective(group, name, x, root)
-        work.wait()
-        return out
-
-    return exchange_array(run, dist.get_world_size(), name, np.asarray(x), how)
+    return exchange_array(
+        partial(start_collective, group), dist.get_world_size(), name, np.asarray(x), how
+    )
 
 
 _Gloo.written = world, exchange

@@ -113,11 +113,10 @@ def _end_together(carrier: Connected) -> None:
     def hook(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> Any:
         # In one piece, as others write too; who has failed and why comes last.
         text = f"rank {carrier.rank} of {carrier.size} ends all: {kind.__name__}: {error}"
-        if carrier.lost:  # which is no fault of the lines that are running
-            pass
-        elif before is not sys.__excepthook__:  # torch's, which begins each line with the rank
+        # What is lost is no fault of the lines that run; torch's hook begins lines with the rank.
+        if not carrier.lost and before is not sys.__excepthook__:
             before(kind, error, at)
-        else:
+        elif not carrier.lost:
             text = "".join(traceback.format_exception(kind, error, at)) + text
         print_line(text)
         carrier.abort()
@@ -138,4 +137,3 @@ def _end_together(carrier: Connected) -> None:
 def print_line(text: str) -> None:
     """Write a line of its own, which no other process's divides."""
     sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()

@@ -4,6 +4,7 @@ import atexit
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,13 +105,9 @@ def world(rank: int, size: int) -> Any:
 
 def exchange(comm: Any, name: str, x: Any, **how: Any) -> Any:
     """Run a collective of a saved program."""
-
-    def run(name: str, x: Any, root: int) -> Any:
-        request, out = start_collective(comm, name, x, root)
-        request.Wait()
-        return out
-
-    return exchange_array(run, comm.Get_size(), name, np.asarray(x), how)
+    return exchange_array(
+        partial(start_collective, comm), comm.Get_size(), name, np.asarray(x), how
+    )
 
 
 _MPI.written = world, exchange

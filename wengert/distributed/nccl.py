@@ -19,11 +19,8 @@ from wengert.distributed.carriers import SUMMED, Connected, Mover, ranks_of, tex
 __all__ = ["MOVER"]
 
 #: By name of a dtype the name of NCCL's; it sums no integers of 16 bits.
-_DTYPES: Final = {
-    f"{kind}{bits}": f"NCCL_{kind.upper()}{bits}"
-    for kind, sizes in {"int": (8, 32, 64), "uint": (8, 32, 64), "float": (16, 32, 64)}.items()
-    for bits in sizes
-}
+_NAMES: Final = "int8 int32 int64 uint8 uint32 uint64 float16 float32 float64"
+_DTYPES: Final = {name: f"NCCL_{name.upper()}" for name in _NAMES.split()}
 
 
 class _NCCL(Mover):

@@ -14,9 +14,10 @@ from wengert.distributed.collectives import broadcast
 from wengert.func.trees import tree_leaves, tree_map
 from wengert.nn.module import Module
 from wengert.optim.optimizer import Optimizer
-from wengert.storage.checkpoints import holder_of, read_states, write_states
+from wengert.storage.checkpoints import Holder, holder_of, read_states, write_states
 from wengert.storage.description import describe
 from wengert.tape.grad_mode import no_grad
+from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor
 
 __all__ = ["load", "replicate", "save", "shard"]
@@ -30,7 +31,7 @@ def replicate(model: M, *optimizers: Optimizer) -> M:
     """Give a model on all processes the parameters and buffers that it has on rank 0.
 
     The model changes in place and is returned. Before anything moves, names, shapes, dtypes and
-    ``requires_grad`` are compared, and settings of optimisers such as ``lr``, which do not move.
+    ``requires_grad`` are compared, and settings and states of optimisers, which do not move.
     Raises `ValueError` on all processes if they differ: with the first name, and what each rank has
     there. PyTorch: ``torch.nn.parallel.DistributedDataParallel``, when it is made.
 
@@ -51,22 +52,28 @@ def replicate(model: M, *optimizers: Optimizer) -> M:
     }
     for i, optimizer in enumerate(optimizers):
         kind, own[kind] = f"optimizer {i}", type(optimizer).__name__
+        own[f"the state of {kind}"] = _digest(optimizer.state_dict()["state"])
         for j, group in enumerate(optimizer.param_groups):
             settings = {f"{kind}, group {j}, {key}": value for key, value in group.items()}
             own |= {key: _setting(value) for key, value in settings.items()}
     texts = messages.known("replicate").texts("replicate", json.dumps(own))
-    every = [json.loads(each) for each in texts]
-    for name in dict.fromkeys(name for each in every for name in each):
-        found = [each.get(name, "no such name") for each in every]
-        if len(set(found)) > 1:
-            ranks = "; ".join(f"rank {rank}: {what}" for rank, what in enumerate(found))
-            raise ValueError(
-                f"the processes differ in {name}: {ranks}. Make model and optimizer by the same "
-                "code, with the same sizes and settings, on all"
-            )
+    for name, found in _differences([json.loads(each) for each in texts]).items():
+        ranks = "; ".join(f"rank {rank}: {what}" for rank, what in enumerate(found))
+        raise ValueError(
+            f"the processes differ in {name}: {ranks}. Make model and optimizer by the same code, "
+            "with the same sizes and settings, on all"
+        )
     for x in held.values():
         x._array = broadcast(x.detach())._array
     return model
+
+
+def _differences(every: list[dict[str, str]]) -> dict[str, list[str]]:
+    """By name, what the processes have where they differ."""
+    found = {
+        name: [each.get(name, "no such name") for each in every] for each in every for name in each
+    }
+    return {name: texts for name, texts in found.items() if len({*texts}) > 1}
 
 
 def _setting(value: Any) -> str:
@@ -99,13 +106,10 @@ def shard(batches: Iterable[T]) -> Iterator[T]:
     carrier = messages.known("shard")
     count = 0
     for batch in batches:
-        lengths = {_rows(x) for x in tree_leaves(batch)}
-        if len(lengths) != 1:
-            raise ValueError(
-                "shard divides the rows of a batch, which has "
-                f"{f'arrays of {sorted(lengths)} rows' if lengths else 'no arrays'}"
-            )
-        (n,) = lengths
+        shapes = [getattr(x, "shape", ()) for x in tree_leaves(batch)]
+        if len({*(lengths := [tuple(shape)[:1] for shape in shapes])}) != 1 or () in lengths:
+            raise ValueError(f"shard divides the rows of arrays, and a batch has shapes {shapes}")
+        ((n,), *_) = lengths
         if not count and len({*carrier.texts("the first batch of shard", _digest(batch))}) > 1:
             raise ValueError(
                 "shard takes rows of batches that all processes make alike, and the first batches "
@@ -118,23 +122,23 @@ def shard(batches: Iterable[T]) -> Iterator[T]:
 
 
 def _digest(batch: Any) -> str:
-    hosts = (x.numpy() if isinstance(x, Tensor) else np.asarray(x) for x in tree_leaves(batch))
-    return blake2b(b"".join(x.tobytes() for x in hosts)).hexdigest()
+    found = blake2b(digest_size=8)
+    for x in tree_leaves(batch):
+        found.update(np.asarray(x.detach().numpy() if isinstance(x, Tensor) else x).tobytes())
+    return found.hexdigest()
 
 
-def _rows(x: Any) -> int:
-    shape = getattr(x, "shape", ())
-    if not shape:
-        raise ValueError(f"shard: a batch has {type(x).__name__} {x!r}, which has no rows")
-    return int(shape[0])
+def _same(held: Any, holder: Holder | None) -> str:
+    """A digest of what all processes have alike: of modules no buffers, such as running means."""
+    return _digest([*held.parameters()] if isinstance(held, Module) else holder and holder.get())
 
 
 def save(path: str | PathLike[str], /, **states: Any) -> None:
     """Write a checkpoint on rank 0, by `wengert.save`, while the other processes wait.
 
     States are those of rank 0, but of generators, ``generator=True`` among them, those of all
-    processes. The file is replaced as a whole or not at all. Where rank 0 can't write, its own
-    error ends it, and the others raise `RuntimeError`.
+    processes. A warning names states that differ, buffers apart. The file is replaced whole or not
+    at all. Raises `RuntimeError` where rank 0 can't write, and `ValueError` if names differ.
 
     Examples
     --------
@@ -153,11 +157,18 @@ def save(path: str | PathLike[str], /, **states: Any) -> None:
     arrays: dict[str, Any] = {}
     described = {key: describe(x, f"{key}.{carrier.rank}", arrays) for key, x in own.items()}
     hosted = {name: (x.dtype.str, x.shape, x.tobytes().hex()) for name, x in arrays.items()}
-    every = [json.loads(each) for each in carrier.texts("save", json.dumps([described, hosted]))]
+    same = {key: "" if key in own else _same(states[key], x) for key, x in holders.items()}
+    texts = carrier.texts("save", json.dumps([described, hosted, same]))
+    if differ := _differences([json.loads(each)[2] for each in texts]):
+        what = f"save: the processes differ in {', '.join(differ)}"
+        if any("no such name" in each for each in differ.values()):
+            raise ValueError(what)
+        warn(f"{what}; rank 0's are written")
     failed: Exception | None = None
     if carrier.rank == 0:
-        content = [[key, "ranks", [each[key] for each, _ in every]] for key in own]
-        for _, more in every:
+        every = [json.loads(each) for each in texts]
+        content = [[key, "ranks", [each[key] for each, _, _ in every]] for key in own]
+        for _, more, _ in every:
             for name, (dtype, shape, held) in more.items():
                 arrays[name] = np.frombuffer(bytes.fromhex(held), dtype).reshape(shape)
         try:
@@ -187,14 +198,13 @@ def load(path: str | PathLike[str], /, **objects: Any) -> dict[str, Any]:
     ...     wd.load(f"{folder}/run.safetensors", optimizer=optimizer)
     {'epoch': 3}
     """
-    carrier = messages.known("load")
-    failed = None
+    carrier, failed = messages.known("load"), None
     try:
         with Path(path).open("rb") as file:
-            text = file_digest(file, "blake2b").hexdigest()
+            text = f"{file_digest(file, 'blake2b').hexdigest()} {sorted(objects)}"
     except OSError as error:
         failed, text = error, f"{type(error).__name__}: {error}"
     if len({*carrier.texts("load", text)}) > 1 or failed:
-        other = f"{path} is another file on other processes, and was not loaded"
+        other = f"{path}: another file, or other names, on other processes; nothing was loaded"
         raise failed or ValueError(other)
     return read_states(fspath(path), objects, process=(carrier.rank, carrier.size))
