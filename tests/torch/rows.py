@@ -1,7 +1,8 @@
 """Calls that mean the same in PyTorch and in `wengert.torch`: ``t`` is the library.
 
-Each line is an expression. Its value, its dtypes, the names of its pairs and its gradients by the
-floating arguments are compared. The arguments are those of `arguments`.
+Each line ends in an expression. Its value, its dtypes, the names of its pairs and its gradients by
+the floating arguments are compared. The arguments are those of `arguments`. ``fill(module)`` gives
+known values to a module's parameters, and ``steps(make)`` a parameter after an optimiser's steps.
 """
 
 from typing import Any
@@ -712,8 +713,113 @@ D.Normal(x, p).batch_shape
 D.Categorical(p).batch_shape
 """
 
+MODULES = """
+fill(nn.Linear(4, 5))(x)
+fill(nn.Linear(4, 5, bias=False))(x)
+fill(nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Dropout(0.0), nn.Linear(5, 2)))(x)
+type("M", (nn.Module,), {"forward": lambda self, a, b=1: a * b})()(x, b=2)
+sum(p.numel() for p in fill(nn.Sequential(nn.Linear(4, 5), nn.Linear(5, 2))).parameters())
+list(fill(nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5))).state_dict())
+fill(nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 3)]))[1](x)
+fill(nn.ModuleDict({"a": nn.Linear(4, 4)}))["a"](x)
+nn.Parameter(x.detach()).requires_grad
+nn.Parameter(x.detach(), requires_grad=False).requires_grad
+fill(nn.Conv1d(3, 4, 2, stride=2, padding=1))(b)
+fill(nn.Conv2d(3, 2, 3, padding=1))(f)
+fill(nn.Conv2d(3, 6, kernel_size=(3, 2), stride=2, groups=3, bias=False))(f)
+fill(nn.Conv2d(3, 2, 3, padding=2, dilation=2, padding_mode="zeros"))(f)
+fill(nn.ConvTranspose2d(3, 2, 4, 2, 1))(f)
+fill(nn.ConvTranspose2d(3, 2, 3, stride=2, output_padding=1, bias=False))(f)
+fill(nn.BatchNorm1d(4))(x)
+fill(nn.BatchNorm2d(3))(f)
+fill(nn.BatchNorm2d(3, affine=False, momentum=0.5)).eval()(f)
+fill(nn.InstanceNorm2d(3, affine=True))(f)
+fill(nn.LayerNorm(4))(x)
+fill(nn.LayerNorm((6, 6), eps=1e-3))(f)
+fill(nn.Embedding(9, 3, padding_idx=0))(j)
+fill(nn.LSTM(4, 3, batch_first=True))(b)[0]
+fill(nn.LSTM(4, 3, num_layers=2, bidirectional=True))(b)[1][1]
+fill(nn.GRU(4, 3, batch_first=True))(b)[1]
+fill(nn.RNN(4, 3, nonlinearity="relu"))(b)[0]
+fill(nn.RNN(4, 3, 2, batch_first=True))(b, t.ones(2, 2, 3, dtype=x.dtype))[1]
+nn.Tanh()(x)
+nn.GELU()(x)
+nn.Sigmoid()(x)
+nn.SiLU()(x)
+nn.ELU(alpha=0.5)(x)
+nn.LogSoftmax(dim=1)(x)
+nn.Dropout(0.5).eval()(x)
+nn.Dropout2d(0.5).eval()(f)
+nn.AvgPool2d(2)(f)
+nn.AvgPool2d(3, stride=2, padding=1)(f)
+nn.AdaptiveAvgPool2d((2, 3))(f)
+nn.AdaptiveAvgPool2d(1)(f)
+nn.DataParallel(nn.Identity())(x)
+nn.utils.rnn.pack_padded_sequence(b, t.tensor([3, 2]), batch_first=True).data
+t.utils.checkpoint.checkpoint(lambda x: x.exp() * y, x, use_reentrant=False)
+nn.init.constant_(t.empty(2, 3), 0.3)
+nn.init.zeros_(t.ones(2))
+nn.init.ones_(t.zeros(2))
+a = nn.init.orthogonal_(t.empty(3, 3)); t.allclose(a @ a.t(), t.eye(3), atol=1e-5)
+nn.init.orthogonal_(t.empty(4, 2), gain=2).norm()
+nn.init.xavier_uniform_(t.empty(30, 20)).abs().max() <= (6 / 50) ** 0.5
+nn.init.xavier_normal_(t.empty(30, 20), gain=0.0)
+nn.init.kaiming_uniform_(t.empty(30, 20), a=5**0.5).abs().max() <= 20**-0.5
+nn.init.kaiming_normal_(t.empty(9, 20), mode="fan_out", nonlinearity="relu").std() < 0.8
+nn.init.normal_(t.empty(2, 3), 0.5, 0.0)
+nn.init.uniform_(t.empty(2, 3), 0.5, 0.5)
+p = nn.Parameter(x.detach()); (p * 2).sum().backward(); (nn.utils.clip_grad_norm_([p], 1.0), p.grad)
+p = nn.Parameter(x.detach()); (p * 2).sum().backward(); (nn.utils.clip_grad_norm([p], 1e-1), p.grad)
+steps(lambda p: t.optim.SGD(p, lr=0.1))
+steps(lambda p: t.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True))
+steps(lambda p: t.optim.Adam(p))
+steps(lambda p: t.optim.Adam([{"params": p, "lr": 0.2}], lr=0.1, betas=(0.5, 0.99)))
+steps(lambda p: t.optim.AdamW(p, lr=0.1, weight_decay=0.1))
+steps(lambda p: t.optim.RMSprop(p, lr=0.1))
+steps(lambda p: t.optim.Adadelta(p, lr=1.0, rho=0.95))
+steps(lambda p: t.optim.RAdam(p, lr=0.1))
+steps(lambda p: t.optim.LBFGS(p, lr=0.1, max_iter=2))
+o = t.optim.SGD([nn.Parameter(x.detach())], 1.0); s = t.optim.lr_scheduler.StepLR(o, 2, 0.5); \
+[(o.step(), s.step(), o.param_groups[0]["lr"])[2] for _ in range(5)]
+"""
+
+PROGRAMS = """
+t.manual_seed(3); a = t.rand(3); t.manual_seed(3); t.equal(a, t.rand(3))
+t.cuda.manual_seed(3)
+t.cuda.manual_seed_all(3)
+t.cuda.device_count()
+t.accelerator.current_accelerator()
+t.accelerator.is_available()
+t.backends.mps.is_available()
+t.Tensor.normal_(t.empty(2), 0.5, 0.0)
+t.no_grad()(lambda: x * 2)().requires_grad
+t.inference_mode()(lambda: x * 2)().requires_grad
+t.set_grad_enabled(False); a = x * 2; t.set_grad_enabled(True); a.requires_grad
+t.autograd.Variable(x.detach(), requires_grad=True).requires_grad
+t.autograd.grad((x * x).sum(), x)
+t.autograd.grad(t.autograd.grad((x**3).sum(), x, create_graph=True)[0].sum(), x)
+t.autograd.grad(x * 2, x, grad_outputs=t.ones_like(x), retain_graph=True)
+(x * x).sum().backward(); x.grad
+x.detach().clone().requires_grad_().is_leaf
+t.from_numpy(x.detach().numpy())
+C = type("C", (t.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 3), \
+"backward": staticmethod(lambda ctx, g: g * 3)}); C.apply(x)
+t.save({"a": x.detach(), "n": 3}, path); t.load(path)["a"]
+t.save([x.detach(), "word"], path); t.load(path, map_location="cpu")[1]
+S = type("S", (t.utils.data.Dataset,), {"__len__": lambda s: 5, "__getitem__": lambda s, i: \
+(x.detach()[i % 3], i)}); [a for pair in t.utils.data.DataLoader(S(), batch_size=2) for a in pair]
+S = t.utils.data.TensorDataset(x, n); [len(b[0]) for b in t.utils.data.DataLoader(S, 2, True)]
+[len(part) for part in t.utils.data.random_split(range(7), [4, 3])]
+[t.utils.data.Subset(t.utils.data.TensorDataset(n), [2, 0])[k][0] for k in (0, 1)]
+"""
+
+#: Lines that are errors in both libraries.
+REFUSED = """
+x.cuda()
+""".strip().splitlines()
+
 ROWS = [
     line
-    for text in (REDUCTIONS, SHAPES, ELEMENTS, CONSTRUCTORS, FUNCTIONAL)
+    for text in (REDUCTIONS, SHAPES, ELEMENTS, CONSTRUCTORS, FUNCTIONAL, MODULES, PROGRAMS)
     for line in text.strip().splitlines()
 ]
