@@ -147,6 +147,24 @@ t.unique(n)
 t.unique(i, return_inverse=True, return_counts=True)
 t.diff(x)
 t.diff(x, dim=0)
+x[0, 0].sum(0)
+x[0, 0].mean(-1, keepdim=True)
+x[0, 0].max(0)
+x[0, 0].median(-1)
+x[0, 0].topk(1)
+x[0, 0].sort(dim=0)
+x[0, 0].argmax(0)
+x[0, 0].cumsum(-1)
+x[0, 0].softmax(0)
+x[0, 0].logsumexp(dim=0)
+x[0, 0].norm(dim=0)
+x[0, 0].std(0).isnan()
+t.max(x[0, 0], v[:1])
+t.mode(i % 3, dim=0)
+t.mode(i % 3)
+t.median(t.tensor([2.0, float("nan"), 1.0, float("nan")]), 0)
+t.cummax(t.tensor([2.0, 2.0, 1.0, float("nan"), 5.0, float("nan")]), 0)
+t.cummin(i, -1)
 """
 
 SHAPES = """
@@ -282,6 +300,22 @@ x[n % 3]
 x[t.arange(3), n]
 x[..., None]
 x[None, :, -1]
+t.cat([t.tensor([]), x], dim=1)
+t.cat([t.tensor([]), n])
+t.hstack([t.tensor([]), v])
+t.zeros(0, 3).chunk(3)
+t.diag_embed(x, -2, 0, 1)
+t.diag(x, 1)
+t.zeros(3, 4, dtype=x.dtype).scatter_(dim=1, index=n.unsqueeze(1), value=1.0)
+t.scatter(x.detach(), 1, n.unsqueeze(1), y.detach(), reduce="add")
+t.scatter_reduce(v, 0, t.tensor([0, 3, 0, 3]), w, reduce="sum")
+t.scatter_reduce(v, 0, t.tensor([0, 3, 0, 3]), w, "prod", include_self=False)
+v.scatter_reduce(0, t.tensor([0, 3, 0, 3]), w, "amax")
+v.scatter_reduce(0, t.tensor([0, 3, 0, 3]), w, "amin", include_self=False)
+t.zeros(4, dtype=x.dtype).scatter_reduce_(0, t.tensor([0, 3, 0, 3]), w, "sum")
+t.searchsorted(v.sort()[0], w)
+t.searchsorted(t.tensor([1, 2, 2, 3]), t.tensor([2, 0]), right=True)
+t.searchsorted(t.tensor([1, 2, 2, 3]), t.tensor([2, 9]), side="right")
 """
 
 ELEMENTS = """
@@ -816,6 +850,10 @@ S = t.utils.data.TensorDataset(x, n); [len(b[0]) for b in t.utils.data.DataLoade
 #: Lines that are errors in both libraries.
 REFUSED = """
 x.cuda()
+x[0, 0].sum(1)
+x[0, 0].max(1)
+t.cat([t.zeros(0, 3), x], 1)
+t.scatter(x, 1, n.unsqueeze(1), y, reduce="mean")
 """.strip().splitlines()
 
 ROWS = [

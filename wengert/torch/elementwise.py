@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import wengert as wg
-from wengert.torch.naming import aliases, lines, listed
+from wengert.torch.naming import FUNCTIONS, lines, listed, members
+from wengert.torch.reductions import along
 
 
 @listed
@@ -43,6 +44,7 @@ def _isclose(
 
 
 def _softmax(function: Any) -> Callable[..., Any]:
+    @along
     def softmax(input: Any, dim: int, dtype: Any = None) -> Any:
         return function(input if dtype is None else wg.astype(input, dtype), axis=dim)
 
@@ -97,20 +99,18 @@ def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
     return wg.linalg.vector_norm(apart, axis=-1, ord=p)
 
 
-aliases(
-    wg,
-    "abs absolute=abs acos acosh arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh arctan=atan "
-    "arctan2=atan2 arctanh=atanh asin asinh atan atan2 atanh bitwise_and "
-    "bitwise_left_shift bitwise_not=bitwise_invert bitwise_or bitwise_right_shift bitwise_xor "
-    "ceil clip copysign cos cosh divide eq=equal erf erfc exp expit expm1 fix=trunc floor "
-    "floor_divide ge=greater_equal greater greater_equal gt=greater hypot imag isfinite isinf "
-    "isnan le=less_equal less less_equal log log10 log1p log2 logaddexp lt=less matmul maximum "
-    "minimum mul=multiply multiply ne=not_equal neg=negative negative nextafter not_equal positive "
-    "pow real reciprocal relu remainder sgn=sign sigmoid=expit sign signbit sin sinh sqrt square "
-    "tan tanh true_divide=divide trunc vdot=vecdot xlogy",
-)
-aliases(wg.special, "digamma erfinv i0 lgamma=gammaln polygamma sinc")
-aliases(wg.linalg, "cholesky det inverse=inv pinverse=pinv outer ger=outer")
+_SAME = """abs absolute=abs acos acosh arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh
+arctan=atan arctan2=atan2 arctanh=atanh asin asinh atan atan2 atanh bitwise_and bitwise_left_shift
+bitwise_not=bitwise_invert bitwise_or bitwise_right_shift bitwise_xor ceil clamp=clip clip copysign
+cos cosh divide eq=equal erf erfc exp expit expm1 fix=trunc floor floor_divide ge=greater_equal
+greater greater_equal gt=greater hypot imag isfinite isinf isnan le=less_equal less less_equal log
+log10 log1p log2 logaddexp lt=less matmul maximum minimum mul=multiply multiply ne=not_equal
+neg=negative negative nextafter not_equal positive pow real reciprocal relu remainder sgn=sign
+sigmoid=expit sign signbit sin sinh sqrt square tan tanh true_divide=divide trunc
+vdot=vecdot xlogy"""
+FUNCTIONS.update(members(wg, _SAME))
+FUNCTIONS.update(members(wg.special, "digamma erfinv i0 lgamma=gammaln polygamma sinc"))
+FUNCTIONS.update(members(wg.linalg, "cholesky det inverse=inv pinverse=pinv outer ger=outer"))
 lines(
     add=_scaled(wg.add),
     addcdiv=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 / tensor2),
@@ -121,7 +121,6 @@ lines(
     ),
     baddbmm=_added(wg.matmul),
     bmm=_product("bmm", 3, 3),
-    clamp=lambda input, min=None, max=None: wg.clip(input, min, max),
     clamp_max=lambda input, max: wg.clip(input, max=max),
     clamp_min=lambda input, min: wg.clip(input, min=min),
     conj=lambda input: wg.conj(input) if input.dtype.complex else input,

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import wengert as wg
@@ -15,32 +16,25 @@ from wengert.tape.node import is_lifted
 from wengert.tape.observers import observing, tell
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, assign
 from wengert.tape.views import same, show
-from wengert.torch import elementwise, reductions, shapes
-from wengert.torch.creation import DTYPES, LEGACY, Size, device, drawing
+from wengert.torch import elementwise as elementwise  # all chapters list their functions
+from wengert.torch.creation import DTYPES, LEGACY, NO_METHODS, Size, device, drawn
 from wengert.torch.naming import FUNCTIONS, name_of_torch
 from wengert.torch.shapes import lengths
 
-_CHAPTERS = (elementwise, reductions, shapes)  # they list their functions
 #: The core's own, which gives plain copies.
 STATE_DICT = State.state_dict
 #: Functions that are no methods, or others as methods.
-_NO_METHODS = (
-    "arange as_tensor asarray broadcast_tensors can_cast cat cdist concat concatenate "
-    "einsum empty empty_like eye finfo from_dlpack from_numpy full full_like get_default_dtype "
-    "get_rng_state hstack iinfo imag is_tensor linspace manual_seed meshgrid normal ones "
-    "ones_like rand rand_like randint randn randn_like randperm real result_type "
-    "set_default_dtype set_rng_state stack tensor tensordot vstack where zeros "
-    "zeros_like"
-)
+_NO_METHODS = NO_METHODS | {
+    *("broadcast_tensors", "cat", "cdist", "concat", "concatenate", "einsum", "hstack", "imag"),
+    *("is_tensor", "meshgrid", "real", "searchsorted", "stack", "tensordot", "vstack", "where"),
+}
 #: Functions that PyTorch has in place too.
 _IN_PLACE = (
-    "abs acos acosh addcdiv addcmul addmm asin asinh atan atanh baddbmm bitwise_and "
-    "bitwise_not bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh "
-    "cumprod cumsum digamma eq erf erfc erfinv exp exp2 expm1 floor floor_divide fmod ge "
-    "gt index_add index_copy index_fill le lerp lgamma log log10 log1p log2 logical_and "
-    "logical_not logical_or logical_xor logit lt masked_fill multiply ne neg negative "
-    "pow reciprocal relu remainder round rsqrt scatter scatter_add sgn sigmoid sign sin sinh sqrt "
-    "square subtract tan tanh tril triu true_divide trunc xlogy"
+    "abs acos addcdiv addcmul addmm asin atan baddbmm bitwise_and bitwise_or ceil clamp clamp_max "
+    "clamp_min clip cos cosh cumprod cumsum eq erf erfinv exp exp2 expm1 floor floor_divide fmod "
+    "ge gt index_add index_copy index_fill le lerp log log10 log1p log2 logical_and logical_not "
+    "logical_or logit lt masked_fill ne neg pow reciprocal relu remainder round rsqrt scatter "
+    "scatter_add scatter_reduce sigmoid sign sin sinh sqrt square tan tanh tril triu trunc"
 )
 #: Functions that change shapes, and that PyTorch has in place.
 _RESHAPES = "squeeze swapaxes swapdims t transpose unsqueeze"
@@ -209,6 +203,7 @@ def _setitem(self: wg.Tensor, key: Any, value: Any) -> None:
 def _in_place(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
 
+    @wraps(function)
     def changed(self: wg.Tensor, *args: Any, **options: Any) -> Any:
         result = function(self, *args, **options)
         kinds = {one.dtype.kind.removeprefix("un") for one in (result, self)}
@@ -234,18 +229,13 @@ def become(self: wg.Tensor, result: wg.Tensor) -> wg.Tensor:
     return self
 
 
-def _drawn(draw: Any) -> Callable[..., Any]:
-    def filled(self: Any, *args: Any, generator: Any = None, **named: Any) -> Any:
+def _drawn(draw: Callable[..., Any]) -> Callable[..., Any]:
+    def filled(self: Any, *args: Any, **named: Any) -> Any:
         options = {{"from": "low", "to": "high"}.get(key, key): v for key, v in named.items()}
-        size, dtype, device = self.shape, self.dtype, self.device
-        with drawing(generator):
-            return self.copy_(draw(*args, size=size, dtype=dtype, device=device, **options))
+        where = {"size": self.shape, "dtype": self.dtype, "device": self.device}
+        return self.copy_(draw(*args, **where, **options))
 
-    return filled
-
-
-def _coins(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
-    return self.copy_(FUNCTIONS["bernoulli"](self, p, generator=generator))
+    return drawn(filled)
 
 
 def _integers(low: int = 0, high: int | None = None, *, size: Any, dtype: Any, device: Any) -> Any:
@@ -309,7 +299,7 @@ def _attributes() -> dict[str, Any]:
     core = vars(wg.Tensor)
     own_device = core["device"].fget
     found: dict[str, Any] = {
-        name: function for name, function in FUNCTIONS.items() if name not in _NO_METHODS.split()
+        name: function for name, function in FUNCTIONS.items() if name not in _NO_METHODS
     }
     found.update({f"{name}_": _in_place(name) for name in _IN_PLACE.split()})
     found.update({f"{name}_": _reshaped(name) for name in _RESHAPES.split()})
@@ -320,7 +310,9 @@ def _attributes() -> dict[str, Any]:
         H=transposed,
         __getitem__=_getitem,
         __setitem__=_setitem,
-        bernoulli_=_coins,
+        bernoulli_=lambda self, p=0.5, *, generator=None: self.copy_(
+            self.bernoulli(p, generator=generator)
+        ),
         bfloat16=lambda self: wg.astype(self, wg.bfloat16, copy=False),
         byte=lambda self: wg.astype(self, wg.uint8, copy=False),
         char=lambda self: wg.astype(self, wg.int8, copy=False),
