@@ -762,7 +762,6 @@ D.MultivariateNormal(v[:3], scale_tril=t.linalg.cholesky(s)).entropy()
 D.Independent(D.Normal(x, p), 1).log_prob(y)
 D.kl_divergence(D.Normal(x, p), D.Normal(y, p * 2))
 D.kl_divergence(D.Categorical(logits=x), D.Categorical(logits=y))
-D.kl_divergence(D.Bernoulli(p), D.Bernoulli(logits=x))
 D.Normal(x, p).batch_shape
 D.Categorical(p).batch_shape
 """

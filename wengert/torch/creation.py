@@ -1,8 +1,7 @@
 """PyTorch's constructors, dtypes, devices and random numbers."""
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -34,16 +33,9 @@ class device(str):
         name = str(type) if index is None else f"{type}:{index}"
         return super().__new__(cls, name.lower().replace("<cuda device ", "cuda:").strip(">"))
 
-    @property
-    def type(self) -> str:
-        """The kind of device: ``"cpu"``, ``"cuda"`` or ``"mps"``."""
-        return str(self.partition(":")[0])
-
-    @property
-    def index(self) -> Any:
-        """The number among devices of its kind, or None."""
-        number = self.partition(":")[2]
-        return int(number) if number else None
+    #: The kind of device, ``"cpu"``, ``"cuda"`` or ``"mps"``, and its number, or None.
+    type = property(lambda self: str(self.partition(":")[0]))
+    index = property(lambda self: int(self.partition(":")[2]) if ":" in self else None)
 
     def __repr__(self) -> str:
         index = "" if self.index is None else f", index={self.index}"
@@ -54,10 +46,7 @@ class Size(tuple[int, ...]):
     """A shape, as PyTorch prints it."""
 
     __slots__ = ()
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return math.prod(self)
+    numel = lambda self: math.prod(self)  # noqa: PLW0108
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
@@ -78,30 +67,23 @@ class Generator(np.random.Generator):
         return self
 
 
-@contextmanager
-def _drawing(generator: Any) -> Iterator[None]:
-    """Draw what the host draws inside from a generator."""
-    if (known := generators.follower.get()) is not None:
-        known.seeded()
-    given = generators.as_generator(generator).bit_generator
-    with generators.lock:
-        own = generators.host().bit_generator
-        kept, own.state = own.state, given.state
-        try:
-            yield
-        finally:
-            given.state, own.state = own.state, kept
-
-
 def drawn(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function of random numbers take a generator."""
+    """Let a function that draws on the host take a generator, whose numbers it draws then."""
 
     @wraps(function)
     def draw(*args: Any, generator: Any = None, **options: Any) -> Any:
         if generator is None:
             return function(*args, **options)
-        with _drawing(generator):
-            return function(*args, **options)
+        if (known := generators.follower.get()) is not None:
+            known.seeded()
+        given = generators.as_generator(generator).bit_generator
+        with generators.lock:
+            own = generators.host().bit_generator
+            kept, own.state = own.state, given.state
+            try:
+                return function(*args, **options)
+            finally:
+                given.state, own.state = own.state, kept
 
     vars(draw)["__signature__"] = with_options(function, "generator")
     return draw
@@ -150,20 +132,15 @@ def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sized(function: Any) -> Callable[..., Any]:
-    def construct(*args: Any, size: Any = None, **options: Any) -> Any:
-        return function(lengths(args if size is None else (size,)), **options)
-
-    return construct
+    return lambda *args, size=None, **options: function(
+        lengths(args if size is None else (size,)), **options
+    )
 
 
 def _alike(function: Any) -> Callable[..., Any]:
-    def construct(
-        input: Any, *args: Any, dtype: Any = None, device: Any = None, **more: Any
-    ) -> Any:
-        dtype, device = dtype or input.dtype, device or input.device
-        return function(tuple(input.shape), *args, dtype=dtype, device=device, **more)
-
-    return construct
+    return lambda input, *args, dtype=None, device=None, **more: function(
+        tuple(input.shape), *args, dtype=dtype or input.dtype, device=device or input.device, **more
+    )
 
 
 def _number(x: Any) -> Any:
@@ -177,34 +154,28 @@ def _arange(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> A
 
 def _randint(low: int, high: Any = None, size: Any = None, **options: Any) -> Any:
     low, high, size = (0, low, high) if isinstance(high, tuple | list) else (low, high, size)
-    return wg.randint(*((0, low) if high is None else (low, high)), tuple(size), **options)
+    low, high = (0, low) if high is None else (low, high)
+    return wg.randint(low, high, tuple(size), **options)
 
 
 _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    **{name: _sized(function) for name, function in members(wg, "empty ones zeros")},
+    **{name: drawn(_sized(function)) for name, function in members(wg, "rand randn")},
+    **{f"{name}_like": _alike(f) for name, f in members(wg, "empty full ones randn zeros")},
     "arange": _arange,
-    "empty": _sized(wg.empty),
-    "empty_like": _alike(wg.empty),
     "eye": lambda n, m=None, **options: wg.eye(n, m, **options),
     "full": lambda size, fill_value, **options: wg.full(tuple(size), fill_value, **options),
-    "full_like": _alike(wg.full),
     "linspace": lambda start, end, steps, **options: wg.linspace(
         _number(start), _number(end), steps, **options
     ),
     "normal": drawn(
         lambda mean=0.0, std=1.0, size=None, **options: wg.normal(mean, std, size, **options)
     ),
-    "ones": _sized(wg.ones),
-    "ones_like": _alike(wg.ones),
-    "rand": drawn(_sized(wg.rand)),
     "randint": drawn(_randint),
-    "randn": drawn(_sized(wg.randn)),
-    "randn_like": _alike(wg.randn),
     "randperm": drawn(lambda n, **options: wg.randperm(n, **options)),  # noqa: PLW0108
     "tensor": lambda data, **options: wg.tensor(
         data.detach() if isinstance(data, wg.Tensor) else data, **options
     ),
-    "zeros": _sized(wg.zeros),
-    "zeros_like": _alike(wg.zeros),
 }
 _SAME = "as_tensor asarray can_cast finfo from_dlpack from_numpy get_default_dtype get_rng_state "
 _SAME += "iinfo manual_seed rand_like result_type set_default_dtype set_rng_state"

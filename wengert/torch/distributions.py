@@ -43,13 +43,19 @@ class Distribution:
     def _keep(self, checked: Any, **given: Any) -> None:
         """Broadcast the parameters against each other, and demand that they are in their range."""
         like = next((p for p in given.values() if isinstance(p, wg.Tensor)), wg.zeros(()))
-        tensors = [p if isinstance(p, wg.Tensor) else like.new_tensor(p) for p in given.values()]
-        self._checked, tensors = checked is not False, list(wg.broadcast_arrays(*tensors))
+        where = {"dtype": like.dtype, "device": like.device}
+        tensors = wg.broadcast_arrays(
+            *[p if isinstance(p, wg.Tensor) else wg.asarray(p, **where) for p in given.values()]
+        )
+        self._checked = checked is not False
         self._like, self._shape = tensors[0], Size(tensors[0].shape)
         for name, p in zip(given, tensors, strict=True):
             setattr(self, name, p)
             least = tensors[0] if name == "high" else 0
             self._demand(name, p, p == p if name in ("loc", "low") else p > least)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{type(self).__name__} has no {name}")
 
     def _demand(self, what: str, given: Any, holds: Any) -> None:
         """Raise if something does not hold, unless a trace follows it."""
@@ -267,18 +273,11 @@ class Independent(Distribution):
     entropy = lambda self: wg.sum(self.base_dist.entropy(), axis=self._joined)
 
 
-def _relative(p: Any, q: Any, log_ratio: Any) -> Any:
-    return wg.where(p == 0, 0.0, wg.where(q == 0, wg.inf, p * log_ratio))
-
-
 def kl_divergence(p: Any, q: Any) -> Any:
     """The divergence of a distribution from another of the same class."""
     if isinstance(p, Categorical) and isinstance(q, Categorical):
-        return wg.sum(_relative(p.probs, q.probs, p.logits - q.logits), axis=-1)
-    if isinstance(p, Bernoulli) and isinstance(q, Bernoulli):
-        one = wg.softplus(-q.logits) - wg.softplus(-p.logits)
-        zero = wg.softplus(q.logits) - wg.softplus(p.logits)
-        return _relative(p.probs, q.probs, one) + _relative(1 - p.probs, 1 - q.probs, zero)
+        terms = wg.where(q.probs == 0, wg.inf, p.probs * (p.logits - q.logits))
+        return wg.sum(wg.where(p.probs == 0, 0.0, terms), axis=-1)
     if isinstance(p, Normal) and isinstance(q, Normal):
         ratio, apart = (p.scale / q.scale) ** 2, ((p.loc - q.loc) / q.scale) ** 2
         return (ratio + apart - 1 - wg.log(ratio)) / 2

@@ -104,7 +104,7 @@ def _gumbel_softmax(
 LAYERS: dict[str, Any] = {"DataParallel": DataParallel}
 #: PyTorch's `torch.nn.functional`, by name.
 FUNCTIONAL: dict[str, Any] = {"gumbel_softmax": _gumbel_softmax}
-_changed = set()
+_changed: set[str] = set()
 for _name in nn.__all__:
     _member = getattr(nn, _name)
     if isinstance(_member, type):

@@ -11,7 +11,7 @@ from wengert.torch.shapes import narrow
 
 #: PyTorch's pairs, by function.
 PAIRS: dict[str, Any] = {
-    name: namedtuple(name, "values indices")  # type: ignore[misc]
+    name: namedtuple(name, "values indices")
     for name in ("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "sort", "topk")
 }
 
@@ -63,13 +63,6 @@ def _extreme(name: str, place: Any, whole: Any, both: Any) -> Callable[..., Any]
 
 @listed
 @along
-def _sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    places = argsort(input, dim, descending)
-    return _chosen("sort", input, dim, places, True)
-
-
-@listed
-@along
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """Sort, with NaN as the largest number, as in PyTorch in both directions."""
     x = input.detach()
@@ -77,20 +70,6 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
         return wg.argsort(x, axis=dim, stable=True)
     order = wg.flip(wg.argsort(wg.flip(x, axis=dim), axis=dim, stable=True), axis=dim)
     return x.shape[dim] - 1 - order
-
-
-@listed
-@along
-def _topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    places = narrow(argsort(input, dim, largest), dim, 0, k)
-    return _chosen("topk", input, dim, places, True)
-
-
-@listed
-@along
-def _kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    places = narrow(argsort(input, dim), dim, k - 1, 1)
-    return _chosen("kthvalue", input, dim, places, keepdim)
 
 
 @listed
@@ -131,33 +110,32 @@ def _running(name: str, place: Any) -> Callable[..., Any]:
 
 
 def _moment(function: Any) -> Callable[..., Any]:
-    @along
-    def moment(
-        input: Any,
-        dim: Any = None,
-        unbiased: bool | None = None,
-        keepdim: bool = False,
-        *,
-        correction: float | None = None,
-        ddof: float | None = None,
-    ) -> Any:
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        if correction is None:
-            correction = ddof if ddof is not None else float(unbiased is not False)
-        return function(input, axis=axes(dim), correction=correction, keepdims=keepdim)
-
-    return moment
+    return along(
+        lambda input, dim=None, unbiased=True, keepdim=False, *, correction=None, ddof=None: (
+            function(
+                input,
+                axis=None if isinstance(dim, bool) else axes(dim),
+                correction=_divisor(correction, ddof, unbiased is not False and dim is not False),
+                keepdims=keepdim,
+            )
+        )
+    )
 
 
-def _cast(x: Any, dtype: Any) -> Any:
+def _divisor(correction: Any, ddof: Any, unbiased: bool) -> float:
+    given = [c for c in (correction, ddof) if c is not None]
+    return float(given[0] if given else unbiased)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """A Tensor of a dtype, or as it is for None."""
     return x if dtype is None else wg.astype(x, dtype, copy=False)
 
 
 def _sum(function: Any, x: Any, dtype: Any, **options: Any) -> Any:
     """A sum or product of a dtype; by default int64 where the standard has uint64."""
-    result = function(_cast(x, dtype), **options)
-    return _cast(result, wg.int64 if dtype is None and result.dtype is wg.uint64 else dtype)
+    result = function(cast(x, dtype), **options)
+    return cast(result, wg.int64 if dtype is None and result.dtype is wg.uint64 else dtype)
 
 
 @listed
@@ -165,7 +143,7 @@ def _sum(function: Any, x: Any, dtype: Any, **options: Any) -> Any:
 def _norm(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Any:
-    input = _cast(input, dtype)
+    input = cast(input, dtype)
     if p == "nuc":
         moved = input if dim is None else wg.moveaxis(input, tuple(dim), (-2, -1))
         return wg.linalg.matrix_norm(moved, ord="nuc", keepdims=keepdim)
@@ -186,14 +164,8 @@ def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 @listed
 def _unique(
-    input: Any,
-    sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    dim: int | None = None,
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
-    if dim is not None:
-        raise NotImplementedError("unique of slices along dim is not there: np.unique(x, axis=dim)")
     found = wg.unique_all(input)
     order = wg.argsort(found.values)
     back = wg.reshape(wg.argsort(order)[wg.reshape(found.inverse_indices, (-1,))], input.shape)
@@ -215,18 +187,34 @@ def _accumulated(function: Any) -> Callable[..., Any]:
     return along(lambda input, dim, *, dtype=None: _sum(function, input, dtype, axis=dim))
 
 
-_REDUCED = "all amax=max amin=min any argmax argmin count_nonzero logsumexp mean prod sum"
+_REDUCED = "all amax=max amin=min any argmax argmin logsumexp mean prod sum"
 _ACCUMULATED = "cumprod=cumulative_prod cumsum=cumulative_sum"
 lines(
     **{name: _reduced(function) for name, function in members(wg, _REDUCED)},
     **{name: _accumulated(function) for name, function in members(wg, _ACCUMULATED)},
     **{name: _moment(function) for name, function in members(wg, "std var")},
+    count_nonzero=along(lambda input, dim=None: wg.count_nonzero(input, axis=axes(dim))),
     cummax=_running("cummax", wg.argmax),
     cummin=_running("cummin", wg.argmin),
     diff=lambda input, n=1, dim=-1: wg.diff(input, axis=dim, n=n),
+    kthvalue=along(
+        lambda input, k, dim=-1, keepdim=False: _chosen(
+            "kthvalue", input, dim, narrow(argsort(input, dim), dim, k - 1, 1), keepdim
+        )
+    ),
     max=_extreme("max", wg.argmax, wg.max, wg.maximum),
     min=_extreme("min", wg.argmin, wg.min, wg.minimum),
     quantile=lambda input, q, dim=None, keepdim=False, *, interpolation="linear": wg.quantile(
         input, q, axis=dim, keepdims=keepdim, method=interpolation
+    ),
+    sort=along(
+        lambda input, dim=-1, descending=False, stable=False: _chosen(
+            "sort", input, dim, argsort(input, dim, descending), True
+        )
+    ),
+    topk=along(
+        lambda input, k, dim=-1, largest=True, sorted=True: _chosen(
+            "topk", input, dim, narrow(argsort(input, dim, largest), dim, 0, k), True
+        )
     ),
 )

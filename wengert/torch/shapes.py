@@ -10,10 +10,14 @@ from wengert.tape.node import is_lifted
 from wengert.torch.naming import FUNCTIONS, lines, listed, members
 
 
+def listing(given: tuple[Any, ...]) -> Any:
+    """Arguments that are given one by one, or as one tuple or list."""
+    return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+
+
 def lengths(given: tuple[Any, ...]) -> tuple[int, ...]:
-    """Lengths that are given one by one, or as one tuple, list or size."""
-    whole = len(given) == 1 and isinstance(given[0], tuple | list)
-    return tuple(int(n) for n in (given[0] if whole else given))
+    """Lengths that are given one by one, or as one tuple or list."""
+    return tuple(int(n) for n in listing(given))
 
 
 @listed
@@ -52,11 +56,6 @@ def _squeeze(input: Any, dim: Any = None) -> Any:
     return wg.squeeze(input, axis=ones) if ones else input[...]
 
 
-@listed
-def _repeat_interleave(input: Any, repeats: Any, dim: int | None = None) -> Any:
-    return wg.repeat(wg.reshape(input, (-1,)) if dim is None else input, repeats, axis=dim or 0)
-
-
 def _places(input: Any, dim: int, index: Any) -> Any:
     """An index of arrays, of which that of one axis is given and the others count."""
     if index.ndim != input.ndim:
@@ -85,17 +84,6 @@ def _along(input: Any, dim: int, index: Any, source: Any = None) -> Any:
     if source is not None and tuple(source.shape) != shape:
         raise RuntimeError(f"the source needs shape {shape}, and has {tuple(source.shape)}")
     return at_axis(at, index)
-
-
-@listed
-def _masked_select(input: Any, mask: Any) -> Any:
-    x, k = wg.broadcast_arrays(input, mask)
-    return x[k]
-
-
-@listed
-def _gather(input: Any, dim: int, index: Any) -> Any:
-    return input[_places(input, dim, index)] if input.ndim else input
 
 
 def _updated(
@@ -131,23 +119,6 @@ def _scatter_reduce(
     return _updated(input, dim, index, src, ways[reduce], include_self)
 
 
-@listed
-def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    key = _along(input, dim, index, source)
-    return input.at(key).add(source if alpha == 1 else source * alpha)
-
-
-@listed
-def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    return input.at(_along(input, dim, index, source)).set(source)
-
-
-@listed
-def _diag(input: Any, diagonal: int = 0) -> Any:
-    return _diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal)
-
-
-@listed
 def _diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return wg.linalg.diagonal(wg.moveaxis(input, (dim1, dim2), (-2, -1)), offset=offset)
 
@@ -158,12 +129,6 @@ def _diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> 
     zeros = wg.zeros((*input.shape[:-1], n, n), dtype=input.dtype, device=input.device)
     whole = zeros.at((..., i + max(-offset, 0), i + max(offset, 0))).set(input)
     return wg.moveaxis(whole, (-2, -1), (dim1, dim2))
-
-
-@listed
-def _meshgrid(*tensors: Any, indexing: Any = "ij") -> Any:
-    listed = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
-    return wg.meshgrid(*(tensors[0] if listed else tensors), indexing=indexing)
 
 
 def _cat(tensors: Any, dim: int = 0) -> Any:
@@ -180,14 +145,29 @@ lines(
     **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
     **dict.fromkeys(("swapaxes", "swapdims", "transpose"), methods.swapaxes),
     argwhere=lambda input: wg.stack(wg.nonzero(input), axis=1),
+    diag=lambda input, diagonal=0: (
+        _diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal)
+    ),
+    diagonal=_diagonal,
     flatten=methods.flatten,
     flip=lambda input, *dims: wg.flip(input, axis=lengths(dims)),
+    gather=lambda input, dim, index: input[_places(input, dim, index)] if input.ndim else input,
     hstack=lambda tensors: _cat(tensors, int(tensors[0].ndim > 1)),
+    index_add=lambda input, dim, index, source, *, alpha=1: input.at(
+        _along(input, dim, index, source)
+    ).add(source * alpha),
+    index_copy=lambda input, dim, index, source: input.at(_along(input, dim, index, source)).set(
+        source
+    ),
     index_fill=lambda input, dim, index, value: input.at(
         at_axis(as_axis(dim, input.ndim, "dim"), index)
     ).set(value),
     index_select=lambda input, dim, index: input[_along(input, dim, index)],
     masked_fill=lambda input, mask, value: methods.masked_fill(input, mask, value),  # noqa: PLW0108
+    masked_select=lambda input, mask: wg.broadcast_arrays(input, mask)[0][
+        wg.broadcast_to(mask, wg.broadcast_shapes(input.shape, mask.shape))
+    ],
+    meshgrid=lambda *tensors, indexing="ij": wg.meshgrid(*listing(tensors), indexing=indexing),
     nelement=lambda input: math.prod(input.shape),
     nonzero=lambda input, *, as_tuple=False: (
         wg.nonzero(input) if as_tuple else wg.stack(wg.nonzero(input), axis=1)
@@ -195,6 +175,9 @@ lines(
     numel=lambda input: math.prod(input.shape),
     permute=lambda input, *dims: wg.permute_dims(input, lengths(dims)),
     ravel=methods.ravel,
+    repeat_interleave=lambda input, repeats, dim=None: wg.repeat(
+        wg.reshape(input, (-1,)) if dim is None else input, repeats, axis=dim or 0
+    ),
     roll=lambda input, shifts, dims=None: wg.roll(input, shifts, axis=dims),
     scatter_add=lambda input, dim, index, src: _updated(input, dim, index, src, "add"),
     searchsorted=lambda sorted_sequence, input, *, right=False, side=None: wg.searchsorted(
