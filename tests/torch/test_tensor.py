@@ -145,7 +145,9 @@ def test_files_are_no_pickles(room: Any, tmp_path: Path) -> None:
     model = room.nn.Linear(2, 3)
     room.save({"epoch": 3, "model": model.state_dict()}, tmp_path / "a.pt")
     found = room.load(tmp_path / "a.pt", map_location="cpu")
-    assert found["epoch"] == 3
+    assert found["epoch"] == 3 and not found["model"]["weight"].requires_grad
+    room.save([model.weight, model.weight.detach()], tmp_path / "w.pt")
+    assert [w.requires_grad for w in room.load(tmp_path / "w.pt")] == [True, False]
     model.load_state_dict(found["model"])
     wg.nn.save(model.state_dict(), tmp_path / "b.safetensors")
     assert set(room.load(tmp_path / "b.safetensors")) == {"weight", "bias"}

@@ -46,10 +46,11 @@ def compared() -> Iterator[str]:
 
 def test_what_three_programs_use_is_compared_with_pytorch(room: Any) -> None:
     names = set(compared())
-    objects = {id(find(name)) for name in names if name.startswith("torch.")}
+    objects = [find(name) for name in names if name.startswith("torch.")]
+    known = {id(found) for found in objects}
     left = []
     for name in NAMES:
-        there = name in names if name.startswith("x.") else id(find(name)) in objects
+        there = name in names if name.startswith("x.") else id(find(name)) in known
         counts = name.startswith("x.") or callable(find(name))
         if counts and not there and name not in NOTHING and name not in OF_GPUS:
             left.append(name)

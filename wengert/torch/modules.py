@@ -22,13 +22,12 @@ from wengert.torch.tensor import as_dtype
 def module(name: str, members: dict[str, Any]) -> ModuleType:
     """Make a module of its members, which `import` finds by its name."""
     made = ModuleType(f"{__package__}.{name}", f"PyTorch's ``torch.{name}``.")
+    sys.modules[made.__name__] = made
+    vars(made).update(members, __all__=[key for key in members if key[0] != "_"])
+    vars(made)["__path__"] = []  # so that modules inside are looked for
     for key, member in members.items():
         if getattr(member, "__name__", "") == "<lambda>":
-            member = name_of_torch(key, member)
-        setattr(made, key, member)
-    vars(made)["__all__"] = [key for key in members if key[0] != "_"]
-    vars(made)["__path__"] = []  # so that modules inside are looked for
-    sys.modules[made.__name__] = made
+            vars(made)[key] = name_of_torch(key, member)
     parent, _, own = made.__name__.rpartition(".")
     setattr(sys.modules[parent], own, made)
     return made
@@ -73,13 +72,11 @@ def autocast(
 
 _AMP = {"autocast": autocast, "GradScaler": amp.GradScaler}
 _CUDA = {
-    "current_device": lambda: 0,
     "device_count": lambda: int(_is_available()),
     "get_device_name": lambda device=None: str(wg.empty((0,)).device),
     "is_available": _is_available,
-    "memory_allocated": lambda device=None: 0,
     **dict.fromkeys(("manual_seed", "manual_seed_all"), wg.manual_seed),
-    **dict.fromkeys(("empty_cache", "set_device", "synchronize", "init"), nothing),
+    **dict.fromkeys(("empty_cache", "set_device", "synchronize"), nothing),
     **{name: kind for name, kind in LEGACY.items() if name != "Tensor"},
 }
 module("amp", _AMP)
