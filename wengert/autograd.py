@@ -56,7 +56,7 @@ if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
         elif name in _LATER:
             found = getattr(import_module(_LATER[name]), name)
         else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
         globals()[name] = found
         return found
 

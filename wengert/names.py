@@ -254,6 +254,12 @@ HINTS: Final = {
         "tensorsolve": "wg.linalg.solve of a matrix by wg.reshape",
         "vander": "wg.pow(x[:, None], wg.arange(n))",
     },
+    "wengert.autograd": {
+        "Variable": "x.requires_grad_()",
+        "functional": "wg.jacobian, wg.hessian, wg.jvp and wg.vjp",
+        "gradcheck": "wg.testing.gradcheck",
+    },
+    "wengert.func": {"vmap": "an axis of the arrays; functions here broadcast"},
     "wengert.fft": {
         "fft2": "wg.fft.fftn(x, axes=(-2, -1))",
         "ifft2": "wg.fft.ifftn(x, axes=(-2, -1))",

@@ -1,6 +1,8 @@
 """Evaluates an expression in two libraries, and says how the results differ."""
 
+import ast
 from importlib import import_module
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,40 @@ def evaluate(library: Any, line: str, given: dict[str, Any]) -> tuple[Any, dict[
     """The result of an expression, and its floating arguments, which require grad."""
     name = library.__name__
     names = {"t": library, "nn": library.nn, "F": import_module(f"{name}.nn.functional")}
-    names["D"] = import_module(f"{name}.distributions")
+    for module in ("distributions", "utils.checkpoint", "utils.data"):
+        import_module(f"{name}.{module}")
     tensors = {key: library.tensor(value) for key, value in given.items()}
     tracked = {k: v.requires_grad_() for k, v in tensors.items() if v.is_floating_point()}
-    return eval(line, names | tensors), tracked
+    x = tensors["x"]
+
+    def fill(module: Any) -> Any:
+        for key, p in module.to(x.dtype).named_parameters():
+            values = np.cos(np.arange(p.numel())).reshape(tuple(p.shape)) / 3
+            p.data = library.tensor(values).to(p.dtype)
+            tracked[key] = p
+        return module
+
+    def steps(make: Any) -> Any:
+        p = library.nn.Parameter(x.detach().clone())
+        optimizer = make([p])
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = ((p - tensors["y"].detach()) ** 4).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(4):
+            optimizer.step(closure)
+        return p.detach()
+
+    *before, last = ast.parse(line).body
+    with TemporaryDirectory() as folder:
+        space = {"D": library.distributions, "fill": fill, "steps": steps, "path": f"{folder}/a.pt"}
+        space |= names | tensors | {"__name__": "rows"}
+        exec(compile(ast.Module(before, []), line, "exec"), space)
+        assert isinstance(last, ast.Expr)
+        return eval(compile(ast.Expression(last.value), line, "eval"), space), tracked
 
 
 def plain(value: Any) -> Any:

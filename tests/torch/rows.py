@@ -1,7 +1,8 @@
 """Calls that mean the same in PyTorch and in `wengert.torch`: ``t`` is the library.
 
-Each line is an expression. Its value, its dtypes, the names of its pairs and its gradients by the
-floating arguments are compared. The arguments are those of `arguments`.
+Each line ends in an expression. Its value, its dtypes, the names of its pairs and its gradients by
+the floating arguments are compared. The arguments are those of `arguments`. ``fill(module)`` gives
+known values to a module's parameters, and ``steps(make)`` a parameter after an optimiser's steps.
 """
 
 from typing import Any
@@ -146,6 +147,24 @@ t.unique(n)
 t.unique(i, return_inverse=True, return_counts=True)
 t.diff(x)
 t.diff(x, dim=0)
+x[0, 0].sum(0)
+x[0, 0].mean(-1, keepdim=True)
+x[0, 0].max(0)
+x[0, 0].median(-1)
+x[0, 0].topk(1)
+x[0, 0].sort(dim=0)
+x[0, 0].argmax(0)
+x[0, 0].cumsum(-1)
+x[0, 0].softmax(0)
+x[0, 0].logsumexp(dim=0)
+x[0, 0].norm(dim=0)
+x[0, 0].std(0).isnan()
+t.max(x[0, 0], v[:1])
+t.mode(i % 3, dim=0)
+t.mode(i % 3)
+t.median(t.tensor([2.0, float("nan"), 1.0, float("nan")]), 0)
+t.cummax(t.tensor([2.0, 2.0, 1.0, float("nan"), 5.0, float("nan")]), 0)
+t.cummin(i, -1)
 """
 
 SHAPES = """
@@ -281,6 +300,22 @@ x[n % 3]
 x[t.arange(3), n]
 x[..., None]
 x[None, :, -1]
+t.cat([t.tensor([]), x], dim=1)
+t.cat([t.tensor([]), n])
+t.hstack([t.tensor([]), v])
+t.zeros(0, 3).chunk(3)
+t.diag_embed(x, -2, 0, 1)
+t.diag(x, 1)
+t.zeros(3, 4, dtype=x.dtype).scatter_(dim=1, index=n.unsqueeze(1), value=1.0)
+t.scatter(x.detach(), 1, n.unsqueeze(1), y.detach(), reduce="add")
+t.scatter_reduce(v, 0, t.tensor([0, 3, 0, 3]), w, reduce="sum")
+t.scatter_reduce(v, 0, t.tensor([0, 3, 0, 3]), w, "prod", include_self=False)
+v.scatter_reduce(0, t.tensor([0, 3, 0, 3]), w, "amax")
+v.scatter_reduce(0, t.tensor([0, 3, 0, 3]), w, "amin", include_self=False)
+t.zeros(4, dtype=x.dtype).scatter_reduce_(0, t.tensor([0, 3, 0, 3]), w, "sum")
+t.searchsorted(v.sort()[0], w)
+t.searchsorted(t.tensor([1, 2, 2, 3]), t.tensor([2, 0]), right=True)
+t.searchsorted(t.tensor([1, 2, 2, 3]), t.tensor([2, 9]), side="right")
 """
 
 ELEMENTS = """
@@ -590,6 +625,11 @@ t.pi
 FUNCTIONAL = """
 F.relu(x)
 F.relu(x * 1, inplace=True)
+F.relu(x * 1, True)
+F.leaky_relu(x * 1, 0.3, True)
+F.elu(x, 1.0, False)
+F.hardtanh(x * 1, -0.5, 0.5, True)
+F.dropout(x * 1, 0.5, False, True)
 F.leaky_relu(x, 0.2)
 F.leaky_relu(x, negative_slope=0.1)
 F.elu(x)
@@ -635,6 +675,23 @@ F.scaled_dot_product_attention(b, b, b, is_causal=True)
 F.mse_loss(x, y)
 F.mse_loss(x, y, reduction="sum")
 F.mse_loss(x, y, size_average=False)
+F.mse_loss(x, y, False)
+F.mse_loss(x, y, None, None, "sum")
+F.smooth_l1_loss(x, y, None, None, "sum", 0.5)
+F.cross_entropy(x, n, None, None, 0)
+F.cross_entropy(x, n, p[0].detach(), False)
+F.cross_entropy(x, n, None, None, -100, None, "sum", 0.1)
+F.nll_loss(x, n, None, False)
+F.binary_cross_entropy(p, u, None, None, None, "sum")
+F.binary_cross_entropy_with_logits(x, u, None, None, None, "none", p[0].detach())
+F.kl_div(t.log(p), p.detach(), None, None, "sum")
+nn.MSELoss(False)(x, y)
+nn.MSELoss(None, None, "none")(x, y)
+nn.CrossEntropyLoss(p[0].detach(), False)(x, n)
+nn.NLLLoss(None, None, 1)(x, n)
+nn.BCELoss(None, False)(p, u)
+F.gumbel_softmax(x, tau=0.5, hard=True).sum(-1)
+F.gumbel_softmax(x, 1, True, dim=0).detach().amax(0)
 F.mse_loss(x, y, reduce=False)
 F.l1_loss(x, y)
 F.l1_loss(x, y, reduction="none")
@@ -680,7 +737,6 @@ nn.utils.rnn.pad_sequence([v, w[:2]], padding_value=-1.0)
 D.Normal(x, p).log_prob(y)
 D.Normal(0.0, 1.0).log_prob(x)
 D.Normal(x, p).entropy()
-D.Normal(x, p).cdf(y)
 D.Normal(x, p).stddev
 D.Uniform(x - 3, x + 3).log_prob(y * 0.1 + x.detach())
 D.Laplace(x, p).log_prob(y)
@@ -688,7 +744,6 @@ D.Laplace(x, p).entropy()
 D.Exponential(p).log_prob(p.detach())
 D.Exponential(p).entropy()
 D.Gamma(p, p * 2).log_prob(p.detach())
-D.Gamma(p, p * 2).entropy()
 D.Beta(p, p * 2).log_prob(p.detach())
 D.Bernoulli(p).log_prob(u)
 D.Bernoulli(logits=x).log_prob(u)
@@ -707,13 +762,121 @@ D.MultivariateNormal(v[:3], scale_tril=t.linalg.cholesky(s)).entropy()
 D.Independent(D.Normal(x, p), 1).log_prob(y)
 D.kl_divergence(D.Normal(x, p), D.Normal(y, p * 2))
 D.kl_divergence(D.Categorical(logits=x), D.Categorical(logits=y))
-D.kl_divergence(D.Bernoulli(p), D.Bernoulli(logits=x))
 D.Normal(x, p).batch_shape
 D.Categorical(p).batch_shape
 """
 
+MODULES = """
+fill(nn.Linear(4, 5))(x)
+fill(nn.Linear(4, 5, bias=False))(x)
+fill(nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Dropout(0.0), nn.Linear(5, 2)))(x)
+type("M", (nn.Module,), {"forward": lambda self, a, b=1: a * b})()(x, b=2)
+sum(p.numel() for p in fill(nn.Sequential(nn.Linear(4, 5), nn.Linear(5, 2))).parameters())
+list(fill(nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5))).state_dict())
+fill(nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 3)]))[1](x)
+fill(nn.ModuleDict({"a": nn.Linear(4, 4)}))["a"](x)
+nn.Parameter(x.detach()).requires_grad
+nn.Parameter(x.detach(), requires_grad=False).requires_grad
+fill(nn.Conv1d(3, 4, 2, stride=2, padding=1))(b)
+fill(nn.Conv2d(3, 2, 3, padding=1))(f)
+fill(nn.Conv2d(3, 6, kernel_size=(3, 2), stride=2, groups=3, bias=False))(f)
+fill(nn.Conv2d(3, 2, 3, padding=2, dilation=2, padding_mode="zeros"))(f)
+fill(nn.ConvTranspose2d(3, 2, 4, 2, 1))(f)
+fill(nn.ConvTranspose2d(3, 2, 3, stride=2, output_padding=1, bias=False))(f)
+fill(nn.BatchNorm1d(4))(x)
+fill(nn.BatchNorm2d(3))(f)
+fill(nn.BatchNorm2d(3, affine=False, momentum=0.5)).eval()(f)
+fill(nn.InstanceNorm2d(3, affine=True))(f)
+fill(nn.LayerNorm(4))(x)
+fill(nn.LayerNorm((6, 6), eps=1e-3))(f)
+fill(nn.Embedding(9, 3, padding_idx=0))(j)
+fill(nn.LSTM(4, 3, batch_first=True))(b)[0]
+fill(nn.LSTM(4, 3, num_layers=2, bidirectional=True))(b)[1][1]
+fill(nn.GRU(4, 3, batch_first=True))(b)[1]
+fill(nn.RNN(4, 3, nonlinearity="relu"))(b)[0]
+fill(nn.RNN(4, 3, 2, batch_first=True))(b, t.ones(2, 2, 3, dtype=x.dtype))[1]
+nn.Tanh()(x)
+nn.GELU()(x)
+nn.Sigmoid()(x)
+nn.SiLU()(x)
+nn.ELU(alpha=0.5)(x)
+nn.LogSoftmax(dim=1)(x)
+nn.Dropout(0.5).eval()(x)
+nn.Dropout2d(0.5).eval()(f)
+nn.AvgPool2d(2)(f)
+nn.AvgPool2d(3, stride=2, padding=1)(f)
+nn.AdaptiveAvgPool2d((2, 3))(f)
+nn.AdaptiveAvgPool2d(1)(f)
+nn.DataParallel(nn.Identity())(x)
+nn.utils.rnn.pack_padded_sequence(b, t.tensor([3, 2]), batch_first=True).data
+t.utils.checkpoint.checkpoint(lambda x: x.exp() * y, x, use_reentrant=False)
+nn.init.constant_(t.empty(2, 3), 0.3)
+nn.init.zeros_(t.ones(2))
+nn.init.ones_(t.zeros(2))
+a = nn.init.orthogonal_(t.empty(3, 3)); t.allclose(a @ a.t(), t.eye(3), atol=1e-5)
+nn.init.orthogonal_(t.empty(4, 2), gain=2).norm()
+nn.init.xavier_uniform_(t.empty(30, 20)).abs().max() <= (6 / 50) ** 0.5
+nn.init.xavier_normal_(t.empty(30, 20), gain=0.0)
+nn.init.kaiming_uniform_(t.empty(30, 20), a=5**0.5).abs().max() <= 20**-0.5
+nn.init.kaiming_normal_(t.empty(9, 20), mode="fan_out", nonlinearity="relu").std() < 0.8
+nn.init.normal_(t.empty(2, 3), 0.5, 0.0)
+nn.init.uniform_(t.empty(2, 3), 0.5, 0.5)
+p = nn.Parameter(x.detach()); (p * 2).sum().backward(); (nn.utils.clip_grad_norm_([p], 1.0), p.grad)
+p = nn.Parameter(x.detach()); (p * 2).sum().backward(); (nn.utils.clip_grad_norm([p], 1e-1), p.grad)
+steps(lambda p: t.optim.SGD(p, lr=0.1))
+steps(lambda p: t.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True))
+steps(lambda p: t.optim.Adam(p))
+steps(lambda p: t.optim.Adam([{"params": p, "lr": 0.2}], lr=0.1, betas=(0.5, 0.99)))
+steps(lambda p: t.optim.AdamW(p, lr=0.1, weight_decay=0.1))
+steps(lambda p: t.optim.RMSprop(p, lr=0.1))
+steps(lambda p: t.optim.Adadelta(p, lr=1.0, rho=0.95))
+steps(lambda p: t.optim.RAdam(p, lr=0.1))
+steps(lambda p: t.optim.LBFGS(p, lr=0.1, max_iter=2))
+o = t.optim.SGD([nn.Parameter(x.detach())], 1.0); s = t.optim.lr_scheduler.StepLR(o, 2, 0.5); \
+[(o.step(), s.step(), o.param_groups[0]["lr"])[2] for _ in range(5)]
+"""
+
+PROGRAMS = """
+t.manual_seed(3); a = t.rand(3); t.manual_seed(3); t.equal(a, t.rand(3))
+t.cuda.manual_seed(3)
+t.cuda.manual_seed_all(3)
+t.cuda.device_count()
+t.accelerator.current_accelerator()
+t.accelerator.is_available()
+t.backends.mps.is_available()
+t.Tensor.normal_(t.empty(2), 0.5, 0.0)
+t.no_grad()(lambda: x * 2)().requires_grad
+t.inference_mode()(lambda: x * 2)().requires_grad
+t.set_grad_enabled(False); a = x * 2; t.set_grad_enabled(True); a.requires_grad
+t.autograd.Variable(x.detach(), requires_grad=True).requires_grad
+t.autograd.grad((x * x).sum(), x)
+t.autograd.grad(t.autograd.grad((x**3).sum(), x, create_graph=True)[0].sum(), x)
+t.autograd.grad(x * 2, x, grad_outputs=t.ones_like(x), retain_graph=True)
+(x * x).sum().backward(); x.grad
+x.detach().clone().requires_grad_().is_leaf
+t.from_numpy(x.detach().numpy())
+C = type("C", (t.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 3), \
+"backward": staticmethod(lambda ctx, g: g * 3)}); C.apply(x)
+t.save({"a": x.detach(), "n": 3}, path); t.load(path)["a"]
+t.save([x.detach(), "word"], path); t.load(path, map_location="cpu")[1]
+S = type("S", (t.utils.data.Dataset,), {"__len__": lambda s: 5, "__getitem__": lambda s, i: \
+(x.detach()[i % 3], i)}); [a for pair in t.utils.data.DataLoader(S(), batch_size=2) for a in pair]
+S = t.utils.data.TensorDataset(x, n); [len(b[0]) for b in t.utils.data.DataLoader(S, 2, True)]
+[len(part) for part in t.utils.data.random_split(range(7), [4, 3])]
+[t.utils.data.Subset(t.utils.data.TensorDataset(n), [2, 0])[k][0] for k in (0, 1)]
+"""
+
+#: Lines that are errors in both libraries.
+REFUSED = """
+x.cuda()
+x[0, 0].sum(1)
+x[0, 0].max(1)
+t.cat([t.zeros(0, 3), x], 1)
+t.scatter(x, 1, n.unsqueeze(1), y, reduce="mean")
+""".strip().splitlines()
+
 ROWS = [
     line
-    for text in (REDUCTIONS, SHAPES, ELEMENTS, CONSTRUCTORS, FUNCTIONAL)
+    for text in (REDUCTIONS, SHAPES, ELEMENTS, CONSTRUCTORS, FUNCTIONAL, MODULES, PROGRAMS)
     for line in text.strip().splitlines()
 ]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.torch.compare import differences
-from tests.torch.rows import ROWS
+from tests.torch.compare import differences, evaluate
+from tests.torch.rows import REFUSED, ROWS, arguments
 
 pytestmark = pytest.mark.oracle
 
@@ -23,3 +23,10 @@ def test_calls_are_pytorchs(room: Any, chunk: int) -> None:
             for dtype in ("float64", "float32"):
                 found += differences(room, torch, line, k, dtype)
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_errors_are_pytorchs(room: Any, line: str) -> None:
+    for library in (room, pytest.importorskip("torch")):
+        with pytest.raises((AssertionError, IndexError, RuntimeError, TypeError, ValueError)):
+            evaluate(library, line, arguments(0, "float64"))

@@ -16,6 +16,10 @@ import wengert as wg
         lambda t, g: t.zeros(40).bernoulli_(generator=g),
         lambda t, g: t.zeros(9).random_(0, 100, generator=g),
         lambda t, g: t.randperm(40, generator=g, dtype=t.int32),
+        lambda t, g: t.randn((4, 5), generator=g),
+        lambda t, g: t.rand(9, generator=g),
+        lambda t, g: t.randint(0, 99, (9,), generator=g),
+        lambda t, g: t.normal(0.0, 1.0, size=(9,), generator=g),
         lambda t, g: t.bernoulli(t.full((40,), 0.5), generator=g),
     ],
 )

@@ -1,5 +1,8 @@
 """Transforms: functions that take functions and return their derivatives."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Never
+
 from wengert.func.custom import custom_vjp
 from wengert.func.forward import jvp
 from wengert.func.functional import functional_call
@@ -43,3 +46,9 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute("wengert.func", name, __all__)

@@ -9,12 +9,11 @@ Importing this room gives PyTorch's meanings to the methods of all Tensors in th
 (tensor([1, 1]), 2)
 """
 
-import math
 from typing import Any
 
 import wengert as wg
 from wengert.torch import creation, modules, saving
-from wengert.torch.naming import FUNCTIONS
+from wengert.torch.naming import FUNCTIONS, members
 from wengert.torch.tensor import install
 
 __version__ = "2.13.0"
@@ -39,17 +38,14 @@ globals().update(
         **FUNCTIONS,
         **dict.fromkeys(_NOTHING.split(), modules.nothing),
         **{name: name for name in _FORMATS},
-        **{name: getattr(wg, name) for name in ("enable_grad", "inference_mode", "no_grad")},
-        **{name: getattr(wg, name) for name in ("is_grad_enabled", "set_grad_enabled")},
-        **{name: getattr(math, name) for name in ("pi", "e", "inf", "nan")},
+        **dict(members(wg, "enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled")),
+        **dict(members(wg, "dtype=DType e inf nan newaxis pi")),
         "Generator": creation.Generator,
         "Size": creation.Size,
         "autocast": modules.autocast,
         "compile": _compile,
         "device": creation.device,
-        "dtype": wg.DType,
         "load": saving.load,
-        "newaxis": None,
         "save": saving.save,
         "set_default_tensor_type": modules.set_default_tensor_type,
     }

@@ -1,8 +1,8 @@
 """PyTorch's constructors, dtypes, devices and random numbers."""
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -10,24 +10,18 @@ import numpy as np
 import wengert as wg
 from wengert.backends import generators
 from wengert.tape.node import is_lifted
-from wengert.torch.naming import FUNCTIONS, aliases, listed, name_of_torch, with_options
+from wengert.torch.naming import FUNCTIONS, lines, members, with_options
 from wengert.torch.shapes import lengths
 
-#: Dtypes by PyTorch's names, where these are others.
-DTYPES: dict[str, Any] = {
-    "bool": wg.bool,
-    "cdouble": wg.complex128,
-    "cfloat": wg.complex64,
-    "double": wg.float64,
-    "float": wg.float32,
-    "half": wg.float16,
-    "int": wg.int32,
-    "long": wg.int64,
-    **{name: getattr(wg, name) for name in ("int8", "int16", "int32", "int64", "uint8")},
-    **{name: getattr(wg, name) for name in ("float16", "float32", "float64", "bfloat16")},
-    **{name: getattr(wg, name) for name in ("complex64", "complex128")},
-    "short": wg.int16,
-}
+#: Dtypes by PyTorch's names.
+DTYPES: dict[str, Any] = dict(
+    members(
+        wg,
+        "bfloat16 bool cdouble=complex128 cfloat=complex64 complex128 complex64 double=float64 "
+        "float=float32 float16 float32 float64 half=float16 int=int32 int16 int32 int64 int8 "
+        "long=int64 short=int16 uint8",
+    )
+)
 
 
 class device(str):
@@ -39,16 +33,9 @@ class device(str):
         name = str(type) if index is None else f"{type}:{index}"
         return super().__new__(cls, name.lower().replace("<cuda device ", "cuda:").strip(">"))
 
-    @property
-    def type(self) -> str:
-        """The kind of device: ``"cpu"``, ``"cuda"`` or ``"mps"``."""
-        return str(self.partition(":")[0])
-
-    @property
-    def index(self) -> Any:
-        """The number among devices of its kind, or None."""
-        number = self.partition(":")[2]
-        return int(number) if number else None
+    #: The kind of device, ``"cpu"``, ``"cuda"`` or ``"mps"``, and its number, or None.
+    type = property(lambda self: str(self.partition(":")[0]))
+    index = property(lambda self: int(self.partition(":")[2]) if ":" in self else None)
 
     def __repr__(self) -> str:
         index = "" if self.index is None else f", index={self.index}"
@@ -59,13 +46,13 @@ class Size(tuple[int, ...]):
     """A shape, as PyTorch prints it."""
 
     __slots__ = ()
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return math.prod(self)
+    numel = lambda self: math.prod(self)  # noqa: PLW0108
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
+
+
+# -- random numbers --------------------------------------------------------------------------------
 
 
 class Generator(np.random.Generator):
@@ -80,55 +67,80 @@ class Generator(np.random.Generator):
         return self
 
 
-_OPTIONS = ("dtype", "layout", "device", "requires_grad", "pin_memory", "memory_format")
+def drawn(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function that draws on the host take a generator, whose numbers it draws then."""
+
+    @wraps(function)
+    def draw(*args: Any, generator: Any = None, **options: Any) -> Any:
+        if generator is None:
+            return function(*args, **options)
+        if (known := generators.follower.get()) is not None:
+            known.seeded()
+        given = generators.as_generator(generator).bit_generator
+        with generators.lock:
+            own = generators.host().bit_generator
+            kept, own.state = own.state, given.state
+            try:
+                return function(*args, **options)
+            finally:
+                given.state, own.state = own.state, kept
+
+    vars(draw)["__signature__"] = with_options(function, "generator")
+    return draw
 
 
-def _constructors(**table: Callable[..., Any]) -> None:
-    """List functions that make Tensors, with PyTorch's options of all of them."""
-    for name, function in table.items():
+@drawn
+def _bernoulli(input: Any, p: Any = None) -> Any:
+    p = wg.broadcast_to(wg.asarray(input if p is None else p, device=input.device), input.shape)
+    if not is_lifted(p._array) and not bool(wg.all((p >= 0) & (p <= 1))):
+        raise RuntimeError("bernoulli takes probabilities, which are between 0 and 1")
+    draws = wg.rand(p.shape, dtype=p.dtype, device=p.device)
+    return wg.astype(draws < p.detach(), input.dtype)
 
-        def construct(*args: Any, _own: Any = function, **options: Any) -> Any:
-            for unused in ("layout", "pin_memory", "memory_format"):
-                options.pop(unused, None)
-            return _own(*args, **options)
 
-        vars(construct)["__signature__"] = with_options(function, *_OPTIONS)
-        FUNCTIONS[name] = name_of_torch(name, construct)
+@drawn
+def _multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any:
+    """Draw by the least of exponential waiting times, one for each category."""
+    p = input.detach()
+    if bool(wg.any(p < 0)) or bool(wg.any(wg.sum(p, axis=-1) <= 0)):
+        raise RuntimeError("probabilities are at least 0, and one of a row is positive")
+    if not replacement and num_samples > int(wg.min(wg.count_nonzero(p, axis=-1))):
+        raise RuntimeError("fewer probabilities are positive than samples without replacement")
+    shape = (*p.shape[:-1], num_samples, p.shape[-1])
+    wide = wg.broadcast_to(wg.expand_dims(p, axis=-2), shape) if replacement else p
+    can, draws = wide > 0, wg.rand(wide.shape, dtype=p.dtype, device=p.device)
+    waiting = wg.where(can, -wg.log(1 - draws) / wg.where(can, wide, 1), wg.inf)
+    order = wg.argsort(waiting, axis=-1)
+    return order[..., 0] if replacement else order[..., :num_samples]
+
+
+# -- constructors ----------------------------------------------------------------------------------
+
+
+def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes Tensors, with the options that PyTorch's have."""
+
+    @wraps(function)
+    def construct(*args: Any, **options: Any) -> Any:
+        for unused in ("layout", "pin_memory", "memory_format"):
+            options.pop(unused, None)
+        return function(*args, **options)
+
+    names = ("dtype", "layout", "device", "requires_grad", "pin_memory", "memory_format")
+    vars(construct)["__signature__"] = with_options(function, *names)
+    return construct
 
 
 def _sized(function: Any) -> Callable[..., Any]:
-    def construct(*args: Any, size: Any = None, **options: Any) -> Any:
-        return function(lengths(args if size is None else (size,)), **options)
-
-    return construct
+    return lambda *args, size=None, **options: function(
+        lengths(args if size is None else (size,)), **options
+    )
 
 
 def _alike(function: Any) -> Callable[..., Any]:
-    def construct(
-        input: Any, *args: Any, dtype: Any = None, device: Any = None, **more: Any
-    ) -> Any:
-        dtype, device = dtype or input.dtype, device or input.device
-        return function(tuple(input.shape), *args, dtype=dtype, device=device, **more)
-
-    return construct
-
-
-@contextmanager
-def drawing(generator: Any) -> Iterator[None]:
-    """Draw what the host draws inside from a generator, unless that is None."""
-    if generator is None:
-        yield
-        return
-    if (known := generators.follower.get()) is not None:
-        known.seeded()
-    given = generators.as_generator(generator).bit_generator
-    with generators.lock:
-        own = generators.host().bit_generator
-        kept, own.state = own.state, given.state
-        try:
-            yield
-        finally:
-            given.state, own.state = own.state, kept
+    return lambda input, *args, dtype=None, device=None, **more: function(
+        tuple(input.shape), *args, dtype=dtype or input.dtype, device=device or input.device, **more
+    )
 
 
 def _number(x: Any) -> Any:
@@ -141,80 +153,37 @@ def _arange(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> A
 
 
 def _randint(low: int, high: Any = None, size: Any = None, **options: Any) -> Any:
-    if isinstance(high, tuple | list):
-        high, size = None, high
+    low, high, size = (0, low, high) if isinstance(high, tuple | list) else (low, high, size)
     low, high = (0, low) if high is None else (low, high)
     return wg.randint(low, high, tuple(size), **options)
 
 
-def uniform_like(x: Any, generator: Any) -> Any:
-    """Uniform numbers in a Tensor's shape, of a generator on the host or the device's own."""
-    if generator is None:
-        return wg.rand_like(x)
-    with drawing(generator):
-        return wg.rand(x.shape, dtype=x.dtype, device=x.device)
-
-
-def _randperm(n: int, *, generator: Any = None, **options: Any) -> Any:
-    with drawing(generator):
-        return wg.randperm(n, **options)
-
-
-@listed
-def _bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
-    p = wg.broadcast_to(wg.asarray(input if p is None else p, device=input.device), input.shape)
-    if not is_lifted(p._array) and not bool(wg.all((p >= 0) & (p <= 1))):
-        raise RuntimeError("bernoulli takes probabilities, which are between 0 and 1")
-    return wg.astype(uniform_like(p, generator) < p.detach(), input.dtype)
-
-
-@listed
-def _multinomial(
-    input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None
-) -> Any:
-    """Draw by the least of exponential waiting times, one for each category."""
-    p = input.detach()
-    if bool(wg.any(p < 0)) or bool(wg.any(wg.sum(p, axis=-1) <= 0)):
-        raise RuntimeError("probabilities are at least 0, and one of a row is positive")
-    if not replacement and num_samples > int(wg.min(wg.sum(wg.astype(p > 0, wg.int64), axis=-1))):
-        raise RuntimeError("fewer probabilities are positive than samples without replacement")
-    shape = (*p.shape[:-1], num_samples, p.shape[-1])
-    wide = wg.broadcast_to(wg.expand_dims(p, axis=-2), shape) if replacement else p
-    can, draws = wide > 0, uniform_like(wide, generator)
-    waiting = wg.where(can, -wg.log(1 - draws) / wg.where(can, wide, 1), wg.inf)
-    order = wg.argsort(waiting, axis=-1)
-    return order[..., 0] if replacement else order[..., :num_samples]
-
-
-aliases(
-    wg,
-    "as_tensor asarray can_cast finfo from_dlpack from_numpy get_default_dtype get_rng_state iinfo "
-    "manual_seed rand_like result_type set_default_dtype set_rng_state",
-)
-_constructors(
-    arange=_arange,
-    empty=_sized(wg.empty),
-    empty_like=_alike(wg.empty),
-    eye=lambda n, m=None, **options: wg.eye(n, m, **options),
-    full=lambda size, fill_value, **options: wg.full(tuple(size), fill_value, **options),
-    full_like=_alike(wg.full),
-    linspace=lambda start, end, steps, **options: wg.linspace(
+_CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    **{name: _sized(function) for name, function in members(wg, "empty ones zeros")},
+    **{name: drawn(_sized(function)) for name, function in members(wg, "rand randn")},
+    **{f"{name}_like": _alike(f) for name, f in members(wg, "empty full ones randn zeros")},
+    "arange": _arange,
+    "eye": lambda n, m=None, **options: wg.eye(n, m, **options),
+    "full": lambda size, fill_value, **options: wg.full(tuple(size), fill_value, **options),
+    "linspace": lambda start, end, steps, **options: wg.linspace(
         _number(start), _number(end), steps, **options
     ),
-    normal=lambda mean=0.0, std=1.0, size=None, **options: wg.normal(mean, std, size, **options),
-    ones=_sized(wg.ones),
-    ones_like=_alike(wg.ones),
-    rand=_sized(wg.rand),
-    randint=_randint,
-    randn=_sized(wg.randn),
-    randn_like=_alike(wg.randn),
-    randperm=_randperm,
-    tensor=lambda data, **options: wg.tensor(
+    "normal": drawn(
+        lambda mean=0.0, std=1.0, size=None, **options: wg.normal(mean, std, size, **options)
+    ),
+    "randint": drawn(_randint),
+    "randperm": drawn(lambda n, **options: wg.randperm(n, **options)),  # noqa: PLW0108
+    "tensor": lambda data, **options: wg.tensor(
         data.detach() if isinstance(data, wg.Tensor) else data, **options
     ),
-    zeros=_sized(wg.zeros),
-    zeros_like=_alike(wg.zeros),
-)
+}
+_SAME = "as_tensor asarray can_cast finfo from_dlpack from_numpy get_default_dtype get_rng_state "
+_SAME += "iinfo manual_seed rand_like result_type set_default_dtype set_rng_state"
+FUNCTIONS.update(members(wg, _SAME))
+lines(**{name: _constructor(function) for name, function in _CONSTRUCTORS.items()})
+lines(bernoulli=_bernoulli, multinomial=_multinomial)
+#: Functions that are no methods.
+NO_METHODS = {*_CONSTRUCTORS, *_SAME.split()}
 
 
 # -- classes that are constructors -----------------------------------------------------------------
@@ -243,14 +212,13 @@ class Legacy(type):
         return wg.tensor(one, dtype=dtype, **options)
 
 
-def _legacy(name: str, **members: Any) -> Any:
-    return Legacy(name, (wg.Tensor,), {"__slots__": (), "__doc__": "PyTorch's.", **members})
-
-
-_KINDS = ("double", "float", "half", "int", "long", "short")
+_KINDS = "Bool=bool Byte=uint8 Char=int8 Double=float64 Float=float32 Half=float16 "
+_KINDS += "Int=int32 Long=int64 Short=int16"
 #: The classes by which PyTorch's old programs name dtypes.
-LEGACY: dict[str, Any] = {f"{k.title()}Tensor": _legacy(k, dtype=DTYPES[k]) for k in _KINDS}
-LEGACY["BoolTensor"] = _legacy("BoolTensor", dtype=wg.bool)
-LEGACY["ByteTensor"] = _legacy("ByteTensor", dtype=wg.uint8)
-LEGACY["CharTensor"] = _legacy("CharTensor", dtype=wg.int8)
-LEGACY["Tensor"] = _legacy("Tensor")
+LEGACY: dict[str, Any] = {
+    name: Legacy(name, (wg.Tensor,), {"__slots__": (), "__doc__": "PyTorch's.", **more})
+    for name, more in [
+        ("Tensor", {}),
+        *((f"{k}Tensor", {"dtype": dtype}) for k, dtype in members(wg, _KINDS)),
+    ]
+}

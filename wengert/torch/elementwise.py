@@ -4,19 +4,19 @@ from collections.abc import Callable
 from typing import Any
 
 import wengert as wg
-from wengert.torch.naming import aliases, lines, listed
+from wengert.torch.naming import FUNCTIONS, lines, listed, members
+from wengert.torch.reductions import along, cast
+from wengert.torch.shapes import listing
 
 
 @listed
 def _div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    if rounding_mode == "floor":
-        return wg.floor_divide(input, other)
+    if rounding_mode not in (None, "floor", "trunc"):
+        raise RuntimeError(f"rounding_mode is None, 'trunc' or 'floor', and not {rounding_mode!r}")
     if rounding_mode == "trunc":
         whole = (input - fmod(input, other)) / other
         return wg.astype(wg.round(whole), wg.result_type(input, other))
-    if rounding_mode is not None:
-        raise RuntimeError(f"rounding_mode is None, 'trunc' or 'floor', and not {rounding_mode!r}")
-    return wg.divide(input, other)
+    return (wg.floor_divide if rounding_mode else wg.divide)(input, other)
 
 
 @listed
@@ -27,10 +27,7 @@ def fmod(input: Any, other: Any) -> Any:
 
 
 def _scaled(function: Any) -> Callable[..., Any]:
-    def scaled(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-        return function(input, other if alpha == 1 else other * alpha)
-
-    return scaled
+    return lambda input, other, *, alpha=1: function(input, other if alpha == 1 else other * alpha)
 
 
 @listed
@@ -43,10 +40,7 @@ def _isclose(
 
 
 def _softmax(function: Any) -> Callable[..., Any]:
-    def softmax(input: Any, dim: int, dtype: Any = None) -> Any:
-        return function(input if dtype is None else wg.astype(input, dtype), axis=dim)
-
-    return softmax
+    return along(lambda input, dim, dtype=None: function(cast(input, dtype), axis=dim))
 
 
 def _bools(x: Any) -> Any:
@@ -58,13 +52,6 @@ def _logical(function: Any) -> Callable[..., Any]:
 
 
 # -- linear algebra -------------------------------------------------------------------------------
-
-
-def _added(function: Any) -> Callable[..., Any]:
-    def added(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-        return input * beta + function(mat1, mat2) * alpha
-
-    return added
 
 
 def _product(name: str, left: int, right: int) -> Callable[..., Any]:
@@ -79,49 +66,35 @@ def _product(name: str, left: int, right: int) -> Callable[..., Any]:
     return product
 
 
-@listed
-def _tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
-    axes: Any = dims if isinstance(dims, int) else tuple(map(tuple, dims))
-    return wg.tensordot(a, b, axes=axes)
+def _addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return input * beta + wg.matmul(mat1, mat2) * alpha
 
 
-@listed
-def _einsum(equation: Any, *operands: Any) -> Any:
-    listed = len(operands) == 1 and isinstance(operands[0], list | tuple)
-    return wg.einsum(equation, *(operands[0] if listed else operands))
-
-
-@listed
-def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
-    apart = wg.expand_dims(x1, axis=-2) - wg.expand_dims(x2, axis=-3)
-    return wg.linalg.vector_norm(apart, axis=-1, ord=p)
-
-
-aliases(
-    wg,
-    "abs absolute=abs acos acosh arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh arctan=atan "
-    "arctan2=atan2 arctanh=atanh asin asinh atan atan2 atanh bitwise_and "
-    "bitwise_left_shift bitwise_not=bitwise_invert bitwise_or bitwise_right_shift bitwise_xor "
-    "ceil clip copysign cos cosh divide eq=equal erf erfc exp expit expm1 fix=trunc floor "
-    "floor_divide ge=greater_equal greater greater_equal gt=greater hypot imag isfinite isinf "
-    "isnan le=less_equal less less_equal log log10 log1p log2 logaddexp lt=less matmul maximum "
-    "minimum mul=multiply multiply ne=not_equal neg=negative negative nextafter not_equal positive "
-    "pow real reciprocal relu remainder sgn=sign sigmoid=expit sign signbit sin sinh sqrt square "
-    "tan tanh true_divide=divide trunc vdot=vecdot xlogy",
-)
-aliases(wg.special, "digamma erfinv i0 lgamma=gammaln polygamma sinc")
-aliases(wg.linalg, "cholesky det inverse=inv pinverse=pinv outer ger=outer")
+_SAME = """abs absolute=abs acos acosh arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh
+arctan=atan arctan2=atan2 arctanh=atanh asin asinh atan atan2 atanh bitwise_and bitwise_left_shift
+bitwise_not=bitwise_invert bitwise_or bitwise_right_shift bitwise_xor ceil clamp=clip clip copysign
+cos cosh divide eq=equal erf erfc exp expit expm1 fix=trunc floor floor_divide ge=greater_equal
+greater greater_equal gt=greater hypot imag isfinite isinf isnan le=less_equal less less_equal log
+log10 log1p log2 logaddexp lt=less matmul maximum minimum mul=multiply multiply ne=not_equal
+neg=negative negative nextafter not_equal positive pow real reciprocal relu remainder sgn=sign
+sigmoid=expit sign signbit sin sinh sqrt square tan tanh true_divide=divide trunc
+vdot=vecdot xlogy"""
+FUNCTIONS.update(members(wg, _SAME))
+FUNCTIONS.update(members(wg.special, "digamma erfinv i0 lgamma=gammaln polygamma sinc"))
+FUNCTIONS.update(members(wg.linalg, "cholesky det inverse=inv pinverse=pinv outer ger=outer"))
 lines(
     add=_scaled(wg.add),
     addcdiv=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 / tensor2),
     addcmul=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 * tensor2),
-    addmm=_added(wg.matmul),
+    addmm=_addmm,
     allclose=lambda input, other, rtol=1e-05, atol=1e-08, equal_nan=False: bool(
         wg.all(_isclose(input, other, rtol, atol, equal_nan))
     ),
-    baddbmm=_added(wg.matmul),
+    baddbmm=_addmm,
     bmm=_product("bmm", 3, 3),
-    clamp=lambda input, min=None, max=None: wg.clip(input, min, max),
+    cdist=lambda x1, x2, p=2.0: wg.linalg.vector_norm(
+        wg.expand_dims(x1, axis=-2) - wg.expand_dims(x2, axis=-3), axis=-1, ord=p
+    ),
     clamp_max=lambda input, max: wg.clip(input, max=max),
     clamp_min=lambda input, min: wg.clip(input, min=min),
     conj=lambda input: wg.conj(input) if input.dtype.complex else input,
@@ -129,6 +102,7 @@ lines(
         input, other, axis=list(input.shape).index(3) if dim is None else dim
     ),
     dot=_product("dot", 1, 1),
+    einsum=lambda equation, *operands: wg.einsum(equation, *listing(operands)),
     equal=lambda input, other: input.shape == other.shape and bool(wg.all(wg.equal(input, other))),
     exp2=lambda input: wg.pow(2.0, input),
     is_complex=lambda input: input.dtype.complex,
@@ -150,4 +124,7 @@ lines(
     softmax=_softmax(wg.softmax),
     sub=_scaled(wg.subtract),
     subtract=_scaled(wg.subtract),
+    tensordot=lambda a, b, dims=2: wg.tensordot(
+        a, b, axes=dims if isinstance(dims, int) else (tuple(dims[0]), tuple(dims[1]))
+    ),
 )

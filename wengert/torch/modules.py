@@ -22,13 +22,12 @@ from wengert.torch.tensor import as_dtype
 def module(name: str, members: dict[str, Any]) -> ModuleType:
     """Make a module of its members, which `import` finds by its name."""
     made = ModuleType(f"{__package__}.{name}", f"PyTorch's ``torch.{name}``.")
+    sys.modules[made.__name__] = made
+    vars(made).update(members, __all__=[key for key in members if key[0] != "_"])
+    vars(made)["__path__"] = []  # so that modules inside are looked for
     for key, member in members.items():
         if getattr(member, "__name__", "") == "<lambda>":
-            member = name_of_torch(key, member)
-        setattr(made, key, member)
-    vars(made)["__all__"] = [key for key in members if key[0] != "_"]
-    vars(made)["__path__"] = []  # so that modules inside are looked for
-    sys.modules[made.__name__] = made
+            vars(made)[key] = name_of_torch(key, member)
     parent, _, own = made.__name__.rpartition(".")
     setattr(sys.modules[parent], own, made)
     return made
@@ -54,7 +53,7 @@ def set_default_tensor_type(t: Any) -> None:
     wg.set_default_dtype(as_dtype(t))
 
 
-def _is_available() -> bool:
+def _is_available() -> Any:
     """Whether the selected backend is on a GPU."""
     return device(wg.empty((0,)).device).type == "cuda"
 
@@ -72,38 +71,22 @@ def autocast(
 
 
 _AMP = {"autocast": autocast, "GradScaler": amp.GradScaler}
-DEVICES = [
-    module("amp", _AMP),
-    module(
-        "cuda",
-        {
-            **{name: kind for name, kind in LEGACY.items() if name != "Tensor"},
-            "current_device": lambda: 0,
-            "device_count": lambda: int(_is_available()),
-            "get_device_name": lambda device=None: str(wg.empty((0,)).device),
-            "is_available": _is_available,
-            "manual_seed": wg.manual_seed,
-            "manual_seed_all": wg.manual_seed,
-            **dict.fromkeys(("empty_cache", "set_device", "synchronize", "init"), nothing),
-            "memory_allocated": lambda device=None: 0,
-        },
-    ),
-    module("cuda.amp", _AMP),
-    module("mps", {"is_available": lambda: False, "manual_seed": wg.manual_seed}),
-    module(
-        "accelerator",
-        {
-            "current_accelerator": lambda: device("cuda") if _is_available() else None,
-            "is_available": _is_available,
-            "device_count": lambda: int(_is_available()),
-        },
-    ),
-    module("backends", {}),
-    module("backends.cudnn", {"benchmark": False, "deterministic": False, "enabled": True}),
-    module("backends.mps", {"is_available": lambda: False, "is_built": lambda: False}),
-    module("backends.cuda", {"is_built": _is_available}),
-    module("random", {"manual_seed": wg.manual_seed, **names(wg.random, "manual_seed")}),
-]
+_CUDA = {
+    "device_count": lambda: int(_is_available()),
+    "get_device_name": lambda device=None: str(wg.empty((0,)).device),
+    "is_available": _is_available,
+    **dict.fromkeys(("manual_seed", "manual_seed_all"), wg.manual_seed),
+    **dict.fromkeys(("empty_cache", "set_device", "synchronize"), nothing),
+    **{name: kind for name, kind in LEGACY.items() if name != "Tensor"},
+}
+module("amp", _AMP)
+module("cuda", _CUDA)
+module("cuda.amp", _AMP)
+module("backends", {})
+module("backends.cudnn", {"benchmark": False, "deterministic": False, "enabled": True})
+module("backends.mps", {"is_available": lambda: False, "is_built": lambda: False})
+_CURRENT = {"current_accelerator": lambda: device("cuda") if _is_available() else None}
+module("accelerator", {**_CURRENT, **{n: _CUDA[n] for n in ("is_available", "device_count")}})
 
 
 # -- autograd --------------------------------------------------------------------------------------
@@ -118,12 +101,10 @@ class _Variable(Legacy):
         tracked = bool(options.get("requires_grad"))
         return tensor.detach().requires_grad_() if tracked else tensor
 
-    @property
-    def __signature__(cls) -> Any:  # noqa: N805
-        return with_options(lambda data, requires_grad=False: None, "volatile")
 
-
-Variable = _Variable("Variable", (wg.Tensor,), {"__slots__": (), "__doc__": "A Tensor."})
+_TAKES = with_options(lambda data, requires_grad=False: None, "volatile")
+_AS_VARIABLE = {"__slots__": (), "__doc__": "A Tensor.", "__signature__": _TAKES}
+Variable = _Variable("Variable", (wg.Tensor,), _AS_VARIABLE)
 
 
 def _grad(*args: Any, only_inputs: bool = True, **options: Any) -> Any:
@@ -144,17 +125,13 @@ def _of_inputs(transform: Any) -> Any:
     return function
 
 
-AUTOGRAD = [
-    module("autograd", {**names(wg.autograd, "graph"), "Variable": Variable, "grad": _grad}),
-    module(
-        "autograd.functional",
-        {"jacobian": _of_inputs(wg.jacobian), "hessian": _of_inputs(wg.hessian)},
-    ),
-    module("autograd.variable", {"Variable": Variable}),
-    module("autograd.function", names(wg.autograd)),
-    module("func", names(func)),
-]
-sys.modules[f"{__package__}.autograd"].gradcheck = testing.gradcheck  # type: ignore[attr-defined]
+_OWN = {"Variable": Variable, "grad": _grad, "gradcheck": testing.gradcheck}
+_TWO = {"jacobian": _of_inputs(wg.jacobian), "hessian": _of_inputs(wg.hessian)}
+module("autograd", names(wg.autograd, "graph") | _OWN)
+module("autograd.function", {"Function": wg.autograd.Function})
+module("autograd.functional", _TWO)
+module("autograd.variable", {"Variable": Variable})
+module("func", names(func))
 
 
 # -- networks and their data -----------------------------------------------------------------------
@@ -169,10 +146,7 @@ class DataLoader(data.DataLoader):
     """Batches of a dataset; processes and pinned memory do nothing here, and a warning says so."""
 
     __signature__ = with_options(data.DataLoader, *_DOES_NOTHING)
-
-    def __new__(cls, *args: Any, **options: Any) -> "DataLoader":
-        """Make a loader without the refusals of its base."""
-        return object.__new__(cls)
+    __new__ = lambda cls, *args, **options: object.__new__(cls)  # without the base's refusals
 
     def __init__(self, *args: Any, **options: Any) -> None:
         given = [name for name in _DOES_NOTHING if options.pop(name, None)]
@@ -181,86 +155,74 @@ class DataLoader(data.DataLoader):
         super().__init__(*args, **options)
 
 
-def _old_init() -> dict[str, Any]:
-    new = names(nn.init)
-    return new | {name.rstrip("_"): function for name, function in new.items()}
-
-
 #: The modules by which PyTorch's own files are imported.
 _FILES = (
     "activation batchnorm container conv dropout linear loss module normalization padding pooling "
     "rnn sparse transformer upsampling"
 )
+_INIT = names(nn.init)
 _DATA = {**names(data, "progress"), "DataLoader": DataLoader}
 _SCHEDULES = {**names(lr_scheduler), "_LRScheduler": lr_scheduler.LRScheduler}
 _CHECKPOINT = {"checkpoint": wg.checkpoint, "checkpoint_sequential": wg.checkpoint_sequential}
 _NORMS = {name: getattr(nn.utils, name) for name in nn.utils.__all__ if name[0] in "cgpv"}
-NETWORKS = [
-    module("nn", LAYERS),
-    module("nn.functional", FUNCTIONAL),
-    module("nn.init", _old_init()),
-    module("nn.modules", LAYERS),
-    *[module(f"nn.modules.{name}", LAYERS) for name in _FILES.split()],
-    module("nn.parameter", {"Parameter": nn.Parameter}),
-    module("nn.parallel", {"DataParallel": LAYERS["DataParallel"]}),
-    module("nn.utils", {**_NORMS, "clip_grad_norm": nn.utils.clip_grad_norm_}),
-    module("nn.utils.clip_grad", _NORMS),
-    module("nn.utils.parametrizations", names(nn.utils.parametrizations)),
-    module("nn.utils.rnn", names(nn.utils.rnn)),
-    module("optim", names(optim, "lr_scheduler", "swa_utils")),
-    module("optim.lr_scheduler", _SCHEDULES),
-    module("optim.optimizer", {"Optimizer": optim.Optimizer}),
-    module("optim.swa_utils", names(swa_utils)),
-    module("utils", {}),
-    module("utils.checkpoint", _CHECKPOINT),
-    module("utils.data", _DATA),
-    *[module(f"utils.data.{name}", _DATA) for name in ("dataset", "dataloader", "sampler")],
-]
+module("nn", LAYERS)
+module("nn.functional", FUNCTIONAL)
+module("nn.init", _INIT | {name.rstrip("_"): function for name, function in _INIT.items()})
+module("nn.modules", LAYERS)
+module("nn.parameter", {"Parameter": nn.Parameter})
+module("nn.parallel", {"DataParallel": LAYERS["DataParallel"]})
+module("nn.utils", {**_NORMS, "clip_grad_norm": nn.utils.clip_grad_norm_})
+module("nn.utils.parametrizations", names(nn.utils.parametrizations))
+module("nn.utils.rnn", names(nn.utils.rnn))
+module("optim", names(optim, "lr_scheduler", "swa_utils"))
+module("optim.lr_scheduler", _SCHEDULES)
+module("optim.optimizer", {"Optimizer": optim.Optimizer})
+module("optim.swa_utils", names(swa_utils))
+module("utils", {})
+module("utils.checkpoint", _CHECKPOINT)
+module("utils.data", _DATA)
+for _name in _FILES.split():
+    module(f"nn.modules.{_name}", LAYERS)
+for _name in ("dataset", "dataloader", "sampler"):
+    module(f"utils.data.{_name}", _DATA)
 
 
 # -- the standard's extensions ---------------------------------------------------------------------
 
 
-def _along(name: str) -> Any:
-    own = getattr(wg.fft, name)
-    return lambda input, n=None, dim=-1, norm=None: own(
-        input, n=n, axis=dim, norm=norm or "backward"
-    )
-
-
-def _over(name: str, last: Any = None) -> Any:
-    own = getattr(wg.fft, name)
+def _transform(name: str) -> Any:
+    own = getattr(wg.fft, name.replace("2", "n"))
+    if name[-1] not in "n2":
+        return lambda input, n=None, dim=-1, norm=None: own(
+            input, n=n, axis=dim, norm=norm or "backward"
+        )
+    last = (-2, -1) if name[-1] == "2" else None
     return lambda input, s=None, dim=last, norm=None: own(
         input, s=s, axes=dim, norm=norm or "backward"
     )
 
 
-def _shifted(name: str) -> Any:
-    own = getattr(wg.fft, name)
-    return lambda input, dim=None: own(input, axes=dim)
-
-
-_FOUR = ("fft", "ifft", "rfft", "irfft")
-_FFT = {name: getattr(wg.fft, name) for name in ("fftfreq", "rfftfreq")}
-_FFT |= {name: _along(name) for name in (*_FOUR, "hfft", "ihfft")}
-_FFT |= {f"{name}n": _over(f"{name}n") for name in _FOUR}
-_FFT |= {f"{name}2": _over(f"{name}n", (-2, -1)) for name in _FOUR}
-_FFT |= {name: _shifted(name) for name in ("fftshift", "ifftshift")}
+_FFT = {
+    name + end: _transform(name + end)
+    for name in ("fft", "ifft", "rfft", "irfft")
+    for end in ("", "2", "n")
+}
+_FFT |= {name: getattr(wg.fft, name) for name in ("fftfreq", "rfftfreq")}
+_FFT["fftshift"] = lambda input, dim=None: wg.fft.fftshift(input, axes=dim)
+_FFT["ifftshift"] = lambda input, dim=None: wg.fft.ifftshift(input, axes=dim)
 
 
 def _linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
-    if ord is not None and (A.ndim if dim is None else len(lengths((dim,)))) == 2:
-        moved = A if dim is None else wg.moveaxis(A, dim, (-2, -1))
-        if keepdim and moved is not A:
-            raise NotImplementedError("norm of matrices along dim has no keepdim: matrix_norm")
-        return wg.linalg.matrix_norm(moved, ord=ord, keepdims=keepdim)
-    order = 2 if ord is None else ord
-    return wg.linalg.vector_norm(A, ord=order, axis=axes(dim), keepdims=keepdim)
+    if ord is None or (A.ndim if dim is None else len(lengths((dim,)))) != 2:
+        return FUNCTIONS["norm"](A, ord, dim, keepdim)
+    if keepdim and dim is not None:
+        raise NotImplementedError("norm of matrices along dim has no keepdim: matrix_norm")
+    moved = A if dim is None else wg.moveaxis(A, dim, (-2, -1))
+    return wg.linalg.matrix_norm(moved, ord=ord, keepdims=keepdim)
 
 
 _LINALG = names(wg.linalg, "matmul", "tensordot", "vecdot", "outer", "trace") | {
     "cross": lambda input, other, dim=-1: wg.linalg.cross(input, other, axis=dim),
-    "diagonal": lambda A, *, offset=0: wg.linalg.diagonal(A, offset=offset),
     "matmul": wg.matmul,
     "matrix_norm": lambda A, ord="fro", *, keepdim=False: wg.linalg.matrix_norm(
         A, ord=ord, keepdims=keepdim
@@ -273,6 +235,8 @@ _LINALG = names(wg.linalg, "matmul", "tensordot", "vecdot", "outer", "trace") | 
     ),
 }
 _SPECIAL = names(wg.special) | {n: FUNCTIONS[n] for n in ("log_softmax", "logsumexp", "softmax")}
-EXTENSIONS = [module("fft", _FFT), module("linalg", _LINALG), module("special", _SPECIAL)]
+module("fft", _FFT)
+module("linalg", _LINALG)
+module("special", _SPECIAL)
 for _name in distributions.FAMILIES.split():
     module(f"distributions.{_name.lower()}", {_name: getattr(distributions, _name)})

@@ -1,7 +1,7 @@
 """How PyTorch's functions are listed: by name, with PyTorch's signatures."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -26,10 +26,7 @@ def name_of_torch(name: str, function: Callable[..., Any]) -> Callable[..., Any]
         result.__name__ = result.__qualname__ = name
         result.__doc__ = f"PyTorch's ``{name}``."
     if also:
-        more = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=None) for k in also]
-        given = [*parameters.values(), *more]
-        given.sort(key=lambda p: p.kind)
-        vars(result)["__signature__"] = signature.replace(parameters=given)
+        vars(result)["__signature__"] = with_options(function, *also)
     return result
 
 
@@ -39,8 +36,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 def listed(function: Callable[..., Any]) -> Callable[..., Any]:
     """List a function by its name, without the underscore in front."""
-    name = function.__name__.strip("_")
-    FUNCTIONS[name] = name_of_torch(name, function)
+    lines(**{function.__name__.strip("_"): function})
     return function
 
 
@@ -49,18 +45,18 @@ def lines(**table: Callable[..., Any]) -> None:
     FUNCTIONS.update((name, name_of_torch(name, line)) for name, line in table.items())
 
 
-def aliases(home: Any, words: str) -> None:
-    """List functions of a module: ``name``, or ``name=other`` of another name there."""
+def members(home: Any, words: str) -> Iterator[tuple[str, Any]]:
+    """Members of a module: ``name``, or ``name=other`` of another name there."""
     for word in words.split():
         name, _, other = word.partition("=")
-        FUNCTIONS[name] = getattr(home, other or name)
+        yield name, getattr(home, other or name)
 
 
 def with_options(function: Any, *names: str) -> inspect.Signature:
     """The signature of a function, with more keywords in place of ``**options``."""
     signature, kind = inspect.signature(function), inspect.Parameter
     own = [p for p in signature.parameters.values() if p.kind is not kind.VAR_KEYWORD]
-    own += [
-        kind(n, kind.KEYWORD_ONLY, default=None) for n in names if n not in signature.parameters
-    ]
-    return signature.replace(parameters=own)
+    more = [n for n in names if n not in signature.parameters]
+    return signature.replace(
+        parameters=[*own, *[kind(n, kind.KEYWORD_ONLY, default=None) for n in more]]
+    )

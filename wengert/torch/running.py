@@ -82,12 +82,11 @@ def missing(script: Path) -> Iterator[tuple[Path, int, str]]:
 
 def _imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first = alias.name.partition(".")[0]
+        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+            first = alias.name.partition(".")[0]
+            if isinstance(node, ast.Import):
                 yield (alias.asname, alias.name) if alias.asname else (first, first)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 yield alias.asname or alias.name, f"{node.module}.{alias.name}"
 
 
@@ -112,10 +111,8 @@ def _lacking(name: str) -> str:
     found: Any = import_module(_HERE)
     parts = name.split(".")
     for i, part in enumerate(parts[1:], 2):
-        if not isinstance(found, ModuleType):
-            break
-        try:
+        if isinstance(found, ModuleType):
+            if not hasattr(found, part):
+                return ".".join(parts[:i])
             found = getattr(found, part)
-        except AttributeError:
-            return ".".join(parts[:i])
     return ""

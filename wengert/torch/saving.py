@@ -5,6 +5,13 @@ from typing import Any
 
 import wengert as wg
 from wengert import nn
+from wengert.func import tree_map
+
+
+def _path(f: Any) -> Any:
+    if isinstance(f, str | os.PathLike):
+        return f
+    raise TypeError(f"torch.save and torch.load take a path, and not a {type(f).__name__}")
 
 
 def save(obj: Any, f: Any) -> None:
@@ -14,9 +21,8 @@ def save(obj: Any, f: Any) -> None:
     """
     if isinstance(obj, nn.Module):
         raise TypeError("torch.save writes no modules, whose pickles run code: model.state_dict()")
-    if not isinstance(f, str | os.PathLike):
-        raise TypeError(f"torch.save takes a path, and not a {type(f).__name__}")
-    wg.save(f, value=obj)
+    tracked = tree_map(lambda x: isinstance(x, wg.Tensor) and x.requires_grad, obj)
+    wg.save(_path(f), value=obj, tracked=tracked)
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: Any = None) -> Any:
@@ -25,11 +31,10 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: A
     Raises `ValueError` for a pickle, such as PyTorch's own files: PyTorch itself converts them by
     ``safetensors.torch.save_file``.
     """
-    if not isinstance(f, str | os.PathLike):
-        raise TypeError(f"torch.load takes a path, and not a {type(f).__name__}")
     try:
-        return wg.load(f)["value"]
+        found = wg.load(_path(f))
     except ValueError as error:
         if "without a checkpoint" not in str(error):
             raise
         return nn.load(f)
+    return tree_map(lambda x, t: x.requires_grad_() if t else x, found["value"], found["tracked"])

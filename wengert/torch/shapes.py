@@ -7,13 +7,17 @@ import wengert as wg
 from wengert.ops import methods
 from wengert.ops.axes import as_axis, at_axis
 from wengert.tape.node import is_lifted
-from wengert.torch.naming import aliases, lines, listed
+from wengert.torch.naming import FUNCTIONS, lines, listed, members
+
+
+def listing(given: tuple[Any, ...]) -> Any:
+    """Arguments that are given one by one, or as one tuple or list."""
+    return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
 
 
 def lengths(given: tuple[Any, ...]) -> tuple[int, ...]:
-    """Lengths that are given one by one, or as one tuple, list or size."""
-    whole = len(given) == 1 and isinstance(given[0], tuple | list)
-    return tuple(int(n) for n in (given[0] if whole else given))
+    """Lengths that are given one by one, or as one tuple or list."""
+    return tuple(int(n) for n in listing(given))
 
 
 @listed
@@ -39,7 +43,8 @@ def _split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
 
 @listed
 def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
-    return _split(input, max(-(-input.shape[dim] // chunks), 1), dim)
+    n = input.shape[dim]
+    return _split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
 
 @listed
@@ -51,28 +56,20 @@ def _squeeze(input: Any, dim: Any = None) -> Any:
     return wg.squeeze(input, axis=ones) if ones else input[...]
 
 
-@listed
-def _repeat_interleave(input: Any, repeats: Any, dim: int | None = None) -> Any:
-    x = wg.reshape(input, (-1,)) if dim is None else input
-    return wg.repeat(x, repeats, axis=0 if dim is None else dim)
-
-
 def _places(input: Any, dim: int, index: Any) -> Any:
     """An index of arrays, of which that of one axis is given and the others count."""
     if index.ndim != input.ndim:
         raise RuntimeError("index and input need the same number of dimensions")
-    at, key = as_axis(dim, input.ndim, "dim"), []
-    for d, n in enumerate(index.shape):
-        shape = [1] * index.ndim
-        shape[d] = n
-        own = wg.reshape(wg.arange(n, device=input.device), tuple(shape))
-        key.append(index if d == at else own)
+    at = as_axis(dim, input.ndim, "dim")
     _check_places(index, input.shape[at])
-    return tuple(key)
+    key = [wg.arange(n, device=input.device) for n in index.shape]
+    key = [wg.reshape(k, (-1, *[1] * (index.ndim - d - 1))) for d, k in enumerate(key)]
+    return (*key[:at], index, *key[at + 1 :])
 
 
 def _check_places(index: Any, length: int) -> None:
-    if index.size and not 0 <= int(wg.min(index)) <= int(wg.max(index)) < length:
+    lifted = is_lifted(index._array)
+    if not lifted and index.size and not 0 <= int(wg.min(index)) <= int(wg.max(index)) < length:
         raise IndexError(f"an index is out of bounds: places are 0 to {length - 1}")
 
 
@@ -82,87 +79,86 @@ def _along(input: Any, dim: int, index: Any, source: Any = None) -> Any:
     index = index if index.ndim else index[None]
     if index.ndim != 1 or not index.dtype.kind.endswith("integer"):
         raise IndexError("an index along dim is of integers, and has 1 axis")
-    if not is_lifted(index._array):
-        _check_places(index, input.shape[at])
+    _check_places(index, input.shape[at])
     shape = (*input.shape[:at], len(index), *input.shape[at + 1 :])
     if source is not None and tuple(source.shape) != shape:
         raise RuntimeError(f"the source needs shape {shape}, and has {tuple(source.shape)}")
     return at_axis(at, index)
 
 
-@listed
-def _gather(input: Any, dim: int, index: Any) -> Any:
-    return input[_places(input, dim, index)] if input.ndim else input
+def _updated(
+    input: Any, dim: int, index: Any, src: Any, way: str, include_self: bool = True
+) -> Any:
+    """Put the source at the places of an index, or let it change what is there."""
+    key = _places(input, dim, index)
+    if isinstance(src, wg.Tensor) and src.ndim:
+        if any(n > m for n, m in zip(index.shape, src.shape, strict=True)):
+            raise RuntimeError("scatter: src is shorter than index along an axis")
+        src = src[tuple(slice(n) for n in index.shape)]
+    if not include_self:  # one of the values is the same extreme twice
+        input = input.at(key).set({"add": 0, "multiply": 1}.get(way, src))
+    return getattr(input.at(key), way)(src)
 
 
 @listed
 def _scatter(
-    input: Any, dim: int, index: Any, src: Any = None, value: Any = None, reduce: Any = None
+    input: Any, dim: int, index: Any, src: Any = None, value: Any = None, reduce: Any = "set"
 ) -> Any:
-    key = _places(input, dim, index)
-    new = value if src is None else src
-    if isinstance(new, wg.Tensor) and new.ndim:
-        if any(n > m for n, m in zip(index.shape, new.shape, strict=True)):
-            raise RuntimeError("scatter: src is shorter than index along an axis")
-        new = new[tuple(slice(n) for n in index.shape)]
-    place = input.at(key)
-    ways = {None: place.set, "add": place.add, "multiply": place.multiply}
-    return ways[reduce](new)
+    if reduce not in ("set", "add", "multiply"):
+        raise RuntimeError(f"reduce is 'add' or 'multiply', and not {reduce!r}")
+    return _updated(input, dim, index, value if src is None else src, reduce)
 
 
 @listed
-def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    key = _along(input, dim, index, source)
-    return input.at(key).add(source if alpha == 1 else source * alpha)
+def _scatter_reduce(
+    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    ways = {"sum": "add", "prod": "multiply", "amax": "max", "amin": "min"}
+    if reduce not in ways:
+        raise NotImplementedError(f"scatter_reduce by {reduce!r} is not there: {[*ways]}")
+    return _updated(input, dim, index, src, ways[reduce], include_self)
 
 
-@listed
-def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    return input.at(_along(input, dim, index, source)).set(source)
-
-
-@listed
-def _diag(input: Any, diagonal: int = 0) -> Any:
-    return _diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal)
-
-
-@listed
 def _diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return wg.linalg.diagonal(wg.moveaxis(input, (dim1, dim2), (-2, -1)), offset=offset)
 
 
 @listed
 def _diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    n = input.shape[-1]
-    zeros = wg.zeros((*input.shape, n), dtype=input.dtype, device=input.device)
-    eye = wg.eye(n, dtype=wg.bool, device=input.device)
-    whole = wg.where(eye, wg.expand_dims(input, axis=-2), zeros)
-    wide = abs(offset)
-    more = [(0, 0)] * (input.ndim - 1)
-    below, right = ((0, wide), (wide, 0)) if offset >= 0 else ((wide, 0), (0, wide))
-    whole = wg.pad(whole, [*more, below, right]) if wide else whole
+    i, n = wg.arange(input.shape[-1], device=input.device), input.shape[-1] + abs(offset)
+    zeros = wg.zeros((*input.shape[:-1], n, n), dtype=input.dtype, device=input.device)
+    whole = zeros.at((..., i + max(-offset, 0), i + max(offset, 0))).set(input)
     return wg.moveaxis(whole, (-2, -1), (dim1, dim2))
 
 
-@listed
-def _meshgrid(*tensors: Any, indexing: Any = "ij") -> Any:
-    listed = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
-    return wg.meshgrid(*(tensors[0] if listed else tensors), indexing=indexing)
-
-
 def _cat(tensors: Any, dim: int = 0) -> Any:
-    return wg.concat(tensors, axis=dim)
+    """Join Tensors, of which those of shape (0,) give the dtype alone."""
+    whole = wg.concat([x for x in tensors if tuple(x.shape) != (0,)] or tensors, axis=dim)
+    return wg.astype(whole, wg.result_type(*tensors), copy=False)
 
 
-aliases(
-    wg,
-    "broadcast_tensors=broadcast_arrays broadcast_to clone isin moveaxis movedim=moveaxis reshape",
+_SAME = (
+    "broadcast_tensors=broadcast_arrays broadcast_to clone isin moveaxis movedim=moveaxis reshape"
 )
+FUNCTIONS.update(members(wg, _SAME))
 lines(
     **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
+    **dict.fromkeys(("swapaxes", "swapdims", "transpose"), methods.swapaxes),
+    argwhere=lambda input: wg.stack(wg.nonzero(input), axis=1),
+    diag=lambda input, diagonal=0: (
+        _diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal)
+    ),
+    diagonal=_diagonal,
     flatten=methods.flatten,
     flip=lambda input, *dims: wg.flip(input, axis=lengths(dims)),
-    hstack=lambda tensors: wg.concat(tensors, axis=int(tensors[0].ndim > 1)),
+    gather=lambda input, dim, index: input[_places(input, dim, index)] if input.ndim else input,
+    hstack=lambda tensors: _cat(tensors, int(tensors[0].ndim > 1)),
+    index_add=lambda input, dim, index, source, *, alpha=1: input.at(
+        _along(input, dim, index, source)
+    ).add(source * alpha),
+    index_copy=lambda input, dim, index, source: input.at(_along(input, dim, index, source)).set(
+        source
+    ),
     index_fill=lambda input, dim, index, value: input.at(
         at_axis(as_axis(dim, input.ndim, "dim"), index)
     ).set(value),
@@ -171,19 +167,24 @@ lines(
     masked_select=lambda input, mask: wg.broadcast_arrays(input, mask)[0][
         wg.broadcast_to(mask, wg.broadcast_shapes(input.shape, mask.shape))
     ],
+    meshgrid=lambda *tensors, indexing="ij": wg.meshgrid(*listing(tensors), indexing=indexing),
+    nelement=lambda input: math.prod(input.shape),
     nonzero=lambda input, *, as_tuple=False: (
         wg.nonzero(input) if as_tuple else wg.stack(wg.nonzero(input), axis=1)
     ),
-    argwhere=lambda input: wg.stack(wg.nonzero(input), axis=1),
-    nelement=lambda input: math.prod(input.shape),
     numel=lambda input: math.prod(input.shape),
     permute=lambda input, *dims: wg.permute_dims(input, lengths(dims)),
     ravel=methods.ravel,
+    repeat_interleave=lambda input, repeats, dim=None: wg.repeat(
+        wg.reshape(input, (-1,)) if dim is None else input, repeats, axis=dim or 0
+    ),
     roll=lambda input, shifts, dims=None: wg.roll(input, shifts, axis=dims),
-    scatter_add=lambda input, dim, index, src: _scatter(input, dim, index, src, reduce="add"),
+    scatter_add=lambda input, dim, index, src: _updated(input, dim, index, src, "add"),
+    searchsorted=lambda sorted_sequence, input, *, right=False, side=None: wg.searchsorted(
+        sorted_sequence, input, "right" if right else side or "left"
+    ),
     select=lambda input, dim, index: input[at_axis(as_axis(dim, input.ndim, "dim"), int(index))],
     stack=lambda tensors, dim=0: wg.stack(tensors, axis=dim),
-    **dict.fromkeys(("swapaxes", "swapdims", "transpose"), methods.swapaxes),
     t=methods.t,
     take=lambda input, index: wg.take(wg.reshape(input, (-1,)), index),
     tile=lambda input, *dims: wg.tile(input, lengths(dims)),
@@ -192,9 +193,7 @@ lines(
     triu=lambda input, diagonal=0: wg.triu(input, k=diagonal),
     unbind=lambda input, dim=0: wg.unstack(input, axis=dim),
     unsqueeze=lambda input, dim: wg.expand_dims(input, axis=dim),
-    vstack=lambda tensors: wg.concat(
-        [x if x.ndim > 1 else wg.reshape(x, (1, -1)) for x in tensors]
-    ),
+    vstack=lambda tensors: _cat([x if x.ndim > 1 else x[None] for x in tensors]),
     where=lambda condition, *inputs: (
         wg.where(condition, *inputs) if inputs else wg.nonzero(condition)
     ),

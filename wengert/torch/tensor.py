@@ -1,7 +1,9 @@
 """PyTorch's methods and attributes, which importing `wengert.torch` gives to all Tensors."""
 
+import math
 import weakref
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import wengert as wg
@@ -15,32 +17,25 @@ from wengert.tape.node import is_lifted
 from wengert.tape.observers import observing, tell
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, assign
 from wengert.tape.views import same, show
-from wengert.torch import elementwise, reductions, shapes
-from wengert.torch.creation import DTYPES, LEGACY, Size, device, drawing
-from wengert.torch.naming import FUNCTIONS, name_of_torch
+from wengert.torch import elementwise as elementwise  # all chapters list their functions
+from wengert.torch.creation import DTYPES, LEGACY, NO_METHODS, Size, device, drawn
+from wengert.torch.naming import FUNCTIONS, members, name_of_torch, with_options
 from wengert.torch.shapes import lengths
 
-_CHAPTERS = (elementwise, reductions, shapes)  # they list their functions
 #: The core's own, which gives plain copies.
 STATE_DICT = State.state_dict
 #: Functions that are no methods, or others as methods.
-_NO_METHODS = (
-    "arange as_tensor asarray broadcast_tensors can_cast cat cdist concat concatenate "
-    "einsum empty empty_like eye finfo from_dlpack from_numpy full full_like get_default_dtype "
-    "get_rng_state hstack iinfo imag is_tensor linspace manual_seed meshgrid normal ones "
-    "ones_like rand rand_like randint randn randn_like randperm real result_type "
-    "set_default_dtype set_rng_state stack tensor tensordot vstack where zeros "
-    "zeros_like"
-)
+_NO_METHODS = NO_METHODS | {
+    *("broadcast_tensors", "cat", "cdist", "concat", "concatenate", "einsum", "hstack", "imag"),
+    *("is_tensor", "meshgrid", "real", "searchsorted", "stack", "tensordot", "vstack", "where"),
+}
 #: Functions that PyTorch has in place too.
 _IN_PLACE = (
-    "abs acos acosh addcdiv addcmul addmm asin asinh atan atanh baddbmm bitwise_and "
-    "bitwise_not bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh "
-    "cumprod cumsum digamma eq erf erfc erfinv exp exp2 expm1 floor floor_divide fmod ge "
-    "gt index_add index_copy index_fill le lerp lgamma log log10 log1p log2 logical_and "
-    "logical_not logical_or logical_xor logit lt masked_fill multiply ne neg negative "
-    "pow reciprocal relu remainder round rsqrt scatter scatter_add sgn sigmoid sign sin sinh sqrt "
-    "square subtract tan tanh tril triu true_divide trunc xlogy"
+    "abs acos addcdiv addcmul addmm asin atan baddbmm bitwise_and bitwise_or ceil clamp clamp_max "
+    "clamp_min clip cos cosh cumprod cumsum eq erf erfinv exp exp2 expm1 floor floor_divide fmod "
+    "ge gt index_add index_copy index_fill le lerp log log10 log1p log2 logical_and logical_not "
+    "logical_or logit lt masked_fill ne neg pow reciprocal relu remainder round rsqrt scatter "
+    "scatter_add scatter_reduce sigmoid sign sin sinh sqrt square tan tanh tril triu trunc"
 )
 #: Functions that change shapes, and that PyTorch has in place.
 _RESHAPES = "squeeze swapaxes swapdims t transpose unsqueeze"
@@ -56,10 +51,28 @@ class _Count(int):
 
 
 def _size(self: wg.Tensor) -> _Count:
-    shape = tuple(self.shape)
-    count = _Count(Size(shape).numel())
-    count.shape = shape
+    count = _Count(math.prod(self.shape))
+    count.shape = tuple(self.shape)
     return count
+
+
+def _through(name: str, refused: str = "") -> Any:
+    def write(self: Any, value: Any) -> None:
+        if refused:
+            raise RuntimeError(refused)
+        setattr(self._of, name, value)
+
+    return property(lambda self: getattr(self._of, name), write)
+
+
+class Data(wg.Tensor):
+    """The values of another Tensor, untracked: what is written here changes that one."""
+
+    __slots__ = ("_of",)
+    _of: wg.Tensor
+    _array, _shown = _through("_array"), _through("_shown")
+    __deepcopy__ = lambda self, memo: self.detach().__deepcopy__(memo)
+    __reduce__ = lambda self: self.detach().__reduce__()
 
 
 class _Left(wg.Tensor):
@@ -68,49 +81,16 @@ class _Left(wg.Tensor):
     __slots__ = ()
 
 
-class Data(wg.Tensor):
-    """The values of another Tensor, untracked: what is written here changes that one."""
-
-    __slots__ = ("_of",)
-
-    _of: wg.Tensor
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self.detach().__deepcopy__(memo)
-
-    def __reduce__(self) -> Any:
-        return self.detach().__reduce__()
-
-    @property
-    def _array(self) -> Any:
-        return self._of._array
-
-    @_array.setter
-    def _array(self, array: Any) -> None:
-        self._of._array = array
-
-    @property
-    def _shown(self) -> Any:
-        return self._of._shown
-
-    @_shown.setter
-    def _shown(self, shown: Any) -> None:
-        self._of._shown = shown
-
-
 class Snapshot(Data):
     """A value of a ``state_dict()``: a write into it, which PyTorch's module shows, is an error."""
 
     __slots__ = ()
-
-    def _refuse(self, array: Any) -> None:
-        raise RuntimeError(
-            "a value of state_dict() is a copy, and the module keeps its own. Write into the "
-            "module: `with torch.no_grad(): p.copy_(value)` over its parameters() and buffers(). "
-            "Or take a copy to change: value.clone()"
-        )
-
-    _array = property(lambda self: self._of._array, _refuse)
+    _array = _through(
+        "_array",
+        "a value of state_dict() is a copy, and the module keeps its own. Write into the "
+        "module: `with torch.no_grad(): p.copy_(value)` over its parameters() and buffers(). "
+        "Or take a copy to change: value.clone()",
+    )
 
 
 def _state_dict(self: State, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
@@ -209,6 +189,7 @@ def _setitem(self: wg.Tensor, key: Any, value: Any) -> None:
 def _in_place(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
 
+    @wraps(function)
     def changed(self: wg.Tensor, *args: Any, **options: Any) -> Any:
         result = function(self, *args, **options)
         kinds = {one.dtype.kind.removeprefix("un") for one in (result, self)}
@@ -234,18 +215,13 @@ def become(self: wg.Tensor, result: wg.Tensor) -> wg.Tensor:
     return self
 
 
-def _drawn(draw: Any) -> Callable[..., Any]:
-    def filled(self: Any, *args: Any, generator: Any = None, **named: Any) -> Any:
+def _drawn(draw: Callable[..., Any]) -> Callable[..., Any]:
+    def filled(self: Any, *args: Any, **named: Any) -> Any:
         options = {{"from": "low", "to": "high"}.get(key, key): v for key, v in named.items()}
-        size, dtype, device = self.shape, self.dtype, self.device
-        with drawing(generator):
-            return self.copy_(draw(*args, size=size, dtype=dtype, device=device, **options))
+        where = {"size": self.shape, "dtype": self.dtype, "device": self.device}
+        return self.copy_(draw(*args, **where, **options))
 
-    return filled
-
-
-def _coins(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
-    return self.copy_(FUNCTIONS["bernoulli"](self, p, generator=generator))
+    return drawn(filled)
 
 
 def _integers(low: int = 0, high: int | None = None, *, size: Any, dtype: Any, device: Any) -> Any:
@@ -275,22 +251,26 @@ def _type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 def _to(core: Any) -> Callable[..., Any]:
     def to(
-        self: Any,
-        *where: Any,
-        dtype: Any = None,
-        device: Any = None,
-        non_blocking: bool = False,
-        copy: bool = False,
-        memory_format: Any = None,
+        self: Any, *where: Any, non_blocking: Any = None, memory_format: Any = None, **options: Any
     ) -> Any:
-        where = tuple(w for w in where if not isinstance(w, bool))
-        return core(self, *where, dtype=dtype, device=device, copy=copy)
+        return core(self, *(w for w in where if not isinstance(w, bool)), **options)
 
+    vars(to)["__signature__"] = with_options(core, "non_blocking", "memory_format")
     return to
+
+
+def _cast(dtype: Any) -> Callable[..., Any]:
+    return lambda self: wg.astype(self, dtype, copy=False)
 
 
 def _is_cuda(self: Any) -> bool:
     return bool(self.device.type == "cuda")
+
+
+def _cuda(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
+    return self.to(
+        "cuda" if device is None else device if isinstance(device, str) else f"cuda:{device}"
+    )
 
 
 def _new(function: str) -> Callable[..., Any]:
@@ -301,63 +281,42 @@ def _new(function: str) -> Callable[..., Any]:
     return new
 
 
-def _same(self: Any, *args: Any, **options: Any) -> Any:
-    return self
+def _detach(self: Any) -> Any:
+    return self.requires_grad_(False) if self.is_leaf else become(self, self.detach())
 
 
-def _attributes() -> dict[str, Any]:
-    core = vars(wg.Tensor)
-    own_device = core["device"].fget
-    found: dict[str, Any] = {
-        name: function for name, function in FUNCTIONS.items() if name not in _NO_METHODS.split()
-    }
-    found.update({f"{name}_": _in_place(name) for name in _IN_PLACE.split()})
-    found.update({f"{name}_": _reshaped(name) for name in _RESHAPES.split()})
-    new = ("empty", "full", "ones", "tensor", "zeros")
-    found.update({f"new_{name}": _new(name) for name in new})
-    transposed = property(lambda self: FUNCTIONS["conj"](wg.matrix_transpose(self)))
-    found.update(
-        H=transposed,
-        __getitem__=_getitem,
-        __setitem__=_setitem,
-        bernoulli_=_coins,
-        bfloat16=lambda self: wg.astype(self, wg.bfloat16, copy=False),
-        byte=lambda self: wg.astype(self, wg.uint8, copy=False),
-        char=lambda self: wg.astype(self, wg.int8, copy=False),
-        contiguous=_same,
-        cuda=lambda self, device=None, non_blocking=False: self.to(
-            "cuda" if device is None else device if isinstance(device, str) else f"cuda:{device}"
-        ),
-        data=property(_data, _set_data),
-        detach_=lambda self: (
-            self.requires_grad_(False) if self.is_leaf else become(self, self.detach())
-        ),
-        device=property(lambda self: device(own_device(self))),
-        get_device=lambda self: self.device.index or (0 if _is_cuda(self) else -1),
-        is_contiguous=lambda self: True,
-        is_cuda=property(_is_cuda),
-        itemsize=property(lambda self: self.dtype.itemsize),
-        mH=transposed,
-        nbytes=property(lambda self: int(self.size) * self.dtype.itemsize),
-        new=lambda self, *data: wg.astype(LEGACY["Tensor"](*data), self.dtype, copy=False),
-        normal_=_drawn(wg.normal),
-        pin_memory=_same,
-        random_=_drawn(_integers),
-        repeat=lambda self, *repeats: wg.tile(self, lengths(repeats)),
-        resize_=lambda self, *size: become(self, wg.reshape(self, lengths(size))),
-        share_memory_=_same,
-        short=lambda self: wg.astype(self, wg.int16, copy=False),
-        size=property(_size),
-        to=_to(core["to"]),
-        type=_type,
-        uniform_=_drawn(wg.uniform),
-        where=lambda self, condition, other: wg.where(condition, self, other),
-    )
-    return found
-
-
+_same = lambda self, *args, **options: self
+_core = dict(vars(wg.Tensor))
 #: What PyTorch's Tensors have, by name: made once, of the core's own attributes.
-ATTRIBUTES = _attributes()
+ATTRIBUTES: dict[str, Any] = {
+    **{name: function for name, function in FUNCTIONS.items() if name not in _NO_METHODS},
+    **{f"{name}_": _in_place(name) for name in _IN_PLACE.split()},
+    **{f"{name}_": _reshaped(name) for name in _RESHAPES.split()},
+    **{f"new_{name}": _new(name) for name in ("empty", "full", "ones", "tensor", "zeros")},
+    **{n: _cast(d) for n, d in members(wg, "bfloat16 byte=uint8 char=int8 short=int16")},
+    **dict.fromkeys(("contiguous", "pin_memory", "share_memory_"), _same),
+    **dict.fromkeys(("H", "mH"), property(lambda self: self.mT.conj())),
+    "__getitem__": _getitem,
+    "__setitem__": _setitem,
+    "bernoulli_": lambda self, p=0.5, *, generator=None: self.copy_(
+        self.bernoulli(p, generator=generator)
+    ),
+    "cuda": _cuda,
+    "data": property(_data, _set_data),
+    "detach_": _detach,
+    "device": property(lambda self: device(_core["device"].fget(self))),
+    "is_contiguous": lambda self: True,
+    "is_cuda": property(_is_cuda),
+    "new": lambda self, *data: wg.astype(LEGACY["Tensor"](*data), self.dtype, copy=False),
+    "normal_": _drawn(wg.normal),
+    "random_": _drawn(_integers),
+    "repeat": lambda self, *repeats: wg.tile(self, lengths(repeats)),
+    "size": property(_size),
+    "to": _to(_core["to"]),
+    "type": _type,
+    "uniform_": _drawn(wg.uniform),
+    "where": lambda self, condition, other: wg.where(condition, self, other),
+}
 
 
 def install() -> None:
