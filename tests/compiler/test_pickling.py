@@ -23,9 +23,7 @@ def step(x):
     optimizer.step()
     return loss
 
-plain = step
 compiled = wg.compile(step)
-by_default = wg.compile(lambda x, m=model: m(x).sum())
 
 @wg.compile
 def decorated(x):
@@ -33,9 +31,6 @@ def decorated(x):
 
 def helper(x):
     return model(x).sum()
-
-def close_over(scale):
-    return wg.compile(lambda x: scale * helper(x))
 
 @wg.compile
 def pure(x):
@@ -75,16 +70,14 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("pickler", [pickle, cloudpickle])
 def test_state_of_a_module_is_an_error(module, pickler):
-    steps = (module.compiled, module.decorated, module.close_over(2.0), wg.compile(module.helper))
-    for one in steps:
-        with pytest.raises(pickle.PicklingError, match="state of the module pickled_steps"):
+    for one in (module.compiled, module.decorated, wg.compile(module.helper)):
+        with pytest.raises(pickle.PicklingError, match="other state"):
             pickler.dumps((module.model, one))
 
 
 @pytest.mark.parametrize("pickler", [pickle, cloudpickle])
 def test_functions_without_state_go_by_their_name(module, pickler):
     assert pickle.loads(pickler.dumps(module.pure)) is module.pure
-    assert pickle.loads(pickler.dumps(module.Trainer.step)) is module.Trainer.step
     again = pickle.loads(pickler.dumps(wg.compile(module.half)))
     assert again(wg.asarray(4.0)).item() == 2.0
 

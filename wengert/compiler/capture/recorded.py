@@ -305,12 +305,12 @@ class End(Node):
         self.number, self.parents, self.saved, self.watch = number, (), (), None
         self.shape, self.dtype = place.shape, place.dtype
 
-    def cut(self, place: Node, roots: Sequence[Node], since: int = 0) -> None:
-        """Replace a node in graphs, among the nodes newer than ``since``."""
+    def cut(self, place: Node, roots: Sequence[Node]) -> None:
+        """Replace a node in graphs."""
         found, seen = [*roots], set[Node]()
         while found:
             node = found.pop()
-            if node in seen or node.number <= since:
+            if node in seen:
                 continue
             seen.add(node)
             if place in node.parents:
@@ -318,7 +318,7 @@ class End(Node):
             found += [x for x in node.parents if x is not None]
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        return [(0, g)] if self.parents else []
+        return []
 
     def name(self) -> str:
         return "EndBackward0"
