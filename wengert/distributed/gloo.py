@@ -18,9 +18,7 @@ from wengert.distributed.carriers import (
     GRACE,
     SOON,
     Connected,
-    exchanged,
     not_joined,
-    of_rank,
     ranks_of,
 )
 
@@ -196,27 +194,4 @@ def started(group: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
     return work, np.zeros_like(x) if name == "reduce" and rank != root else found
 
 
-# -- in saved programs -----------------------------------------------------------------------------
-
-
-def world(rank: int, size: int) -> Any:
-    """The processes that a saved program runs on."""
-    if not dist.is_initialized():
-        dist.init_process_group("gloo")
-    of_rank((dist.get_rank(), dist.get_world_size()), (rank, size))
-    return dist.new_group(backend="gloo")
-
-
-def exchange(group: Any, name: str, x: Any, **how: Any) -> Any:
-    """Run a collective of a saved program."""
-
-    def run(name: str, x: Any, root: int) -> Any:
-        work, out = started(group, name, x, root)
-        work.wait()
-        return out
-
-    return exchanged(run, dist.get_world_size(), name, np.asarray(x), how)
-
-
-_Gloo.written = world, exchange
 CARRIER = _Gloo

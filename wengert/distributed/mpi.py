@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from wengert.distributed.carriers import GRACE, Connected, exchanged, not_joined, of_rank
+from wengert.distributed.carriers import GRACE, Connected, not_joined
 
 __all__ = ["CARRIER"]
 
@@ -92,26 +92,4 @@ def started(comm: Any, name: str, x: Any, root: int) -> tuple[Any, Any]:
     return request, out
 
 
-# -- in saved programs -----------------------------------------------------------------------------
-
-
-def world(rank: int, size: int) -> Any:
-    """The processes that a saved program runs on."""
-    comm = MPI.COMM_WORLD
-    of_rank((comm.Get_rank(), comm.Get_size()), (rank, size))
-    return comm
-
-
-def exchange(comm: Any, name: str, x: Any, **how: Any) -> Any:
-    """Run a collective of a saved program."""
-
-    def run(name: str, x: Any, root: int) -> Any:
-        request, out = started(comm, name, x, root)
-        request.Wait()
-        return out
-
-    return exchanged(run, comm.Get_size(), name, np.asarray(x), how)
-
-
-_MPI.written = world, exchange
 CARRIER = _MPI

@@ -12,8 +12,6 @@ import pytest
 import wengert as wg
 from tests import simulated_cupy
 from tests.compiler.bits import same_bits
-from wengert.compiler.emission.sources import Sources
-from wengert.compiler.emission.spelling import Names
 
 
 def training(optimiser, **options):
@@ -137,19 +135,6 @@ def load(path):
     names = {"__file__": str(path), "__name__": path.stem}
     exec(compile(path.read_text(), path, "exec"), names)
     return names
-
-
-def test_programs_of_numpy_need_numpy_alone(tmp_path):
-    for name, make in CASES.items():
-        run, arguments = make()
-        for _ in range(3):
-            run(*arguments())
-        run.save(tmp_path / f"{name}.py")
-        text = (tmp_path / f"{name}.py").read_text()
-        imported = {
-            line.split()[1] for line in text.splitlines() if line[:6] in ("import", "from m")
-        }
-        assert imported <= {*sys.stdlib_module_names, "numpy"}, name
 
 
 def test_wrong_arguments_and_the_state(tmp_path):
@@ -305,14 +290,6 @@ def test_special_functions_are_the_librarys_own(dtype, tmp_path):
     saved = load(tmp_path / "step.py")["step"]
     for x, expected in zip(points, wanted, strict=True):
         assert all(map(same_bits, wg.func.tree_leaves(saved(x)), expected))
-
-
-def test_an_error_of_what_cannot_be_written_names_its_class():
-    class Own:
-        pass
-
-    with pytest.raises(ValueError, match=r"an object of the class .*Own can't be written"):
-        Sources(Names()).define(Own(), "own")
 
 
 @pytest.mark.parametrize("number", [0.5, 2.5])

@@ -6,7 +6,6 @@ are copied into the saved file, so that they use nothing of this package.
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from types import MappingProxyType
 from typing import Any, Final
 
 from wengert.backends import Backend, cupy, dask, dtype_of, jax, torch
@@ -122,13 +121,11 @@ def in_host_memory(
     backend: Backend,
     function: Callable[..., Any],
     operands: tuple[Any, ...],
-    name: str = "draw",
-    parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Instruction]:
     """A call in host memory, and the conversion of its result to the library's array."""
     direct = backend.name == "numpy"
     made = step.result if direct else Value(step.result.shape, step.result.dtype)
-    call = Instruction(name, function, operands, parameters, (made,), pure=False, line=step.line)
+    call = Instruction("draw", function, operands, {}, (made,), pure=False, line=step.line)
     asarray = backend.xp.asarray
     back = Instruction("asarray", asarray, (made,), {}, step.results, line=step.line)
     return [call] if direct else [call, back]

@@ -109,10 +109,7 @@ PIECES: list[Piece] = [
         {"o": ("Prop$(2.0)", "Prop$(0.5)")},
         "class Prop$:\n    def __init__(self, k):\n        self.k = k\n"
         "    @property\n    def scale(self):\n        return self.k + 1.0",
-        changes=(
-            "@o.k = 3.0",
-            "Prop$.scale = property(lambda self: self.k * 2.0)",
-        ),
+        changes=("@o.k = 3.0", "Prop$.scale = property(lambda self: self.k * 2.0)"),
     ),
     Piece(
         "operators of a class",

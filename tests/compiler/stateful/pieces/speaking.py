@@ -64,7 +64,6 @@ PIECES: list[Piece] = [
         "assert",
         "assert h.shape[-1] == 4, 'columns'\nassert @k is not None",
         {"k": ("2.0", "None", "1")},
-        eager="Assertion",
     ),
     Piece(
         "reduce",
@@ -77,7 +76,6 @@ PIECES: list[Piece] = [
         "h = h * table$(@n)",
         {"n": ("2", "3")},
         "@functools.lru_cache\ndef table$(n):\n    return n * 0.5",
-        eager="cache|lru",
     ),
     Piece(
         "star",
@@ -151,14 +149,13 @@ PIECES: list[Piece] = [
         setup="sa$ = {'h': wg.zeros(4)}",
         argument=("sa$",),
         pure=False,
-        eager="changes",
     ),
     Piece(
         "tensors given in a list",
         "for i, t in enumerate(a$):\n    h = h + t * (i + 1)",
         setup="la$ = [wg.randn(4), wg.randn(4)]",
         argument=("la$", "la$[:1]", "la$ + la$"),
-        changes=("la$.reverse()", "la$.append(wg.ones(4))", "la$[0] = wg.zeros(4)  # free"),
+        changes=("la$.reverse()", "la$.append(wg.ones(4))", "la$[0] = wg.zeros(4)"),
     ),
     Piece(
         "optimiser inside",
@@ -190,7 +187,7 @@ PIECES: list[Piece] = [
         {"total": ("wg.zeros(())",), "n": ("wg.zeros(())",)},
         after="with wg.no_grad():\n    @total += wg.mean(h.detach())\n    @n += 1",
         gives="@total / @n",
-        changes=("@total.zero_(); @n.zero_()  # free",),
+        changes=("@total.zero_(); @n.zero_()",),
         pure=False,
     ),
     Piece(
@@ -217,43 +214,18 @@ PIECES: list[Piece] = [
         "g = wg.reshape(h.detach() * 1.0, (-1,))\ng[::2] = 0.0\nh = h + wg.reshape(g, h.shape)",
     ),
     # what no replay could repeat
+    Piece("random", "h = h * random.random()", setup="random.seed(3)", pure=False),
     Piece(
-        "random",
-        "h = h * random.random()",
-        setup="random.seed(3)",
-        eager="random",
-        pure=False,
+        "random of numpy", "h = h * float(np.random.rand())", setup="np.random.seed(3)", pure=False
     ),
-    Piece(
-        "random of numpy",
-        "h = h * float(np.random.rand())",
-        setup="np.random.seed(3)",
-        eager="random|numpy",
-        pure=False,
-    ),
-    Piece(
-        "iterator",
-        "h = h * next(@n)",
-        {"n": ("itertools.count(1)",)},
-        eager="next|count|iterator",
-        pure=False,
-    ),
-    Piece(
-        "item", "h = h * float(wg.sum(@t))", {"t": ("wg.ones(4)", "wg.full((4,), 0.3)")}, eager="."
-    ),
-    Piece("list read back", "h = h * @t.tolist()[0]", {"t": ("wg.ones(4)",)}, eager="."),
-    Piece(
-        "setattr inside",
-        "@o.seen = 3",
-        {"o": ("types.SimpleNamespace()",)},
-        eager="changes",
-        pure=False,
-    ),
+    Piece("iterator", "h = h * next(@n)", {"n": ("itertools.count(1)",)}, pure=False),
+    Piece("item", "h = h * float(wg.sum(@t))", {"t": ("wg.ones(4)", "wg.full((4,), 0.3)")}),
+    Piece("list read back", "h = h * @t.tolist()[0]", {"t": ("wg.ones(4)",)}),
+    Piece("setattr inside", "@o.seen = 3", {"o": ("types.SimpleNamespace()",)}, pure=False),
     Piece(
         "popped inside",
         "h = h * (@ks.pop() if @ks else 0.5)",
         {"ks": ("[1.0, 2.0, 3.0]",)},
-        eager="changes",
         pure=False,
     ),
     Piece(
@@ -261,7 +233,6 @@ PIECES: list[Piece] = [
         "if 'a' not in @d:\n    @d['a'] = wg.ones(4) * 2.0\nh = h * @d['a']",
         {"d": ("{}",)},
         changes=("@d.clear()", "@d['a'] = wg.ones(4)"),
-        eager="changes|kept",
         pure=False,
     ),
 ]
