@@ -4,7 +4,6 @@ The operation's derivative rule is a compiled program, too. A program has no gra
 derivatives through it are an error.
 """
 
-from _thread import get_ident
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -98,13 +97,9 @@ def attach(
 
 
 class CompiledNode(Several):
-    """A replay as one operation on the tape.
+    """A replay as one operation on the tape. A sweep of any result frees what all results saved."""
 
-    A sweep frees the saved arrays that the function's own operations would have freed. So results
-    that share no operation can be differentiated one after the other, as without the compiler.
-    """
-
-    __slots__ = ("_kept", "_open", "_swept", "adjoint")
+    __slots__ = ("adjoint", "saved")
 
     adjoint: Adjoint
 
@@ -116,37 +111,17 @@ class CompiledNode(Several):
         adjoint: Adjoint,
     ) -> None:
         self.number = tick()
-        self.parents, self.adjoint, self._kept = parents, adjoint, saved
-        self._open, self._swept = set(range(len(results))), dict[int, tuple[int, ...]]()
+        self.parents, self.adjoint, self.saved = parents, adjoint, saved
         self.watch = None
         self.shape = tuple([x.shape for x in results])
         self.dtype = tuple([x.dtype for x in results])
 
-    @property
-    def saved(self) -> tuple[Any, ...] | None:
-        """What later sweeps need; None after the last."""
-        return self._kept if self._open else None
-
-    @saved.setter
-    def saved(self, value: tuple[Any, ...] | None) -> None:
-        behind = self.adjoint.behind
-        for i in self._swept.pop(get_ident()):
-            self._open -= behind.joined[i]
-        needed = {
-            at
-            for swept in behind.sweeps
-            if self._open.issuperset(swept.results)
-            for at in swept.kept
-        }
-        self._kept = tuple([x if at in needed else None for at, x in enumerate(self._kept)])
-
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         like = next(iter(g.items.values()))
         sweeps, given = self.adjoint.sweeps, tuple(sorted(g.items))
-        saved = self._kept
-        if not self._open.issuperset(given):
+        saved = self.saved
+        if saved is None:
             raise RuntimeError(FREED)
-        self._swept[get_ident()] = given
         if namespaces[type(like)].records:
             raise RuntimeError(
                 "the results of a compiled function can't be differentiated twice from outside: "

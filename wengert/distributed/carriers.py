@@ -193,7 +193,7 @@ def ranks_of(ranks: list[int]) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {listed}"
 
 
-# -- what is compared and moved ---------------------------------------------------------------------
+# -- what is compared and moved --------------------------------------------------------------------
 
 #: Runs a collective on a flat array: ``run(name, x, root)``.
 Run = Callable[[str, Any, int], Any]
