@@ -96,23 +96,6 @@ def test_cupy_writes_over_operands_and_keeps_no_buffers() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
-def test_random_programs(dtype: str) -> None:
-    drawn = "complex128" if dtype == "complex128" else "float64"
-
-    @settings(max_examples=150)
-    @given(programs(dtype=drawn, max_side=5), st.booleans())
-    def run(made: Any, optimised: bool) -> None:
-        first = [np.asarray(x, dtype) for x in made.inputs]
-        with np.errstate(all="ignore"):
-            program = trace_arrays(_with_gradients(made), *first, requires_grad=True)
-            better = optimise(program) if optimised else program
-            check_emitted(program, emit(better, NUMPY), _points(first))
-
-    run()
-
-
-@pytest.mark.slow
 @settings(max_examples=150)
 @given(programs(max_side=4, max_inputs=2), st.integers(0, 3))
 def test_random_updates(made: Any, turns: int) -> None:
@@ -256,21 +239,6 @@ def test_elementwise_chain_uses_one_buffer() -> None:
     assert all(step.out is step.operands[0] for step in others)
 
 
-def test_a_buffer_is_used_again_when_nothing_needs_it() -> None:
-    x, w = np.ones((4, 4)), np.ones((4, 4))
-
-    def function(x: Any, w: Any) -> Any:
-        a = x @ w
-        b = a @ w  # while `a` is read
-        c = b @ w  # `a` is free
-        return wg.sum(c)
-
-    placed = _placed(_program(function, x, w))
-    outs = [step.out for step in placed.instructions if step.name == "matmul"]
-    assert outs[0] is outs[2] is not outs[1]
-    assert len(placed.buffers) == 2
-
-
 @pytest.mark.parametrize("widths", [(96, 128, 100), (128, 96, 100), (100, 96, 128)])
 @pytest.mark.parametrize("turned", [False, True])
 def test_large_results_of_all_sizes_use_one_buffer(widths: tuple[int, ...], turned: bool) -> None:
@@ -394,12 +362,6 @@ def test_a_buffer_takes_what_is_cast_to_another_kind(dtype: Any) -> None:
     for scale in (1.0, 2.0, 3.0):
         x = scale * wg.asarray([0.25, 1.75, -2.5])
         assert compiled(x).tolist() == function(x).tolist()
-
-
-def test_scalars_have_no_buffer() -> None:
-    x = np.asarray(2.0)
-    placed = _placed(_program(lambda x: wg.exp(x) * 2, x))
-    assert not placed.buffers and all(step.out is None for step in placed.instructions)
 
 
 def test_views_of_buffers_are_taken_beforehand() -> None:
