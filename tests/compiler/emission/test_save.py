@@ -241,7 +241,16 @@ def test_what_can_not_be_saved(tmp_path):
     def answer(x):
         return Answer(x + 1)
 
-    for function, problem in [(change, "it changes its argument x"), (answer, "a Answer is")]:
+    held = {"pair": (wg.zeros(1), wg.ones(1))}
+
+    def carry(x):
+        held["pair"] = (held["pair"][1] + x, x * 2)
+
+    for function, problem in [
+        (change, "it changes its argument x"),
+        (answer, "a Answer is"),
+        (carry, r"replaces the tuple held\['pair'\]"),
+    ]:
         run = wg.compile(function)
         run(x)
         run(x)
