@@ -1,5 +1,8 @@
 """Results of compiled functions are differentiated outside."""
 
+import itertools
+import weakref
+
 import pytest
 
 import wengert as wg
@@ -33,13 +36,21 @@ def test_arguments_that_were_computed_are_differentiated_from_the_first_call_on(
         assert wg.grad(g)(wg.asarray([3.0, 5.0])).tolist() == [6.0, 10.0]
 
 
-#: What is differentiated, one after the other: results.
-SWEEPS = [((0,), (1,), (2,)), ((2,), (0,), (2,)), ((0, 1), (2,)), ((1, 2), (0, 1, 2), (1,))]
+#: What is differentiated, one after the other: results, and whether their graphs are kept.
+SWEEPS = [
+    *[[((i,), False) for i in order] for order in itertools.permutations(range(3))],
+    *[[((i,), False) for i in (a, b)] for a in range(3) for b in range(3)],
+    [((0,), True), ((1,), False), ((0,), False)],
+    [((0, 1), True), ((0,), False), ((1,), False)],
+    [((0, 1), False), ((2,), False)],
+    [((0, 2), False), ((1,), False)],
+    [((0, 1, 2), True), ((0, 1, 2), False), ((1,), False)],
+]
 
 
 @pytest.mark.parametrize("sweeps", SWEEPS)
 def test_results_are_differentiated_one_after_the_other(sweeps):
-    """Each but the last keeps what the others need, or these are an error."""
+    """Where they have no operation in common; otherwise it is the error that it is eagerly."""
     w, v = wg.asarray([1.0, 2.0], requires_grad=True), wg.asarray([3.0, 4.0], requires_grad=True)
 
     def step(x):
@@ -49,9 +60,11 @@ def test_results_are_differentiated_one_after_the_other(sweeps):
     def seen(function):
         w.grad = v.grad = None
         results, found = function(wg.ones(2)), []
-        for k, which in enumerate(sweeps, 1):
-            total = sum(wg.sum(results[i]) for i in which)
-            total.backward(retain_graph=k < len(sweeps))
+        for which, keep in sweeps:
+            try:
+                sum(wg.sum(results[i]) for i in which).backward(retain_graph=keep)
+            except RuntimeError as error:
+                found.append(str(error))
             found += [x.grad if x.grad is None else x.grad.tolist() for x in (w, v)]
         return found
 
@@ -59,10 +72,20 @@ def test_results_are_differentiated_one_after_the_other(sweeps):
     for _ in range(3):
         assert seen(compiled) == seen(step)
     assert compiled.report.recordings == 1
-    first, second, _ = compiled(wg.ones(2))
-    wg.sum(first).backward()
-    with pytest.raises(RuntimeError, match="retain_graph=True"):
-        wg.sum(second).backward()
+
+
+def test_what_a_sweep_needed_is_let_go_with_it():
+    compiled = wg.compile(lambda x, y: (wg.sum(wg.exp(x)), wg.sum(wg.exp(y))), check=0)
+    for _ in range(3):
+        x, y = (wg.ones(5, requires_grad=True) for _ in range(2))
+        a, b = compiled(x, y)
+        node = a._node.parents[0]
+        kept = [weakref.ref(array) for array in node.saved[:-1]]
+        a.backward()
+        assert sorted(ref() is not None for ref in kept) == [False, True]
+        b.backward()
+        assert node.saved is None
+        assert [x.grad.tolist(), y.grad.tolist()] == [wg.exp(wg.ones(5)).tolist()] * 2
 
 
 def results_of_each_other(w):
@@ -112,6 +135,9 @@ USES = {
     "gradients of results": lambda r: wg.autograd.grad(r[3], [r[0], r[2], r[1]]),
     "a result and one that it is in": lambda r: wg.autograd.grad(r[2] + wg.sum(r[0]), [r[0]]),
     "what need not be there": lambda r: wg.autograd.grad(r[2], [r[3], r[0]], allow_unused=True),
+    "derivatives of derivatives": lambda r: wg.sum(
+        wg.autograd.grad(r[3], [r[1]], create_graph=True)[0] ** 2
+    ).backward(),
 }
 
 
@@ -129,6 +155,41 @@ def test_results_that_others_are_computed_from_are_on_the_tape(use):
 
 def flat(x):
     return [y for each in x for y in flat(each)] if isinstance(x, list) else [x]
+
+
+def test_a_sweep_ends_at_arguments_that_lead_to_what_the_function_reads_itself():
+    """Derivatives of derivatives don't flow twice from an argument to that."""
+    w = wg.asarray([0.5, 2.0], requires_grad=True)
+
+    def second(function):
+        y = w * 2
+        (g,) = wg.autograd.grad(function(y, y * w), [w], create_graph=True)
+        (h,) = wg.autograd.grad(wg.sum(g), [w])
+        return [g.tolist(), h.tolist()]
+
+    def step(y, z):
+        return wg.sum(y * y * w * z)
+
+    compiled = wg.compile(step)
+    for _ in range(3):
+        assert second(compiled) == second(step)
+    assert compiled.report.recordings == 1
+
+
+def a_leaf(x):
+    return wg.zeros(2, requires_grad=True)
+
+
+def a_hooked(x):
+    made = x * 2
+    made.register_hook(lambda g: g + 1)
+    return made
+
+
+def a_retained(x):
+    made = x * 2
+    made.retain_grad()
+    return made
 
 
 def graph_of_what_was_plain(x, y, w):
@@ -224,6 +285,93 @@ def test_what_is_returned_and_kept_is_one_tensor_from_the_first_call_on():
     assert seen(wg.compile) == seen(lambda step: step)
 
 
+class Counted(wg.autograd.Function):
+    """Counts how often it is differentiated."""
+
+    times = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        Counted.times += 1
+        return g * 2
+
+
+def _hooked(hook):
+    def step(x, w):
+        h = x * w
+        h.register_hook(hook)
+        return wg.sum(h * h)
+
+    return step
+
+
+def _counts_by_hook():
+    held = {"n": 0}
+    return _hooked(lambda g: held.update(n=held["n"] + 1)), lambda: held["n"]
+
+
+def _notes_by_hook():
+    noted = []
+    return _hooked(lambda g: noted.append(1)), lambda: len(noted)
+
+
+def _counts_by_rule():
+    Counted.times = 0
+    return lambda x, w: wg.sum(Counted.apply(x * w) * 3), lambda: Counted.times
+
+
+def _retains(w):
+    def function(y):
+        y.retain_grad()
+        return wg.sum(y * y)
+
+    return function
+
+
+def _differentiates(w):
+    def function(y):
+        loss = wg.sum(y * y)
+        loss.backward()
+        return loss.detach()
+
+    return function
+
+
+def _hooks(w):
+    def function(y):
+        y.register_hook(lambda g: g * 3)
+        return wg.sum(y * y)
+
+    return function
+
+
+def _asks(w):
+    def function(y):
+        (g,) = wg.autograd.grad(wg.sum(y * w), [w])
+        return g * 2.0
+
+    return function
+
+
+def _is_leaf(w):
+    return lambda y: y * 2.0 if y.is_leaf else y * 3.0
+
+
+def _operation(w):
+    def operation(x):
+        return x.grad_fn
+
+    return lambda x: x * 2.0 if operation(x) is None else x * 3.0
+
+
+def _retained(w):
+    return lambda y: y * 2.0 if y.retains_grad else y * 3.0
+
+
 def _insides(w, v):
     """What functions differentiate inside that take a Tensor which was computed outside.
 
@@ -291,9 +439,8 @@ CARRIED = [*_computed(None, None)]
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute")
-@pytest.mark.parametrize(
-    ("held", "check"), [(False, None), (True, 0)], ids=["argument", "state, unchecked"]
-)
+@pytest.mark.parametrize("check", [None, 0])
+@pytest.mark.parametrize("held", [False, True], ids=["argument", "state"])
 @pytest.mark.parametrize("how", CARRIED)
 @pytest.mark.parametrize("inside", [*_insides(None, None)])
 def test_sweeps_inside_look_at_graphs_of_the_caller_and_do_not_enter_them(inside, how, held, check):

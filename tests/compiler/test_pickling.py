@@ -23,7 +23,9 @@ def step(x):
     optimizer.step()
     return loss
 
+plain = step
 compiled = wg.compile(step)
+by_default = wg.compile(lambda x, m=model: m(x).sum())
 
 @wg.compile
 def decorated(x):
@@ -31,6 +33,9 @@ def decorated(x):
 
 def helper(x):
     return model(x).sum()
+
+def close_over(scale):
+    return wg.compile(lambda x: scale * helper(x))
 
 @wg.compile
 def pure(x):
@@ -57,6 +62,30 @@ def make(model):
     def call(x):
         return model(x).sum()
     return call
+
+class Shared:
+    model = wg.nn.Linear(2, 1)
+
+    @classmethod
+    def of_class(cls, x):
+        return cls.model(x).sum()
+
+    @staticmethod
+    def static(x):
+        return Shared.model(x).sum()
+
+    def __call__(self, x):
+        return self.model(x).sum()
+
+class Net(wg.nn.Module):
+    body = wg.nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.body(x)
+
+def importing(x):
+    import pickled_steps
+    return pickled_steps.model(x).sum()
 """
 
 
@@ -70,14 +99,24 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("pickler", [pickle, cloudpickle])
 def test_state_of_a_module_is_an_error(module, pickler):
-    for one in (module.compiled, module.decorated, wg.compile(module.helper)):
-        with pytest.raises(pickle.PicklingError, match="other state"):
+    steps = [module.compiled, module.decorated, module.close_over(2.0), wg.compile(module.helper)]
+    shared = module.Shared()
+    of_classes = [
+        module.Shared.of_class,
+        shared.of_class,
+        module.Shared.static,
+        shared,
+        module.Net(),
+    ]
+    for one in [*steps, *map(wg.compile, [*of_classes, shared.__call__, module.importing])]:
+        with pytest.raises(pickle.PicklingError, match="state of the module pickled_steps"):
             pickler.dumps((module.model, one))
 
 
 @pytest.mark.parametrize("pickler", [pickle, cloudpickle])
 def test_functions_without_state_go_by_their_name(module, pickler):
     assert pickle.loads(pickler.dumps(module.pure)) is module.pure
+    assert pickle.loads(pickler.dumps(module.Trainer.step)) is module.Trainer.step
     again = pickle.loads(pickler.dumps(wg.compile(module.half)))
     assert again(wg.asarray(4.0)).item() == 2.0
 

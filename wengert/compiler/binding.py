@@ -48,7 +48,7 @@ _MISSED = "ArithmeticError, AttributeError, LookupError, TypeError, ValueError"
 class Binding:
     """Writes the function.
 
-    ``attach(answer, kept, tensors)`` puts results on the tape. A program that writes in
+    ``attach(answer, kept, tensors, leaves)`` puts results on the tape. A program that writes in
     place has the input `ALONE`.
     """
 
@@ -507,7 +507,7 @@ class Binding:
         if found.backward:
             kept = ", ".join(f"o{i}" for each in found.backward for i in each.kept)
             yield f"answer = [{', '.join(parts)}]"
-            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}])"
+            yield f"attach(answer, [{kept}], [{', '.join(self._tensors)}], args)"
             yield "return unflatten(answer)"
         elif found.answer.cls is None:
             yield f"return {parts[0]}"

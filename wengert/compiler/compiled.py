@@ -3,7 +3,6 @@
 import copy
 import functools
 import inspect
-import pickle
 import sys
 import threading
 import warnings
@@ -11,10 +10,10 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from types import FunctionType
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from wengert.backends import backend_of
+from wengert.compiler.adjoint import Rerun
 from wengert.compiler.binding import MISS, Failed
 from wengert.compiler.calls import Arguments, Call, signature_of, tensors_of
 from wengert.compiler.capture.errors import CompileError, TraceError, several
@@ -27,6 +26,7 @@ from wengert.compiler.effects import Asked
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.exchanges import noted
 from wengert.compiler.messages import needed
+from wengert.compiler.pickling import by_name
 from wengert.compiler.recording import record
 from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference
@@ -36,7 +36,6 @@ from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import Hooked
 from wengert.nn.module import Module
 from wengert.tape.hooks import Hooked as HookedNode
-from wengert.tape.leaving import frames
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
 
@@ -48,8 +47,6 @@ _lock = threading.RLock()
 PATIENCE = 10.0
 #: Whether compiled functions run as they are in this thread or task.
 _eager = ContextVar("wengert_eager", default=False)
-#: Modules whose functions `cloudpickle` takes with the globals that they read.
-_BY_VALUE = frozenset({"__main__", "__mp_main__"})
 #: Names by which code looks whether there are gradients.
 _GRADIENTS = frozenset({"grad", "_grad"})
 
@@ -157,29 +154,11 @@ class Compiled(Generic[P, R]):
         return bound
 
     def __reduce__(self) -> Any:
-        """Pickle as its public name, or as a new compiled function without programs.
-
-        By its name another process finds the function, and a model of its own: an error.
-        """
+        """Pickle as its public name, or as a new compiled function without programs."""
         given, name = self._given(), self.report.name
-        if not isinstance(given, FunctionType):  # a module, or a method, which has its object
-            return Compiled, (given, self._options)
-        found: Any = sys.modules.get(given.__module__)
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        named = found is self or found is given
-        by_value = any("cloudpickle" in str(x.f_globals.get("__name__")) for x in frames())
-        if by_value and (not named or given.__module__ in _BY_VALUE):
-            return Compiled, (given, self._options)
         with _lock:
-            state = find_state(given, (), set())
-        if not named or state.tensors or state.arrays or state.numbers:
-            raise pickle.PicklingError(
-                f"{name} can't be pickled by its name alone, under which another process finds "
-                "other state. cloudpickle, as joblib uses it, takes closures and functions of the "
-                "script with what they lead to; or give what it needs as arguments"
-            )
-        return name if found is self else (Compiled, (given, self._options))
+            named = by_name(self, given, name)
+        return name if named else (Compiled, (given, self._options))
 
     def __copy__(self) -> "Compiled[P, R]":
         return Compiled(self._given(), self._options)
@@ -422,11 +401,12 @@ class Compiled(Generic[P, R]):
             new = signature_of(leaves, layout, after)
             same = "which gradients there are", "a gradient", "a Tensor of the state"
             signature = {**new, **{what: signature[what] for what in same}}
+        rerun = Rerun(function, layout, signature, after, recording, leaves, self._names)
         how = self._options.torch_compile
-        replay = Replay(recording, signature, layout, self.report, how)
+        replay = Replay(recording, signature, layout, rerun, self.report, how)
         replay.given(leaves)
         if replay.adjoints:
-            replay.attach(answer, kept, tensors_of(leaves, after))
+            replay.attach(answer, kept, tensors_of(leaves, after), leaves)
         self.report.recorded(recording, why, after.unseen)
         if self._options.check == 0:
             replay.left = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from wengert.backends import generators
 from wengert.compiler import messages
-from wengert.compiler.adjoint import adjoints_of, attach, draws, once
+from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
 from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
 from wengert.compiler.capture.lines import described
@@ -71,6 +71,7 @@ class Replay:
         found: Recording,
         signature: dict[str, Any],
         layout: Layout,
+        rerun: Rerun,
         report: Report,
         torch_compile: bool | str = False,
     ) -> None:
@@ -78,7 +79,7 @@ class Replay:
         self._copies = Copies(found.backend, report, torch_compile)
         self.used = _now()
         self.left: int | None = 0
-        self.adjoints = adjoints_of(found, self._copies)
+        self.adjoints = adjoints_of(found, rerun, self._copies)
         #: Puts results that require grad on the tape.
         self.attach = partial(attach, self.adjoints)
         #: Functions that run the program on its last two states, such as two models.

@@ -6,6 +6,7 @@ way, and gives the inputs of programs, and the plain values that calls compare.
 """
 
 import builtins
+import dis
 import functools
 import re
 import sys
@@ -57,7 +58,7 @@ from wengert.tape.hooks import Hooked
 from wengert.tape.record import Plan
 from wengert.tape.tensor import Tensor
 
-__all__ = ["find_state"]
+__all__ = ["find_state", "globals_of"]
 
 #: How many leaves a state may have.
 LARGEST = 10_000
@@ -90,6 +91,8 @@ def find_state(
     arguments: Iterable[tuple[str, Any]],
     names: set[str],
     more: Any = None,
+    *,
+    exact: bool = False,
 ) -> State:
     """Walk through what a function leads to.
 
@@ -103,11 +106,13 @@ def find_state(
         Names that the function's code is known to have; the walk adds what it finds.
     more : object
         Further state.
+    exact : bool
+        Whether names of attributes are no globals, which takes a look at each instruction.
     """
     arguments = [(name, x) for name, x in arguments if not is_leaf(x)]
     while True:
         before = len(names)
-        walk = _Walk(names)
+        walk = _Walk(names, exact)
         root = "self" if isinstance(function, Module) else getattr(function, "__name__", "function")
         walk.visit(function, None, root)
         for name, x in arguments:
@@ -121,8 +126,8 @@ def find_state(
 
 
 class _Walk:
-    def __init__(self, names: set[str]) -> None:
-        self.names, self.state = names, State()
+    def __init__(self, names: set[str], exact: bool) -> None:
+        self.names, self.exact, self.state = names, exact, State()
         self.later: list[tuple[Any, str]] = []
         self.classes: set[type] = set()  # whose attributes are visited
         self.every = not names.isdisjoint(_BY_NAME)
@@ -341,7 +346,7 @@ class _Walk:
             names, space = _names(code), x.__globals__
             self.names.update(names)
             self.state.held.append((Place(x, "__code__", f"{name}.__code__", "attr"), code))
-            self.named(space, "", names)
+            self.named(space, "", globals_of(code) if self.exact else names)
             for key in sorted(names.difference(space)):
                 if key in _BUILTINS:  # which a global would hide
                     self.state.held.append((Place(space, key, key), Missing))
@@ -577,6 +582,13 @@ def _names(code: CodeType | None) -> frozenset[str]:
     # Patterns name attributes in tuples.
     texts = [x for x in code.co_consts if type(x) is tuple and all(type(y) is str for y in x)]
     return frozenset(code.co_names).union(*inner, *texts)
+
+
+def globals_of(code: CodeType) -> set[str]:
+    """The globals that a function's code, and functions within it, load or store."""
+    inner = [globals_of(x) for x in code.co_consts if isinstance(x, CodeType)]
+    found = dis.get_instructions(code)
+    return {i.argval for i in found if i.opname.endswith(("_GLOBAL", "_NAME"))}.union(*inner)
 
 
 def item_name(name: str, key: Any) -> str:

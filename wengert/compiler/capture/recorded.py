@@ -117,6 +117,9 @@ class Backward:
     sweeps : tuple of SweepProgram
         The joint sweep of all results, and if there are several the sweep of each: a leaf that
         does not affect a differentiated result gets no gradient instead of zeros.
+    joined : tuple of frozenset of int
+        For each result the results that share operations with it, itself included. Its sweep
+        frees what theirs need.
     """
 
     results: tuple[int, ...]
@@ -124,6 +127,7 @@ class Backward:
     leaves: tuple[Ref, ...]
     kept: tuple[int, ...]
     sweeps: tuple[SweepProgram, ...]
+    joined: tuple[frozenset[int], ...]
 
 
 class Arithmetic(NamedTuple):
@@ -301,12 +305,12 @@ class End(Node):
         self.number, self.parents, self.saved, self.watch = number, (), (), None
         self.shape, self.dtype = place.shape, place.dtype
 
-    def cut(self, place: Node, roots: Sequence[Node]) -> None:
-        """Replace a node in graphs."""
+    def cut(self, place: Node, roots: Sequence[Node], since: int = 0) -> None:
+        """Replace a node in graphs, among the nodes newer than ``since``."""
         found, seen = [*roots], set[Node]()
         while found:
             node = found.pop()
-            if node in seen:
+            if node in seen or node.number <= since:
                 continue
             seen.add(node)
             if place in node.parents:
@@ -314,7 +318,7 @@ class End(Node):
             found += [x for x in node.parents if x is not None]
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        return []
+        return [(0, g)] if self.parents else []
 
     def name(self) -> str:
         return "EndBackward0"
