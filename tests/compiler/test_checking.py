@@ -160,14 +160,6 @@ def test_rounding(x, y, dtype, same):
     assert (distance(np.asarray(x, dtype), np.asarray(y, dtype)) == 0) is same
 
 
-@pytest.mark.backend
-def test_training_is_checked_on_each_library(backend):
-    step, *rest = training(check=1)
-    found = run(step, *rest, 5)
-    assert found == run(*training(), 5)
-    assert step.report.checks == 4
-
-
 def test_a_function_that_raises_where_its_program_does_not():
     """The error is the function's."""
     held = Raises()

@@ -85,12 +85,3 @@ def _compare(step: Step, rank: int) -> None:
 @pytest.mark.parametrize("name", STEPS)
 def test_steps(name: str, rank: int) -> None:
     _compare(STEPS[name], rank)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("name", STEPS)
-def test_steps_after_one_another(name: str, rank: int) -> None:
-    others = "clip", "conj", "z * conj", "-z * z", "z + zeros", "number - real", "1j * z"
-    for other in others[rank::2]:
-        _compare(lambda z, after=STEPS[other]: after(STEPS[name](z)), rank)

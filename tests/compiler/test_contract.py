@@ -390,22 +390,6 @@ def test_threads_with_models_of_their_own() -> None:
     assert found == {i: train(i, False) for i in range(4)}
 
 
-def test_threads_share_one_program() -> None:
-    f = wg.compile(lambda x: wg.sum(wg.exp(x) * x))
-    expected = [f(X * i).item() for i in range(8)]
-    found: dict[int, Any] = {}
-
-    def run(i: int) -> None:
-        found[i] = [f(X * k).item() for k in range(8) for _ in range(20)]
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(found[i] == [x for x in expected for _ in range(20)] for i in range(3))
-
-
 def test_too_large_a_state_names_its_branch() -> None:
     held = {"data": [float(i) for i in range(20_000)]}
     with pytest.raises(CompileError, match=r"held\['data'\]"):

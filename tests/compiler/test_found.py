@@ -328,6 +328,8 @@ def test_an_error_of_the_functions_own_comes_out() -> None:
         (lambda x, c: x * (2 if type(c) is np.ndarray else 3), "asks for the type"),
         (lambda x, c: [y := c + 1, y[:2]], "shares memory"),
         (lambda x, c: wg.reshape(c, (1, 3)), "shares memory"),
+        (lambda x, c: x * np.median(c), "median is called with a raw array.*or a Tensor"),
+        (lambda x, c: c.sort(), "sort is asked of a raw array"),
         (lambda x, c: x * (c.dtype == object), "array of"),
     ],
 )

@@ -338,6 +338,37 @@ class Surroundings(Bench):
 
         return train, None
 
+    def gradients_that_are_set(self) -> Made:
+        def change(i: int) -> None:
+            for p in self.model.parameters():
+                p.grad = None if i % 2 else wg.ones_like(p)
+
+        def train(x: Any, y: Any) -> Any:
+            F.cross_entropy(self.model(x), y).backward()
+            self.optimizer.step()
+
+        return train, change
+
+    def seed_of_each_call(self) -> Made:
+        train = lambda x, y: self.train(x + 0.1 * wg.randn(*x.shape), y)
+        return train, lambda i: wg.manual_seed(i // 2)
+
+    def view_of_a_weight_that_is_held(self) -> Made:
+        """The memory that somebody looks at keeps its numbers."""
+        change = lambda i: self.more.append(self.model[0].weight.detach()[0])
+        return self.train, change
+
+    def number_of_an_object(self) -> Made:
+        class Axis:
+            value = 0
+
+            def __index__(self) -> int:
+                return self.value
+
+        axis = Axis()
+        train = lambda x, y: self.train(x - wg.mean(x, axis=axis, keepdims=True), y)
+        return train, lambda i: setattr(axis, "value", i % 2)
+
 
 class Refused(Bench):
     """Steps with Python that a replay would not run."""

@@ -150,33 +150,6 @@ def test_slopes_through_views_and_copies(layout: str) -> None:
     check(wg.value_and_grad(loss), given((4, 6), layout))
 
 
-#: Functions whose kernels have temporaries, or sum in the order of the elements.
-KERNELS: dict[str, Callable[[Any], Any]] = {
-    "rectified": lambda x: wg.special.relu(x),
-    "linear": lambda x: wg.nn.functional.linear(x, wg.exp(x)),
-    "cross entropy": lambda x: wg.nn.functional.cross_entropy(x, wg.asarray([0, 1, 2, 0])),
-    "softmax": lambda x: wg.special.softmax(x.mT, axis=-1),
-    "masked": lambda x: wg.where(x > 0, x, 0) + wg.where(x > 0, 0, x),
-    "mean": lambda x: wg.mean(wg.exp(x.mT) * 2, axis=-1),
-    "variance": lambda x: wg.var(wg.tanh(x), axis=0),
-    "norm": lambda x: wg.linalg.vector_norm(wg.exp(x).mT),
-    "product": lambda x: x.mT @ x + wg.tensordot(x, x, axes=[[0], [0]]).mT,
-    "joined": lambda x: wg.concat([x, x * 2], axis=-1).mT.sum(axis=0),
-    "gelu": lambda x: wg.special.gelu(x) * wg.special.silu(x.mT).mT,
-    "made like it": lambda x: wg.sum(wg.exp(wg.zeros_like(x) + x.mT.mT)) + wg.ones_like(x),
-    "loss": lambda x: wg.nn.functional.huber_loss(x, wg.flip(x)),
-}
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("layout", EACH)
-def test_kernels(layout: str) -> None:
-    for function in KERNELS.values():
-        check(lambda x, f=function: (f(x), wg.sum(f(wg.exp(x)))), given((4, 6), layout))
-        slope = wg.value_and_grad(lambda x, f=function: wg.sum(wg.sin(f(x))))
-        check(slope, given((4, 6), layout))
-
-
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
 def test_parameters_in_another_order(kind: str) -> None:
     """An optimiser's state has the order of the parameter, and so has what becomes of it."""

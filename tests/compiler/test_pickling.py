@@ -62,6 +62,30 @@ def make(model):
     def call(x):
         return model(x).sum()
     return call
+
+class Shared:
+    model = wg.nn.Linear(2, 1)
+
+    @classmethod
+    def of_class(cls, x):
+        return cls.model(x).sum()
+
+    @staticmethod
+    def static(x):
+        return Shared.model(x).sum()
+
+    def __call__(self, x):
+        return self.model(x).sum()
+
+class Net(wg.nn.Module):
+    body = wg.nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.body(x)
+
+def importing(x):
+    import pickled_steps
+    return pickled_steps.model(x).sum()
 """
 
 
@@ -75,8 +99,16 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("pickler", [pickle, cloudpickle])
 def test_state_of_a_module_is_an_error(module, pickler):
-    steps = (module.compiled, module.decorated, module.close_over(2.0), wg.compile(module.helper))
-    for one in steps:
+    steps = [module.compiled, module.decorated, module.close_over(2.0), wg.compile(module.helper)]
+    shared = module.Shared()
+    of_classes = [
+        module.Shared.of_class,
+        shared.of_class,
+        module.Shared.static,
+        shared,
+        module.Net(),
+    ]
+    for one in [*steps, *map(wg.compile, [*of_classes, shared.__call__, module.importing])]:
         with pytest.raises(pickle.PicklingError, match="state of the module pickled_steps"):
             pickler.dumps((module.model, one))
 

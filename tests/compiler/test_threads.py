@@ -1,6 +1,5 @@
 """Compiled functions in many threads, under samplers, and in signals' handlers."""
 
-import gc
 import random
 import signal
 import sys
@@ -82,63 +81,6 @@ def test_a_handler_that_calls_what_it_interrupts():
         signal.signal(signal.SIGALRM, before)
     assert found
     assert set(found) == {expected}
-
-
-def test_recording_while_another_thread_samples_frames():
-    """It keeps what is local to functions that have returned alive for a while."""
-    held, stop = [], threading.Event()
-
-    def sample():
-        while not stop.is_set():
-            held[:] = [sys._current_frames()]
-            time.sleep(0.003)
-
-    thread = threading.Thread(target=sample)
-    thread.start()
-    try:
-        for i in range(30):
-
-            def function(x, i=i):
-                y = wg.exp(x * 2.0)
-                z = wg.sin(y) + i
-                return wg.sum(z)
-
-            wg.compile(function)(wg.ones(400))
-    finally:
-        stop.set()
-        thread.join()
-        held.clear()
-
-
-def test_recordings_leave_nothing_for_the_collector():
-    model = wg.nn.Linear(3, 3)
-    optimizer = wg.optim.SGD(model.parameters(), lr=0.1)
-
-    def compiled():
-        def step(x):
-            optimizer.zero_grad()
-            loss = wg.sum(model(x))
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        return wg.compile(step)
-
-    x = wg.ones(2, 3)
-    first = compiled()
-    for _ in range(4):
-        first(x)
-    del first
-    gc.collect()
-    gc.disable()
-    try:
-        run = compiled()
-        for _ in range(4):
-            run(x)
-        del run
-        assert gc.collect() == 0
-    finally:
-        gc.enable()
 
 
 # -- recording and checking beside other threads --------------------------------------------------

@@ -13,7 +13,6 @@ import pytest
 
 import wengert as wg
 import wengert.distributed as wd
-from tests.distributed.saved import saved  # noqa: F401
 from tests.distributed.training import (
     OPTIMISERS,
     batches,

@@ -1,7 +1,6 @@
 """A single process, without a launcher, and what is refused there."""
 
 import sys
-from runpy import run_path
 from typing import Any
 
 import numpy as np
@@ -244,21 +243,11 @@ def test_average_and_mean_without_rows() -> None:
         assert np.isnan(wd.mean(wg.asarray(float("nan")), weight=0).item())
 
 
-def test_a_file_of_one_process(tmp_path, monkeypatch, backend: Backend) -> None:
-    step = wg.compile(lambda x: wd.all_reduce(x) * 2 + wd.all_gather(x))
-    x = wg.asarray(backend.from_numpy(np.array([1.0, -2.0])))
-    for _ in range(2):
-        step(x)
-    if backend.name not in ("numpy", "array_api_strict", "torch"):
-        with pytest.raises(ValueError, match="all_reduce can't be written into a file"):
-            step.save(tmp_path / "step.py")
-        return
-    step.save(tmp_path / "step.py")
-    found = run_path(str(tmp_path / "step.py"))["lambda_"](x._array)
-    np.testing.assert_array_equal(backend.to_numpy(found), [3.0, -6.0])
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
-    with pytest.raises(RuntimeError, match="alone, and mpiexec has started this one"):
-        run_path(str(tmp_path / "step.py"))
+def test_collectives_are_not_saved(tmp_path) -> None:
+    step = wg.compile(lambda x: wd.all_reduce(x) * 2)
+    step(wg.ones(2))
+    with pytest.raises(ValueError, match="all_reduce can't be written into a file"):
+        step.save(tmp_path / "step.py")
 
 
 def test_each_collective_once_on_the_quick_path() -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 
 
 def test_on_several_processes(tmp_path) -> None:
-    ended = gloo(2, "values+trainings+once+torch_arrays+saved", tmp_path, limit=240)
+    ended = gloo(2, "values+trainings+once+torch_arrays", tmp_path, limit=240)
     assert ended.code == 0, ended.err[-3000:]
     assert "rank 0: " in ended.out and "rank 1: " in ended.out
 

@@ -48,7 +48,6 @@ OTHERS: dict[str, str] = {
     "wengert/__main__.py": "",
     "wengert/backends/special.py": "_polygamma cupy_special torch_special jax_special _check_all",
     "wengert/backends/triangular.py": "cupy_triangular jax_triangular torch_triangular",
-    "wengert/compiler/emission/draws.py": "torch_generator jax_keys cupy_generator",
     "wengert/testing/backends.py": "has_gpu",
 }
 

@@ -181,8 +181,8 @@ class Compiled(Generic[P, R]):
         The file defines a function of the name of this one. It takes raw arrays where this one
         takes Tensors, one for each leaf, and no static values. It runs the program on the state as
         of now (parameters, what an optimiser keeps, hyper-parameters) and updates that state, the
-        dict ``state`` of the file. Random numbers continue as they would here. CuPy's arrays
-        are made on its current device when the file is imported.
+        dict ``state`` of the file. Random numbers of generators in host memory continue as they
+        would here. CuPy's arrays are made on its current device when the file is imported.
 
         Parameters
         ----------
@@ -194,8 +194,9 @@ class Compiled(Generic[P, R]):
         RuntimeError
             If nothing has run yet, or the state's structure has changed since.
         ValueError
-            If the program changes its arguments, is for one value of a number that changes, or
-            returns an object of a user's class.
+            If the program changes its arguments, is for one value of a number that changes,
+            returns an object of a user's class, replaces a tuple of the state, has collectives or
+            external functions, or draws by a device's generator.
         """
         replay = self._last()
         name = getattr(self._function, "__name__", "step")

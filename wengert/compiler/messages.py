@@ -7,7 +7,7 @@ random draws come to `wengert.backends.generators`.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ClassVar
+from typing import Any
 
 __all__ = [
     "Carrier",
@@ -49,13 +49,9 @@ class Carrier:
         The number of this process, from 0, and how many there are.
     number : int
         The collectives so far.
-    written : tuple of callable
-        What saved programs call, and carry with them: a function of rank and size that gives the
-        processes, and a function of these, a collective's name, an array and parameters.
     """
 
     rank, size, number = 0, 1, 0
-    written: ClassVar[tuple[Callable[..., Any], ...]] = ()
 
     def carry(self, xp: Any, name: str, x: Any, how: Mapping[str, Any]) -> Any:
         """Run a collective on a raw array."""

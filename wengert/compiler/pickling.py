@@ -59,20 +59,29 @@ def _leaves(x: Any, names: Iterable[str] = ()) -> bool:
 
 
 def _owners(given: Any) -> set[str]:
-    """The modules whose globals hold Tensors, arrays or numbers that functions read by name."""
-    owners = set()
+    """The modules whose globals or classes hold Tensors, arrays or numbers that functions read."""
+    owner = getattr(given, "__self__", given)
+    owners = _classes(owner if isinstance(owner, type) else type(owner))
     for place, code in find_state(given, (), set(), exact=True).held:
         if not isinstance(code, CodeType):
             continue
         function: Any = place.holder
-        for key in globals_of(code) & function.__globals__.keys():
-            held = function.__globals__[key]
-            home = function.__module__
-            if isinstance(held, ModuleType):
-                if not of_user(home := held.__name__):
-                    continue
-            elif isinstance(held, FunctionType | type):  # which the walk has followed
-                continue
-            if _leaves(held, code.co_names):
-                owners.add(home)
+        imported = {key: sys.modules[key] for key in sys.modules.keys() & {*code.co_names}}
+        names = globals_of(code) & function.__globals__.keys()
+        for held in [*imported.values(), *(function.__globals__[key] for key in names)]:
+            if isinstance(held, type):
+                owners |= _classes(held)
+            elif isinstance(held, ModuleType):
+                if of_user(held.__name__) and _leaves(held, code.co_names):
+                    owners.add(held.__name__)
+            # The walk has followed functions.
+            elif not isinstance(held, FunctionType) and _leaves(held, code.co_names):
+                owners.add(function.__module__)
     return owners
+
+
+def _classes(cls: type) -> set[str]:
+    """The modules of a class and its bases whose attributes hold Tensors, arrays or numbers."""
+    own = [each for each in cls.__mro__ if of_user(each.__module__)]
+    held = {x: [y for y in vars(x).values() if not hasattr(y, "__get__")] for x in own}
+    return {x.__module__ for x in own if _leaves(held[x])}

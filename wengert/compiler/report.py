@@ -1,18 +1,14 @@
 """What `compile` did, as a report for users."""
 
-import re
-import traceback
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from wengert.backends import DType, dtype_of
 from wengert.compiler.capture.errors import several
-from wengert.compiler.state import Exact, Fact, Identity
-from wengert.nn.hooks import HOOKS, Hooked
+from wengert.compiler.state import Exact, Identity
 
-__all__ = ["Report", "difference", "summary"]
+__all__ = ["Report", "difference"]
 
 #: Reasons for eager calls that a report tells apart.
 LISTED = 20
@@ -77,17 +73,6 @@ class Report:
     __repr__ = __str__
 
 
-def summary(error: BaseException) -> str:
-    """An error on one line, with the innermost line of its traceback."""
-    try:
-        text = f"{type(error).__name__} ({str(error).partition(chr(10))[0]})"
-    except Exception:  # its text may hold a value of a closed trace
-        text = type(error).__name__
-    for frame in traceback.extract_tb(error.__traceback__)[-1:]:
-        text += f" at {Path(frame.filename).name}, line {frame.lineno} ({frame.line})"
-    return text
-
-
 def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     """The first difference of two signatures; "" if there is none."""
     for what, value in now.items():
@@ -99,68 +84,31 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
 def _told(what: str, before: dict[str, Any], now: dict[str, Any]) -> str:
     """The difference of one entry of two signatures, as a sentence."""
     old, new = before[what], now[what]
-    if what == _ARGUMENTS:
-        if (names := _listed(old.names)) != _listed(new.names):
-            return f"the arguments were {names} and are {_listed(new.names)} now"
-        return "the arguments are in containers of other kinds than before"
-    if what in _ALIKE:
-        return f"{what} has changed"
-    if what == "the recording mode":
-        return f"{what} was {_mode(*old)} and is {_mode(*new)} now"
     if what == "the state":
-        return _of_state(old, new)
-    pairs = [(i, a, b) for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b]
-    if not pairs:
-        return f"there were {len(old)} of: {what}, and there are {len(new)} now"
-    at, old, new = pairs[0]
-    if what == "an argument" and at < len(names := now[_ARGUMENTS].names):
-        what = f"the argument {names[at]}"
-    if what == "a Tensor of the state":
-        what = [fact.name for fact in now["the state"] if fact.what == "a Tensor"][at]
-    return _change(what, old, new)
+        return _of_state(dict(old), dict(new))
+    if what == "the structure of the arguments":
+        return _change(what, *[", ".join(x.names) or "none" for x in (old, new)])
+    names: list[str] = []
+    if what == "an argument":
+        names = [f"the argument {name}" for name in now["the structure of the arguments"].names]
+    elif what == "a Tensor of the state":
+        names = [name for name, fact in now["the state"] if fact == "a Tensor"]
+    for name, *pair in zip(names, old, new, strict=False):
+        if pair[0] != pair[1]:
+            return _change(name, *pair)
+    return f"{what} has changed"
 
 
-_ARGUMENTS = "the structure of the arguments"
-#: Names of facts about the hooks of a Tensor, or of a module.
-_HOOKS = re.compile(rf"(?:a key of )?(?:hooks of (.+?)(?:\[\d+\])?$|(.+)\.{HOOKS}\b)")
-#: Entries whose values say nothing to users.
-_ALIKE = ("which arguments are the same Tensor or array", "which gradients there are")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) or "none"
-
-
-def _mode(recording: bool, inference: bool) -> str:
-    return "inference_mode" if inference else "enable_grad" if recording else "no_grad"
-
-
-def _of_state(before: Sequence[Fact], now: Sequence[Fact]) -> str:
-    """How what a function reads has changed."""
-    old, new = ({fact.name: fact.what for fact in facts} for facts in (before, now))
+def _of_state(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """How what a function reads has changed: a value rather than what follows from it."""
     changed = [name for name in new if name in old and old[name] != new[name]]
-    changed.sort(key=lambda name: not _described(new[name]))
-    apart = [name for name in (*new, *old) if (name in old) is not (name in new)]
-    if not (changed or apart):
-        return "what the function reads comes in another order"
-    name = (changed or apart)[0]
-    if owner := _hooked(name, old.get(name), new.get(name)):
-        return f"the hooks of {owner} have changed"
     if changed:
+        name = next((x for x in changed if _described(new[x])), changed[0])
         return _change(name, old[name], new[name])
-    return f"{name} {'was not there before' if name in new else 'is not there any more'}"
-
-
-def _hooked(name: str, *facts: Any) -> str:
-    """What has the hooks that two facts are about; "" if they are about something else."""
-    classes = [fact.x for fact in facts if isinstance(fact, Identity) and type(fact.x) is type]
-    if len({issubclass(x, Hooked) for x in classes}) > 1:
-        return name.removeprefix("type of ")
-    about = name.startswith(("a key of ", "hooks of ")) or any(
-        type(fact) is tuple for fact in facts
-    )
-    found = _HOOKS.match(name) if about else None
-    return "" if found is None else found[1] or found[2]
+    for name in (*new, *old):
+        if not (name in old and name in new):
+            return f"{name} {'was not there before' if name in new else 'is not there any more'}"
+    return "what the function reads comes in another order"
 
 
 def _change(what: str, before: Any, now: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from wengert.backends import BackendError, dtype_of
 from wengert.compiler.messages import Carrier, ExchangeError
 
-__all__ = ["Connected", "Mover", "exchange_array", "join_error", "of_rank", "ranks_of", "texts_of"]
+__all__ = ["Connected", "Mover", "join_error", "ranks_of", "texts_of"]
 
 #: The backends whose arrays are in host memory, or may be.
 HOSTED: Final = ("numpy", "array_api_strict", "torch", "jax")
@@ -192,24 +192,10 @@ def ranks_of(ranks: list[int]) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
 
 
-# -- also in saved programs ------------------------------------------------------------------------
+# -- what is compared and moved --------------------------------------------------------------------
 
 #: Runs a collective on a flat array: ``run(name, x, root)``.
 Run = Callable[[str, Any, int], Any]
-
-
-def exchange_array(start: Any, size: int, name: str, x: Any, how: Mapping[str, Any]) -> Any:
-    """Compare what the processes are about to do, and run a collective on a NumPy array."""
-
-    def run(name: str, x: Any, root: int) -> Any:
-        work, out = start(name, x, root)
-        work.wait()
-        return out
-
-    found = differences(run, size, describe_collective(name, x, how))
-    if found:
-        raise ExchangeError(f"the processes differ in a collective: {found}")
-    return move_array(run, size, name, x, **how)
 
 
 def describe_collective(name: str, x: Any, how: Mapping[str, Any]) -> str:
@@ -271,13 +257,3 @@ def differences(run: Run, size: int, what: str) -> str:
 def code_of(text: str) -> int:
     """A number that other texts do not have."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())
-
-
-def of_rank(found: tuple[int, int], wanted: tuple[int, int]) -> None:
-    """Raise if a saved program is another process's: its shapes and random numbers may differ."""
-    if found != wanted:
-        told = [f"rank {rank} of {size}" for rank, size in (wanted, found)]
-        raise RuntimeError(
-            f"this program was saved on {told[0]}, and runs on {told[1]}: save it on each rank, "
-            "into a file of its own, and start as many processes"
-        )

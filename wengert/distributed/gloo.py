@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,7 @@ from wengert.distributed.carriers import (
     GRACE,
     SOON,
     Connected,
-    exchange_array,
     join_error,
-    of_rank,
     ranks_of,
 )
 
@@ -198,23 +195,4 @@ def start_collective(group: Any, name: str, x: Any, root: int) -> tuple[Any, Any
     return work, np.zeros_like(x) if name == "reduce" and rank != root else found
 
 
-# -- in saved programs -----------------------------------------------------------------------------
-
-
-def world(rank: int, size: int) -> Any:
-    """The processes that a saved program runs on."""
-    if not dist.is_initialized():
-        dist.init_process_group("gloo")
-    of_rank((dist.get_rank(), dist.get_world_size()), (rank, size))
-    return dist.new_group(backend="gloo")
-
-
-def exchange(group: Any, name: str, x: Any, **how: Any) -> Any:
-    """Run a collective of a saved program."""
-    return exchange_array(
-        partial(start_collective, group), dist.get_world_size(), name, np.asarray(x), how
-    )
-
-
-_Gloo.written = world, exchange
 CARRIER = _Gloo

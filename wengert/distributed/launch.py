@@ -11,8 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-import numpy as np
-
 from wengert.backends.backend import importing
 from wengert.compiler.messages import Carrier, connect, connected
 from wengert.distributed.carriers import SOON, Connected, join_error
@@ -47,31 +45,10 @@ def by_launcher() -> str:
     return "torchrun" if all(name in os.environ for name in _OF_TORCH) else ""
 
 
-def alone(rank: int, size: int) -> None:
-    """See that a program that one process has saved runs on one."""
-    launcher = by_launcher()
-    if launcher:
-        raise RuntimeError(
-            f"this program was saved by a process that was alone, and {launcher} has started this "
-            f"one: save it under {launcher}, on each rank into a file of its own"
-        )
-
-
-def copied(processes: None, name: str, x: Any, **how: Any) -> Any:
-    """Run a collective of one process."""
-    return np.asarray(x).copy()
-
-
-class _Alone(Carrier):
-    """A process without a launcher."""
-
-    written = alone, copied
-
-
 def _find_carrier(timeout: float) -> Carrier:
     launcher = by_launcher()
     if not launcher:
-        return _Alone()
+        return Carrier()
     if launcher == "mpiexec":
         _meet(timeout)
     name, needs, extra = _LIBRARIES[launcher]

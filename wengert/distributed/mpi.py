@@ -4,13 +4,12 @@ import atexit
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from wengert.distributed.carriers import GRACE, Connected, exchange_array, join_error, of_rank
+from wengert.distributed.carriers import GRACE, Connected, join_error
 
 __all__ = ["CARRIER"]
 
@@ -93,22 +92,4 @@ def start_collective(comm: Any, name: str, x: Any, root: int) -> tuple[Any, Any]
     return request, out
 
 
-# -- in saved programs -----------------------------------------------------------------------------
-
-
-def world(rank: int, size: int) -> Any:
-    """The processes that a saved program runs on."""
-    comm = MPI.COMM_WORLD
-    of_rank((comm.Get_rank(), comm.Get_size()), (rank, size))
-    return comm
-
-
-def exchange(comm: Any, name: str, x: Any, **how: Any) -> Any:
-    """Run a collective of a saved program."""
-    return exchange_array(
-        partial(start_collective, comm), comm.Get_size(), name, np.asarray(x), how
-    )
-
-
-_MPI.written = world, exchange
 CARRIER = _MPI

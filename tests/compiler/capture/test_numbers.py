@@ -2,6 +2,7 @@
 
 import builtins
 import copy
+import enum
 import functools
 import math
 import numbers
@@ -33,6 +34,10 @@ def matched(x: Any, k: Any) -> Any:
             return x * k
         case int():
             return x - k
+
+
+class Level(enum.IntEnum):
+    LOW = 1
 
 
 Body = Callable[[Any, Any], Any]
@@ -70,6 +75,7 @@ CASES: dict[str, tuple[Body, list[Any]]] = {
     "a condition": (lambda x, k: x * (1 if k > 1 else 2) + (3 if k else 4), FLOATS),
     "a chain": (lambda x, k: x * (1 if 0 < k < 3 else 2) * (k and 3), FLOATS),
     "among": (lambda x, k: x * (1 if k in (2.5, 3) else 2) * {2.5: 2.0}.get(k, 3.0), FLOATS),
+    "an enum of integers": (lambda x, k: x * (1 if k > Level.LOW else 2) + k * Level.LOW, FLOATS),
     "nan": (lambda x, k: (x * k, x * (1 if k == k else 2)), NAN),
     "rounded": (lambda x, k: (round(k, 1) * x, int(k) * x, math.floor(k), math.trunc(k)), FLOATS),
     "extreme": (lambda x, k: x * max(k, 1.0) + min(k, 2) + sorted([k, 1.0, 4])[1], FLOATS),

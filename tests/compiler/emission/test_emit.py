@@ -2,10 +2,8 @@
 
 import gc
 import linecache
-import sys
 import traceback
 import tracemalloc
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from tests.compiler.recorded import trace_arrays
 from wengert.backends import Backend, get_backend
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
-from wengert.compiler.emission.spelling import dtype_home
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program
 
@@ -102,20 +99,6 @@ def test_names_and_constants_are_python() -> None:
         assert same_bits(x, y)
 
 
-def test_a_module_is_the_home_of_what_its_name_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    class DataType:
-        def __repr__(self) -> str:
-            return "own_library.half"
-
-    library: Any = ModuleType("own_library")
-    monkeypatch.setitem(sys.modules, "own_library", library)
-    assert dtype_home(DataType()) is None
-    library.half = DataType()
-    assert dtype_home(library.half) == "own_library"
-    assert dtype_home(DataType()) is None  # another one
-    assert dtype_home(2.5) is None
-
-
 def test_an_array_goes_when_nothing_takes_it_any_more() -> None:
     def function(x: Any) -> Any:
         for _ in range(20):
@@ -148,40 +131,6 @@ def test_a_name_is_not_given_again_while_something_stands_for_it(backend: Backen
     emitted = emit(optimise(program), backend)
     for x, y in zip(program(*arrays), emitted.function(*arrays), strict=True):
         assert same_bits(backend.to_numpy(x), backend.to_numpy(y)), emitted.source
-
-
-def test_a_view_that_is_written_where_it_is_used_keeps_the_name(backend: Backend) -> None:
-    def function(x: Any, y: Any) -> Any:
-        first = wg.where(x < y, x, y)
-        turned = wg.matrix_transpose(first)
-        second = wg.where(x < y, y, x)
-        return second @ turned
-
-    arrays = [backend.from_numpy(np.asarray(x)) for x in ([[1.0, 2.0], [3.0, 4.0]], [[2.0, 1.0]])]
-    program = trace_arrays(function, *arrays)
-    emitted = emit(program, backend)
-    for x, y in zip(program(*arrays), emitted.function(*arrays), strict=True):
-        assert same_bits(backend.to_numpy(x), backend.to_numpy(y)), emitted.source
-
-
-def test_stages_are_said() -> None:
-    def function(x: Any) -> Any:
-        loss = wg.sum(wg.sin(x))
-        return loss, *wg.autograd.grad(loss, (x,))
-
-    program = trace_arrays(function, np.ones(3), requires_grad=True)
-    source = emit(optimise(program), NUMPY).source
-    line = function.__code__.co_firstlineno + 1
-    assert f"# test_emit.py:{line}  loss = wg.sum(wg.sin(x))" in source
-    assert f"# adjoint of test_emit.py:{line}  loss = wg.sum(wg.sin(x))" in source
-
-
-def test_long_lines_are_wrapped() -> None:
-    count = 60
-    program = trace_arrays(lambda *xs: wg.sum(wg.concat(xs)), *[np.ones(2)] * count)
-    emitted = emit(program, NUMPY)
-    assert max(map(len, emitted.source.splitlines())) <= 100
-    assert emitted.function(*[np.full(2, i) for i in range(count)])[0] == count * (count - 1)
 
 
 def test_no_results_and_python_results() -> None:

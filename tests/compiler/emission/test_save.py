@@ -12,14 +12,18 @@ import pytest
 import wengert as wg
 from tests import simulated_cupy
 from tests.compiler.bits import same_bits
-from wengert.compiler.emission.sources import Sources
-from wengert.compiler.emission.spelling import Names
+
+
+def draws_in_host_memory():
+    """Whether generators are such as a file can have."""
+    return wg.get_backend().name in ("numpy", "array_api_strict")
 
 
 def training(optimiser, **options):
     wg.manual_seed(3)
+    rate = 0.25 if draws_in_host_memory() else 0.0
     model = wg.nn.Sequential(
-        wg.nn.Linear(5, 4), wg.nn.Dropout(0.25), wg.nn.ReLU(), wg.nn.Linear(4, 3)
+        wg.nn.Linear(5, 4), wg.nn.Dropout(rate), wg.nn.ReLU(), wg.nn.Linear(4, 3)
     ).to(dtype=wg.float64)
     optimizer = getattr(wg.optim, optimiser)(model.parameters(), lr=0.1, **options)
 
@@ -42,7 +46,9 @@ def tree():
     def look(given, scale):
         rows = given["x"][1:, ::-1] * scale + wg.full((3,), scale)
         noise = wg.randn(2) + wg.real(wg.rand(2, dtype=wg.complex128))
-        both = wg.rand_like(rows) - wg.rand_like(rows)  # of one generator on any device
+        both = rows
+        if draws_in_host_memory():
+            both = wg.rand_like(rows) - wg.rand_like(rows)  # of one generator
         return {"rows": [rows, None], "noise": noise, "both": both, "n": table}
 
     return look, lambda: ({"x": wg.asarray(np.ones((3, 3)))}, 1.5)
@@ -139,19 +145,6 @@ def load(path):
     return names
 
 
-def test_programs_of_numpy_need_numpy_alone(tmp_path):
-    for name, make in CASES.items():
-        run, arguments = make()
-        for _ in range(3):
-            run(*arguments())
-        run.save(tmp_path / f"{name}.py")
-        text = (tmp_path / f"{name}.py").read_text()
-        imported = {
-            line.split()[1] for line in text.splitlines() if line[:6] in ("import", "from m")
-        }
-        assert imported <= {*sys.stdlib_module_names, "numpy"}, name
-
-
 def test_wrong_arguments_and_the_state(tmp_path):
     run, arguments = training("SGD")
     for _ in range(3):
@@ -205,6 +198,16 @@ def test_a_gradient_that_is_returned_is_what_it_becomes(tmp_path):
         assert saved["add"](x._array).tolist() == add(x).tolist()
 
 
+@pytest.mark.oracle
+def test_generators_of_devices_are_refused(tmp_path):
+    pytest.importorskip("torch")
+    with wg.use_backend("torch"):
+        step = wg.compile(lambda x: x * wg.rand_like(x))
+        step(wg.ones(2))
+        with pytest.raises(ValueError, match="torch's own generators"):
+            step.save(tmp_path / "step.py")
+
+
 def test_a_number_that_decides_is_checked(tmp_path):
     @wg.compile
     def power(x, n):
@@ -238,7 +241,16 @@ def test_what_can_not_be_saved(tmp_path):
     def answer(x):
         return Answer(x + 1)
 
-    for function, problem in [(change, "it changes its argument x"), (answer, "a Answer is")]:
+    held = {"pair": (wg.zeros(1), wg.ones(1))}
+
+    def carry(x):
+        held["pair"] = (held["pair"][1] + x, x * 2)
+
+    for function, problem in [
+        (change, "it changes its argument x"),
+        (answer, "a Answer is"),
+        (carry, r"replaces the tuple held\['pair'\]"),
+    ]:
         run = wg.compile(function)
         run(x)
         run(x)
@@ -305,14 +317,6 @@ def test_special_functions_are_the_librarys_own(dtype, tmp_path):
     saved = load(tmp_path / "step.py")["step"]
     for x, expected in zip(points, wanted, strict=True):
         assert all(map(same_bits, wg.func.tree_leaves(saved(x)), expected))
-
-
-def test_an_error_of_what_cannot_be_written_names_its_class():
-    class Own:
-        pass
-
-    with pytest.raises(ValueError, match=r"an object of the class .*Own can't be written"):
-        Sources(Names()).define(Own(), "own")
 
 
 @pytest.mark.parametrize("number", [0.5, 2.5])

@@ -210,18 +210,6 @@ def test_a_compiled_function_that_reads_parameters_does_not_keep_them() -> None:
     assert training.places() == before
 
 
-def test_programs_for_other_batches_write_in_the_same_place() -> None:
-    training = Training("momentum")
-    step = training.compiled()
-    x, y = batch(0)
-    for _ in range(3):
-        step(x[:2], y[:2])
-    before = training.places()
-    step(*batch(4))
-    step(x[:2], y[:2])
-    assert training.places() == before
-
-
 def test_a_view_inside_the_program_is_let_go() -> None:
     """What is used twice has a name in the source."""
     weight = wg.randn(WIDTH, WIDTH, requires_grad=True)
@@ -474,16 +462,6 @@ def test_beside_another_thread_nothing_is_written_over(monkeypatch: pytest.Monke
         done.set()
         thread.join()
     assert same(training.state(), eagerly("momentum", 8).state())
-
-
-@pytest.mark.parametrize("check", [1, 2, 3])
-def test_checked_calls(check: int) -> None:
-    training = Training("Adam")
-    step = training.compiled(check=check)
-    for i in range(4, 10):
-        step(*batch(i))
-    assert step.report.checks >= 2
-    assert same(training.state(), eagerly("Adam", 10).state())
 
 
 def test_memory_that_is_not_its_own_is_not_written() -> None:

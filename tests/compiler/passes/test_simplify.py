@@ -12,7 +12,6 @@ from tests.compiler.emitted import check_emitted
 from tests.compiler.recorded import agrees, names, trace_arrays, traces
 from wengert.backends import Backend, get_backend
 from wengert.compiler.capture.traced import traced
-from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import dead, optimise, simplify
 
@@ -115,15 +114,6 @@ def test_identities_of_complex_numbers(backend: Backend) -> None:
     agrees(program, better, backend, COMPLEX)
 
 
-def test_identities_of_flags(backend: Backend) -> None:
-    def function(xp: Any, x: Any) -> Any:
-        return xp.logical_not(xp.logical_not(xp.logical_not(x)))
-
-    program = traces(function, backend.from_numpy(FLAGS))
-    assert names(optimise(program)) == ["logical_not"]
-    agrees(program, optimise(program), backend, FLAGS)
-
-
 def test_permutations_that_cancel(backend: Backend) -> None:
     cube = np.arange(24.0).reshape(2, 3, 4)
 
@@ -141,19 +131,6 @@ def test_permutations_that_cancel(backend: Backend) -> None:
     program = traces(back, backend.from_numpy(cube))
     assert names(optimise(program)) == ["negative"]
     agrees(program, optimise(program), backend, cube)
-
-
-def test_numbers() -> None:
-    def function(xp: Any, x: Any, a: TracedNumber) -> Any:
-        return xp.multiply(x, -((-(a * 1 / 1 - 0)) ** 1))
-
-    program = traces(function, SPECIAL, 0.5)
-    assert names(program).count("number.neg") == 2
-    better = optimise(program)
-    # -(-a ** 1) binds as -((-a) ** 1)...: one sign of each pair is left of none.
-    assert names(better) == ["multiply"]
-    for number in (0.5, -0.75, 1e300):
-        agrees(program, better, NUMPY, SPECIAL, number)
 
 
 # -- where it must not -------------------------------------------------------------------
@@ -219,12 +196,6 @@ def test_what_is_no_identity(name: str) -> None:
         assert not same_bits(plain(at)[0], program(at)[0])
 
 
-def test_integers_that_become_floats() -> None:
-    x = np.array([1, 2])
-    program = traces(lambda xp, x: xp.negative(xp.multiply(x, 1.0)), x)
-    assert simplify(program) is program
-
-
 def test_a_dtype_that_was_lost_on_the_way() -> None:
     """Casting down and up again rounds."""
     low = np.dtype(np.float32)
@@ -282,19 +253,6 @@ def test_what_puts_elements_in_order_stays(name: str, turn: str) -> None:
     agrees(program, better, NUMPY, at)
 
 
-def test_a_constant_that_is_not_in_order() -> None:
-    held = np.random.default_rng(0).normal(size=(50, 40)).T
-
-    def function(xp: Any, x: Any) -> Any:
-        return xp.add(x, xp.sinh(xp.multiply(xp.negative(xp.multiply(held, x)), 1)))
-
-    at = np.ones((40, 50))
-    program = traces(function, at)
-    orders = [p.instructions[-2].operands[0].order for p in (program, optimise(program))]
-    assert orders[0] == orders[1]
-    agrees(program, optimise(program), NUMPY, at)
-
-
 def test_what_is_broadcast_leaves_results_in_order() -> None:
     def function(xp: Any, x: Any, row: Any) -> Any:
         spread = xp.broadcast_to(row, (2, 2))
@@ -307,17 +265,6 @@ def test_what_is_broadcast_leaves_results_in_order() -> None:
     assert kept[-3:] == ["add", "sinh", "exp"]
     assert "multiply" not in kept
     agrees(program, optimise(program), NUMPY, *points)
-
-
-def test_parts_of_one_call_are_no_operand() -> None:
-    def function(xp: Any, x: Any) -> Any:
-        first, second = xp.unstack(x, axis=0)
-        return xp.add(xp.matrix_transpose(first), xp.negative(second))
-
-    at = np.arange(8.0).reshape(2, 2, 2)
-    program = traces(function, at)
-    assert names(optimise(program)) == ["unstack", "matrix_transpose", "negative", "add"]
-    agrees(program, optimise(program), NUMPY, at)
 
 
 def test_constants_that_are_full_of_a_number_are_numbers() -> None:

@@ -49,8 +49,6 @@ class Seen(NamedTuple):
 
     state: list[tuple[str, Any]]
     error: BaseException | None
-    recordings: int
-    fallbacks: dict[str, int]
 
 
 @lru_cache(4096)
@@ -66,7 +64,6 @@ def run(program: Program, compiled: bool) -> list[Seen]:
     space: dict[str, Any] = {"__name__": "program"}
     try:
         exec(compile(source, name, "exec"), space)
-        step = space["step"]
         found = []
         for line in program.script():
             error = None
@@ -74,11 +71,7 @@ def run(program: Program, compiled: bool) -> list[Seen]:
                 exec(_compiled(line), space)
             except Exception as raised:
                 error = raised.with_traceback(None)
-            report = step.report if compiled else None
-            found.append(Seen(
-                frozen(space), error, report.recordings if report else 0,
-                dict(report._fallbacks) if report else {},
-            ))  # fmt: skip
+            found.append(Seen(frozen(space), error))
         return found
     finally:
         del linecache.cache[name]
@@ -260,9 +253,7 @@ def _close(x: Any, y: Any) -> bool:
 
 
 def difference(
-    a: list[tuple[str, Any]],
-    b: list[tuple[str, Any]],
-    same: Callable[[Any, Any], bool] = same_bits,
+    a: list[tuple[str, Any]], b: list[tuple[str, Any]], same: Callable[[Any, Any], bool] = same_bits
 ) -> str:
     """The first thing that differs."""
     for (here, x), (there, y) in zip(a, b, strict=False):

@@ -65,17 +65,13 @@ class Piece(NamedTuple):
     gives : str
         What is returned beside ``h`` or a loss.
     changes : tuple of str
-        Lines that may run between calls. One that ends in ``# free`` needs no new recording.
+        Lines that may run between calls.
     argument : tuple of str
         Values of an argument of its own, ``a$``.
     trains : str
         Parameters for the optimiser: an expression that is a list.
-    eager : str
-        A pattern: why such a program may run eagerly.
     pure : bool
         Whether it changes no state, so that threads may call it at once.
-    decides : bool
-        Whether numbers that it changes decide, so that calls of one kind need several programs.
     """
 
     name: str
@@ -87,9 +83,7 @@ class Piece(NamedTuple):
     changes: tuple[str, ...] = ()
     argument: tuple[str, ...] = ()
     trains: str = ""
-    eager: str = ""
     pure: bool = True
-    decides: bool = False
 
 
 class Frame(NamedTuple):
@@ -118,7 +112,6 @@ class Frame(NamedTuple):
     changes: tuple[str, ...] = ()
     pure: bool = True
     method: bool = False
-    eager: str = ""
 
 
 class Part(NamedTuple):
@@ -155,11 +148,6 @@ class Event(NamedTuple):
     arguments: dict[str, str] | None = None
     part: int = -1
 
-    @property
-    def free(self) -> bool:
-        """Whether there is no need to record anew after it."""
-        return self.line.endswith("# free")
-
 
 @dataclass(frozen=True)
 class Program:
@@ -182,20 +170,9 @@ class Program:
         return replace(self, parts=parts, events=events)
 
     @property
-    def eager(self) -> str:
-        """Why it may run eagerly, as a pattern."""
-        found = [p.piece.eager for p in self.parts if p.piece.eager]
-        return "|".join([*found, *([self.frame.eager] if self.frame.eager else [])])
-
-    @property
     def pure(self) -> bool:
         """Whether no call changes state."""
         return self.frame.pure and all(part.piece.pure for part in self.parts)
-
-    @property
-    def decides(self) -> bool:
-        """Whether calls of one kind may need several programs."""
-        return any(part.piece.decides for part in self.parts)
 
     def _places(self) -> list[str]:
         used = [place for part in self.parts for _, place, _ in part.places]

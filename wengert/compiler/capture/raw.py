@@ -1,7 +1,7 @@
 """Raw arrays that the user's code computes with, whose operations are recorded.
 
-Operators, methods, attributes, and NumPy's and PyTorch's protocols call the library's functions, so
-that results and their types are the library's. Reading values and changes in place are refused.
+Operators, methods, attributes, and NumPy's protocols call the library's functions, so that results
+and their types are the library's. Reading values and changes in place are refused.
 """
 
 import operator
@@ -19,7 +19,6 @@ from wengert.compiler.capture.traced import Traced, inner_array, traced
 from wengert.compiler.capture.traced_number import TracedNumber, with_operators
 from wengert.compiler.passes.forms import Method, getter
 from wengert.compiler.program import mapped
-from wengert.func.trees import tree_leaves
 from wengert.ops.operators import BINARY
 from wengert.tape.aliases import overlap
 from wengert.tape.tensor import Tensor
@@ -28,46 +27,21 @@ __all__ = ["RawArray", "check_class", "shared"]
 
 #: Attributes that depend on shape and dtype alone.
 _STATIC: Final = frozenset({"itemsize", "nbytes", "ndim", "sharding", "size", "strides"})
-#: Methods that depend on shape and dtype alone.
-_TELLING: Final = frozenset({"dim", "element_size", "is_floating_point", "ndimension", "numel"})
 #: Attributes that are arrays.
 _PARTS: Final = frozenset({"H", "T", "imag", "mH", "mT", "real"})
-#: NumPy's and PyTorch's functions and methods without side effects, whose results' shapes and
-#: dtypes depend on the operands' shapes and dtypes alone.
+#: Functions and methods without side effects, whose results' shapes and dtypes depend on the
+#: operands' shapes and dtypes alone. Others are computed on Tensors.
 _PURE: Final = frozenset(
-    {
-        *("abs", "absolute", "add", "all", "allclose", "amax", "amin", "angle", "any", "argmax"),
-        *("argmin", "argpartition", "argsort", "around", "array_split", "astype", "atleast_1d"),
-        *("atleast_2d", "atleast_3d", "average", "bmm", "broadcast_arrays", "broadcast_to"),
-        *("cat", "ceil", "chunk", "clamp", "clip", "clone", "column_stack", "concat"),
-        *("concatenate", "conj", "conjugate", "contiguous", "convolve", "copy", "corrcoef"),
-        *("correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "cummax", "cumprod"),
-        *("cumsum", "cumulative_prod", "cumulative_sum", "det", "diag", "diagonal", "diff"),
-        *("digitize", "div", "divide", "dot", "double", "dsplit", "dstack", "einsum", "exp"),
-        *("expand", "expand_as", "expand_dims", "expm1", "fft", "fft2", "fftn", "flatten"),
-        *("flip", "fliplr", "flipud", "float", "floor", "full_like", "gather", "gradient"),
-        *("half", "hsplit", "hstack", "ifft", "ifft2", "ifftn", "index_select", "inner"),
-        *("interp", "inv", "irfft", "irfftn", "isclose", "isfinite", "isin", "isinf", "isnan"),
-        *("kron", "linspace", "log", "log10", "log1p", "log2", "log_softmax", "logsumexp"),
-        *("long", "masked_fill", "matmul", "matrix_norm", "matrix_power", "matrix_transpose"),
-        *("max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "moveaxis"),
-        *("mul", "multi_dot", "multiply", "mv", "nan_to_num", "nanmax", "nanmean", "nanmedian"),
-        *("nanmin", "nanstd", "nansum", "nanvar", "neg", "norm", "ones_like", "outer", "pad"),
-        *("partition", "percentile", "permute", "permute_dims", "pinv", "polyval", "pow"),
-        *("prod", "ptp", "qr", "quantile", "ravel", "reciprocal", "relu", "repeat", "reshape"),
-        *("rfft", "rfftn", "roll", "rollaxis", "rot90", "round", "rsqrt", "searchsorted"),
-        *("sigmoid", "sign", "sin", "sinc", "sinh", "slogdet", "softmax", "solve", "sort"),
-        *("split", "sqrt", "square", "squeeze", "stack", "std", "sub", "subtract", "sum"),
-        *("svd", "svdvals", "swapaxes", "t", "take", "take_along_axis", "tan", "tanh"),
-        *("tensordot", "tile", "trace", "transpose", "trapezoid", "tril", "triu", "true_divide"),
-        *("type_as", "unbind", "unfold", "unsqueeze", "unwrap", "vander", "var", "vdot"),
-        *("vector_norm", "view", "view_as", "vsplit", "vstack", "where", "zeros_like"),
-    }
+    """
+abs all any argmax argmin argsort astype atleast_1d atleast_2d broadcast_to clip clone concatenate
+conj conjugate copy cumsum diff dot einsum exp expand_dims flatten flip float fliplr flipud hstack
+isfinite isnan log matmul max maximum mean min minimum moveaxis nan_to_num ones_like outer pad
+permute prod ravel repeat reshape roll rot90 round sign split sqrt square squeeze stack std sum
+swapaxes take tanh tensordot tile transpose tril triu unsqueeze var view vstack where zeros_like
+""".split()  # noqa: SIM905 -- a page of names is none to read
 )
 #: NumPy's own array classes.
 _NUMPYS: Final = (np.ndarray, np.memmap)
-#: Names in `_PURE` that work in place as methods of NumPy's arrays.
-_IN_PLACE: Final = frozenset({"partition", "sort"})
 _METHODS_OF_UFUNCS: Final = frozenset({"__call__", "accumulate", "outer", "reduce"})
 
 
@@ -112,11 +86,6 @@ class RawArray(Traced):
             return NotImplemented
         return self._function(func, args, kwargs)
 
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        one = next(x for x in tree_leaves((args, kwargs)) if type(x) is RawArray)
-        return one._function(func, args, kwargs or {})
-
     def _function(self, func: Any, args: Any, kwargs: Any) -> Any:
         name = func.__name__
         if name in ("ndim", "shape", "size"):
@@ -127,9 +96,6 @@ class RawArray(Traced):
         if name not in _PURE or by_values:
             raise _refused(f"{name} is called with a raw array")
         return self.call(name, func, args, **kwargs)
-
-    def __jax_array__(self) -> Any:
-        raise _refused("a function of JAX is called with a raw array")
 
     # -- attributes and methods ------------------------------------------------------------------
 
@@ -143,12 +109,9 @@ class RawArray(Traced):
             return self.call(name, getter(name), (self,))
         if name.startswith("__"):
             self._read()
-        own = isinstance(inner, np.ndarray) and name in _IN_PLACE
-        if name in _TELLING:
-            return getattr(inner, name)
         if name == "item":
             return self._item
-        if name not in _PURE or own or not callable(getattr(inner, name)):
+        if name not in _PURE or not callable(getattr(inner, name)):
             raise _refused(f"{name} is asked of a raw array")
 
         def method(*operands: Any, **parameters: Any) -> Any:

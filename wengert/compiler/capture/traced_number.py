@@ -97,11 +97,13 @@ class TracedNumber:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         if any(_answers(x) for x in inputs):
             return NotImplemented
-        given, kept = plain(inputs), plain(keywords)
-        scalars = any(hasattr(x, "dtype") and not x.shape for x in given)
-        if method == "__call__" and ufunc in _OPERATORS and scalars and not kept:
-            return _by_operator(ufunc, given)
-        return getattr(ufunc, method)(*given, **kept)
+        given = plain(inputs)
+        if any(hasattr(x, "dtype") and not x.shape and x.dtype.kind == "c" for x in given):
+            raise TraceError(
+                f"{user_line()}: NumPy's {ufunc.__name__} of a complex scalar and a number may "
+                "differ from the operator, and a recording can't tell which of them is called"
+            )
+        return getattr(ufunc, method)(*given, **plain(keywords))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if not all(issubclass(kind, TracedNumber | np.ndarray) for kind in types):
@@ -129,13 +131,6 @@ class TracedNumber:
         return other // self, other % self
 
 
-#: The operators of NumPy's scalars, by the ufuncs that these call for other objects.
-_OPERATORS: dict[Any, Callable[..., Any]] = {
-    getattr(np, name): getattr(operator, f"__{python}__")
-    for python, name, *_ in (*BINARY, *EQUALITY, *ORDER)
-    if python != "matmul"
-} | {np.divmod: divmod}
-
 _LOW, _HIGH = -(1 << 63), 1 << 63
 
 
@@ -145,7 +140,6 @@ def check_int64(number: int) -> None:
         raise OverflowError(f"the integer {number} is too large for int64")
 
 
-_EQUALITY = frozenset(name for name, _ in EQUALITY)
 #: Types of numbers whose arithmetic is Python's own.
 _PYTHONS = frozenset({TracedNumber, int, float, complex, bool})
 
@@ -155,49 +149,10 @@ def plain(x: Any) -> Any:
     return mapped(lambda part: part.pinned() if type(part) is TracedNumber else part, x)
 
 
-def _by_operator(ufunc: Any, pair: Any) -> Any:
-    """The result of a ufunc of a scalar and a number.
-
-    The call may come from the scalar's operator, which passes a 0-d array. Operator and ufunc may
-    differ for complex products and comparisons with NaN; then an error is raised.
-    """
-    answer = _OPERATORS[ufunc](*[x[()] if isinstance(x, np.ndarray) else x for x in pair])
-    with np.errstate(all="ignore"):
-        other = ufunc(*pair)
-    one, two = (x if isinstance(x, tuple) else (x,) for x in (answer, other))
-    if [(type(x), np.asarray(x).tobytes()) for x in one] != [
-        (type(x), np.asarray(x).tobytes()) for x in two
-    ]:
-        raise TraceError(
-            f"{user_line()}: NumPy's {ufunc.__name__} of a scalar and a number is {other}, where "
-            f"the operator gives {answer}, and a recording can't tell which of them is called"
-        )
-    return answer
-
-
 def _answers(x: Any) -> bool:
     """Whether an operand overrides NumPy's ufuncs, as a Tensor does."""
     own = getattr(type(x), "__array_ufunc__", None)
     return own not in (None, TracedNumber.__array_ufunc__, np.ndarray.__array_ufunc__)
-
-
-def _as_numbers(number: TracedNumber, other: Any, function: Callable[..., Any]) -> tuple[Any, Any]:
-    """A number and an operand of a subclass of a number's type, such as an `IntEnum`.
-
-    If the subclass does not override the operation, the operand is converted to the Python number.
-    Otherwise the subclass computes with the pinned number.
-    """
-    kind = type(other)
-    if kind in _PYTHONS:
-        return number, other
-    if isinstance(other, SymbolicNumber):
-        return number, other.plain_number()
-    base = next(base for base in (int, float, complex) if isinstance(other, base))
-    name = function.__name__.strip("_")
-    for key in (f"__{name}__", f"__r{name}__"):
-        if getattr(kind, key, None) is not getattr(base, key, None):
-            return number.pinned(), other
-    return number, base.__pos__(other)
 
 
 def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
@@ -208,10 +163,11 @@ def _arithmetic(name: str, function: Callable[..., Any], *, reflected: bool) -> 
             return pow(*pair, *modulus) if modulus else function(*pair)
         if not isinstance(other, TracedNumber | int | float | complex):
             return NotImplemented
-        self, other = _as_numbers(self, other, function)
+        if isinstance(other, SymbolicNumber):
+            other = other.plain_number()
         pair = (other, self) if reflected else (self, other)
-        if type(self) is not TracedNumber:
-            return function(*pair)
+        if type(other) not in _PYTHONS:  # an `IntEnum`, say, which may have operators of its own
+            return function(*plain(pair))
         if name == "pow" and not _keeps_type(*pair):
             return function(*plain(pair))
         return self.trace.number(name, function, pair)
@@ -235,32 +191,17 @@ def _sign(name: str, function: Callable[..., Any]) -> Callable[[TracedNumber], A
     return lambda self: self.trace.number(name, function, (self,))
 
 
-def _apart(number: TracedNumber, other: Any) -> None:
-    """Pin numbers that may be one NaN, which ``in`` and ``==`` of containers find by identity."""
-    x = other.number if type(other) is TracedNumber else other
-    if not type(x) is type(number.number) is float:
-        return
-    if bool(number != number) if type(other) is TracedNumber else x != x:
-        if number.number is x:
-            raise TraceError(
-                f"{user_line()}: NaN is compared with itself, and a recording can't tell whether a "
-                "container looks for it by identity; ask by `x != x`"
-            )
-        plain((number, other))
-
-
 def _comparison(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: TracedNumber, other: Any) -> Any:
         if isinstance(other, np.generic):
             return function(self.pinned(), other)
         if not isinstance(other, TracedNumber | int | float | complex):
             return NotImplemented
-        mine, other = _as_numbers(self, other, function)
-        if type(mine) is not TracedNumber:
-            return function(mine, other)
-        if name in _EQUALITY and mine is not other:
-            _apart(mine, other)
-        return self.trace.decide(name, function, (mine, other))
+        if isinstance(other, SymbolicNumber):
+            other = other.plain_number()
+        if type(other) not in _PYTHONS:
+            return function(self.pinned(), other)
+        return self.trace.decide(name, function, (self, other))
 
     return method
 

@@ -4,82 +4,19 @@ They draw the numbers that the generators of `wengert.backends` would draw next.
 are copied into the saved file, so that they use nothing of this package.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
-from types import MappingProxyType
 from typing import Any, Final
 
-from wengert.backends import Backend, cupy, dask, dtype_of, jax, torch
+from wengert.backends import Backend, dtype_of
 from wengert.backends.generators import host, stream, uniform
 from wengert.compiler.program import Instruction, Program, Value
 
-__all__ = ["Made", "drawing", "in_host_memory"]
+__all__ = ["drawing"]
 
 
-class Made:
-    """An object of a saved program, described by the call that makes it.
-
-    Attributes
-    ----------
-    function : callable
-        What is called.
-    arguments : tuple
-        Strings, numbers and NumPy arrays.
-    """
-
-    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
-        self.function, self.arguments = function, arguments
-
-    def __reduce__(self) -> Any:
-        return self.function, self.arguments
-
-
-class Generator(Made):
-    """A generator of a saved program, in its present state."""
-
-
-# -- on an array's device -------------------------------------------------------------------------
-
-
-def torch_generator(device: str, state: Any) -> Any:
-    """A generator in a state."""
-    import torch
-
-    generator = torch.Generator(device)
-    generator.set_state(torch.from_numpy(state))
-    return generator
-
-
-def jax_keys(state: Any) -> Any:
-    """A key in a list, which each draw replaces by splitting it."""
-    import jax
-
-    return [jax.random.wrap_key_data(state)]
-
-
-def cupy_generator(device: int, state: Any) -> Any:
-    """A generator in a state."""
-    import cupy
-
-    with cupy.cuda.Device(device):
-        generator = cupy.random.Generator(cupy.random.Philox4x3210(seed=0))
-        vars(generator.bit_generator)["_state"][...] = cupy.asarray(state)
-    return generator
-
-
-#: For each library the function that draws, and the generator made of device and state.
-_DEVICE: Final[Mapping[str, tuple[Callable[..., Any], Callable[[Any, Any], Any]]]] = {
-    "cupy": (
-        cupy.uniform_like,
-        lambda device, found: Generator(cupy_generator, int(device), found.state.get()),
-    ),
-    "dask": (dask.uniform_like, lambda device, found: found.generator),
-    "jax": (jax.uniform_like, lambda device, found: Generator(jax_keys, found.state)),
-    "torch": (
-        torch.uniform_like,
-        lambda device, found: Generator(torch_generator, str(device), found.state.numpy()),
-    ),
-}
+#: Libraries that draw on a device.
+_OF_DEVICES: Final = frozenset({"cupy", "dask", "jax", "torch"})
 
 
 def drawing(program: Program, backend: Backend, device: Any) -> list[Instruction]:
@@ -91,44 +28,38 @@ def drawing(program: Program, backend: Backend, device: Any) -> list[Instruction
 def _drawn(step: Instruction, backend: Backend, made: Callable[[], Any]) -> list[Instruction]:
     if step.name == "draw":
         _, (draw, *given), _ = step.operands
-        return in_host_memory(step, backend, draw, (host(), *given))
+        return _in_host_memory(step, backend, draw, (host(), *given))
     if step.name != "rand_like":
         return [step]
     (x,) = step.used()
     dtype = step.parameters["dtype"]
-    if backend.name not in _DEVICE:
-        given = made(), x.shape, dtype_of(dtype).name
-        return in_host_memory(step, backend, uniform, given)
-    function, _ = _DEVICE[backend.name]
-    given = made(), x, dtype
-    return [Instruction(step.name, function, given, {}, step.results, pure=False, line=step.line)]
+    if backend.name in _OF_DEVICES:
+        raise ValueError(
+            f"random numbers of {backend.name}'s own generators can't be written into a file that "
+            "runs without wengert: draw by wg.rand, which draws in host memory"
+        )
+    return _in_host_memory(step, backend, uniform, (made(), x.shape, dtype_of(dtype).name))
 
 
 def _generator(backend: Backend, device: Any) -> Any:
-    """The generator of a device, as saved programs have it."""
+    """The generator in host memory, as saved programs have it."""
 
     def make(seed: int) -> Any:  # the recorded draw has made one
         raise ValueError(f"nothing has been drawn on {device}, so there is no generator to save")
 
-    found = stream(backend.name, device, make)
-    if backend.name not in _DEVICE:
-        return found.generator
-    _, made = _DEVICE[backend.name]
-    return made(device, found)
+    return stream(backend.name, device, make).generator
 
 
-def in_host_memory(
+def _in_host_memory(
     step: Instruction,
     backend: Backend,
     function: Callable[..., Any],
     operands: tuple[Any, ...],
-    name: str = "draw",
-    parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Instruction]:
     """A call in host memory, and the conversion of its result to the library's array."""
     direct = backend.name == "numpy"
     made = step.result if direct else Value(step.result.shape, step.result.dtype)
-    call = Instruction(name, function, operands, parameters, (made,), pure=False, line=step.line)
+    call = Instruction("draw", function, operands, {}, (made,), pure=False, line=step.line)
     asarray = backend.xp.asarray
     back = Instruction("asarray", asarray, (made,), {}, step.results, line=step.line)
     return [call] if direct else [call, back]

@@ -1,13 +1,13 @@
 """Programs for export: a recording's program reduced to what a file needs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from wengert.compiler.capture.recorded import Arithmetic, Effect, Recording, Ref
+from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Program
-from wengert.compiler.state import Place, State
+from wengert.compiler.state import State
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.tape.tensor import Tensor
 
@@ -70,7 +70,12 @@ def exported_program(
     count = len(state.tensors)
     given = {r for r in refs if r.kind == "leaf" or (r.kind == "tensor" and r.index >= count)}
     becomes: dict[Ref, Any] = {}
-    for effect in _each(recording.effects, state):
+    for effect in recording.effects:
+        if effect.ref.kind == "tuple":
+            raise ValueError(
+                f"{name} can't be saved: it replaces the tuple "
+                f"{state.tuples[effect.ref.index][0].name}; keep its Tensors in a list"
+            )
         ref = _reading(effect.ref, state)
         if ref in given:
             raise ValueError(
@@ -121,28 +126,6 @@ def exported_program(
         [place[at[ref]] for ref in decided.refs],
         structure,
     )
-
-
-def _each(effects: Iterable[Effect], state: State) -> Iterator[Effect]:
-    """The effects; of a new tuple those of the Tensors in it."""
-    for effect in effects:
-        if effect.ref.kind != "tuple":
-            yield effect
-            continue
-        place, held = state.tuples[effect.ref.index]
-        spots = {at.place.spot: i for i, at in enumerate(state.tensors) if at.place is not None}
-        for part, spot in zip(effect.parts, _spots(place, held), strict=True):
-            if part.output is not None and spot in spots:
-                yield part._replace(ref=Ref("tensor", spots[spot]))
-
-
-def _spots(place: Place, held: Any) -> Iterator[Any]:
-    """The spots of a tuple's leaves."""
-    if not isinstance(held, tuple):
-        yield place.spot
-        return
-    for i, part in enumerate(held):
-        yield from _spots(Place(place, i, "", "part"), part)
 
 
 def _reading(ref: Ref, state: State) -> Ref:

@@ -4,7 +4,6 @@ import ast
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from wengert.backends import Backend
 from wengert.compiler.capture.recorded import Recording
-from wengert.compiler.emission.collectives import exchanging
+from wengert.compiler.capture.trace import runs_once
 from wengert.compiler.emission.draws import drawing
 from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
@@ -53,6 +52,13 @@ def save(
     if backend is None:
         raise ValueError(f"{name} can't be saved: it is a program of several libraries")
     path = Path(path)
+    for step in program.instructions:
+        if runs_once(step.name):
+            called = step.parameters.get("call", step.name)
+            raise ValueError(
+                f"{called} can't be written into a file that runs without wengert: it is a "
+                "collective or an external function, which is not looked into"
+            )
     part = exported_program(name, program, recording, state, names)
     text, arrays = _Module(part, state, backend, name, path).written()
     with path.with_suffix(".npz").open("wb") as file:
@@ -73,9 +79,8 @@ class _Module:
         }
         array = next((x for x in self.state.values() if hasattr(x, "dtype")), None)
         device = backend.device(array) if array is not None else backend.devices()[0]
-        for made in (exchanging, partial(drawing, device=device)):
-            steps = made(part.program, backend)
-            part.program = replace(part.program, instructions=tuple(steps))
+        steps = drawing(part.program, backend, device)
+        part.program = replace(part.program, instructions=tuple(steps))
         if backend.name == "numpy":
             last = part.program.outputs[len(part.program.outputs) - len(part.updates) :]
             before = [part.program.inputs[at] for at in part.updates]

@@ -253,12 +253,6 @@ class Speller:
                 wanted = "_".join([name, *map(str, array.shape)]) if array.shape else _ONE[name]
                 return wanted, f"{np_}.{name}({shape}, {dtype})"
             return "constant", f"{np_}.full({shape}, {value}, {dtype})"
-        if array.dtype.kind == "i" and array.ndim == 1:
-            step, range_ = int(array[1]) - int(first), np.iinfo(array.dtype)
-            end = int(first) + step * array.size
-            fits = range_.min <= end <= range_.max
-            if step and fits and np.array_equal(array, np.arange(first, end, step)):
-                return "steps", f"{np_}.arange({first}, {end}, {step}, {dtype})"
         return None
 
     # -- calls ---------------------------------------------------------------------------------

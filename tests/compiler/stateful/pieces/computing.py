@@ -57,21 +57,14 @@ PIECES: list[Piece] = [
         "try:\n    h = @f(h)\nexcept ValueError:\n    h = h * 2.0",
         {"f": ("fails$", "wg.sin")},
         'def fails$(h):\n    raise ValueError("no")',
-        eager="raise|caught|ValueError",
     ),
     Piece(
         "factorised",
         "try:\n    h = h @ wg.linalg.cholesky(@a)\nexcept Exception:\n    h = h * 2.0",
         {"a": ("wg.eye(4)", "-wg.eye(4)", "wg.eye(4) * 2.0")},
         changes=("@a.mul_(-1.0)",),
-        eager="raise|caught|LinAlg",
     ),
-    Piece(
-        "raises",
-        'if @k < 0:\n    raise ValueError("negative")',
-        {"k": ("1", "2.0", "-1")},
-        eager="ValueError|negative",
-    ),
+    Piece("raises", 'if @k < 0:\n    raise ValueError("negative")', {"k": ("1", "2.0", "-1")}),
     Piece(
         "gradient inside",
         "h = h + wg.grad(lambda z: wg.sum(wg.sin(z) * @k))(h)",

@@ -51,7 +51,7 @@ PIECES: list[Piece] = [
         {},
         "@wg.no_grad()\ndef quiet$(h):\n    return wg.mean(h, axis=0)",
     ),
-    Piece("anomaly", "with wg.detect_anomaly():\n    h = wg.sin(h)", eager="anomaly"),
+    Piece("anomaly", "with wg.detect_anomaly():\n    h = wg.sin(h)"),
     Piece(
         "update of an average of parameters",
         "h = @m(h)",
@@ -73,10 +73,9 @@ PIECES: list[Piece] = [
         "dtype of the first parameter",
         "h = wg.astype(@m(h), next(iter(@m.parameters())).dtype)",
         {"m": ("wg.nn.Linear(4, 4)",)},
-        eager="next|iter",
     ),
     Piece("copied outside", "h = @m(h)", {"m": MODULES}, changes=("@m = copy.deepcopy(@m)",)),
-    Piece("copied inside", "h = copy.deepcopy(@m)(h)", {"m": ("wg.nn.Linear(4, 4)",)}, eager="."),
+    Piece("copied inside", "h = copy.deepcopy(@m)(h)", {"m": ("wg.nn.Linear(4, 4)",)}),
     Piece(
         "parameters as a vector",
         "v = wg.nn.utils.parameters_to_vector(@m.parameters())\nh = h * wg.mean(v)",
@@ -94,7 +93,6 @@ PIECES: list[Piece] = [
         {"p": ("wg.ones(4, requires_grad=True)",)},
         after="@p.grad = None if spare.grad is None else spare.grad",
         pure=False,
-        eager="gradient",
     ),
     Piece(
         "gradient set",
