@@ -414,3 +414,43 @@ for _name in FOREIGN:
     setattr(Tensor, _name, _Foreign("Tensor", _name))
 for _name in HINTS["Node"]:
     setattr(Node, _name, _Foreign("Node", _name))
+
+
+# -- the meanings of other libraries ---------------------------------------------------------------
+
+#: The core's own attributes of Tensors.
+OWN = dict(vars(Tensor))
+#: What `wengert.torch` and `wengert.numpy` give to methods, by the room's name.
+GIVEN: dict[str, Mapping[str, Any]] = {}
+
+
+def give(room: str, meanings: Mapping[str, Any]) -> None:
+    """Give a library's meanings to Tensors; what two libraries have keeps the core's, or none."""
+    GIVEN[room] = meanings
+    for name, attribute in meanings.items():
+        if any(name in other for key, other in GIVEN.items() if key != room):
+            attribute = OWN.get(name) or _Foreign("Tensor", name)
+            attribute = _plain_keys(attribute) if name in _KEYED else attribute
+        setattr(Tensor, name, attribute)
+    FOREIGN.difference_update(meanings)
+
+
+_KEYED = ("__getitem__", "__setitem__")
+
+
+def _plain_keys(function: Any) -> Function:
+    """Indexing where the places of axes in the result have two meanings, and are an error."""
+
+    def item(self: Tensor, key: Any, *value: Any) -> Any:
+        parts = key if type(key) is tuple else ()
+        numbers = [not getattr(part, "ndim", 0) and hasattr(part, "__index__") for part in parts]
+        if any(numbers) and any(
+            isinstance(part, list) or getattr(part, "ndim", 0) for part in parts
+        ):
+            raise TypeError(
+                "an index with numbers and arrays puts axes elsewhere in NumPy and in PyTorch: "
+                "write x[0][..., [1, 2]] for x[0, ..., [1, 2]]"
+            )
+        return function(self, key, *value)
+
+    return item

@@ -17,7 +17,7 @@ from wengert.ops.data_type import astype, check_storable
 from wengert.ops.operators import is_foreign
 from wengert.tape.tensor import Tensor
 
-__all__ = ["UnsupportedError", "array_function", "array_ufunc"]
+__all__ = ["UnsupportedError", "answer", "array_function", "array_ufunc"]
 
 
 class UnsupportedError(TypeError):
@@ -66,7 +66,7 @@ def array_ufunc(
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
     try:
-        return _answer(label, function, inputs, keywords, out)
+        return answer(label, function, inputs, keywords, out)
     except TypeError:
         # Another object's own protocol answers.
         if any(hasattr(type(x), "__array_ufunc__") and is_foreign(x) for x in inputs):
@@ -91,7 +91,7 @@ def array_function(
     if function is None:
         raise _no_counterpart(name)
     keywords = dict(kwargs)
-    return _answer(name, function, args, keywords, keywords.pop("out", None))
+    return answer(name, function, args, keywords, keywords.pop("out", None))
 
 
 def _no_counterpart(name: str) -> TypeError:
@@ -105,13 +105,14 @@ def _no_counterpart(name: str) -> TypeError:
     )
 
 
-def _answer(
+def answer(
     name: str,
     function: Callable[..., Any],
     args: tuple[Any, ...],
     keywords: dict[str, Any],
     out: Any,
 ) -> Any:
+    """Answer a call of NumPy's function ``name`` by its counterpart; ``out`` takes the result."""
     targets = () if out is None else out if isinstance(out, tuple) else (out,)
     for target in targets:
         if target is not None and not isinstance(target, Tensor):

@@ -8,7 +8,7 @@ import wengert as wg
 from wengert.backends.keys import SLOT
 from wengert.nn.state import State
 from wengert.ops.indexing import getitem, parse_key, replaced, setitem
-from wengert.ops.operators import FOREIGN
+from wengert.ops.operators import give
 from wengert.tape import aliases as tape_aliases
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import is_lifted
@@ -353,7 +353,8 @@ def _attributes() -> dict[str, Any]:
         uniform_=_drawn(wg.uniform),
         where=lambda self, condition, other: wg.where(condition, self, other),
     )
-    return found
+    own = {name for name, attribute in found.items() if callable(attribute)} - FUNCTIONS.keys()
+    return found | {name: name_of_torch(name, found[name]) for name in own}
 
 
 #: What PyTorch's Tensors have, by name: made once, of the core's own attributes.
@@ -362,10 +363,6 @@ ATTRIBUTES = _attributes()
 
 def install() -> None:
     """Give PyTorch's meanings to all Tensors of this process, and make lost writes errors."""
-    for name, attribute in ATTRIBUTES.items():
-        if callable(attribute) and name not in FUNCTIONS:
-            attribute = name_of_torch(name, attribute)
-        setattr(wg.Tensor, name, attribute)
-    FOREIGN.difference_update(ATTRIBUTES)
+    give("wengert.torch", ATTRIBUTES)
     tape_aliases.lost_writes_raise = True
     State.state_dict = _state_dict  # type: ignore[method-assign]
