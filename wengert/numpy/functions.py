@@ -50,6 +50,12 @@ def asarray(
     return array(a, dtype, copy=copy)
 
 
+def _contiguous(a: Any, dtype: Any = None) -> Any:
+    """`asarray`, with an axis at least."""
+    found = asarray(a, dtype)
+    return found if found.ndim else array(found, ndmin=1)
+
+
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """A copy, which keeps its derivatives."""
     return array(a)
@@ -152,7 +158,8 @@ NAMES: dict[str, Any] = {
     **{name: _maker(name) for name in _MAKERS.split()},
     **{f"{name}_like": _maker(f"{name}_like") for name in ("empty", "full", "ones", "zeros")},
     **{one.__name__: one for one in (apply_along_axis, array, asarray, copy, fromfunction, full)},
-    **dict.fromkeys(("asanyarray", "ascontiguousarray", "asfortranarray"), asarray),
+    **dict.fromkeys(("ascontiguousarray", "asfortranarray"), _contiguous),
+    "asanyarray": asarray,
     **{name: _Indexed(getattr(np, name)) for name in ("c_", "mgrid", "ogrid", "r_")},
     "isscalar": isscalar,
     "vectorize": vectorize,

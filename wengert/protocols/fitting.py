@@ -115,9 +115,10 @@ def histogram(
     flat = values(x).reshape(-1)
     edges = np.histogram_bin_edges(flat, bins if made else values(bins), range)
     found = operands(x, edges if made else bins)[1]
-    if made and range is None and flat.size and flat.min() < flat.max():
+    if made and range is None and flat.size:
         share = np.arange(len(edges)) / (len(edges) - 1)
-        found = xp.min(x) * (1 - share) + xp.max(x) * share
+        low, high = edges[0] - flat.min(), edges[-1] - flat.max()
+        found = (xp.min(x) + low) * (1 - share) + (xp.max(x) + high) * share
     inside = (flat >= edges[0]) & (flat <= edges[-1])
     at = np.minimum(np.searchsorted(edges, flat[inside], "right"), len(edges) - 1) - 1
     if weights is not None:
@@ -147,14 +148,15 @@ def nan_quantile(scale: float, share: Any = None) -> Callable[..., Tensor]:
         count = np.sum(~np.isnan(values(x)), axis=-1, keepdims=True)
         ordered = xp.sort(xp.where(xp.isnan(x), math.inf, x), axis=-1)
         found = []
-        for one in np.ravel(values(q)) / scale:
-            place = np.maximum(count - 1, 0) * float(one)
-            at = (operands(np.asarray(f(place), dtype=np.int64))[0] for f in (np.floor, np.ceil))
-            low, high = (xp.take_along_axis(ordered, i, axis=-1) for i in at)
-            between = xp.where(high == low, low, low + (high - low) * (place % 1))
+        for one in xp.reshape(operands(x, q)[1] / scale, (-1,)):
+            place = one * np.maximum(count - 1, 0)
+            first = np.floor(values(place))
+            at = (first, np.minimum(first + 1, np.maximum(count - 1, 0)))
+            low, high = (xp.take_along_axis(ordered, Tensor(i.astype(int)), axis=-1) for i in at)
+            between = xp.where(high == low, low, low + (high - low) * (place - first))
             between = xp.where(operands(count > 0)[0], between, math.nan)
             found.append(xp.reshape(between, kept if keepdims else between.shape[:-1]))
-        return xp.stack(found) if values(q).ndim else found[0]  # type: ignore[no-any-return]
+        return xp.stack(found) if np.ndim(q) else found[0]  # type: ignore[no-any-return]
 
     return call if share is None else lambda a, axis=None, **more: call(a, share, axis, **more)
 

@@ -86,6 +86,13 @@ def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
     return ew.copysign(ew.subtract(x, whole), x), whole
 
 
+def _reciprocal(x: Any) -> Tensor:
+    (t,) = operands(x)
+    if not t.dtype.inexact:
+        raise UnsupportedError("the reciprocals of integers are integers in NumPy: write 1 / x")
+    return ew.reciprocal(t)
+
+
 def _divmod(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
     return ew.floor_divide(x1, x2), ew.remainder(x1, x2)
 
@@ -201,7 +208,7 @@ _SAME = """
 add bitwise_and bitwise_or bitwise_xor ceil clip copysign cos cosh divide equal exp expm1 floor
 floor_divide greater greater_equal hypot isfinite isinf isnan less less_equal log log10 log1p log2
 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply negative nextafter
-not_equal positive reciprocal remainder sign signbit sin sinh sqrt square subtract tan tanh trunc
+not_equal positive remainder sign signbit sin sinh sqrt square subtract tan tanh trunc
 """.split()  # noqa: SIM905 -- a page of names is none to read
 ELEMENTWISE: dict[str, Function] = {
     **{name: getattr(ew, name) for name in _SAME},
@@ -233,6 +240,7 @@ ELEMENTWISE: dict[str, Function] = {
     "power": ew.pow,
     "rad2deg": lambda x: ew.multiply(x, 180 / math.pi),
     "radians": lambda x: ew.multiply(x, math.pi / 180),
+    "reciprocal": _reciprocal,
     "right_shift": ew.bitwise_right_shift,
     "rint": ew.round,
 }
