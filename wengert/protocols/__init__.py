@@ -5,7 +5,6 @@ other functions by `array_function` (NEP 18). Both look NumPy's name up in a tab
 this package; a name that is in no table is an error. The first such call imports the tables.
 """
 
-import sys
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
@@ -95,9 +94,6 @@ def array_function(
 
 
 def _no_counterpart(name: str) -> TypeError:
-    short = name.removeprefix("np.")
-    if short in sys.modules["wengert"].__all__:
-        return TypeError(f"{name} takes no Tensors: use wg.{short}, which does")
     return TypeError(
         f"{name} has no counterpart that takes Tensors and is differentiated: write it with "
         "functions that have one, or as a wengert.autograd.Function with a derivative of its own; "

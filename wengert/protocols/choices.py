@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from wengert.interpreters.namespaces import differentiable as xp
+from wengert.ops.conversion import beside
 from wengert.ops.indexing import getitem, replaced, setitem
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
@@ -64,7 +65,8 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
     """``np.compress``."""
     (x,) = operands(a)
     x = xp.reshape(x, (-1,)) if axis is None else x
-    return xp.take(x, *operands(np.flatnonzero(values(condition))), axis=axis or 0)  # type: ignore[no-any-return]
+    kept = beside(x, np.flatnonzero(values(condition)))
+    return xp.take(x, kept, axis=axis or 0)  # type: ignore[no-any-return]
 
 
 def _partial(function: str) -> Callable[..., Tensor]:
@@ -83,13 +85,14 @@ def _partial(function: str) -> Callable[..., Tensor]:
 # -- writes ----------------------------------------------------------------------------------------
 
 
-def _target(name: str, a: Any) -> None:
+def _target(a: Any) -> None:
     if not isinstance(a, Tensor):
         raise UnsupportedError(f"a {type(a).__name__} is not tracked: write into a Tensor")
 
 
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    _target("copyto", dst)
+    _target(dst)
+    refuse({"casting": casting})
     value = xp.broadcast_to(operands(dst, src)[1], dst.shape)
     if where is True:
         setitem(dst, ..., value)
@@ -99,7 +102,7 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -
 
 
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    _target("fill_diagonal", a)
+    _target(a)
     if a.ndim < 2 or wrap or (a.ndim > 2 and len(set(a.shape)) > 1):
         raise UnsupportedError("a matrix is taken, or more axes of one length, and no wrap=True")
     places = np.arange(min(a.shape))
@@ -107,7 +110,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    _target("put", a)
+    _target(a)
     places = np.unravel_index(np.arange(a.size)[values(ind)].reshape(-1), a.shape)
     setitem(a, places, resize(operands(a, v)[1], places[0].shape))
 

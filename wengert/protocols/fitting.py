@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from wengert.interpreters.namespaces import differentiable as xp
+from wengert.ops.axes import as_axes
+from wengert.ops.conversion import beside
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
 from wengert.protocols.translation import cast, inexact, refuse
@@ -87,7 +89,7 @@ def polyder(p: Any, m: int = 1) -> Tensor:
     """``np.polyder``."""
     (c,) = operands(p)
     for _ in range(m):
-        c = c[:-1] * np.arange(c.shape[0] - 1, 0, -1)
+        c = c[:-1] * beside(c, np.arange(c.shape[0] - 1, 0, -1))
     return c
 
 
@@ -97,13 +99,15 @@ def polyder(p: Any, m: int = 1) -> Tensor:
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """``np.bincount``, with derivatives by the weights."""
     places = values(x)
+    t, w = operands(x, 1.0 if weights is None else weights)
     counts = np.bincount(places, minlength=minlength)
     if weights is None:
-        return operands(counts)[0]
-    (w,) = operands(weights)
+        return beside(t, counts)
     if w.shape != places.shape:
         raise ValueError(f"weights of shape {w.shape} for places of shape {places.shape}")
-    return xp.at(xp.zeros(counts.shape, dtype=xp.float64), places).add(cast(w, xp.float64))  # type: ignore[no-any-return]
+    return xp.at(xp.zeros(counts.shape, dtype=xp.float64, device=xp.device(w)), places).add(
+        cast(w, xp.float64)
+    )  # type: ignore[no-any-return]
 
 
 def histogram(
@@ -116,14 +120,14 @@ def histogram(
     edges = np.histogram_bin_edges(flat, bins if made else values(bins), range)
     found = operands(x, edges if made else bins)[1]
     if made and range is None and flat.size:
-        share = np.arange(len(edges)) / (len(edges) - 1)
+        share = beside(x, np.arange(len(edges)) / (len(edges) - 1))
         low, high = edges[0] - flat.min(), edges[-1] - flat.max()
         found = (xp.min(x) + low) * (1 - share) + (xp.max(x) + high) * share
     inside = (flat >= edges[0]) & (flat <= edges[-1])
     at = np.minimum(np.searchsorted(edges, flat[inside], "right"), len(edges) - 1) - 1
     if weights is not None:
         weights = xp.reshape(operands(x, weights)[1], (-1,))[inside]
-    counts = bincount(at, weights, len(edges) - 1)
+    counts = bincount(beside(x, at), weights, len(edges) - 1)
     return (counts / xp.diff(found) / xp.sum(counts) if density else counts), found
 
 
@@ -140,7 +144,7 @@ def nan_quantile(scale: float, share: Any = None) -> Callable[..., Tensor]:
             raise UnsupportedError("where NaNs are left out, method is 'linear' for Tensors")
         refuse(keywords)
         x = inexact(*operands(a))
-        axes = [int(i) % x.ndim for i in (range(x.ndim) if axis is None else np.atleast_1d(axis))]
+        axes = range(x.ndim) if axis is None else as_axes(axis, x.ndim)
         rest = [i for i in range(x.ndim) if i not in axes]
         kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
         x = xp.permute_dims(x, (*rest, *axes))
@@ -149,12 +153,14 @@ def nan_quantile(scale: float, share: Any = None) -> Callable[..., Tensor]:
         ordered = xp.sort(xp.where(xp.isnan(x), math.inf, x), axis=-1)
         found = []
         for one in xp.reshape(operands(x, q)[1] / scale, (-1,)):
-            place = one * np.maximum(count - 1, 0)
+            place = one * beside(x, np.maximum(count - 1.0, 0))
             first = np.floor(values(place))
             at = (first, np.minimum(first + 1, np.maximum(count - 1, 0)))
-            low, high = (xp.take_along_axis(ordered, Tensor(i.astype(int)), axis=-1) for i in at)
-            between = xp.where(high == low, low, low + (high - low) * (place - first))
-            between = xp.where(operands(count > 0)[0], between, math.nan)
+            low, high = (
+                xp.take_along_axis(ordered, beside(x, i.astype(np.int64)), axis=-1) for i in at
+            )
+            between = xp.where(high == low, low, low + (high - low) * (place - beside(x, first)))
+            between = xp.where(beside(x, count > 0), between, math.nan)
             found.append(xp.reshape(between, kept if keepdims else between.shape[:-1]))
         return xp.stack(found) if np.ndim(q) else found[0]  # type: ignore[no-any-return]
 
@@ -190,6 +196,7 @@ def linspace(
     first, last = map(inexact, operands(start, stop))
     parts = int(num) - bool(endpoint)
     share = np.arange(int(num)).reshape(-1, *[1] * max(first.ndim, last.ndim)) / max(parts, 1)
+    share = beside(first, share)
     points = cast(xp.moveaxis(first * (1 - share) + last * share, 0, axis), dtype)
     return (points, (last - first) / parts if parts > 0 else math.nan) if retstep else points
 
@@ -216,8 +223,13 @@ def geomspace(
     sign = np.sign(values(first))
     if np.iscomplexobj(sign) or not np.all(sign * values(last) > 0):
         raise UnsupportedError("the ends of Tensors' ranges are real, of one sign, and not 0")
-    ends = xp.log(first * sign), xp.log(last * sign)
-    return cast(xp.exp(linspace(*ends, num, endpoint, axis=axis)) * sign, dtype)
+    turn = beside(first, sign)
+    ends = xp.log(first * turn), xp.log(last * turn)
+    return cast(xp.exp(linspace(*ends, num, endpoint, axis=axis)) * turn, dtype)
+
+
+def _digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
+    return beside(operands(x, bins)[0], np.digitize(values(x), values(bins), right))
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None, **device: Any) -> Any:
@@ -225,7 +237,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None, **
     ends = (0, start, step) if stop is None else (start, stop, step)
     count = len(np.arange(*[values(one).item() for one in ends]))
     first, _, by = operands(*ends)
-    return cast(first + by * np.arange(count), dtype)
+    return cast(first + by * beside(first, np.arange(count)), dtype)
 
 
 #: NumPy's name to its counterpart.
