@@ -118,7 +118,6 @@ CALLS = {
     "nanquantile": (lambda x: np.nanquantile(_holed(x), 0.7, axis=0, keepdims=True), V),
     "partition": (lambda x: np.partition(x, 2)[2], V),
     "piecewise": (lambda x: np.piecewise(x, [x > 0.5], [lambda u: u**2, np.sin]), V),
-    "polyder": (lambda x: np.polyder(x), V),
     "polyfit": (lambda x, y: np.polyfit(x, y, 1, cov=True), V, W),
     "real_if_close": (lambda x: np.real_if_close(x + 0j), V),
     "resize": (lambda x: np.resize(x, (2, 4)), V),

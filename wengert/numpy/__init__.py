@@ -18,8 +18,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy import testing
 
-from wengert.numpy import fft, functions, linalg, naming, random, tensor, testing
+from wengert.numpy import functions, naming, tensor
+from wengert.protocols import fft, linalg
 from wengert.tape.tensor import Tensor as _Tensor
 
 
@@ -33,11 +35,21 @@ class _Arrays(type):
         return naming.made(np.ndarray(*args, **keywords))
 
 
+def _module(theirs: Any, table: dict[str, Any], **own: Any) -> ModuleType:
+    """One of NumPy's modules; tests compare, and so lose no derivative."""
+    module = ModuleType(f"{__name__}.{theirs.__name__.rpartition('.')[2]}", theirs.__doc__)
+    vars(module).update(naming.namespace(theirs, table, theirs is not testing), **own)
+    return module
+
+
 _NAMES: dict[str, Any] = {
     **naming.namespace(np, functions.TABLE),
     **functions.NAMES,
-    **{one.__name__.rpartition(".")[2]: one for one in (fft, linalg, random, testing)},
+    "fft": _module(np.fft, fft.TABLE),
+    "linalg": _module(np.linalg, linalg.TABLE),
     "ndarray": _Arrays("ndarray", (), {"__doc__": "NumPy's arrays, and Tensors."}),
+    "random": _module(np.random, {}, shuffle=functions.shuffle),
+    "testing": _module(testing, {}),
 }
 # NumPy 1 had these names, and many programs have them still.
 _FORMER = (
@@ -47,8 +59,8 @@ _FORMER = (
 _NAMES.update((word.split("=")[0], _NAMES[word.split("=")[1]]) for word in _FORMER.split())
 _NAMES.update({kind.__name__: kind for kind in (bool, complex, float, int, object, str)})
 globals().update(_NAMES)
-for _name, _module in _NAMES.items():
-    if isinstance(_module, ModuleType):
-        sys.modules.setdefault(f"{__name__}.{_name}", _module)
+for _name, _one in _NAMES.items():
+    if isinstance(_one, ModuleType):
+        sys.modules.setdefault(f"{__name__}.{_name}", _one)
 __version__ = np.__version__
 tensor.install()

@@ -4,8 +4,6 @@
 than a row is read. So a loop over all rows takes the time of one `wengert.stack`.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -53,30 +51,23 @@ class Filling(Tensor):
     shape = property(lambda self: _ARRAY.__get__(self).array.shape)
 
 
-@contextmanager
-def _as_when_written() -> Iterator[None]:
-    """Record, and tell nobody: the writes were before."""
-    state, told = recording(), observing[:]
-    set_recording(True)
-    observing.clear()
-    try:
-        yield
-    finally:
-        set_recording(state)
-        observing.extend(told)
-
-
 def settle(x: Any) -> None:
     """Store the rows that wait: in one operation if untracked, and in one more if tracked."""
     rows: _Rows = _ARRAY.__get__(x)
     x.__class__ = Tensor
     x._array = rows.array
-    with _as_when_written():
-        base = with_node(x._array, x._node)
+    base = with_node(x._array, x._node)
+    state, told = recording(), observing[:]
+    set_recording(True)  # as when the rows were written, unobserved
+    observing.clear()
+    try:
         for tracked in (False, True):
             places = [i for i, row in rows.items() if (row._node is not None) is tracked]
             if places:
                 base = replaced(base, places, wg.stack([rows[i] for i in places]))
+    finally:
+        set_recording(state)
+        observing.extend(told)
     x._array, x._node = base._array, base._node
 
 
@@ -94,14 +85,12 @@ def _waits(x: Any, value: Any) -> bool:
     """Whether a write can wait: of NumPy's arrays, recorded, and in no transform that lifts."""
     if observing or running_forwards or recording() is not True:
         return False
-    if isinstance(value, Tensor) and is_lifted(value._array):
-        return False
-    if type(x) is Filling:
-        return True
-    if type(x) is not Tensor or type(x._array) is not np.ndarray:
-        return False
-    node = x._node
-    return node is None or (type(node) is not AccumulateGrad and node.watch is None)
+    if type(x) is not Filling:
+        node = x._node
+        leaf = type(node) is AccumulateGrad or (node is not None and node.watch is not None)
+        if leaf or type(x) is not Tensor or type(x._array) is not np.ndarray:
+            return False
+    return not isinstance(value, Tensor) or not is_lifted(value._array)
 
 
 def _row(x: Any, i: int) -> Any:
@@ -128,7 +117,8 @@ def write(x: Any, key: Any, value: Any) -> None:
     """``x[key] = value``, which waits if it changes a row, or a part of one."""
     place = _place(x, key) if x.ndim else None
     if place is None or not _waits(x, value):
-        return setitem(x, key, value)
+        setitem(x, key, value)
+        return
     new = _replaced(x, *place, value)
     check_views(x, None, value, key)
     if type(x) is not Filling:
@@ -137,7 +127,6 @@ def write(x: Any, key: Any, value: Any) -> None:
         x.__class__ = Filling
         _ARRAY.__set__(x, rows)
     _ARRAY.__get__(x)[place[0]] = new
-    return None
 
 
 def read(x: Any, key: Any) -> Any:

@@ -8,11 +8,13 @@ import numpy as np
 
 import wengert as wg
 from wengert.numpy.naming import as_array, holds, made, passing
+from wengert.ops.indexing import getitem
 from wengert.ops.operands import operands
 from wengert.protocols import functions
-from wengert.tape.tensor import Tensor
+from wengert.tape.tensor import Tensor, assign
 
 TABLE = functions.TABLE
+_RANDOM = np.random
 #: NumPy's functions that make arrays of numbers alone.
 _MAKERS = "empty eye fromiter identity indices ones tri zeros"
 
@@ -41,19 +43,11 @@ def array(
     return as_array(wg.reshape(found, (1,) * missing + found.shape) if missing > 0 else found)
 
 
-def asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, like: Any = None
-) -> Any:
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None) -> Any:
     """A Tensor or NumPy's array as it is, and anything else as `array` makes it."""
     if isinstance(a, np.ndarray):
         return np.asarray(a, dtype, order, copy=copy)
     return array(a, dtype, copy=copy)
-
-
-def _contiguous(a: Any, dtype: Any = None) -> Any:
-    """`asarray`, with an axis at least."""
-    found = asarray(a, dtype)
-    return found if found.ndim else array(found, ndmin=1)
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
@@ -127,25 +121,12 @@ class vectorize:
         return tuple(shaped) if isinstance(found[0], tuple) else shaped[0]
 
 
-def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **keywords: Any
-) -> Any:
-    """``np.apply_along_axis``."""
-    if not holds(Tensor, (arr, *args)):
-        return np.apply_along_axis(func1d, axis, arr, *args, **keywords)
-    x = wg.moveaxis(operands(arr)[0], axis, -1)
-    rows = [func1d(row, *args, **keywords) for row in wg.reshape(x, (-1, x.shape[-1]))]
-    found: Any = array(rows)
-    found = wg.reshape(found, (*x.shape[:-1], *found.shape[1:]))
-    last = tuple(range(x.ndim - 1, found.ndim))
-    return wg.moveaxis(found, last, tuple(axis % x.ndim + i for i in range(len(last))))
-
-
-def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **keywords: Any
-) -> Any:
-    """``np.fromfunction``: a function of the indices."""
-    return function(*made(list(np.indices(shape, dtype=dtype))), **keywords)
+def shuffle(x: Any) -> None:
+    """``np.random.shuffle``; a Tensor keeps its derivatives."""
+    order = np.arange(len(x)) if isinstance(x, Tensor) else x
+    _RANDOM.shuffle(order)
+    if order is not x:
+        assign(x, getitem(x, order))
 
 
 def isscalar(element: Any) -> bool:
@@ -157,10 +138,7 @@ def isscalar(element: Any) -> bool:
 NAMES: dict[str, Any] = {
     **{name: _maker(name) for name in _MAKERS.split()},
     **{f"{name}_like": _maker(f"{name}_like") for name in ("empty", "full", "ones", "zeros")},
-    **{one.__name__: one for one in (apply_along_axis, array, asarray, copy, fromfunction, full)},
-    **dict.fromkeys(("ascontiguousarray", "asfortranarray"), _contiguous),
-    "asanyarray": asarray,
+    **{one.__name__: one for one in (array, asarray, copy, full, isscalar, vectorize)},
+    **dict.fromkeys(("asanyarray", "ascontiguousarray", "asfortranarray"), asarray),
     **{name: _Indexed(getattr(np, name)) for name in ("c_", "mgrid", "ogrid", "r_")},
-    "isscalar": isscalar,
-    "vectorize": vectorize,
 }

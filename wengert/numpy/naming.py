@@ -22,17 +22,14 @@ from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, differentiates
 
 #: Parameters that are no arrays: lists given for them are not joined.
-_STATIC = frozenset(
-    (
-        *("arrays", "axes", "axis", "choicelist", "choices", "condlist", "destination", "funclist"),
-        *("indices_or_sections", "new_shape", "newshape", "obj", "operands", "pad_width", "reps"),
-        *("shape", "shift", "source", "subscripts", "tup"),
-    )
-)
+_STATIC = """
+arrays axes axis choicelist choices condlist destination funclist indices_or_sections new_shape
+newshape obj operands out pad_width reps shape shift source subscripts tup
+""".split()  # noqa: SIM905 -- as elsewhere
 #: What becomes a Tensor: NumPy's arrays of text and objects stay.
 _NUMBERS = "?bhilqBHILQefdFD"
 #: Tensors that NumPy would have as arrays of no axes, which change in place, and not as numbers.
-_ARRAYS: "weakref.WeakValueDictionary[int, Tensor]" = weakref.WeakValueDictionary()
+ARRAYS: "weakref.WeakValueDictionary[int, Tensor]" = weakref.WeakValueDictionary()
 
 
 def holds(kind: Any, values: Iterable[Any]) -> bool:
@@ -42,15 +39,10 @@ def holds(kind: Any, values: Iterable[Any]) -> bool:
     )
 
 
-def is_array(x: Tensor) -> bool:
-    """Whether a Tensor without axes stands for NumPy's array, and not for a number."""
-    return _ARRAYS.get(id(x)) is x
-
-
 def as_array(x: Tensor) -> Tensor:
     """Note that a Tensor stands for an array, if it has no axes."""
     if not x.ndim:
-        _ARRAYS[id(x)] = x
+        ARRAYS[id(x)] = x
     return x
 
 
@@ -86,7 +78,6 @@ _DIRECT = {
     f"np.{name}": getattr(statistical, name)
     for name in ("max", "mean", "min", "prod", "std", "sum", "var")
 }
-_AXIS = {"axis": None}.keys()
 
 
 def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +91,7 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
     def call(*args: Any, **keywords: Any) -> Any:
         first = args[0] if args else None
         if type(first) is Tensor:
-            own = direct if len(args) == 1 and keywords.keys() <= _AXIS else None
+            own = direct if len(args) == 1 and keywords.keys() <= {"axis"} else None
             if own is not None and (first._node is not None or first.dtype.inexact):
                 return own(first, **keywords)
             if not keywords and len(args) <= out_at and list not in map(type, args):
@@ -134,7 +125,7 @@ def of_ufunc(theirs: np.ufunc) -> Callable[..., Any]:
 
         def run(*args: Any, **keywords: Any) -> Any:
             given = tuple(map(_joined, args))
-            keywords = {name: _joined(x) for name, x in keywords.items()}
+            keywords = {name: _joined(x, name) for name, x in keywords.items()}
             if not (holds(Tensor, given) or holds(Tensor, keywords.values())):
                 return _own(own, given, keywords)
             if kind in ("reduce", "accumulate"):
@@ -168,7 +159,6 @@ def of_ufunc(theirs: np.ufunc) -> Callable[..., Any]:
     call = wraps(theirs)(fast)
     for kind in ("reduce", "accumulate", "outer", "at", "reduceat"):
         setattr(call, kind, method(kind))
-    vars(call).update({fact: getattr(theirs, fact) for fact in ("nin", "nout", "identity")})
     call.__module__ = __name__
     return call
 

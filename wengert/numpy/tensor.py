@@ -8,7 +8,7 @@ import numpy as np
 import wengert as wg
 from wengert.numpy.filling import read, write
 from wengert.numpy.functions import TABLE, copy
-from wengert.numpy.naming import door, is_array
+from wengert.numpy.naming import ARRAYS, door
 from wengert.ops import indexing
 from wengert.ops.operators import GIVEN, OWN, give
 from wengert.tape import aliases
@@ -38,19 +38,15 @@ class _Flat:
         flat = indexing.replaced(wg.reshape(x, (-1,)), key, value)
         assign(x, wg.reshape(flat, x.shape), value)
 
-    def __len__(self) -> int:
-        return self._x.size
-
 
 def _number(name: str) -> Callable[..., Any]:
     """An operator in place: NumPy's numbers do not change, so that ``s += x`` gives another one."""
     change, compute = OWN[f"__i{name}__"], OWN[f"__{name}__"]
 
     def operate(self: Tensor, other: Any, /) -> Any:
-        if self.ndim or is_array(self) or hasattr(self, "_shown"):
+        step = type(self._node) is AccumulateGrad and not recording()  # an optimiser's
+        if self.ndim or step or ARRAYS.get(id(self)) is self or hasattr(self, "_shown"):
             return change(self, other)
-        if type(self._node) is AccumulateGrad and not recording():
-            return change(self, other)  # an optimiser's step
         if len(GIVEN) > 1:
             raise TypeError(
                 "a Tensor without axes changes in place in PyTorch, and in NumPy is a number that "

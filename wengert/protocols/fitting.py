@@ -85,14 +85,6 @@ def polyfit(
     return c, (base[:, :, None] if several else base) * (residuals / (t.shape[0] - order))
 
 
-def polyder(p: Any, m: int = 1) -> Tensor:
-    """``np.polyder``."""
-    (c,) = operands(p)
-    for _ in range(m):
-        c = c[:-1] * beside(c, np.arange(c.shape[0] - 1, 0, -1))
-    return c
-
-
 # -- counts ----------------------------------------------------------------------------------------
 
 
@@ -105,9 +97,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         return beside(t, counts)
     if w.shape != places.shape:
         raise ValueError(f"weights of shape {w.shape} for places of shape {places.shape}")
-    return xp.at(xp.zeros(counts.shape, dtype=xp.float64, device=xp.device(w)), places).add(
-        cast(w, xp.float64)
-    )  # type: ignore[no-any-return]
+    zeros = xp.zeros(counts.shape, dtype=xp.float64, device=xp.device(w))
+    return xp.at(zeros, places).add(cast(w, xp.float64))  # type: ignore[no-any-return]
 
 
 def histogram(
@@ -254,7 +245,6 @@ TABLE: dict[str, Callable[..., Any]] = {
     "nanmedian": nan_quantile(1.0, 0.5),
     "nanpercentile": nan_quantile(100.0),
     "nanquantile": nan_quantile(1.0),
-    "polyder": polyder,
     "polyfit": polyfit,
     "unwrap": unwrap,
     "vander": vander,
