@@ -94,6 +94,24 @@ n.sin(h)
 h / 2
 h * 0.5
 h + s
+h.mean()
+h.std()
+h.sum()
+h.prod()
+h.cumsum()
+h.max()
+k.sum()
+k.mean()
+k.all()
+n.round(h, 2)
+n.round(h * 15, -1)
+h.astype(n.int8) * n.int32(100)
+n.int64(100) + h.astype(n.uint8)
+h.astype(n.float32) * n.float64(0.1)
+n.float32(0.5) * h.astype(n.int8)
+k * n.float32(2)
+h.astype(n.int8) * 2
+x.astype(n.float32) * 2.5
 h ** 2
 n.add.reduce(x)
 n.add.reduce(x, 1)
@@ -396,4 +414,4 @@ n.float64(2.0) * v
 """.strip().splitlines()
 
 #: Lines whose derivatives no difference gives: of steps, sets, questions and whole numbers.
-WITHOUT = ("n.empty_like", "x.astype(n.float32)", "dtype=n.float32")
+WITHOUT = ("n.float32", "n.empty_like", "x.astype(n.float32)", "dtype=n.float32")

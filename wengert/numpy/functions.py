@@ -78,9 +78,6 @@ def _maker(name: str) -> Callable[..., Any]:
     return make
 
 
-# -- joining by an index ---------------------------------------------------------------------------
-
-
 class _Indexed:
     """``np.mgrid`` and ``np.ogrid``; ``np.r_`` and ``np.c_``, which join what they are given."""
 
@@ -96,9 +93,6 @@ class _Indexed:
             raise TypeError("np.r_ and np.c_ take no directives with Tensors: use np.concatenate")
         arrays = operands(*[np.r_[part] if isinstance(part, slice) else part for part in parts])
         return TABLE["hstack" if self._own is np.r_ else "column_stack"](arrays)
-
-
-# -- functions of functions ------------------------------------------------------------------------
 
 
 class vectorize:

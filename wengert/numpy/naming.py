@@ -25,7 +25,7 @@ from wengert.tape.tensor import Tensor, differentiates
 _STATIC = """
 arrays axes axis choicelist choices condlist destination funclist indices_or_sections new_shape
 newshape obj operands out pad_width reps shape shift source subscripts tup
-""".split()  # noqa: SIM905 -- as elsewhere
+""".split()  # noqa: SIM905 -- a page of names is none to read
 #: What becomes a Tensor: NumPy's arrays of text and objects stay.
 _NUMBERS = "?bhilqBHILQefdFD"
 #: Tensors that NumPy would have as arrays of no axes, which change in place, and not as numbers.
@@ -161,9 +161,6 @@ def of_ufunc(theirs: np.ufunc) -> Callable[..., Any]:
         setattr(call, kind, method(kind))
     call.__module__ = __name__
     return call
-
-
-# -- what is NumPy's own ---------------------------------------------------------------------------
 
 
 def plain(x: Any, label: str, lost: bool) -> Any:

@@ -70,9 +70,8 @@ def _python(kind: type) -> Callable[[Any], Any]:
     def convert(self: Tensor) -> Any:
         if self.dtype.inexact and self.requires_grad and recording():
             raise TypeError(
-                f"{kind.__name__}(x) of a tracked Tensor loses its derivative, also where NumPy's "
-                "own array is written into, as in a[i] = x: make it by a = np.array(a). Where no "
-                "derivative is needed, write x.item()"
+                f"{kind.__name__}(x) of a tracked Tensor loses its derivative, also in a[i] = x of "
+                "NumPy's own a: take a = np.array(a). Where none is needed, write x.item()"
             )
         return core(self)
 

@@ -71,7 +71,14 @@ def _bind(primitive: Primitive, x1: Any, x2: Any) -> Any:
     """As `bind_pair`, for an operator: a foreign operand may define it instead."""
     if is_foreign(x1) or is_foreign(x2):
         return NotImplemented
-    return bind_pair(primitive, x1, x2)
+    return bind_pair(primitive, *strong(x1, x2))
+
+
+def strong(*values: Any) -> tuple[Any, ...]:
+    """In NumPy's programs, NumPy's numbers with their dtypes, which take part in promotion."""
+    if "wengert.numpy" not in GIVEN:
+        return values
+    return tuple([Tensor(np.asarray(x)) if isinstance(x, np.generic) else x for x in values])
 
 
 #: Python's own types without operators for arrays, for which an error is raised.
@@ -430,16 +437,14 @@ def give(room: str, meanings: Mapping[str, Any]) -> None:
     for name, attribute in meanings.items():
         if any(name in other for key, other in GIVEN.items() if key != room):
             attribute = OWN.get(name) or _Foreign("Tensor", name)
-            attribute = _plain_keys(attribute) if name in _KEYED else attribute
+            keyed = name in ("__getitem__", "__setitem__")
+            attribute = _plain_keys(attribute) if keyed else attribute
         setattr(Tensor, name, attribute)
     FOREIGN.difference_update(meanings)
 
 
-_KEYED = ("__getitem__", "__setitem__")
-
-
 def _plain_keys(function: Any) -> Function:
-    """Indexing where the places of axes in the result have two meanings, and are an error."""
+    """Indexing, of which keys with two meanings are an error."""
 
     def item(self: Tensor, key: Any, *value: Any) -> Any:
         parts = key if type(key) is tuple else ()

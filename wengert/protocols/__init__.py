@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wengert.ops.data_type import astype, check_storable
-from wengert.ops.operators import is_foreign
+from wengert.ops.operators import is_foreign, strong
 from wengert.tape.tensor import Tensor
 
 __all__ = ["UnsupportedError", "answer", "array_function", "array_ufunc"]
@@ -65,7 +65,7 @@ def array_ufunc(
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
     try:
-        return answer(label, function, inputs, keywords, out)
+        return answer(label, function, strong(*inputs), keywords, out)
     except TypeError:
         # Another object's own protocol answers.
         if any(hasattr(type(x), "__array_ufunc__") and is_foreign(x) for x in inputs):

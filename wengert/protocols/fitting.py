@@ -186,7 +186,7 @@ def linspace(
     """``np.linspace``, with derivatives by both ends."""
     first, last = map(inexact, operands(start, stop))
     parts = int(num) - bool(endpoint)
-    share = np.arange(int(num)).reshape(-1, *[1] * max(first.ndim, last.ndim)) / max(parts, 1)
+    share: Any = np.arange(int(num)).reshape(-1, *[1] * max(first.ndim, last.ndim)) / max(parts, 1)
     share = beside(first, share)
     points = cast(xp.moveaxis(first * (1 - share) + last * share, 0, axis), dtype)
     return (points, (last - first) / parts if parts > 0 else math.nan) if retstep else points
