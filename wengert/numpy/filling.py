@@ -139,6 +139,6 @@ def read(x: Any, key: Any) -> Any:
         if result.ndim:
             result = getitem(result, place[1]) if place[1] else result
             show(result, x, as_view, {"key": key if type(key) is tuple else (key,)})
-    if not result.ndim and hasattr(result, "_shown") and not (type(key) is tuple and ... in key):
-        del result._shown
+    if not result.ndim and not (type(key) is tuple and ... in key) and hasattr(result, "_shown"):
+        delattr(result, "_shown")
     return result

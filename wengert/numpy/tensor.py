@@ -81,7 +81,7 @@ def _python(kind: type) -> Callable[[Any], Any]:
 def _iter(self: Tensor) -> Iterator[Any]:
     for row in OWN["__iter__"](self):
         if not row.ndim:
-            del row._shown  # one element is a number, and no view
+            delattr(row, "_shown")  # one element is a number, and no view
         yield row
 
 
