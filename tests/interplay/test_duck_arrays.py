@@ -150,7 +150,6 @@ ERRORS = {
     "float": lambda x: float(x.sum()),
     "pandas": lambda x: x.to_dataframe("x"),
     "where without a value": lambda x: x.where(x > 1),
-    "median": lambda x: x.median("c"),
     "argmax": lambda x: x.argmax("c"),
     "interp": lambda x: x.interp(t=15),
     "weighted": lambda x: x.weighted(named(X, W)[1]).mean("c"),

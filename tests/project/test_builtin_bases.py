@@ -53,7 +53,9 @@ SKIPPED -= {"__or__", "__ror__"}
 def walked() -> Iterator[type]:
     """Each class of the package that inherits from a type with contents, or from a number."""
     for info in pkgutil.walk_packages(wg.__path__, "wengert."):
-        if info.name.endswith("__main__") or info.name.startswith("wengert.torch"):
+        if info.name.endswith("__main__") or info.name.startswith(
+            ("wengert.numpy", "wengert.torch")
+        ):
             continue
         try:
             module = importlib.import_module(info.name)

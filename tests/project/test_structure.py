@@ -27,17 +27,18 @@ FLOORS = [
     {"amp"},
     {"compiler"},
     {"dask", "distributed", "export", "optimize"},
-    {"torch"},
+    {"numpy", "torch"},
     {"__main__"},
 ]
 #: The most lines of rooms, with their words. Planned are 6 000, 24 300 and 5 000.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 23_850,
+    ("backends", "ops", "func", "protocols"): 24_300,
     ("testing",): 5_000,
     ("distributed",): 1_365,
     ("nn", "optim"): 14_110,
-    ("torch",): 2_034,
+    ("torch",): 2_031,
+    ("numpy",): 700,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")

@@ -223,6 +223,8 @@ def dot(x: Tensor, other: Any, /) -> Tensor:
     left, right = operands(x, other)
     if not left.ndim or not right.ndim:
         return multiply(left, right)
+    if left.ndim < 3 and right.ndim < 3:
+        return linear_algebra.matmul(left, right)
     return linear_algebra.tensordot(left, right, ([-1], [-2 if right.ndim > 1 else -1]))
 
 

@@ -71,7 +71,16 @@ def _bind(primitive: Primitive, x1: Any, x2: Any) -> Any:
     """As `bind_pair`, for an operator: a foreign operand may define it instead."""
     if is_foreign(x1) or is_foreign(x2):
         return NotImplemented
+    if GIVEN:
+        x1, x2 = strong(x1, x2)
     return bind_pair(primitive, x1, x2)
+
+
+def strong(*values: Any) -> tuple[Any, ...]:
+    """In NumPy's programs, NumPy's numbers with their dtypes, which take part in promotion."""
+    if "wengert.numpy" not in GIVEN:
+        return values
+    return tuple([Tensor(np.asarray(x)) if isinstance(x, np.generic) else x for x in values])
 
 
 #: Python's own types without operators for arrays, for which an error is raised.
@@ -414,3 +423,38 @@ for _name in FOREIGN:
     setattr(Tensor, _name, _Foreign("Tensor", _name))
 for _name in HINTS["Node"]:
     setattr(Node, _name, _Foreign("Node", _name))
+
+
+# -- the meanings of other libraries ---------------------------------------------------------------
+
+#: The core's own attributes of Tensors.
+OWN = dict(vars(Tensor))
+#: What `wengert.torch` and `wengert.numpy` give to methods, by the room's name.
+GIVEN: dict[str, Mapping[str, Any]] = {}
+
+
+def give(room: str, meanings: Mapping[str, Any]) -> None:
+    """Give a library's meanings to Tensors; what two libraries have keeps the core's, or none."""
+    GIVEN[room] = meanings
+    for name, attribute in meanings.items():
+        if any(name in other for key, other in GIVEN.items() if key != room):
+            attribute = OWN.get(name) or _Foreign("Tensor", name)
+            attribute = _plain_keys(attribute) if name.endswith("item__") else attribute
+        setattr(Tensor, name, attribute)
+    FOREIGN.difference_update(meanings)
+
+
+def _plain_keys(function: Any) -> Function:
+    """Indexing, of which keys with two meanings are an error."""
+
+    def item(self: Tensor, key: Any, *value: Any) -> Any:
+        parts = key if type(key) is tuple else ()
+        plain = [x for x in parts if not (isinstance(x, list) or getattr(x, "ndim", 0))]
+        if len(plain) < len(parts) and any(hasattr(x, "__index__") for x in plain):
+            raise TypeError(
+                "an index with numbers and arrays puts axes elsewhere in NumPy and in PyTorch: "
+                "write x[0][..., [1, 2]] for x[0, ..., [1, 2]]"
+            )
+        return function(self, key, *value)
+
+    return item

@@ -5,7 +5,6 @@ other functions by `array_function` (NEP 18). Both look NumPy's name up in a tab
 this package; a name that is in no table is an error. The first such call imports the tables.
 """
 
-import sys
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
@@ -14,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from wengert.ops.data_type import astype, check_storable
-from wengert.ops.operators import is_foreign
+from wengert.ops.operators import is_foreign, strong
 from wengert.tape.tensor import Tensor
 
-__all__ = ["UnsupportedError", "array_function", "array_ufunc"]
+__all__ = ["UnsupportedError", "answer", "array_function", "array_ufunc"]
 
 
 class UnsupportedError(TypeError):
@@ -66,7 +65,7 @@ def array_ufunc(
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
     try:
-        return _answer(label, function, inputs, keywords, out)
+        return answer(label, function, strong(*inputs), keywords, out)
     except TypeError:
         # Another object's own protocol answers.
         if any(hasattr(type(x), "__array_ufunc__") and is_foreign(x) for x in inputs):
@@ -91,13 +90,10 @@ def array_function(
     if function is None:
         raise _no_counterpart(name)
     keywords = dict(kwargs)
-    return _answer(name, function, args, keywords, keywords.pop("out", None))
+    return answer(name, function, args, keywords, keywords.pop("out", None))
 
 
 def _no_counterpart(name: str) -> TypeError:
-    short = name.removeprefix("np.")
-    if short in sys.modules["wengert"].__all__:
-        return TypeError(f"{name} takes no Tensors: use wg.{short}, which does")
     return TypeError(
         f"{name} has no counterpart that takes Tensors and is differentiated: write it with "
         "functions that have one, or as a wengert.autograd.Function with a derivative of its own; "
@@ -105,13 +101,14 @@ def _no_counterpart(name: str) -> TypeError:
     )
 
 
-def _answer(
+def answer(
     name: str,
     function: Callable[..., Any],
     args: tuple[Any, ...],
     keywords: dict[str, Any],
     out: Any,
 ) -> Any:
+    """Answer a call of NumPy's function ``name`` by its counterpart; ``out`` takes the result."""
     targets = () if out is None else out if isinstance(out, tuple) else (out,)
     for target in targets:
         if target is not None and not isinstance(target, Tensor):

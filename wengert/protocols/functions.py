@@ -24,7 +24,7 @@ from wengert.ops import elementwise as ew
 from wengert.ops import set as sets
 from wengert.ops.beyond import pad
 from wengert.ops.operands import operands
-from wengert.protocols import UnsupportedError, numeric, reductions, shapes
+from wengert.protocols import UnsupportedError, choices, fitting, numeric, reductions, shapes
 from wengert.protocols.translation import inexact, translate
 from wengert.tape.tensor import Tensor
 
@@ -100,6 +100,8 @@ def _take(x: Any, indices: Any, *, axis: int | None = None, mode: str = "raise")
 
 #: NumPy's name to a function that takes NumPy's arguments.
 TABLE: dict[str, Callable[..., Any]] = {
+    **choices.TABLE,
+    **fitting.TABLE,
     # creation and data types
     "astype": lambda x, dtype, /, **keywords: data_type.astype(x, dtype, **keywords),
     "copy": translate(conversion.clone, "a / -order -subok"),
@@ -182,7 +184,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "split": shapes.split(exact=True),
     "squeeze": translate(manipulation.squeeze, "a / axis"),
     "stack": shapes.join,
-    "swapaxes": methods.swapaxes,
+    "swapaxes": translate(methods.swapaxes, "a axis1 axis2 /"),
     "tile": shapes.tile,
     "transpose": shapes.transpose,
     "unstack": translate(manipulation.unstack, "x / axis"),

@@ -12,6 +12,7 @@ from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import moveaxis
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
+from wengert.protocols.fitting import lstsq
 from wengert.tape.tensor import Tensor
 
 __all__ = ["TABLE"]
@@ -122,6 +123,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "cond": _cond,
     "eigh": _lower(linalg.eigh),
     "eigvalsh": _lower(linalg.eigvalsh),
+    "lstsq": lstsq,
     "matrix_rank": _matrix_rank,
     "multi_dot": _multi_dot,
     "norm": _norm,

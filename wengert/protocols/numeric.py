@@ -289,10 +289,11 @@ _PARTS = ("return_index", "return_inverse", "return_counts")
 
 def round_to(a: Any, decimals: int = 0) -> Tensor:
     """``np.round``."""
-    if not decimals:
+    if not decimals or (decimals > 0 and not a.dtype.inexact):
         return ew.round(a)
     scale = 10.0 ** abs(decimals)
-    return ew.round(a * scale) / scale if decimals > 0 else ew.round(a / scale) * scale
+    found = ew.round(a * scale) / scale if decimals > 0 else ew.round(a / scale) * scale
+    return astype(found, a.dtype, copy=False)
 
 
 def angle(z: Any, deg: bool = False) -> Tensor:

@@ -230,4 +230,4 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     along = as_axis(axis, values.ndim)
     before = (slice(None),) * along
     pairs = getitem(values, (*before, slice(1, None))) + getitem(values, (*before, slice(None, -1)))
-    return statistical.sum(pairs * step / 2, axis=along)
+    return statistical.sum(pairs * step / 2, axis=axis)

@@ -9,8 +9,9 @@ import numpy as np
 from wengert.ops import elementwise as ew
 from wengert.ops import special
 from wengert.ops.beyond import at
+from wengert.ops.conversion import beside
 from wengert.ops.data_type import astype
-from wengert.ops.indexing import getitem, setitem
+from wengert.ops.indexing import getitem, setitem, take_along_axis
 from wengert.ops.linear_algebra import matmul, vecdot
 from wengert.ops.manipulation import broadcast_arrays, expand_dims, reshape, squeeze
 from wengert.ops.operands import operands
@@ -28,7 +29,7 @@ from wengert.protocols.reductions import (
     sum_of,
 )
 from wengert.protocols.translation import cast, refuse
-from wengert.tape.tensor import Tensor, assign
+from wengert.tape.tensor import Tensor, assign, host_values
 
 __all__ = ["TABLE"]
 
@@ -83,6 +84,13 @@ def _ldexp(x1: Tensor, x2: Tensor) -> Tensor:
 def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
     whole = ew.trunc(x)
     return ew.copysign(ew.subtract(x, whole), x), whole
+
+
+def _reciprocal(x: Any) -> Tensor:
+    (t,) = operands(x)
+    if not t.dtype.inexact:
+        raise UnsupportedError("the reciprocals of integers are integers in NumPy: write 1 / x")
+    return ew.reciprocal(t)
 
 
 def _divmod(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
@@ -162,6 +170,24 @@ def _reduction(function: Function) -> Function:
     return call
 
 
+def _running(ufunc: np.ufunc) -> Function:
+    """Running extremes, whose derivative goes to the first element that is one."""
+
+    def call(x: Tensor, axis: int = 0, dtype: Any = None, **keywords: Any) -> Tensor:
+        refuse(keywords)
+        x = cast(x, dtype)
+        values = np.moveaxis(host_values(x), axis, -1)
+        extremes = ufunc.accumulate(values, axis=-1)
+        places = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
+        new = extremes[..., 1:] != extremes[..., :-1]
+        new &= ~np.isnan(extremes[..., :-1])
+        first = np.concatenate([np.ones_like(new[..., :1]), new], axis=-1)
+        at = np.maximum.accumulate(np.where(first[..., : values.shape[-1]], places, 0), axis=-1)
+        return take_along_axis(x, beside(x, np.moveaxis(at, -1, axis)), axis=axis)
+
+    return call
+
+
 def _update(name: str) -> Function:
     """``ufunc.at``, which counts repeated indices, as an in-place operation."""
 
@@ -182,9 +208,9 @@ _SAME = """
 add bitwise_and bitwise_or bitwise_xor ceil clip copysign cos cosh divide equal exp expm1 floor
 floor_divide greater greater_equal hypot isfinite isinf isnan less less_equal log log10 log1p log2
 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply negative nextafter
-not_equal positive reciprocal remainder sign signbit sin sinh sqrt square subtract tan tanh trunc
+not_equal positive remainder sign signbit sin sinh sqrt square subtract tan tanh trunc
 """.split()  # noqa: SIM905 -- a page of names is none to read
-_ELEMENTWISE: dict[str, Function] = {
+ELEMENTWISE: dict[str, Function] = {
     **{name: getattr(ew, name) for name in _SAME},
     "absolute": ew.abs,
     "arccos": ew.acos,
@@ -214,11 +240,12 @@ _ELEMENTWISE: dict[str, Function] = {
     "power": ew.pow,
     "rad2deg": lambda x: ew.multiply(x, 180 / math.pi),
     "radians": lambda x: ew.multiply(x, math.pi / 180),
+    "reciprocal": _reciprocal,
     "right_shift": ew.bitwise_right_shift,
     "rint": ew.round,
 }
 
-TABLE: dict[str, Function] = {name: _call(function) for name, function in _ELEMENTWISE.items()}
+TABLE: dict[str, Function] = {name: _call(function) for name, function in ELEMENTWISE.items()}
 TABLE |= {
     "matmul": _matrices(matmul),
     "matvec": _matrices(_matvec),
@@ -234,6 +261,8 @@ TABLE |= {
     "logical_or.reduce": _reduction(any_of),
     "logaddexp.reduce": _reduction(_logsumexp),
     "add.accumulate": _reduction(accumulate(cumulative_sum)),
+    "maximum.accumulate": _running(np.maximum),
+    "minimum.accumulate": _running(np.minimum),
     **{f"{name}.at": _update(name) for name in ("add", "subtract", "multiply", "divide")},
     "maximum.at": _update("max"),
     "minimum.at": _update("min"),

@@ -10,7 +10,7 @@ import wengert as wg
 from wengert.backends.keys import SLOT
 from wengert.nn.state import State
 from wengert.ops.indexing import getitem, parse_key, replaced, setitem
-from wengert.ops.operators import FOREIGN
+from wengert.ops.operators import give
 from wengert.tape import aliases as tape_aliases
 from wengert.tape.grad_mode import recording
 from wengert.tape.node import is_lifted
@@ -321,10 +321,7 @@ ATTRIBUTES: dict[str, Any] = {
 
 def install() -> None:
     """Give PyTorch's meanings to all Tensors of this process, and make lost writes errors."""
-    for name, attribute in ATTRIBUTES.items():
-        if callable(attribute) and name not in FUNCTIONS:
-            attribute = name_of_torch(name, attribute)
-        setattr(wg.Tensor, name, attribute)
-    FOREIGN.difference_update(ATTRIBUTES)
+    own = {n for n, attribute in ATTRIBUTES.items() if callable(attribute)} - FUNCTIONS.keys()
+    give("wengert.torch", ATTRIBUTES | {n: name_of_torch(n, ATTRIBUTES[n]) for n in own})
     tape_aliases.lost_writes_raise = True
     State.state_dict = _state_dict  # type: ignore[method-assign]

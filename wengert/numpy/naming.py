@@ -1,0 +1,216 @@
+"""How NumPy's functions become this room's: by tables, and by what their arguments hold.
+
+A call with a Tensor among its arguments, also in lists, is answered by the counterpart that
+`wengert.protocols` has. Any other call is NumPy's own.
+"""
+
+import inspect
+import weakref
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert.ops import linear_algebra, statistical
+from wengert.ops.conversion import asarray
+from wengert.protocols import answer, array_ufunc
+from wengert.protocols.ufuncs import ELEMENTWISE
+from wengert.tape.node import is_lifted
+from wengert.tape.tensor import Tensor, differentiates
+
+#: Parameters that are no arrays: lists given for them are not joined.
+_STATIC = """
+arrays axes axis choicelist choices condlist destination funclist indices_or_sections new_shape
+newshape obj operands out pad_width reps shape shift source subscripts tup
+""".split()  # noqa: SIM905 -- a page of names is none to read
+#: What becomes a Tensor: NumPy's arrays of text and objects stay.
+_NUMBERS = "?bhilqBHILQefdFD"
+#: Tensors that NumPy would have as arrays of no axes, which change in place, and not as numbers.
+ARRAYS: "weakref.WeakValueDictionary[int, Tensor]" = weakref.WeakValueDictionary()
+
+
+def holds(kind: Any, values: Iterable[Any]) -> bool:
+    """Whether there is an object of some kind among values, or in lists and tuples of these."""
+    return any(
+        isinstance(x, kind) or (isinstance(x, list | tuple) and holds(kind, x)) for x in values
+    )
+
+
+def as_array(x: Tensor) -> Tensor:
+    """Note that a Tensor stands for an array, if it has no axes."""
+    if not x.ndim:
+        ARRAYS[id(x)] = x
+    return x
+
+
+def _each(function: Callable[[Any], Any], given: Any) -> Any:
+    """What a function gives for each part of a list, tuple or named tuple."""
+    parts = [function(part) for part in given]
+    return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
+
+
+def made(result: Any) -> Any:
+    """Tensors for the arrays of numbers that NumPy has made."""
+    if isinstance(result, tuple | list):
+        return _each(made, result)
+    if type(result) is np.ndarray and result.dtype.char in _NUMBERS and result.dtype.isnative:
+        return as_array(Tensor(result))
+    return result
+
+
+def _own(theirs: Any, args: Any, keywords: Any) -> Any:
+    """NumPy's own result: Tensors, unless NumPy's arrays were given."""
+    result = theirs(*args, **keywords)
+    return result if holds(np.ndarray, [*args, *keywords.values()]) else made(result)
+
+
+def _joined(x: Any, name: str = "") -> Any:
+    """A list or tuple that holds Tensors as one Tensor, if the parameter is an array."""
+    nested = type(x) in (list, tuple) and name not in _STATIC and holds(Tensor, x)
+    return asarray(x) if nested else x
+
+
+#: Functions that are the core's own, of one Tensor of floating dtype and an axis.
+_DIRECT = {
+    f"np.{name}": getattr(statistical, name)
+    for name in ("max", "mean", "min", "prod", "std", "sum", "var")
+}
+
+
+def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function, of Tensors its counterpart."""
+    names = list(inspect.signature(theirs).parameters)
+    out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
+    several = names[0] in ("arrays", "tup")
+    direct = _DIRECT.get(label)
+
+    @wraps(theirs)
+    def call(*args: Any, **keywords: Any) -> Any:
+        first = args[0] if args else None
+        if type(first) is Tensor:
+            own = direct if len(args) == 1 and keywords.keys() <= {"axis"} else None
+            if own is not None and (first._node is not None or first.dtype.inexact):
+                return own(first, **keywords)
+            if not keywords and len(args) <= out_at and list not in map(type, args):
+                with suppress(TypeError, OverflowError):  # told below, by name
+                    return ours(*args)
+        elif not (holds(Tensor, args) or holds(Tensor, keywords.values())):
+            return _own(theirs, args, keywords)
+        keywords.update(zip(names[out_at:], args[out_at:], strict=False))
+        out, args = keywords.pop("out", None), args[:out_at] if out_at < len(names) else args
+        if several and args and label != "np.block":
+            args = ([_joined(x) for x in args[0]], *args[1:])
+        given = [_joined(x, name) for name, x in zip(names, args, strict=False)]
+        keywords = {name: _joined(x, name) for name, x in keywords.items()}
+        return answer(label, ours, (*given, *args[len(given) :]), keywords, out)
+
+    call.__module__ = __name__
+    return call
+
+
+#: The types of operands that a ufunc's counterpart takes at once.
+_FAST = {Tensor: (Tensor, float), float: (Tensor,)}
+
+
+def of_ufunc(theirs: np.ufunc) -> Callable[..., Any]:
+    """A ufunc, of Tensors its counterpart, with its methods."""
+    known = ELEMENTWISE | {"matmul": linear_algebra.matmul}
+    counterpart: Any = known.get(theirs.__name__) if theirs.nout == 1 else None
+
+    def method(kind: str) -> Callable[..., Any]:
+        own = getattr(theirs, kind)
+
+        def run(*args: Any, **keywords: Any) -> Any:
+            given = tuple(map(_joined, args))
+            keywords = {name: _joined(x, name) for name, x in keywords.items()}
+            if not (holds(Tensor, given) or holds(Tensor, keywords.values())):
+                return _own(own, given, keywords)
+            if kind in ("reduce", "accumulate"):
+                keywords.update(zip(("axis", "dtype", "out"), given[1:], strict=False))
+                given = given[:1]
+            elif kind == "__call__" and given[theirs.nin :]:
+                keywords["out"], given = given[theirs.nin :], given[: theirs.nin]
+            out = keywords.pop("out", None)
+            out = out if out is None or isinstance(out, tuple) else (out,)
+            found = array_ufunc(None, theirs, kind, *given, out=out, **keywords)  # type: ignore[arg-type]
+            if found is NotImplemented:
+                raise TypeError(f"np.{theirs.__name__} takes no {[type(x).__name__ for x in args]}")
+            return found
+
+        return run
+
+    general = method("__call__")
+
+    def unary(x: Any, /, *more: Any, **keywords: Any) -> Any:
+        if type(x) is Tensor and not more and not keywords:
+            return counterpart(x)
+        return general(x, *more, **keywords)
+
+    def binary(x1: Any, x2: Any, /, *more: Any, **keywords: Any) -> Any:
+        kinds = _FAST.get(type(x1))
+        if kinds and type(x2) in kinds and not more and not keywords:
+            return counterpart(x1, x2)
+        return general(x1, x2, *more, **keywords)
+
+    fast = (unary, binary)[theirs.nin - 1] if counterpart and theirs.nin < 3 else general
+    call = wraps(theirs)(fast)
+    for kind in ("reduce", "accumulate", "outer", "at", "reduceat"):
+        setattr(call, kind, method(kind))
+    call.__module__ = __name__
+    return call
+
+
+def plain(x: Any, label: str, lost: bool) -> Any:
+    """A Tensor's values as NumPy's array, which cannot be written into; other objects as they are.
+
+    Raises `TypeError` for a tracked Tensor, unless its derivative is not ``lost``.
+    """
+    if isinstance(x, list | tuple) and holds(Tensor, x):
+        return _each(lambda part: plain(part, label, lost), x)
+    if not isinstance(x, Tensor):
+        return x
+    if is_lifted(x._array) or (lost and differentiates(x) and x.dtype.inexact):
+        raise TypeError(
+            f"{label} is NumPy's own, and would lose the derivative of a Tensor: write it with "
+            "functions that have one, or as a wengert.autograd.Function; where no derivative is "
+            "needed, pass x.detach()"
+        )
+    array = x.detach().numpy().view()
+    array.flags.writeable = False
+    return array
+
+
+def passing(label: str, theirs: Callable[..., Any], lost: bool = True) -> Callable[..., Any]:
+    """NumPy's own function, which refuses Tensors whose derivative it would lose."""
+
+    @wraps(theirs)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if isinstance(keywords.get("out"), Tensor):
+            raise TypeError(f"{label} is NumPy's own, and can't write into a Tensor: leave out=")
+        if holds(Tensor, args) or holds(Tensor, keywords.values()):
+            args = tuple([plain(x, label, lost) for x in args])
+            keywords = {name: plain(x, label, lost) for name, x in keywords.items()}
+        return theirs(*args, **keywords)
+
+    return call
+
+
+def namespace(
+    module: ModuleType, table: dict[str, Callable[..., Any]], lost: bool = True
+) -> dict[str, Any]:
+    """The public names of one of NumPy's modules: doors by a table, and what is NumPy's own."""
+    label, found = module.__name__.replace("numpy", "np", 1), {}
+    for name in dir(module):
+        theirs = getattr(module, name)
+        if isinstance(theirs, np.ufunc):
+            found[name] = of_ufunc(theirs)
+        elif (own := table.get(getattr(theirs, "__name__", name))) is not None:
+            found[name] = door(f"{label}.{name}", theirs, own)
+        elif callable(theirs) and not isinstance(theirs, type):
+            found[name] = passing(f"{label}.{name}", theirs, lost)
+        else:
+            found[name] = theirs
+    return {name: one for name, one in found.items() if name[0] != "_"}

@@ -1,0 +1,136 @@
+"""NumPy's methods and attributes, which importing `wengert.numpy` gives to all Tensors."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert.numpy.filling import read, write
+from wengert.numpy.functions import TABLE, copy
+from wengert.numpy.naming import ARRAYS, door
+from wengert.ops import indexing
+from wengert.ops.operators import GIVEN, OWN, give
+from wengert.tape import aliases
+from wengert.tape.grad_mode import recording
+from wengert.tape.node import AccumulateGrad
+from wengert.tape.tensor import Tensor, assign
+
+_METHODS = (
+    "argmax argmin argpartition argsort choose clip cumprod cumsum diagonal max mean min nonzero "
+    "prod put ravel repeat round searchsorted squeeze std sum swapaxes take trace var"
+)
+#: Operators that change an array in place, and give a new number.
+_IN_PLACE = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+
+
+class _Flat:
+    """``x.flat``: the elements in a row, to be read and written."""
+
+    def __init__(self, x: Tensor) -> None:
+        self._x = x
+
+    def __getitem__(self, key: Any) -> Any:
+        return read(wg.reshape(self._x, (-1,)).clone(), key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        x = self._x
+        flat = indexing.replaced(wg.reshape(x, (-1,)), key, value)
+        assign(x, wg.reshape(flat, x.shape), value)
+
+
+def _number(name: str) -> Callable[..., Any]:
+    """An operator in place: NumPy's numbers do not change, so that ``s += x`` gives another one."""
+    change, compute = OWN[f"__i{name}__"], OWN[f"__{name}__"]
+
+    def operate(self: Tensor, other: Any, /) -> Any:
+        step = type(self._node) is AccumulateGrad and not recording()  # an optimiser's
+        if self.ndim or step or ARRAYS.get(id(self)) is self or hasattr(self, "_shown"):
+            return change(self, other)
+        if len(GIVEN) > 1:
+            raise TypeError(
+                "a Tensor without axes changes in place in PyTorch, and in NumPy is a number that "
+                "does not: write s = s + x for s += x"
+            )
+        return compute(self, other)
+
+    return operate
+
+
+def _in_place(name: str) -> Callable[..., None]:
+    def change(self: Tensor, *args: Any, **keywords: Any) -> None:
+        assign(self, TABLE[name](self, *args, **keywords))
+
+    return change
+
+
+def _python(kind: type) -> Callable[[Any], Any]:
+    core = OWN[f"__{kind.__name__}__"]
+
+    def convert(self: Tensor) -> Any:
+        if self.dtype.inexact and self.requires_grad and recording():
+            raise TypeError(
+                f"{kind.__name__}(x) of a tracked Tensor loses its derivative, also in a[i] = x of "
+                "NumPy's own a: take a = np.array(a). Where none is needed, write x.item()"
+            )
+        return core(self)
+
+    return convert
+
+
+def _iter(self: Tensor) -> Iterator[Any]:
+    for row in OWN["__iter__"](self):
+        if not row.ndim:
+            delattr(row, "_shown")  # one element is a number, and no view
+        yield row
+
+
+def _transpose(self: Tensor, *axes: Any) -> Any:
+    order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+    return TABLE["transpose"](self, order)
+
+
+def _item(self: Tensor, *place: Any) -> Any:
+    where = place[0] if len(place) == 1 else place
+    one = (
+        self if not place else read(self, where) if isinstance(where, tuple) else _Flat(self)[where]
+    )
+    return OWN["item"](one)
+
+
+def _attributes() -> dict[str, Any]:
+    found: dict[str, Any] = {
+        name: door(f"x.{name}", getattr(np, name), TABLE[name]) for name in _METHODS.split()
+    }
+    found.update({f"__i{name}__": _number(name) for name in _IN_PLACE.split()})
+    found.update(
+        T=property(TABLE["transpose"]),
+        __complex__=_python(complex),
+        __float__=_python(float),
+        __getitem__=read,
+        __iter__=_iter,
+        __setitem__=write,
+        compress=lambda self, condition, axis=None: TABLE["compress"](condition, self, axis),
+        copy=lambda self, order="C": copy(self),
+        fill=lambda self, value: indexing.setitem(self, ..., value),
+        flat=property(_Flat, lambda self, value: _Flat(self).__setitem__(..., value)),
+        flatten=lambda self, order="C": TABLE["ravel"](self, order).clone(),
+        item=_item,
+        itemsize=property(lambda self: self.dtype.itemsize),
+        nbytes=property(lambda self: int(self.size) * self.dtype.itemsize),
+        partition=_in_place("partition"),
+        sort=_in_place("sort"),
+        transpose=_transpose,
+    )
+    return found
+
+
+#: What NumPy's arrays have, by name.
+ATTRIBUTES = _attributes()
+
+
+def install() -> None:
+    """Give NumPy's meanings to all Tensors of this process, and make lost writes errors."""
+    give("wengert.numpy", ATTRIBUTES)
+    aliases.lost_writes_raise = True
+    wg.set_default_dtype(wg.float64)

@@ -1,0 +1,128 @@
+"""NumPy's choices of elements by places, conditions and functions, and its writes, on Tensors."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert.interpreters.namespaces import differentiable as xp
+from wengert.ops.conversion import beside
+from wengert.ops.indexing import getitem, replaced, setitem
+from wengert.ops.operands import operands
+from wengert.protocols import UnsupportedError
+from wengert.protocols.fitting import values
+from wengert.protocols.translation import refuse
+from wengert.tape.tensor import Tensor
+
+__all__ = ["TABLE"]
+
+
+def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
+    """``np.choose``: for each place, the element of one of some arrays."""
+    *arrays, chosen = xp.broadcast_arrays(*operands(*choices, values(a)))
+    place, n = values(chosen), len(arrays)
+    if mode == "raise" and ((place < 0) | (place >= n)).any():
+        raise ValueError(f"a choice is none of the {n} that there are")
+    place = place % n if mode == "wrap" else place.clip(0, n - 1)
+    return getitem(xp.stack(arrays), (place, *np.indices(place.shape)))
+
+
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any) -> Tensor:
+    """``np.piecewise``: each function sees the elements of its condition alone."""
+    (t,) = operands(x)
+    single = not isinstance(condlist, list | tuple) or (np.ndim(condlist[0]) == 0 and t.ndim)
+    masks = [values(one).astype(bool) for one in ([condlist] if single else condlist)]
+    if len(funclist) == len(masks) + 1:
+        masks.append(~np.any(masks, axis=0))
+    if len(funclist) != len(masks):
+        raise ValueError(f"{len(funclist)} functions for {len(masks)} conditions")
+    result = xp.zeros_like(t)
+    for mask, function in zip(masks, funclist, strict=True):
+        if mask.any():
+            value = function(t[mask], *args, **keywords) if callable(function) else function
+            result = replaced(result, mask, value)
+    return result  # type: ignore[no-any-return]
+
+
+def resize(a: Any, new_shape: Any) -> Tensor:
+    """``np.resize``, which repeats the elements."""
+    flat = xp.reshape(*operands(a), (-1,))
+    return getitem(flat, np.resize(np.arange(flat.size), new_shape))
+
+
+def real_if_close(a: Any, tol: float = 100) -> Tensor:
+    """``np.real_if_close``."""
+    (x,) = operands(a)
+    if not x.dtype.complex:
+        return x
+    limit = tol * xp.finfo(x.dtype).eps if tol > 1 else tol
+    return xp.real(x) if (np.abs(values(x).imag) < limit).all() else x
+
+
+def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
+    """``np.compress``."""
+    (x,) = operands(a)
+    x = xp.reshape(x, (-1,)) if axis is None else x
+    kept = beside(x, np.flatnonzero(values(condition)))
+    return xp.take(x, kept, axis=axis or 0)  # type: ignore[no-any-return]
+
+
+def _partial(function: str) -> Callable[..., Tensor]:
+    """``np.partition`` and ``np.argpartition``: wholly sorted, which is a partition too."""
+
+    def call(a: Any, kth: Any, axis: int | None = -1, **keywords: Any) -> Tensor:
+        refuse(keywords)
+        (x,) = operands(a)
+        np.zeros(x.shape).partition(values(kth).tolist(), -1 if axis is None else axis)  # errors
+        x, axis = (xp.reshape(x, (-1,)), 0) if axis is None else (x, axis)
+        return getattr(xp, function)(x, axis=axis)  # type: ignore[no-any-return]
+
+    return call
+
+
+# -- writes ----------------------------------------------------------------------------------------
+
+
+def _target(a: Any) -> None:
+    if not isinstance(a, Tensor):
+        raise UnsupportedError(f"a {type(a).__name__} is not tracked: write into a Tensor")
+
+
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    _target(dst)
+    refuse({"casting": casting})
+    value = xp.broadcast_to(operands(dst, src)[1], dst.shape)
+    if where is True:
+        setitem(dst, ..., value)
+    else:
+        mask = np.broadcast_to(values(where), dst.shape)
+        setitem(dst, mask, getitem(value, mask))
+
+
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    _target(a)
+    if a.ndim < 2 or wrap or (a.ndim > 2 and len(set(a.shape)) > 1):
+        raise UnsupportedError("a matrix is taken, or more axes of one length, and no wrap=True")
+    places = np.arange(min(a.shape))
+    setitem(a, (places,) * a.ndim, resize(operands(a, val)[1], places.shape))
+
+
+def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    _target(a)
+    places = np.unravel_index(np.arange(a.size)[values(ind)].reshape(-1), a.shape)
+    setitem(a, places, resize(operands(a, v)[1], places[0].shape))
+
+
+#: NumPy's name to its counterpart.
+TABLE: dict[str, Callable[..., Any]] = {
+    "argpartition": _partial("argsort"),
+    "choose": choose,
+    "compress": compress,
+    "copyto": _copyto,
+    "fill_diagonal": _fill_diagonal,
+    "partition": _partial("sort"),
+    "piecewise": piecewise,
+    "put": _put,
+    "real_if_close": real_if_close,
+    "resize": resize,
+}
