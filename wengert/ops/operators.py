@@ -449,7 +449,7 @@ def _plain_keys(function: Any) -> Function:
 
     def item(self: Tensor, key: Any, *value: Any) -> Any:
         parts = key if type(key) is tuple else ()
-        plain = [x for x in parts if not (isinstance(x, list) or getattr(x, "ndim", 0))]
+        plain = [x for x in parts if not (isinstance(x, list) or getattr(x, "ndim", False))]
         if len(plain) < len(parts) and any(hasattr(x, "__index__") for x in plain):
             raise TypeError(
                 "an index with numbers and arrays puts axes elsewhere in NumPy and in PyTorch: "

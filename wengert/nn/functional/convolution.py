@@ -80,7 +80,7 @@ def _convolve(
     return as_given(convolution(x, *arrays[1:], how=how), batched)
 
 
-def _convolve_transposed(
+def _convolve_adjoint(
     name: str,
     count: int,
     arrays: Arrays,
@@ -224,7 +224,7 @@ def conv_transpose1d(
     tensor([[[ 1., 12., 20.]]])
     """
     arrays, how = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
-    return _convolve_transposed("conv_transpose1d", 1, arrays, *how)
+    return _convolve_adjoint("conv_transpose1d", 1, arrays, *how)
 
 
 def conv_transpose2d(
@@ -251,7 +251,7 @@ def conv_transpose2d(
     (1, 3, 10, 10)
     """
     arrays, how = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
-    return _convolve_transposed("conv_transpose2d", 2, arrays, *how)
+    return _convolve_adjoint("conv_transpose2d", 2, arrays, *how)
 
 
 def unfold(

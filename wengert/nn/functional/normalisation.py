@@ -380,8 +380,7 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
     axes = as_axes(dim, len(shape))
     if order == 2 and axes:
         return units(x, axis=axes, eps=smallest)[0]  # type: ignore[no-any-return]
-    # A norm may overflow where numbers over it do not, which are scaled by what that takes: to
-    # below an eighth of the largest number, whose reciprocal XLA divides by.
+    # A norm may overflow where numbers over it do not: it is scaled to have a reciprocal, too.
     if order and 0 not in shape:
         largest = ops.max(ops.abs(detached(x)), axis=axes, keepdims=True)
         ratio = math.prod([shape[i] for i in axes]) ** max(1.0, 1 / order)

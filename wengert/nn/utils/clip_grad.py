@@ -18,10 +18,8 @@ from wengert.tape.tensor import Tensor, untracked
 
 def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     """Gradients, each once: a tied parameter that comes twice would be scaled twice."""
-    held = [
-        tensor._grad for tensor in list_tensors(function, parameters) if tensor._grad is not None
-    ]
-    return [*{id(grad): grad for grad in held}.values()]
+    held = [tensor._grad for tensor in list_tensors(function, parameters)]
+    return [*{id(grad): grad for grad in held if grad is not None}.values()]
 
 
 def _order(norm_type: float | str) -> float:
