@@ -127,7 +127,7 @@ _UNKNOWN: Final = Form(views=True)
 _VIEW: Final = Form(views=True, takes=True)
 _FRESH: Final = Form()
 _REDUCTION: Final = Form("keyword")
-_OF_ROWS: Final = Form("{f}({0}, {1}, out={out})", inside="any")
+_OF_ROWS: Final = Form("keyword", inside="any")
 
 #: The forms of functions.
 FORMS: dict[Callable[..., Any], Form] = {
