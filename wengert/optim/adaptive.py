@@ -147,7 +147,8 @@ class Adagrad(_Kin):
         super().__init__(params, hyper_parameters(locals()))
 
     def init(self, xp: Any, p: Any, group: Group) -> State:
-        return {"step": 0, "sum": xp.full_like(p, group["initial_accumulator_value"])}
+        # A float, which every dtype holds: a program need not see whether it does.
+        return {"step": 0, "sum": xp.full_like(p, 1.0 * group["initial_accumulator_value"])}
 
     def move(self, xp: Any, group: Group) -> Rule:
         lr, slower, eps = group["lr"], group["lr_decay"], group["eps"]
