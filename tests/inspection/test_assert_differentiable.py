@@ -147,8 +147,8 @@ def test_a_failure_where_track_would_be_lost(backend: Any) -> None:
 
 
 def test_numpys_function_without_counterpart() -> None:
-    with pytest.raises(TypeError, match=r"np\.polyfit"):
-        assert_differentiable(lambda x: np.polyfit(x, x, 1), np.ones(3))
+    with pytest.raises(TypeError, match=r"np\.poly"):
+        assert_differentiable(lambda x: np.poly(x), np.ones(3))
 
 
 def test_deepcopies_of_dataclasses_of_results() -> None:

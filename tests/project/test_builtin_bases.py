@@ -4,18 +4,18 @@ import copy
 import importlib
 import inspect
 import pickle
-import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-import wengert as wg
 from wengert.backends.lengths import Unknown
 from wengert.compiler import effects
 from wengert.export.lengths import Lengths
 from wengert.optim.groups import Group
+
+from .test_structure import DOORS, MODULES
 
 #: What a method is tried with, by the type: also numbers that a `Group` converts.
 HALF = np.float32(0.5)
@@ -52,19 +52,17 @@ SKIPPED -= {"__or__", "__ror__"}
 
 def walked() -> Iterator[type]:
     """Each class of the package that inherits from a type with contents, or from a number."""
-    for info in pkgutil.walk_packages(wg.__path__, "wengert."):
-        if info.name.endswith("__main__") or info.name.startswith(
-            ("wengert.numpy", "wengert.torch")
-        ):
+    for place in MODULES:
+        if place.endswith("__main__") or place.startswith(DOORS):
             continue
         try:
-            module = importlib.import_module(info.name)
+            module = importlib.import_module(place)
         except (ImportError, RuntimeError):  # of a library that is not here
             continue
         for each in vars(module).values():
             if each is Unknown or each is effects.UNASKED:  # which raise wherever they are used
                 continue
-            own = inspect.isclass(each) and each.__module__ == info.name
+            own = inspect.isclass(each) and each.__module__ == place
             if own and any(base in ARGUMENTS for base in each.__mro__):
                 yield each
 

@@ -60,7 +60,6 @@ BEFORE = {
     "from hypothesis import given": (
         "huber = lambda x: wg.sum(wg.where(abs(x) < 1, x**2 / 2, abs(x)))"
     ),
-    "step.save(f": "for _ in range(3): step(x, y)",
     '@check_gradients(("n", "m"), min_side=1)': (
         "LogSumExp = SimpleNamespace(apply=lambda x: wg.special.logsumexp(x, axis=1))"
     ),

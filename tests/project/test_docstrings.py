@@ -4,7 +4,6 @@ import ast
 import doctest
 import importlib
 import inspect
-import pkgutil
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from wengert.nn.define import Stored
 from wengert.tape.primitive import PRIMITIVES, Declared
 
 from .public import public_names
+from .test_structure import DOORS, MODULES
 
 #: numpydoc's sections, in their order.
 SECTIONS = [
@@ -147,17 +147,15 @@ def test_without_docstrings() -> None:
 
 def examples() -> Iterator[Any]:
     parser = doctest.DocTestParser()
-    for info in pkgutil.walk_packages(wg.__path__, "wengert."):
-        if info.name.startswith(
-            ("wengert.numpy", "wengert.torch")
-        ):  # which changes Tensors: tests/torch has its own
+    for place in MODULES:
+        if place.startswith(DOORS):  # whose import changes Tensors: they have tests of their own
             continue
         try:
-            module = importlib.import_module(info.name)
+            module = importlib.import_module(place)
         except ImportError:  # of a library that is not installed
             continue
         for name, found in vars(module).items():
-            if getattr(found, "__module__", None) == info.name and callable(found):
+            if getattr(found, "__module__", None) == place and callable(found):
                 members = vars(found).items() if isinstance(found, type) else ()
                 for at, one in ((name, found), *((f"{name}.{k}", v) for k, v in members)):
                     text = inspect.getdoc(one) if callable(one) else None

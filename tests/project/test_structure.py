@@ -58,6 +58,8 @@ def modules() -> dict[str, Path]:
 
 
 MODULES = modules()
+#: Rooms whose import changes Tensors in the process.
+DOORS = ("wengert.numpy", "wengert.torch")
 
 
 @cache

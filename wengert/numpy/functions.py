@@ -40,7 +40,8 @@ def array(
         raise ValueError("copy=False, and this array cannot be made without one: leave copy=")
     found = found.clone() if copy and found is object else found
     missing = ndmin - found.ndim
-    return as_array(wg.reshape(found, (1,) * missing + found.shape) if missing > 0 else found)
+    found = wg.reshape(found, (1,) * missing + found.shape) if missing > 0 else found
+    return found if found is object else as_array(found)
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None) -> Any:

@@ -164,10 +164,7 @@ def of_ufunc(theirs: np.ufunc) -> Callable[..., Any]:
 
 
 def plain(x: Any, label: str, lost: bool) -> Any:
-    """A Tensor's values as NumPy's array, which cannot be written into; other objects as they are.
-
-    Raises `TypeError` for a tracked Tensor, unless its derivative is not ``lost``.
-    """
+    """A Tensor's values, not to be written into; `TypeError` if a derivative would be lost."""
     if isinstance(x, list | tuple) and holds(Tensor, x):
         return _each(lambda part: plain(part, label, lost), x)
     if not isinstance(x, Tensor):
@@ -190,10 +187,12 @@ def passing(label: str, theirs: Callable[..., Any], lost: bool = True) -> Callab
     def call(*args: Any, **keywords: Any) -> Any:
         if isinstance(keywords.get("out"), Tensor):
             raise TypeError(f"{label} is NumPy's own, and can't write into a Tensor: leave out=")
+        of_arrays = holds(np.ndarray, [*args, *keywords.values()])
         if holds(Tensor, args) or holds(Tensor, keywords.values()):
             args = tuple([plain(x, label, lost) for x in args])
             keywords = {name: plain(x, label, lost) for name, x in keywords.items()}
-        return theirs(*args, **keywords)
+        result = theirs(*args, **keywords)
+        return result if of_arrays else made(result)
 
     return call
 

@@ -7,7 +7,7 @@ import numpy as np
 
 import wengert as wg
 from wengert.numpy.filling import read, write
-from wengert.numpy.functions import TABLE, copy
+from wengert.numpy.functions import TABLE, array, copy
 from wengert.numpy.naming import ARRAYS, door
 from wengert.ops import indexing
 from wengert.ops.operators import GIVEN, OWN, give
@@ -39,13 +39,18 @@ class _Flat:
         assign(x, wg.reshape(flat, x.shape), value)
 
 
+def _changes(x: Tensor) -> bool:
+    """Whether a Tensor stands for an array, which changes in place, and not for a number."""
+    return bool(x.ndim) or ARRAYS.get(id(x)) is x
+
+
 def _number(name: str) -> Callable[..., Any]:
     """An operator in place: NumPy's numbers do not change, so that ``s += x`` gives another one."""
     change, compute = OWN[f"__i{name}__"], OWN[f"__{name}__"]
 
     def operate(self: Tensor, other: Any, /) -> Any:
         step = type(self._node) is AccumulateGrad and not recording()  # an optimiser's
-        if self.ndim or step or ARRAYS.get(id(self)) is self or hasattr(self, "_shown"):
+        if _changes(self) or step or hasattr(self, "_shown"):
             return change(self, other)
         if len(GIVEN) > 1:
             raise TypeError(
@@ -92,41 +97,35 @@ def _transpose(self: Tensor, *axes: Any) -> Any:
 
 def _item(self: Tensor, *place: Any) -> Any:
     where = place[0] if len(place) == 1 else place
-    one = (
-        self if not place else read(self, where) if isinstance(where, tuple) else _Flat(self)[where]
-    )
-    return OWN["item"](one)
-
-
-def _attributes() -> dict[str, Any]:
-    found: dict[str, Any] = {
-        name: door(f"x.{name}", getattr(np, name), TABLE[name]) for name in _METHODS.split()
-    }
-    found.update({f"__i{name}__": _number(name) for name in _IN_PLACE.split()})
-    found.update(
-        T=property(TABLE["transpose"]),
-        __complex__=_python(complex),
-        __float__=_python(float),
-        __getitem__=read,
-        __iter__=_iter,
-        __setitem__=write,
-        compress=lambda self, condition, axis=None: TABLE["compress"](condition, self, axis),
-        copy=lambda self, order="C": copy(self),
-        fill=lambda self, value: indexing.setitem(self, ..., value),
-        flat=property(_Flat, lambda self, value: _Flat(self).__setitem__(..., value)),
-        flatten=lambda self, order="C": TABLE["ravel"](self, order).clone(),
-        item=_item,
-        itemsize=property(lambda self: self.dtype.itemsize),
-        nbytes=property(lambda self: int(self.size) * self.dtype.itemsize),
-        partition=_in_place("partition"),
-        sort=_in_place("sort"),
-        transpose=_transpose,
-    )
-    return found
+    if place:
+        self = read(self, where) if isinstance(where, tuple) else _Flat(self)[where]
+    return OWN["item"](self)
 
 
 #: What NumPy's arrays have, by name.
-ATTRIBUTES = _attributes()
+ATTRIBUTES: dict[str, Any] = {
+    **{name: door(f"x.{name}", getattr(np, name), TABLE[name]) for name in _METHODS.split()},
+    **{f"__i{name}__": _number(name) for name in _IN_PLACE.split()},
+    "T": property(TABLE["transpose"]),
+    "__complex__": _python(complex),
+    "__eq__": lambda self, y: OWN["__eq__"](self, array(y) if type(y) in (list, tuple) else y),
+    "__float__": _python(float),
+    "__getitem__": read,
+    "__iter__": _iter,
+    "__ne__": lambda self, y: OWN["__ne__"](self, array(y) if type(y) in (list, tuple) else y),
+    "__setitem__": write,
+    "compress": lambda self, condition, axis=None: TABLE["compress"](condition, self, axis),
+    "copy": lambda self, order="C": copy(self) if _changes(self) else self.clone(),
+    "fill": lambda self, value: indexing.setitem(self, ..., value),
+    "flat": property(_Flat, lambda self, value: _Flat(self).__setitem__(..., value)),
+    "flatten": lambda self, order="C": TABLE["ravel"](self, order).clone(),
+    "item": _item,
+    "itemsize": property(lambda self: self.dtype.itemsize),
+    "nbytes": property(lambda self: int(self.size) * self.dtype.itemsize),
+    "partition": _in_place("partition"),
+    "sort": _in_place("sort"),
+    "transpose": _transpose,
+}
 
 
 def install() -> None:

@@ -147,7 +147,6 @@ class Adagrad(_Kin):
         super().__init__(params, hyper_parameters(locals()))
 
     def init(self, xp: Any, p: Any, group: Group) -> State:
-        # A float, which every dtype holds: a program need not see whether it does.
         return {"step": 0, "sum": xp.full_like(p, 1.0 * group["initial_accumulator_value"])}
 
     def move(self, xp: Any, group: Group) -> Rule:

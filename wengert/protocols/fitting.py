@@ -180,10 +180,12 @@ def linspace(
     """``np.linspace``, with derivatives by both ends."""
     first, last = map(inexact, operands(start, stop))
     parts = int(num) - bool(endpoint)
-    share: Any = np.arange(int(num)).reshape(-1, *[1] * max(first.ndim, last.ndim)) / max(parts, 1)
-    share = beside(first, share)
-    points = cast(xp.moveaxis(first * (1 - share) + last * share, 0, axis), dtype)
-    return (points, (last - first) / parts if parts > 0 else math.nan) if retstep else points
+    k = beside(first, np.arange(int(num)).reshape(-1, *[1] * max(first.ndim, last.ndim)))
+    step = (last - first) / (parts or 1)
+    points = xp.moveaxis(xp.where(k == (parts or -1), last, k * step + first), 0, axis)
+    whole = dtype is not None and cast(points[:0], dtype).dtype.kind.endswith("integer")
+    points = cast(xp.floor(points) if whole else points, dtype)
+    return (points, step if parts > 0 else math.nan) if retstep else points
 
 
 def logspace(
@@ -213,10 +215,6 @@ def geomspace(
     return cast(xp.exp(linspace(*ends, num, endpoint, axis=axis)) * turn, dtype)
 
 
-def _digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
-    return beside(operands(x, bins)[0], np.digitize(values(x), values(bins), right))
-
-
 def arange(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None, **device: Any) -> Any:
     """``np.arange``, with derivatives by its start and its step."""
     ends = (0, start, step) if stop is None else (start, stop, step)
@@ -229,7 +227,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None, **
 TABLE: dict[str, Callable[..., Any]] = {
     "arange": arange,
     "bincount": bincount,
-    "digitize": _digitize,
+    "digitize": lambda x, bins, right=False: beside(
+        operands(x, bins)[0], np.digitize(values(x), values(bins), right)
+    ),
     "geomspace": geomspace,
     "histogram": histogram,
     "linspace": linspace,

@@ -309,8 +309,8 @@ def nan_to_num(
     (t,) = operands(x)
     if not t.dtype.inexact:
         return t * 1
-    if t.dtype.complex:
-        raise UnsupportedError("complex Tensors are not supported; do the parts one by one")
+    if t.dtype.complex or not copy:
+        raise UnsupportedError("write x[...] = np.nan_to_num(x), and complex parts one by one")
     limits = np.finfo(t.dtype.name)
     top = float(limits.max) if posinf is None else posinf
     bottom = float(limits.min) if neginf is None else neginf

@@ -251,13 +251,13 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
 
 def ravel(a: Any, order: str = "C") -> Tensor:
     """``np.ravel``."""
-    refuse({"order": order})
+    refuse({"order of elements": order})
     return ma.reshape(a, (-1,))
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
     """``np.reshape``."""
-    refuse({"order": order})
+    refuse({"order of elements": order})
     return ma.reshape(a, tuple(shape) if isinstance(shape, tuple | list) else (shape,), copy=copy)
 
 

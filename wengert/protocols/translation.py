@@ -20,6 +20,7 @@ _HARMLESS: dict[str, tuple[Any, ...] | None] = {
     "kind": None,
     "optimize": None,
     "order": (None, "C", "K", "A"),
+    "order of elements": (None, "C"),
     "out": (None,),
     "overwrite_input": None,
     "sparse": (False,),
