@@ -178,3 +178,16 @@ def test_copies_and_pickles_are_plain(room: Any) -> None:
     out[1] = 3.0
     assert repr(out) == "tensor([1., 3.], dtype=wengert.float64)"
     assert type(out) is wg.Tensor
+
+
+def test_a_filled_array_is_returned_by_a_compiled_function(room: Any) -> None:
+    @wg.compile
+    def run(p: Any) -> Any:
+        out = room.zeros(3)
+        for i in range(3):
+            out[i] = p[i] * (i + 1)
+        return out
+
+    for _ in range(3):
+        assert run(room.array([1.0, 2.0, 3.0])).tolist() == [1.0, 4.0, 9.0]
+    assert "eagerly" not in str(run.report)

@@ -302,3 +302,54 @@ x += 1
 assert x[0, 1].item() == 3.0 and x[[0, 1]].shape == (2, 3)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# -- what programs met -----------------------------------------------------------------------------
+
+
+def test_random_arrays_change_after_use(room: Any) -> None:
+    """A recorded product keeps its operands: arrays of random numbers are values, too."""
+
+    def f(p: Any) -> Any:
+        room.random.seed(0)
+        noise, total = room.random.rand(3), 0.0
+        for _ in range(3):
+            total = total + room.sum(noise * p)
+            noise *= 0.5
+        return total
+
+    found = wg.grad(f)(room.ones(3))
+    np.random.seed(0)
+    np.testing.assert_allclose(found.numpy(), 1.75 * np.random.rand(3))
+
+
+def test_lists_are_compared_as_arrays(room: Any) -> None:
+    x = room.array([1.0, 5.0])
+    assert (x == [1, 5]).tolist() == [True, True] and (x != (1, 4)).tolist() == [False, True]
+    assert room.where(x == [1, 4], x, 0.0).tolist() == [1.0, 0.0]
+
+
+def test_numbers_stay_numbers(room: Any) -> None:
+    p = room.array([1.0, 2.0])
+    for number in (p[0], p[0].copy(), room.asarray(p[0])):
+        kept, total = [number], number
+        total += 1.0
+        assert kept[0].item() == 1.0 and total.item() == 2.0
+
+
+@pytest.mark.parametrize(
+    "line", ["x.T.ravel(order='K')", "x.T.flatten('A')", "n.nan_to_num(x, copy=False)"]
+)
+def test_what_would_be_another_order_or_copy_is_refused(room: Any, line: str) -> None:
+    with pytest.raises(TypeError):
+        eval(line, {"n": room, "x": room.ones((2, 3))})
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "count", "dtype"), [(0, 22, 23, int), (-1, 1, 4, int), (0, 7, 8, float)]
+)
+def test_ranges_have_numpys_values(
+    room: Any, start: int, stop: int, count: int, dtype: Any
+) -> None:
+    found = room.linspace(room.array(start), room.array(stop), count, dtype=dtype)
+    np.testing.assert_array_equal(found.numpy(), np.linspace(start, stop, count, dtype=dtype))

@@ -136,7 +136,8 @@ def _seen(answer: Any, before: Before) -> _Seen:
 
 def _held(x: Any) -> Any:
     if isinstance(x, Tensor):
-        return _Held(type(x), x._array, x._node)
+        # The array first: reading one that is filled (`wengert.numpy`) ends the filling.
+        return _Held(array=x._array, kind=type(x), node=x._node)
     return tuple(map(_held, x)) if isinstance(x, tuple) else x
 
 
