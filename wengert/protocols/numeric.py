@@ -310,7 +310,7 @@ def nan_to_num(
     if not t.dtype.inexact:
         return t * 1
     if t.dtype.complex or not copy:
-        raise UnsupportedError("write x[...] = np.nan_to_num(x), and complex parts one by one")
+        raise UnsupportedError("complex parts go one by one; for copy=False write x[...] = it")
     limits = np.finfo(t.dtype.name)
     top = float(limits.max) if posinf is None else posinf
     bottom = float(limits.min) if neginf is None else neginf

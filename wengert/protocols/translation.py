@@ -40,7 +40,7 @@ def refuse(keywords: dict[str, Any]) -> None:
             allowed = _HARMLESS[name]
             if allowed is None or any(value is one or value == one for one in allowed):
                 continue
-        raise UnsupportedError(f"{name}={value!r} is not supported for Tensors")
+        raise UnsupportedError(f"{name.split()[0]}={value!r} is not supported for Tensors")
 
 
 def translate(function: Callable[..., Any], parameters: str) -> Callable[..., Any]:
