@@ -1,5 +1,12 @@
 """Tensors without PyTorch's and NumPy's meanings again, which importing their rooms gives them."""
 
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
 import wengert as wg
 from wengert.nn.state import State
 from wengert.ops.operators import FOREIGN, GIVEN
@@ -23,3 +30,19 @@ def restore() -> None:
         if vars(wg.Tensor).get(name) is not attribute:
             setattr(wg.Tensor, name, attribute)
     FOREIGN.update(_FOREIGN)
+
+
+def meanings_of(name: str) -> tuple[Any, Any]:
+    """The fixtures of a room, in whose tests alone Tensors have its meanings."""
+
+    @pytest.fixture(scope="module")
+    def room() -> Any:
+        return import_module(name)
+
+    @pytest.fixture(autouse=True)
+    def meanings(room: Any) -> Iterator[None]:
+        sys.modules[f"{name}.tensor"].install()  # the import may have been another module's
+        yield
+        restore()
+
+    return room, meanings

@@ -42,17 +42,12 @@ class CupyStream:
             self._held[...] = BACKEND.cupy.asarray(value)
 
 
-def uniform_like(generator: Any, x: Any, dtype: Any) -> Any:
-    """Numbers of ``[0, 1)`` in the shape of an array."""
-    short = np.dtype(dtype).itemsize < 4  # the generator draws float32 and float64
-    with x.device:
-        made = generator.random(x.shape, dtype=np.float32 if short else dtype)
-        return np.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
-
-
 def rand_like(x: Any, *, dtype: Any) -> Any:
     found = stream("cupy", x.device, lambda seed: CupyStream(seed, x.device))
-    return uniform_like(found.generator, x, dtype)
+    short = np.dtype(dtype).itemsize < 4  # the generator draws float32 and float64
+    with x.device:
+        made = found.generator.random(x.shape, dtype=np.float32 if short else dtype)
+        return np.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
 
 
 # -- indexing ------------------------------------------------------------------------------------

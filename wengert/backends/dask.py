@@ -20,19 +20,13 @@ from wengert.backends.special import SCIPY
 __all__ = ["BACKEND"]
 
 
-def uniform_like(seeds: Any, x: Any, dtype: Any) -> Any:
-    """Numbers of ``[0, 1)`` in the shape of an array: a graph of its own, from the next seed."""
-    import dask.array
-
-    random = dask.array.random.default_rng(int(seeds.integers(2**63))).random
+def rand_like(x: Any, *, dtype: Any) -> Any:
+    BACKEND.adopt(x)
+    seeds = stream("dask", "cpu", HostStream).generator  # each graph has the next one
+    random = BACKEND.dask.random.default_rng(int(seeds.integers(2**63))).random
     short = np.dtype(dtype).itemsize < 4  # NumPy draws no float16
     made = random(x.shape, dtype=np.float32 if short else dtype, chunks=x.chunks)
     return np.minimum(made, 1 - 2.0**-11).astype(dtype) if short else made
-
-
-def rand_like(x: Any, *, dtype: Any) -> Any:
-    BACKEND.adopt(x)
-    return uniform_like(stream("dask", "cpu", HostStream).generator, x, dtype)
 
 
 def _choose(x: Any, indices: Any, axis: int, indices_axis: int, choose: Kernel) -> Any:

@@ -34,19 +34,12 @@ class JaxStream:
         self.keys[0] = BACKEND.jax.random.wrap_key_data(value)
 
 
-def uniform_like(keys: Any, x: Any, dtype: Any) -> Any:
-    """Numbers of ``[0, 1)`` in the shape of an array; ``keys[0]`` becomes the key of the next."""
-    import jax
-
-    keys[0], key = jax.random.split(keys[0])
-    return jax.random.uniform(key, x.shape, dtype=dtype)
-
-
 def rand_like(x: Any, *, dtype: Any) -> Any:
-    device = BACKEND.device(x)
+    device, random = BACKEND.device(x), BACKEND.jax.random
     found = stream("jax", BACKEND.beside(x) or device, JaxStream)
     with found.lock:
-        made = uniform_like(found.keys, x, dtype)
+        found.keys[0], key = random.split(found.keys[0])
+        made = random.uniform(key, x.shape, dtype=dtype)
     return made if made.device == device else BACKEND.to_device(made, device)
 
 

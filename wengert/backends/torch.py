@@ -41,16 +41,11 @@ class TorchStream:
         self.generator.set_state(BACKEND.torch.as_tensor(value))  # of a file, in NumPy's array
 
 
-def uniform_like(generator: Any, x: Any, dtype: Any) -> Any:
-    """Numbers of ``[0, 1)`` in the shape of an array."""
-    return x.new_empty(x.shape, dtype=dtype).uniform_(generator=generator)
-
-
 def rand_like(x: Any, *, dtype: Any) -> Any:
     if x.is_meta:
         return x.new_empty(x.shape, dtype=dtype)
     found = stream("torch", x.device, lambda seed: TorchStream(seed, x.device))
-    return uniform_like(found.generator, x, dtype)
+    return x.new_empty(x.shape, dtype=dtype).uniform_(generator=found.generator)
 
 
 # -- indexing ------------------------------------------------------------------------------------

@@ -83,5 +83,8 @@ def _owners(given: Any) -> set[str]:
 def _classes(cls: type) -> set[str]:
     """The modules of a class and its bases whose attributes hold Tensors, arrays or numbers."""
     own = [each for each in cls.__mro__ if of_user(each.__module__)]
-    held = {x: [y for y in vars(x).values() if not hasattr(y, "__get__")] for x in own}
-    return {x.__module__ for x in own if _leaves(held[x])}
+    return {
+        each.__module__
+        for each in own
+        if _leaves([x for x in vars(each).values() if not hasattr(x, "__get__")])
+    }

@@ -159,14 +159,14 @@ def save(path: str | PathLike[str], /, **states: Any) -> None:
     hosted = {name: (x.dtype.str, x.shape, x.tobytes().hex()) for name, x in arrays.items()}
     same = {key: "" if key in own else _same(states[key], x) for key, x in holders.items()}
     texts = carrier.texts("save", json.dumps([described, hosted, same]))
-    if differ := _differences([json.loads(each)[2] for each in texts]):
+    every = [json.loads(each) for each in texts]
+    if differ := _differences([each for *_, each in every]):
         what = f"save: the processes differ in {', '.join(differ)}"
         if any("no such name" in each for each in differ.values()):
             raise ValueError(what)
         warn(f"{what}; rank 0's are written")
     failed: Exception | None = None
     if carrier.rank == 0:
-        every = [json.loads(each) for each in texts]
         content = [[key, "ranks", [each[key] for each, _, _ in every]] for key in own]
         for _, more, _ in every:
             for name, (dtype, shape, held) in more.items():

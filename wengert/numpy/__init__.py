@@ -32,7 +32,7 @@ class _Arrays(type):
         return isinstance(value, np.ndarray | _Tensor)
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
-        return naming.made(np.ndarray(*args, **keywords))
+        return naming.as_tensors(np.ndarray(*args, **keywords))
 
 
 def _module(theirs: Any, table: dict[str, Any], **own: Any) -> ModuleType:

@@ -33,11 +33,11 @@ def _settled(name: str) -> property:
         settle(self)
         return getattr(self, name)
 
-    def put(self: Any, value: Any) -> None:
+    def set_value(self: Any, value: Any) -> None:
         settle(self)
         setattr(self, name, value)
 
-    return property(get, put)
+    return property(get, set_value)
 
 
 class Filling(Tensor):

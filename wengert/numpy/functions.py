@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from wengert.numpy.naming import as_array, holds, made, passing
+from wengert.numpy.naming import as_array, as_tensors, holds, passing
 from wengert.ops.indexing import getitem
 from wengert.ops.operands import operands
 from wengert.protocols import functions
@@ -34,7 +34,7 @@ def array(
     It has NumPy's dtype. Arrays of text and objects are NumPy's own.
     """
     if not holds(Tensor, (object,)) or (dtype is not None and np.dtype(dtype) == np.object_):
-        return made(np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
+        return as_tensors(np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin))
     found: Any = wg.asarray(object, dtype=dtype)
     if copy is False and found is not object:
         raise ValueError("copy=False, and this array cannot be made without one: leave copy=")
@@ -72,7 +72,7 @@ def _maker(name: str) -> Callable[..., Any]:
     @wraps(theirs)
     def make(*args: Any, **keywords: Any) -> Any:
         if alike is None or not (holds(Tensor, args) or holds(Tensor, keywords.values())):
-            return made(own(*args, **keywords))
+            return as_tensors(own(*args, **keywords))
         return as_array(alike(*map(array, args[:1]), *args[1:], **keywords))
 
     make.__module__ = __name__
@@ -89,7 +89,7 @@ class _Indexed:
         parts = key if isinstance(key, tuple) else (key,)
         if not holds(Tensor, parts):
             found = self._own[key]
-            return found if holds(np.ndarray, parts) else made(found)
+            return found if holds(np.ndarray, parts) else as_tensors(found)
         if any(isinstance(part, str) for part in parts):
             raise TypeError("np.r_ and np.c_ take no directives with Tensors: use np.concatenate")
         arrays = operands(*[np.r_[part] if isinstance(part, slice) else part for part in parts])

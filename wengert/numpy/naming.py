@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.ops import linear_algebra, statistical
 from wengert.ops.conversion import asarray
-from wengert.protocols import answer, array_ufunc
+from wengert.protocols import array_ufunc, call_counterpart
 from wengert.protocols.ufuncs import ELEMENTWISE
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, differentiates
@@ -46,28 +46,29 @@ def as_array(x: Tensor) -> Tensor:
     return x
 
 
-def _each(function: Callable[[Any], Any], given: Any) -> Any:
+def _map_parts(function: Callable[[Any], Any], given: Any) -> Any:
     """What a function gives for each part of a list, tuple or named tuple."""
     parts = [function(part) for part in given]
     return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
 
 
-def made(result: Any) -> Any:
+def as_tensors(result: Any) -> Any:
     """Tensors for the arrays of numbers that NumPy has made."""
     if isinstance(result, tuple | list):
-        return _each(made, result)
+        return _map_parts(as_tensors, result)
     if type(result) is np.ndarray and result.dtype.char in _NUMBERS and result.dtype.isnative:
         return as_array(Tensor(result))
     return result
 
 
-def _own(theirs: Any, args: Any, keywords: Any) -> Any:
-    """NumPy's own result: Tensors, unless NumPy's arrays were given."""
+def _own(theirs: Any, args: Any, keywords: Any, given: Any = None) -> Any:
+    """NumPy's own result: Tensors, unless NumPy's arrays were ``given``, the arguments if None."""
+    given = [*args, *keywords.values()] if given is None else given
     result = theirs(*args, **keywords)
-    return result if holds(np.ndarray, [*args, *keywords.values()]) else made(result)
+    return result if holds(np.ndarray, given) else as_tensors(result)
 
 
-def _joined(x: Any, name: str = "") -> Any:
+def _join(x: Any, name: str = "") -> Any:
     """A list or tuple that holds Tensors as one Tensor, if the parameter is an array."""
     nested = type(x) in (list, tuple) and name not in _STATIC and holds(Tensor, x)
     return asarray(x) if nested else x
@@ -102,10 +103,10 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
         keywords.update(zip(names[out_at:], args[out_at:], strict=False))
         out, args = keywords.pop("out", None), args[:out_at] if out_at < len(names) else args
         if several and args and label != "np.block":
-            args = ([_joined(x) for x in args[0]], *args[1:])
-        given = [_joined(x, name) for name, x in zip(names, args, strict=False)]
-        keywords = {name: _joined(x, name) for name, x in keywords.items()}
-        return answer(label, ours, (*given, *args[len(given) :]), keywords, out)
+            args = ([_join(x) for x in args[0]], *args[1:])
+        given = [_join(x, name) for name, x in zip(names, args, strict=False)]
+        keywords = {name: _join(x, name) for name, x in keywords.items()}
+        return call_counterpart(label, ours, (*given, *args[len(given) :]), keywords, out)
 
     call.__module__ = __name__
     return call
@@ -124,8 +125,8 @@ def of_ufunc(theirs: np.ufunc) -> Callable[..., Any]:
         own = getattr(theirs, kind)
 
         def run(*args: Any, **keywords: Any) -> Any:
-            given = tuple(map(_joined, args))
-            keywords = {name: _joined(x, name) for name, x in keywords.items()}
+            given = tuple(map(_join, args))
+            keywords = {name: _join(x, name) for name, x in keywords.items()}
             if not (holds(Tensor, given) or holds(Tensor, keywords.values())):
                 return _own(own, given, keywords)
             if kind in ("reduce", "accumulate"):
@@ -166,7 +167,7 @@ def of_ufunc(theirs: np.ufunc) -> Callable[..., Any]:
 def plain(x: Any, label: str, lost: bool) -> Any:
     """A Tensor's values, not to be written into; `TypeError` if a derivative would be lost."""
     if isinstance(x, list | tuple) and holds(Tensor, x):
-        return _each(lambda part: plain(part, label, lost), x)
+        return _map_parts(lambda part: plain(part, label, lost), x)
     if not isinstance(x, Tensor):
         return x
     if is_lifted(x._array) or (lost and differentiates(x) and x.dtype.inexact):
@@ -187,12 +188,11 @@ def passing(label: str, theirs: Callable[..., Any], lost: bool = True) -> Callab
     def call(*args: Any, **keywords: Any) -> Any:
         if isinstance(keywords.get("out"), Tensor):
             raise TypeError(f"{label} is NumPy's own, and can't write into a Tensor: leave out=")
-        of_arrays = holds(np.ndarray, [*args, *keywords.values()])
-        if holds(Tensor, args) or holds(Tensor, keywords.values()):
+        given = [*args, *keywords.values()]
+        if holds(Tensor, given):
             args = tuple([plain(x, label, lost) for x in args])
             keywords = {name: plain(x, label, lost) for name, x in keywords.items()}
-        result = theirs(*args, **keywords)
-        return result if of_arrays else made(result)
+        return _own(theirs, args, keywords, given)
 
     return call
 

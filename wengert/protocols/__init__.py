@@ -16,7 +16,7 @@ from wengert.ops.data_type import astype, check_storable
 from wengert.ops.operators import is_foreign, strong
 from wengert.tape.tensor import Tensor
 
-__all__ = ["UnsupportedError", "answer", "array_function", "array_ufunc"]
+__all__ = ["UnsupportedError", "array_function", "array_ufunc", "call_counterpart"]
 
 
 class UnsupportedError(TypeError):
@@ -65,7 +65,7 @@ def array_ufunc(
     if method == "__call__" and keywords.get("where", True) is not True and out is not None:
         keywords["kept"] = out[0]  # whose elements stay where nothing is computed
     try:
-        return answer(label, function, strong(*inputs), keywords, out)
+        return call_counterpart(label, function, strong(*inputs), keywords, out)
     except TypeError:
         # Another object's own protocol answers.
         if any(hasattr(type(x), "__array_ufunc__") and is_foreign(x) for x in inputs):
@@ -90,7 +90,7 @@ def array_function(
     if function is None:
         raise _no_counterpart(name)
     keywords = dict(kwargs)
-    return answer(name, function, args, keywords, keywords.pop("out", None))
+    return call_counterpart(name, function, args, keywords, keywords.pop("out", None))
 
 
 def _no_counterpart(name: str) -> TypeError:
@@ -101,7 +101,7 @@ def _no_counterpart(name: str) -> TypeError:
     )
 
 
-def answer(
+def call_counterpart(
     name: str,
     function: Callable[..., Any],
     args: tuple[Any, ...],

@@ -107,7 +107,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     setitem(a, (places,) * a.ndim, resize(operands(a, val)[1], places.shape))
 
 
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+def _write_places(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     _target(a)
     places = np.unravel_index(np.arange(a.size)[values(ind)].reshape(-1), a.shape)
     setitem(a, places, resize(operands(a, v)[1], places[0].shape))
@@ -122,7 +122,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "fill_diagonal": _fill_diagonal,
     "partition": _partial("sort"),
     "piecewise": piecewise,
-    "put": _put,
+    "put": _write_places,
     "real_if_close": real_if_close,
     "resize": resize,
 }

@@ -50,7 +50,7 @@ OF_THE_WHOLE: Final = (
     "x[1:] += 1; v = x[1:]. Or, if v is to keep the old values, say so by v = x[1:].clone()"
 )
 
-#: Whether such a change is an error, as `wengert.torch` has it.
+#: Whether such a change is an error, as `wengert.torch` and `wengert.numpy` have it.
 lost_writes_raise = False
 #: NumPy's limit of work to decide whether two arrays overlap.
 WORK: Any = 10_000
