@@ -139,6 +139,7 @@ FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_recurrent.KERNELS.values(), _FRESH),
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     cupy_classification.cupy_softmax_cross_entropy: _FRESH,
+    numpy_normalisations.inverse_roots: _FRESH,
     **{x: _REDUCTION for x, facts in KERNELS.items() if facts.chooses is not None},
     **{x: _OF_ROWS for x, facts in KERNELS.items() if facts.of_rows},
     COPY: Form("{out}[...] = {0}", statement=True),

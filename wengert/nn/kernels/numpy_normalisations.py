@@ -17,10 +17,10 @@ from wengert.backends.numpy_reductions import (
     FEW_SQUARES,
     LONGEST,
     are_moderate,
-    errors,
     roots,
     square_sum,
     sum_over,
+    unwarned,
     within,
 )
 
@@ -129,6 +129,8 @@ def _total(x: Any, axis: Shape) -> Any:
 
 
 def _squares(x: Any, axis: Shape) -> Any:
+    if len(axis) == 1 and x.size <= FEW_SQUARES:
+        return _vecdot(x, x, axis=axis[0], keepdims=True)
     return _total(_multiply(x, x), axis)
 
 
@@ -177,17 +179,13 @@ def moments(x: Any, *, axis: Shape) -> tuple[Any, Any]:
     return mean.reshape(kept), (squares / (number - 1)).reshape(kept)
 
 
-def inverse_roots(
-    z: Any, rows: Rows | None, shape: Shape, axis: Shape, number: int, eps: float
-) -> Any:
-    """One over the root of the mean square and ``eps``, of an array as rows or in its shape."""
-    run = errors("ignore").copy().run
-    if rows is not None:
-        total = run(_row_products, z, z, rows)
-    elif len(axis) == 1 and z.size <= FEW_SQUARES:
-        total = run(_vecdot, z, z, axis=axis[0], keepdims=True)
-    else:
-        total = run(_squares, z, axis)
+def _square_totals(z: Any, rows: Rows | None, axis: Shape) -> Any:
+    """The sums of squares, of an array as rows or in its shape."""
+    return unwarned(_squares, z, axis) if rows is None else unwarned(_row_products, z, z, rows)
+
+
+def inverse_roots(total: Any, z: Any, shape: Shape, axis: Shape, number: int, eps: float) -> Any:
+    """One over the root of the mean square and ``eps``, by the sums of squares where they hold."""
     if eps > 1e-30 or within(total):  # beside a usual term it is no matter how small a sum is
         inverse = total / number
         inverse += eps
@@ -224,7 +222,8 @@ def standardised(
         number = math.prod([x.shape[i] for i in axis])
         if centred:
             x = _subtract(x, _total(x, axis) / number)
-        inverse = inverse_roots(x, None, x.shape, axis, number, eps)
+        total = _square_totals(x, None, axis)
+        inverse = inverse_roots(total, x, x.shape, axis, number, eps)
         out = _multiply(x, inverse)
         if weight is not None:
             _multiply(out, weight, out)
@@ -234,7 +233,8 @@ def standardised(
     z = x.reshape(rows.shape)
     if centred:
         z, _ = _centre_rows(z, rows)
-    inverse = inverse_roots(z, rows, x.shape, axis, rows.number, eps)
+    total = _square_totals(z, rows, axis)
+    inverse = inverse_roots(total, z, x.shape, axis, rows.number, eps)
     if rows.weight is None:
         out = _outer(inverse, weight)
         _multiply(out, z, out)
