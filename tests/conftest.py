@@ -21,20 +21,20 @@ from wengert.testing.backends import installed_backends
 
 # The default profile runs the same examples every time, so that a failure is a change's doing. They
 # come from a seed: `derandomize` would read the source of each test's function again for each case,
-# which takes as long as five examples of a small function. The quick choice takes a quarter of
-# them, `--hypothesis-profile=thorough` twice as many; `--hypothesis-profile=wide` looks further, at
-# many more, which are new each time.
+# which takes as long as five examples of a small function. The quick choice takes half of
+# them, `--hypothesis-profile=thorough` five times as many; `--hypothesis-profile=wide` looks
+# further, at many more, which are new each time.
 SEED = "20"
 settings.register_profile(
     "ci",
     derandomize=False,
     database=None,
     deadline=None,
-    max_examples=20,
+    max_examples=8,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     print_blob=True,
 )
-settings.register_profile("quick", settings.get_profile("ci"), max_examples=5)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=4)
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=40)
 settings.register_profile("wide", settings.get_profile("ci"), max_examples=400)
 settings.load_profile("ci")
@@ -61,15 +61,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 #: Of the cases of one test, every so manieth runs on these backends: they walk the same functions
 #: as on NumPy, and compare how the libraries carry them out.
-SAMPLED = {"array_api_strict": 3, "dask": 16, "torch": 3, "jax": 8}
+SAMPLED = {"array_api_strict": 6, "cupy": 6, "dask": 32, "torch": 6, "jax": 16}
 #: The same of the quick choice, which has no others; "" is for tests without a backend. What has
 #: few cases has them for what they are, and not to walk a table: there all run on NumPy, unless
 #: the test is marked `sampled`.
 QUICK = {"numpy": 10, "array_api_strict": 40, "": 10}
 FEW = 24
-#: On these, every so manieth test has a case: in the quick choice, and where all libraries run. A
-#: graph of dask takes a hundred times as long as NumPy's sum; CI runs all tests on it alone.
-SOME = {"quick": {"array_api_strict": 3}, "all": {"dask": 4}}
+#: On these, every so manieth test has a case: in the quick choice, where all libraries run, and
+#: where whole rooms run on one. A call takes a hundred times as long on dask and JAX as on NumPy.
+SOME = {"quick": {"array_api_strict": 3}, "all": {"dask": 8}, "one": {"dask": 2, "jax": 2}}
+#: So that each test has a case on one of them at least.
+SECOND = "jax"
 
 
 #: The name of CuPy's simulation, `tests.simulated_cupy`: the backend itself is called cupy.
@@ -128,7 +130,8 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose among the cases, and mark what runs on every backend."""
     everything, quick = config.getoption("--all-cases"), _is_quick(config)
-    some = SOME["quick" if quick else "all"] if quick or config.getoption("--all-backends") else {}
+    some = {} if everything else _some(config)
+    lacks_oracles = not any(map(importlib.util.find_spec, ("torch", "jax")))
     named = [(item, _backend_of(item)) for item in items]
     cases = Counter((item.nodeid.partition("[")[0], name) for item, name in named)
     kept, left, begun = [], [], set()
@@ -143,10 +146,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="CuPy has linalg.eig from version 14 on"))
         # Each test has one case at least, so that none is forgotten, but where only some have.
         test = item.nodeid.partition("[")[0], name
-        first = test not in begun and not crc32(test[0].encode()) % some.get(name, 1)
-        out = False
+        turn = crc32(test[0].encode()) + (name == SECOND)
+        first = test not in begun and not turn % some.get(name, 1)
+        out = lacks_oracles and item.get_closest_marker("oracle") is not None
         if quick:
-            out = name not in QUICK or _is_for_later(item)
+            out = out or name not in QUICK or _is_for_later(item)
             share = 1 if out else _share(item, name, cases[test])
         else:
             share = 1 if everything else SAMPLED.get(name, 1)
@@ -161,6 +165,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
+
+
+def _some(config: pytest.Config) -> dict[str, int]:
+    """On which backends only some tests run."""
+    if _is_quick(config):
+        return SOME["quick"]
+    if config.getoption("--all-backends"):
+        return SOME["all"]
+    return {} if config.args_source is pytest.Config.ArgsSource.ARGS else SOME["one"]
 
 
 def _share(item: pytest.Item, name: str, cases: int) -> int:

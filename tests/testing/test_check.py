@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 import wengert as wg
+from tests.ops.cases import examples
 from wengert.testing import Argument, Axis, WrongGradientError, check, check_gradients
 from wengert.testing import strategies as ws
 from wengert.testing.arguments import calls
@@ -387,6 +388,9 @@ def test_mistakes_at_other_magnitudes_are_found():
     assert not missed
 
 
+RIGHT = {"order": 2, "settings": settings(max_examples=examples(100))}
+
+
 @pytest.mark.slow
 def test_right_functions_pass_at_other_magnitudes():
     failed = []
@@ -399,7 +403,7 @@ def test_right_functions_pass_at_other_magnitudes():
         ("a kink", wg.abs, Argument(away_from=[0])),
     ]:
         try:
-            check_gradients(function, *arguments, **SCALED | {"order": 2}, min_side=1)
+            check_gradients(function, *arguments, **SCALED | RIGHT, min_side=1)
         except WrongGradientError as error:
             failed.append(f"{name}: {error}")
     assert not failed
