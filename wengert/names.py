@@ -163,7 +163,6 @@ HINTS: Final = {
         "Variable": "x.requires_grad_()",
         "vdot": "wg.vecdot",
         "view_as_real": "wg.stack([wg.real(z), wg.imag(z)], -1)",
-        "vmap": "an axis of the arrays; functions here broadcast",
         "vstack": "wg.concat",
     },
     # Methods. Those that are no method go by the functions above.
@@ -259,7 +258,6 @@ HINTS: Final = {
         "functional": "wg.jacobian, wg.hessian, wg.jvp and wg.vjp",
         "gradcheck": "wg.testing.gradcheck",
     },
-    "wengert.func": {"vmap": "an axis of the arrays; functions here broadcast"},
     "wengert.fft": {
         "fft2": "wg.fft.fftn(x, axes=(-2, -1))",
         "ifft2": "wg.fft.ifftn(x, axes=(-2, -1))",

@@ -4,22 +4,18 @@ A `Batched` array has the shape of one member, so that rules and programs run un
 of cotangents or tangents.
 """
 
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
 from wengert.backends.backend import rule_on_device
 from wengert.interpreters.batching import by_composite, elementwise
-from wengert.interpreters.lifted import (
-    Lifted,
-    add_operators,
-    apply,
-    lifted,
-    namespace_of,
-)
-from wengert.interpreters.namespaces import differentiable, namespace
-from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.interpreters.levels import Exit, entered
+from wengert.interpreters.lifted import Lifted, apply, lifted, namespace_of
+from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
@@ -140,6 +136,20 @@ class Batched(Lifted):
             return tuple([cls(y, level) for y in out])
         return cls(out, level)
 
+    def values(self) -> Any:
+        raise TypeError(
+            f"a Tensor inside vmap has a value for each of {self.inner.shape[0]} members, so that "
+            "if, while, bool(), float(), int(), item() and numpy() can't read it: choose by "
+            "wg.where(condition, a, b), index by the Tensor (x[i]), and count by a number from "
+            "outside. (A Tensor that is kept from inside can't be read outside, either: return it)"
+        )
+
+    def refusal(self, where: str, done: str, instead: str) -> Exception:
+        return RuntimeError(
+            f"{where}a Tensor inside vmap {done}, and has a value for each of "
+            f"{self.inner.shape[0]} members. {instead}."
+        )
+
     def constant(self, value: Any) -> "Batched":
         count = self.inner.shape[0]
         xp = namespace_of(value)
@@ -147,11 +157,7 @@ class Batched(Lifted):
 
     def as_constant(self) -> Any:
         inner = self.inner
-        if isinstance(inner, Lifted):
-            inner = inner.as_constant()
-        elif isinstance(inner, Tensor):
-            inner = inner.detach()
-        return type(self)(inner, self.level)
+        return type(self)(inner.as_constant() if isinstance(inner, Lifted) else inner, self.level)
 
 
 def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
@@ -174,22 +180,13 @@ def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
             if not hasattr(x, "shape"):
                 return None
             most = max(most, len(x.shape))
-            if isinstance(x, Tensor | Lifted):
+            if isinstance(x, Lifted):
                 return None
         arrays.append(x)
-    if most >= rank or isinstance(like, Tensor | Lifted):
+    if most >= rank or isinstance(like, Lifted):
         return None
     arrays.append(like)
     return arrays
-
-
-class RecordedBatched(Batched):
-    """A batch of cotangents of a recorded sweep, for ``create_graph=True``.
-
-    Rules get saved arrays as Tensors with their own nodes.
-    """
-
-    __slots__ = ()
 
 
 def members(x: Any, level: int, count: int) -> Any:
@@ -199,57 +196,73 @@ def members(x: Any, level: int, count: int) -> Any:
     return namespace_of(x).broadcast_to(x, (count, *x.shape))
 
 
-# -- the namespace of recorded sweeps ------------------------------------------------------------
+# -- entering and leaving a level ----------------------------------------------------------------
 
 
-def _function(name: str) -> Any:
-    """A function of batches of cotangents, of saved Tensors, or of both."""
-    batched, alone = attrgetter(name)(lifted), attrgetter(name)(differentiable)
-    if not callable(batched):  # a dtype
-        return batched
-    primitive = name in PRIMITIVES
+@dataclass(slots=True, frozen=True)
+class BatchExit(Exit):
+    """How results leave the level of a batch of ``count`` members: with their members' axis.
 
-    def function(*inputs: Any, **parameters: Any) -> Any:
-        like = _batch(inputs) or getattr(parameters.get("device"), "like", None)
-        if like is None:
-            return alone(*inputs, **parameters)
-        if primitive:
-            return batched(*inputs, **parameters)
-        return _as(RecordedBatched, batched(*_as(Batched, inputs, like), **parameters), like)
+    A Tensor that the function closed over has the sum of its members' cotangents.
+    """
 
-    return function
+    count: int
 
+    operation = "unbatch"
+    parts = 1
 
-def _batch(inputs: Sequence[Any]) -> Batched | None:
-    """The first batch among a function's inputs, or in a list of them."""
-    for x in inputs:
-        found = x if isinstance(x, Batched) else _batch(x) if isinstance(x, list | tuple) else None
-        if found is not None:
-            return found
-    return None
+    def split(self, array: Any) -> tuple[Any]:
+        return (members(array, self.level, self.count),)
 
+    def seed(self, parts: Sequence[Any]) -> Any:
+        (g,) = parts
+        return make_batch(g, self.level) if isinstance(g, Tensor) else Batched(g, self.level)
 
-def _as(kind: type[Batched], x: Any, like: Batched) -> Any:
-    """Batches as those of a class, and Tensors as constant ones: also in lists and tuples."""
-    if isinstance(x, list | tuple):
-        parts = [_as(kind, one, like) for one in x]
-        return parts if isinstance(x, list) else tuple(parts)
-    if isinstance(x, Tensor):
-        return kind(members(x, like.level, like.inner.shape[0]), like.level)
-    return kind(x.inner, x.level) if isinstance(x, Batched) else x
+    def total(self, part: Any) -> Any:
+        return namespaces[type(part)].sum(part, axis=0)
+
+    def sweeping(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
-def _device(x: Any) -> Any:
-    return (lifted if isinstance(x, Lifted) else differentiable).device(x)
+def make_batch(x: Tensor, level: int) -> Tensor:
+    """A Tensor whose members are along the first axis of another."""
+    return entered(Batched(x._array, level), (x._node,))
 
 
-namespaces[RecordedBatched] = namespace(
-    f"{__name__}.recorded",
-    _function,
-    records=True,
-    elsewhere=False,
-    restore=differentiable.restore,
-    backend=None,
-    device=_device,
-)
-add_operators(RecordedBatched, namespaces[RecordedBatched])
+# -- random numbers --------------------------------------------------------------------------------
+
+
+class Map(NamedTuple):
+    """A map that runs: its level, its number of members, and whether their draws differ."""
+
+    level: int
+    count: int
+    randomness: str
+
+
+#: The maps whose functions run now in this thread or task, outermost first.
+maps: ContextVar[tuple[Map, ...]] = ContextVar("wengert_maps", default=())
+
+
+def drawing() -> tuple[Map, ...]:
+    """The maps inside which random numbers are drawn; raise if one of them allows none."""
+    found = maps.get()
+    if any(each.randomness == "error" for each in found):
+        raise RuntimeError(
+            'random numbers are drawn inside vmap: say randomness="different" for draws of their '
+            'own for each member, or randomness="same" for the same ones'
+        )
+    return found
+
+
+def drawn_in_maps(draw: Callable[..., Any], array: Any, inside: Sequence[Map]) -> Any:
+    """``draw(array)``, which uses the array's shape alone, for each member of maps."""
+    if not inside:
+        return draw(array)
+    *outer, (level, count, randomness) = inside
+    if randomness == "different":
+        return Batched(drawn_in_maps(draw, members(array, level, count), outer), level)
+    if isinstance(array, Batched) and array.level == level:
+        array = namespace_of(array.inner).getitem(array.inner, key=(0, ...))
+    return drawn_in_maps(draw, array, outer)

@@ -5,6 +5,7 @@ one generator in host memory, so that a model starts from the same numbers on ev
 drawn during training (`rand_like`, `bernoulli`, dropout) come from a generator of the device.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
+from wengert.interpreters.batched import Batched, drawing, drawn_in_maps
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise
 from wengert.ops.axes import operand
@@ -19,7 +21,7 @@ from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, new_device, whole
 from wengert.ops.data_type import astype, get_default_dtype, result_type
 from wengert.ops.define import operation
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = [
     "bernoulli",
@@ -83,9 +85,24 @@ def _placed(
 ) -> Tensor:
     """Numbers of a function of `wengert.backends.generators`, as a Tensor."""
     backend, where = new_device(device)
-    array = backend.drawn(_on_host, (draw, *arguments), where)
+    inside = [each for each in drawing() if each.randomness == "different"]
+    counts = tuple([each.count for each in inside])
+    given = (_of_members, draw, counts, *arguments) if inside else (draw, *arguments)
+    array = backend.drawn(_on_host, given, where)
     raw = backend.raw_dtype(dtype)
-    return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), tracked)
+    array = array if array.dtype == raw else backend.namespace.astype(array, raw)
+    for each in inside:
+        array = Batched(array, each.level)
+    return leaf(array, tracked)
+
+
+def _of_members(
+    host: Any, draw: Callable[..., Any], counts: tuple[int, ...], *arguments: Any
+) -> np.ndarray[Any, Any]:
+    """Draws for each member of maps, along their axes."""
+    each = [draw(host, *arguments) for _ in range(math.prod(counts))]
+    like = each[0] if each else draw(host, *arguments)
+    return np.asarray(each, like.dtype).reshape((*counts, *like.shape))
 
 
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -288,7 +305,14 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
         wanted = as_dtype(dtype)
         if wanted.kind != "real floating":
             raise TypeError(f"rand_like needs a real floating dtype, and not {wanted.name}")
-    return rand_like.run(x, dtype=backend_of(array).raw_dtype(wanted))
+    raw = backend_of(array).raw_dtype(wanted)
+    if not (inside := drawing()):
+        return rand_like.run(x, dtype=raw)
+
+    def draw(array: Any) -> Any:
+        return rand_like.run(untracked(array), dtype=raw)._array
+
+    return untracked(drawn_in_maps(draw, array, inside))
 
 
 def bernoulli(p: Any, /) -> Tensor:
