@@ -7,7 +7,8 @@ drawn during training (`rand_like`, `bernoulli`, dropout) come from a generator 
 
 import math
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
@@ -40,6 +41,12 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute("wengert.random", name, __all__)
 
 
 def manual_seed(seed: int) -> None:
