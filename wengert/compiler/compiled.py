@@ -32,10 +32,10 @@ from wengert.compiler.replay import Replay
 from wengert.compiler.report import Report, difference
 from wengert.compiler.state import PROGRAMS, State, is_array
 from wengert.compiler.walk import find_state
-from wengert.interpreters.batched import maps
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import Hooked
 from wengert.nn.module import Module
+from wengert.ops.random import maps
 from wengert.tape.hooks import Hooked as HookedNode
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor

@@ -284,16 +284,6 @@ def check_function(function: Any, transform: str) -> None:
         raise TypeError(f"{transform} takes a function, not {type(function).__name__}")
 
 
-def check_chunk_size(chunk_size: Any) -> None:
-    """Raise if this is neither None nor a positive integer."""
-    if chunk_size is None:
-        return
-    if not isinstance(chunk_size, int) or isinstance(chunk_size, bool):
-        raise TypeError(f"chunk_size should be an integer or None, not {chunk_size!r}")
-    if chunk_size < 1:
-        raise ValueError(f"chunk_size should be positive, not {chunk_size}")
-
-
 def named_like(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a transformed function the name, docstring and signature of the one it comes from."""
     # An object that is called may keep anything in its __dict__, such as a module's parameters.

@@ -10,7 +10,6 @@ from wengert.backends import DType, as_dtype, backend_of, dtype_of, generators, 
 from wengert.func.arguments import (
     Argnums,
     Call,
-    check_chunk_size,
     check_function,
     named_like,
     split,
@@ -303,6 +302,16 @@ def _by_columns(
         ]
     found = pushed.structure.unflatten([call.pack(row) for row in blocks])
     return (found, pushed.aux) if has_aux else found
+
+
+def check_chunk_size(chunk_size: Any) -> None:
+    """Raise if this is neither None nor a positive integer."""
+    if chunk_size is None:
+        return
+    if not isinstance(chunk_size, int) or isinstance(chunk_size, bool):
+        raise TypeError(f"chunk_size should be an integer or None, not {chunk_size!r}")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size should be positive, not {chunk_size}")
 
 
 def identity(

@@ -7,16 +7,17 @@ from wengert import ops
 from wengert.backends import generators
 from wengert.func.arguments import (
     Call,
-    check_chunk_size,
     check_function,
     is_array,
     named_like,
     precision_of,
 )
+from wengert.func.jacobians import check_chunk_size
 from wengert.func.trees import TreeDef, tree_flatten
-from wengert.interpreters.batched import Batched, BatchExit, Map, make_batch, maps
+from wengert.interpreters.batched import Batched, BatchExit, make_batch
 from wengert.interpreters.levels import leave
 from wengert.interpreters.lifted import new_level
+from wengert.ops.random import Map, maps
 from wengert.tape.callbacks import call_back
 from wengert.tape.node import tick
 from wengert.tape.promotion import SCALARS, at_least, number_type
@@ -133,7 +134,7 @@ def _run(
     for i, (y, at) in enumerate(zip(results, places, strict=True)):
         array = y._array
         if at is not None:
-            (results[i],) = next(left)  # type: ignore[assignment]
+            (results[i],) = next(left)
             _check_axis(at, results[i], f"the result{paths[i]} with the members' axis")
         elif isinstance(array, Batched) and array.level == out.level:
             raise ValueError(f"the result{paths[i]} differs between members; its out_axes is None")

@@ -4,9 +4,7 @@ A `Batched` array has the shape of one member, so that rules and programs run un
 of cotangents or tangents.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -124,11 +122,15 @@ class Batched(Lifted):
             arrays = _align(level, inputs)
             if arrays is not None:
                 return cls(primitive.kernels[type(arrays[-1])](*arrays[:-1], **parameters), level)
-        if rule is by_composite:
-            return primitive.composite(lifted, *inputs, **parameters)  # type: ignore[misc]
         own = tuple([isinstance(x, Batched) and x.level == level for x in inputs])
         arrays = [x.inner if mine else x for x, mine in zip(inputs, own, strict=True)]
         call = Application(namespace_of(*arrays), primitive, own, arrays)
+        if rule is by_composite:
+            out = primitive.composite(lifted, *inputs, **parameters)  # type: ignore[misc]
+            results = out if primitive.several else (out,)
+            # A result may not depend on what is batched; the sweep goes by its type all the same.
+            found = tuple([cls(members(y, level, call.size), level) for y in results])
+            return found if primitive.several else found[0]
         if rule is None:
             rule = elementwise if primitive.elementwise else Application.each
         out = rule_on_device(call.xp, rule)(call, *arrays, **parameters)
@@ -139,9 +141,8 @@ class Batched(Lifted):
     def values(self) -> Any:
         raise TypeError(
             f"a Tensor inside vmap has a value for each of {self.inner.shape[0]} members, so that "
-            "if, while, bool(), float(), int(), item() and numpy() can't read it: choose by "
-            "wg.where(condition, a, b), index by the Tensor (x[i]), and count by a number from "
-            "outside. (A Tensor that is kept from inside can't be read outside, either: return it)"
+            "if, while, bool(), float(), int() and item() can't read it: choose by wg.where(c, a, "
+            "b), index by the Tensor (x[i]); and return what is to be read outside"
         )
 
     def refusal(self, where: str, done: str, instead: str) -> Exception:
@@ -156,8 +157,8 @@ class Batched(Lifted):
         return type(self)(xp.broadcast_to(value, (count, *value.shape)), self.level)
 
     def as_constant(self) -> Any:
-        inner = self.inner
-        return type(self)(inner.as_constant() if isinstance(inner, Lifted) else inner, self.level)
+        inner = self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner
+        return type(self)(inner, self.level)
 
 
 def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
@@ -221,48 +222,7 @@ class BatchExit(Exit):
     def total(self, part: Any) -> Any:
         return namespaces[type(part)].sum(part, axis=0)
 
-    def sweeping(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
 
 def make_batch(x: Tensor, level: int) -> Tensor:
     """A Tensor whose members are along the first axis of another."""
     return entered(Batched(x._array, level), (x._node,))
-
-
-# -- random numbers --------------------------------------------------------------------------------
-
-
-class Map(NamedTuple):
-    """A map that runs: its level, its number of members, and whether their draws differ."""
-
-    level: int
-    count: int
-    randomness: str
-
-
-#: The maps whose functions run now in this thread or task, outermost first.
-maps: ContextVar[tuple[Map, ...]] = ContextVar("wengert_maps", default=())
-
-
-def drawing() -> tuple[Map, ...]:
-    """The maps inside which random numbers are drawn; raise if one of them allows none."""
-    found = maps.get()
-    if any(each.randomness == "error" for each in found):
-        raise RuntimeError(
-            'random numbers are drawn inside vmap: say randomness="different" for draws of their '
-            'own for each member, or randomness="same" for the same ones'
-        )
-    return found
-
-
-def drawn_in_maps(draw: Callable[..., Any], array: Any, inside: Sequence[Map]) -> Any:
-    """``draw(array)``, which uses the array's shape alone, for each member of maps."""
-    if not inside:
-        return draw(array)
-    *outer, (level, count, randomness) = inside
-    if randomness == "different":
-        return Batched(drawn_in_maps(draw, members(array, level, count), outer), level)
-    if isinstance(array, Batched) and array.level == level:
-        array = namespace_of(array.inner).getitem(array.inner, key=(0, ...))
-    return drawn_in_maps(draw, array, outer)

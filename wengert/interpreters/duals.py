@@ -183,11 +183,8 @@ class DualExit(Exit):
             return make_dual(tangent, primal, self.level)
         return Dual(tangent, primal, self.level)
 
-    def connects(self) -> bool:
-        return self.connect and bool(recording())
-
-    def flows(self) -> bool:
-        return self.flowing and tangents_flow()
+    def follows(self) -> tuple[bool, bool]:
+        return self.flowing and tangents_flow(), self.connect and bool(recording())
 
     @contextmanager
     def sweeping(self) -> Iterator[None]:

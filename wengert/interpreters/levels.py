@@ -5,7 +5,7 @@ Operations inside are recorded at the transform's level, as operations on lifted
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, count, repeat
 from typing import Any, ClassVar
@@ -65,29 +65,25 @@ class Exit:
         """The cotangent outside of a Tensor that the function closed over."""
         return part
 
-    def connects(self) -> bool:
-        """Whether results are on the tape outside."""
-        return True
-
-    def flows(self) -> bool:
-        """Whether results have derivatives at all outside, in forward mode too."""
-        return True
+    def follows(self) -> tuple[bool, bool]:
+        """Whether results have derivatives outside at all, and whether they are on its tape."""
+        return True, True
 
     def sweeping(self) -> AbstractContextManager[Any]:
         """The context of a sweep inside."""
-        raise NotImplementedError
+        return nullcontext()
 
 
-def leave(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor | None, ...]]:
+def leave(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Any, ...]]:
     """The parts outside of Tensors of a level; None for zero.
 
     Those of a recorded Tensor are on the tape outside, connected to the nodes of the transform's
     arguments and of the Tensors that its function closed over.
     """
     split = [out.split(tensor._array) for tensor in tensors]
-    if not out.flows():
+    flowing, connect = out.follows()
+    if not flowing:
         return [tuple([None if x is None else untracked(x).detach() for x in p]) for p in split]
-    connect = out.connects()
     recorded = [
         (tensor._node, parts[0])
         for tensor, parts in zip(tensors, split, strict=True)
@@ -97,7 +93,7 @@ def leave(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor | None, ...
     outputs: Iterator[Output] = iter(())
     if ways:
         outputs = map(Output, repeat(Leave(recorded, out, ways)), count())
-    found: list[tuple[Tensor | None, ...]] = []
+    found: list[tuple[Any, ...]] = []
     for tensor, parts in zip(tensors, split, strict=True):
         if parts[0] is tensor._array:  # a constant of the level
             found.append((tensor if connect else untracked(parts[0]), *parts[1:]))
@@ -176,23 +172,16 @@ class Leave(Several):
             if wanted is None or owner.number in wanted
         ]
         targets = {end.number for _, end, _, _ in asked}
-        if not targets:
-            return []
         leading = leading_to(targets, [node for node, _ in seeds])
         seeds = [(node, g) for node, g in seeds if node.number in leading]
         with out.sweeping():
             arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, stop_at_targets=True)
-        cotangents = list(arrived.values())
-        if cotangents and isinstance(cotangents[0], Tensor):
-            split: list[Any] = leave(cotangents, out)
-        else:
-            split = [out.split(cotangent) for cotangent in cotangents]
+        inner = list(arrived.values())
+        recorded = bool(inner) and isinstance(inner[0], Tensor)
+        split: list[Any] = leave(inner, out) if recorded else [*map(out.split, inner)]
         parts_of = dict(zip(arrived, split, strict=True))
-        found = [
-            (at, parts_of[end][part], closed) for at, end, closed, part in asked if end in parts_of
-        ]
         return [
-            (position, out.total(part) if closed else part)
-            for position, part, closed in found
-            if part is not None
+            (position, out.total(g) if closed else g)
+            for position, end, closed, part in asked
+            if end in parts_of and (g := parts_of[end][part]) is not None
         ]

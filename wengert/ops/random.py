@@ -6,15 +6,17 @@ drawn during training (`rand_like`, `bernoulli`, dropout) come from a generator 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
 import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
-from wengert.interpreters.batched import Batched, drawing, drawn_in_maps
+from wengert.interpreters.batched import Batched, members
+from wengert.interpreters.lifted import namespace_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise
 from wengert.ops.axes import operand
@@ -70,6 +72,41 @@ def manual_seed(seed: int) -> None:
         generators.reseed(seed)
 
 
+class Map(NamedTuple):
+    """A map that runs: its level, its number of members, and whether their draws differ."""
+
+    level: int
+    size: int
+    randomness: str
+
+
+#: The maps whose functions run now in this thread or task, outermost first.
+maps: ContextVar[tuple[Map, ...]] = ContextVar("wengert_maps", default=())
+
+
+def _drawing() -> tuple[Map, ...]:
+    """The maps inside which random numbers are drawn; raise if one of them allows none."""
+    found = maps.get()
+    if any(each.randomness == "error" for each in found):
+        raise RuntimeError(
+            'random numbers are drawn inside vmap: say randomness="different" for draws of their '
+            'own for each member, or randomness="same" for the same ones'
+        )
+    return found
+
+
+def _drawn_in_maps(draw: Callable[..., Any], array: Any, inside: Sequence[Map]) -> Any:
+    """``draw(array)``, which uses the array's shape alone, for each member of maps."""
+    if not inside:
+        return draw(array)
+    *outer, (level, size, randomness) = inside
+    if randomness == "different":
+        return Batched(_drawn_in_maps(draw, members(array, level, size), outer), level)
+    if isinstance(array, Batched) and array.level == level:
+        array = namespace_of(array.inner).getitem(array.inner, key=(0, ...))
+    return _drawn_in_maps(draw, array, outer)
+
+
 def _floating(dtype: Any) -> DType:
     wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not wanted.inexact:
@@ -92,8 +129,8 @@ def _placed(
 ) -> Tensor:
     """Numbers of a function of `wengert.backends.generators`, as a Tensor."""
     backend, where = new_device(device)
-    inside = [each for each in drawing() if each.randomness == "different"]
-    counts = tuple([each.count for each in inside])
+    inside = [each for each in _drawing() if each.randomness == "different"]
+    counts = tuple([each.size for each in inside])
     given = (_of_members, draw, counts, *arguments) if inside else (draw, *arguments)
     array = backend.drawn(_on_host, given, where)
     raw = backend.raw_dtype(dtype)
@@ -313,13 +350,13 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
         if wanted.kind != "real floating":
             raise TypeError(f"rand_like needs a real floating dtype, and not {wanted.name}")
     raw = backend_of(array).raw_dtype(wanted)
-    if not (inside := drawing()):
+    if not (inside := _drawing()):
         return rand_like.run(x, dtype=raw)
 
     def draw(array: Any) -> Any:
         return rand_like.run(untracked(array), dtype=raw)._array
 
-    return untracked(drawn_in_maps(draw, array, inside))
+    return untracked(_drawn_in_maps(draw, array, inside))
 
 
 def bernoulli(p: Any, /) -> Tensor:

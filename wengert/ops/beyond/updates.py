@@ -40,7 +40,7 @@ def _extreme_composite(better: str) -> Any:
     def forward(xp: Any, x: Any, value: Any, rows: Any) -> Any:
         count = rows.shape[0]
         if not count:
-            return x * 1
+            return xp.asarray(x, copy=True)
         order = xp.argsort(rows, stable=True)
         rows, value = xp.take(rows, order, axis=0), xp.take(value, order, axis=0)
         pick = getattr(xp, better)
