@@ -248,7 +248,11 @@ VECTOR = wg.ones(3)
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
-        (lambda: wg.vmap(lambda x: x if x > 0 else -x)(VECTOR), TypeError, r"if, while.*wg.where"),
+        (
+            lambda: wg.vmap(lambda x: x if x > 0 else -x)(VECTOR),
+            TypeError,
+            r"which if, while.*wg.where",
+        ),
         (lambda: wg.vmap(lambda x: float(x))(VECTOR), RuntimeError, "inside vmap becomes a Python"),
         (lambda: wg.vmap(lambda x: wg.asarray(x.numpy()))(VECTOR), RuntimeError, "for each of 3"),
         (

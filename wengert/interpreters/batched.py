@@ -127,10 +127,10 @@ class Batched(Lifted):
         call = Application(namespace_of(*arrays), primitive, own, arrays)
         if rule is by_composite:
             out = primitive.composite(lifted, *inputs, **parameters)  # type: ignore[misc]
-            results = out if primitive.several else (out,)
             # A result may not depend on what is batched; the sweep goes by its type all the same.
-            found = tuple([cls(members(y, level, call.size), level) for y in results])
-            return found if primitive.several else found[0]
+            if primitive.several:
+                return tuple([cls(members(y, level, call.size), level) for y in out])
+            return cls(members(out, level, call.size), level)
         if rule is None:
             rule = elementwise if primitive.elementwise else Application.each
         out = rule_on_device(call.xp, rule)(call, *arrays, **parameters)
@@ -140,9 +140,8 @@ class Batched(Lifted):
 
     def values(self) -> Any:
         raise TypeError(
-            f"a Tensor inside vmap has a value for each of {self.inner.shape[0]} members, so that "
-            "if, while, bool(), float(), int() and item() can't read it: choose by wg.where(c, a, "
-            "b), index by the Tensor (x[i]); and return what is to be read outside"
+            f"a Tensor inside vmap has a value for each of {self.inner.shape[0]} members, which "
+            "if, while, int() and item() can't read: use wg.where, x[i], or return it to read it"
         )
 
     def refusal(self, where: str, done: str, instead: str) -> Exception:

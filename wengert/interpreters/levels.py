@@ -77,8 +77,7 @@ class Exit:
 def leave(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Any, ...]]:
     """The parts outside of Tensors of a level; None for zero.
 
-    Those of a recorded Tensor are on the tape outside, connected to the nodes of the transform's
-    arguments and of the Tensors that its function closed over.
+    Those of a recorded Tensor are on the tape outside, by the arguments' nodes and the closures'.
     """
     split = [out.split(tensor._array) for tensor in tensors]
     flowing, connect = out.follows()
@@ -161,7 +160,7 @@ class Leave(Several):
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         roots, ways = self.values()
         out, given = self.out, g.items
-        seeds = []
+        seeds: list[Any] = []
         for i, root in enumerate(roots):
             parts = [given.get(at) for at in range(out.parts * i, out.parts * (i + 1))]
             if any(part is not None for part in parts):
@@ -176,8 +175,8 @@ class Leave(Several):
         seeds = [(node, g) for node, g in seeds if node.number in leading]
         with out.sweeping():
             arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, stop_at_targets=True)
-        inner = list(arrived.values())
-        recorded = bool(inner) and isinstance(inner[0], Tensor)
+        inner = [*arrived.values()]
+        recorded = any(isinstance(x, Tensor) for x in inner)
         split: list[Any] = leave(inner, out) if recorded else [*map(out.split, inner)]
         parts_of = dict(zip(arrived, split, strict=True))
         return [
