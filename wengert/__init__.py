@@ -79,6 +79,7 @@ _TOOLS = {
         "jvp",
         "value_and_grad",
         "vjp",
+        "vmap",
     ),
 }
 _HOMES = {name: home for home, names in _TOOLS.items() for name in names}

@@ -13,10 +13,11 @@ from tests.ops.tables import TABLE
 from tests.ops.watching import Call, watched
 from wengert.backends import Backend, backend_of, dtype_of, namespaces
 from wengert.func.jacobians import identity
-from wengert.interpreters.batched import Batched, RecordedBatched, members
+from wengert.interpreters.batched import Batched, BatchExit, members
 from wengert.interpreters.duals import Dual, push, running
-from wengert.interpreters.lifted import constant, lifted, new_level
-from wengert.tape.node import conform
+from wengert.interpreters.levels import leave
+from wengert.interpreters.lifted import constant, lifted, new_level, raw
+from wengert.tape.node import conform, tick
 from wengert.tape.primitive import PRIMITIVES
 from wengert.tape.sweep import sweep
 from wengert.tape.tensor import Tensor, untracked
@@ -76,8 +77,8 @@ def normals(random: np.random.Generator, x: Any) -> list[Any]:
     return found
 
 
-def together(arrays: Sequence[Any], level: int, kind: type[Batched] = Batched) -> Batched:
-    return kind(namespaces[type(arrays[0])].stack(list(arrays), axis=0), level)
+def together(arrays: Sequence[Any], level: int) -> Batched:
+    return Batched(namespaces[type(arrays[0])].stack(list(arrays), axis=0), level)
 
 
 def check_equal(found: Any, expected: Sequence[Any], level: int) -> None:
@@ -193,24 +194,22 @@ def test_rules_take_batches_of_cotangents(name, kind, recorded, backend):
             cotangents = [normals(random, y) for y in call.results]
             plan = call.primitive.plans[tracked]
             saved = plan.save(call.inputs, call.out, call.parameters)
-            batch = RecordedBatched if recorded else Batched
-            g = tuple(together(c, level, batch) for c in cotangents)
+            g = tuple(together(c, level) for c in cotangents)
+            g = in_tensors(g) if recorded else g
             xp = namespaces[type(cotangents[0][0])]
             several = call.primitive.several
             members = [tuple(c[m] for c in cotangents) for m in range(COUNT)]
             members = [plan.common(xp, c if several else c[0], saved) for c in members]
             given = tuple(map(in_tensors, saved)) if recorded else saved
-            g = plan.common(namespaces[batch], g if several else g[0], given)
+            rules = namespaces[Tensor if recorded else Batched]
+            g = plan.common(rules, g if several else g[0], given)
             for position, rule, _, piece in plan.steps:
                 where = Likeness(call.inputs[position])
                 try:
                     expected = [conform(rule(xp, m, *saved[piece]), where) for m in members]
                 except NotImplementedError:
                     continue
-                found = rule(namespaces[batch], g, *given[piece])
-                found = conform(found, where)
-                if recorded:
-                    assert isinstance(found, RecordedBatched)
+                found = raw(conform(rule(rules, g, *given[piece]), where))
                 check_equal(found, expected, level)
 
     run(name, kind, backend, check)
@@ -448,19 +447,16 @@ def test_detaching_reaches_inside() -> None:
     found = untracked(batch).detach()._array
     assert isinstance(found, Batched)
     assert found.inner is x
-    tracked = wg.asarray(x).requires_grad_()
-    assert not untracked(RecordedBatched(tracked, 1)).detach()._array.inner.requires_grad
 
 
 def test_a_recorded_sweep_can_be_differentiated() -> None:
     """All rows of a Jacobian, and the gradient of a function of them."""
     x = wg.asarray([1.0, 2.0, 3.0], dtype=wg.float64, requires_grad=True)
     y = x**3
-    level = new_level()
-    (g,) = identity([y._array], level, recorded=True)
-    (found,) = sweep([(y._node, g)], keep=True).values()
-    assert isinstance(found, RecordedBatched)
-    rows = members(found, level, 3)
+    out = BatchExit(new_level(), tick(), 3)
+    (g,) = identity([y._array], out.level)
+    (found,) = sweep([(y._node, untracked(g))], keep=True).values()
+    ((rows,),) = leave([found], out)
     np.testing.assert_allclose(rows.detach().numpy(), np.diag([3.0, 12.0, 27.0]))
     (second,) = wg.autograd.grad(wg.sum(rows), x)
     np.testing.assert_allclose(second.numpy(), [6.0, 12.0, 18.0])

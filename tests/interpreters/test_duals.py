@@ -14,7 +14,8 @@ from tests.ops.cases import apply, function, inexact_results, leaves
 from tests.ops.tables import TABLE
 from tests.ops.test_forward import TRACKED, close, inner, interpret, normal, numbers, size
 from wengert.backends import dtype_of
-from wengert.interpreters.duals import Dual, Exit, make_dual, running, unpack_dual
+from wengert.interpreters.duals import Dual, DualExit, make_dual, running
+from wengert.interpreters.levels import leave
 from wengert.interpreters.lifted import new_level
 from wengert.tape.grad_mode import record_always
 from wengert.tape.node import tick
@@ -27,7 +28,7 @@ def pushed(call: Any, primals: Any, tangents: Any) -> list[tuple[Tensor, Tensor]
     inputs = [make_dual(x, t, level) for x, t in zip(primals, tangents, strict=True)]
     with running(level), record_always():
         results = call(inputs)
-    pairs = unpack_dual(results, Exit(level, start, True, True))
+    pairs = leave(results, DualExit(level, start, True, True))
     return [(y, wg.zeros_like(y) if t is None else t) for y, t in pairs]
 
 
@@ -508,6 +509,6 @@ def test_nodes_have_names():
     ((value, _),) = pushed(lambda i: kept.append(i[0]) or [i[0] * 2], [x], [double([1.0, 1.0])])
     assert "unpack_dual" in str(wg.global_tape.of(value))
     assert repr(value.grad_fn).startswith("<UnpackDualBackward0")
-    assert kept[0].grad_fn.name() == "DualInput"
+    assert kept[0].grad_fn.name() == "Entry"
     assert kept[0].grad_fn.operation == "leaf"
     assert dtype_of(kept[0]._array.dtype) is wg.float64

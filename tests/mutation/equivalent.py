@@ -193,23 +193,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "array = getattr(g, '_array_', g)",
     ): "a Tensor is opened two lines below, too",
     (
-        "wengert/func/jacobians.py",
-        "recorded: bool = False,",
-        "recorded: bool = True,",
-    ): SPEED,
-    (
-        "wengert/interpreters/batched.py",
-        (
-            'namespaces[RecordedBatched] = namespace( f"{__name__}.recorded", _function, '
-            "records=True, elsewhere=False, restore=differentiable.restore, backend=None, "
-            "device=_device, )"
-        ),
-        (
-            "namespaces[RecordedBatched] = namespace(f'{__name__}.recorded', _function, "
-            "records=True, elsewhere=False, backend=None, device=_device)"
-        ),
-    ): "it is found by its name otherwise",
-    (
         "wengert/ops/utility.py",
         '@operation(x=_diff_rule, linear="together", view=None, batch=along(n=1))',
         '@operation(x=_diff_rule, linear="together", view=None, batch=along(n=2))',

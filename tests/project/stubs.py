@@ -88,7 +88,8 @@ def written() -> str:
     lines = []
     for name, value in sorted(methods.items()):
         if isinstance(value, property):
-            lines += ["@property", f"def {name}(self) -> Tensor: ..."]
+            kind = getattr(value.fget, "__name__", "")  # a class says what it gives
+            lines += ["@property", f"def {name}(self) -> {kind if kind == 'At' else 'Tensor'}: ..."]
         else:
             lines += signature(name, value, hidden).splitlines()
     text = head + MARK + "\n" + textwrap.indent("\n".join(lines), "    ") + "\n"

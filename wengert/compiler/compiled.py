@@ -35,6 +35,7 @@ from wengert.compiler.walk import find_state
 from wengert.interpreters.lifted import Lifted
 from wengert.nn.hooks import Hooked
 from wengert.nn.module import Module
+from wengert.ops.random import maps
 from wengert.tape.hooks import Hooked as HookedNode
 from wengert.tape.observers import observing
 from wengert.tape.tensor import Tensor
@@ -277,6 +278,8 @@ class Compiled(Generic[P, R]):
             array = leaf._array if isinstance(leaf, Tensor) else leaf
             if isinstance(array, Lifted) and not isinstance(array, Traced):
                 return f"the call is inside a transform ({type(array).__name__})"
+        if maps.get():
+            return "the call is inside vmap"
         return self._refused.get(call.kinds, "")
 
     def _as_it_is(self, reason: str, call: Call) -> Any:

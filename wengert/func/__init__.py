@@ -7,6 +7,7 @@ from wengert.func.custom import custom_vjp
 from wengert.func.forward import jvp
 from wengert.func.functional import functional_call
 from wengert.func.jacobians import hessian, jacfwd, jacobian, jacrev
+from wengert.func.mapping import vmap
 from wengert.func.products import ggnvp, hvp, linearize
 from wengert.func.reverse import elementwise_grad, grad, value_and_grad, vjp
 from wengert.func.trees import (
@@ -41,6 +42,7 @@ __all__ = [
     "tree_unflatten",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 

@@ -132,7 +132,7 @@ class Call:
             tree = tree_map(self._mark, tree)
         if not given or any(isinstance(leaf, Tensor) for leaf in given):
             return tree
-        like = next((leaf for leaf in given if _is_array(leaf)), None)
+        like = next((leaf for leaf in given if is_array(leaf)), None)
         if like is None:
             like = next((leaf for leaf in given if isinstance(leaf, int | float | complex)), None)
         elif isinstance(like, np.ndarray):
@@ -166,7 +166,7 @@ def split(
     tensors: list[Tensor] = []
     call = Call(
         *(function, args, kwargs, positions, single, structures, leaves, tensors, given),
-        _precision(given),
+        precision_of(given),
     )
     for leaf in leaves:
         tensor = _as_tensor(leaf, like)
@@ -319,7 +319,7 @@ def _as_tensor(leaf: Any, like: Tensor | None) -> Tensor | None:
         return leaf if leaf.dtype.inexact else None
     if number_type(leaf) in _INEXACT:
         return _of_number(leaf, like)
-    if not _is_array(leaf):
+    if not is_array(leaf):
         return None
     try:
         inexact = dtype_of(leaf.dtype).inexact
@@ -330,7 +330,7 @@ def _as_tensor(leaf: Any, like: Tensor | None) -> Tensor | None:
 
 def _no_derivative(name: str, leaf: Any) -> TypeError:
     """The error for a leaf that has no derivative."""
-    if isinstance(leaf, Tensor) or _is_array(leaf):
+    if isinstance(leaf, Tensor) or is_array(leaf):
         try:
             dtype = dtype_of(bottom(leaf).dtype)
         except TypeError as error:
@@ -363,7 +363,7 @@ def _of_number(number: Any, like: Tensor | None) -> Tensor:
     return ops.asarray(number, dtype=as_dtype(name), device=beside)
 
 
-def _precision(leaves: Iterable[Any]) -> DType | None:
+def precision_of(leaves: Iterable[Any]) -> DType | None:
     """The widest floating dtype of the raw arrays among leaves; without arrays, of the numbers.
 
     None where there is neither, or single precision does: there the default dtype stands.
@@ -374,7 +374,7 @@ def _precision(leaves: Iterable[Any]) -> DType | None:
             numbers = True
         elif isinstance(leaf, Tensor):
             alone = False
-        elif _is_array(leaf):
+        elif is_array(leaf):
             alone = False
             if str(leaf.dtype).endswith(("float64", "complex128")):
                 return _DOUBLE
@@ -387,14 +387,14 @@ def _floating_array(leaves: Iterable[Any]) -> Tensor | None:
         if isinstance(leaf, Tensor):
             if leaf.dtype.inexact:
                 return leaf
-        elif _is_array(leaf):
+        elif is_array(leaf):
             found = untracked(leaf)
             if found.dtype.inexact:
                 return found
     return None
 
 
-def _is_array(x: Any) -> bool:
+def is_array(x: Any) -> bool:
     """Whether this is a raw array (or a NumPy scalar) of a library that is known."""
     if isinstance(x, Tensor | type) or not hasattr(x, "dtype") or not hasattr(x, "shape"):
         return False

@@ -5,7 +5,8 @@ from typing import Any
 
 from wengert.func.arguments import Call, check_function, like_leaf, split
 from wengert.func.trees import tree_leaves, tree_map
-from wengert.interpreters.duals import Exit, make_dual, running, unpack_dual, without_tangent
+from wengert.interpreters.duals import DualExit, make_dual, running, without_tangent
+from wengert.interpreters.levels import leave
 from wengert.interpreters.lifted import new_level
 from wengert.ops.creation import zeros_like
 from wengert.tape.grad_mode import recording, tangents_flow
@@ -28,18 +29,18 @@ class Push:
         self, call: Call, tangents: Sequence[Tensor | None], transform: str, has_aux: bool = False
     ) -> None:
         self.call = call
-        out = Exit(new_level(), tick(), bool(recording()), tangents_flow())
+        out = DualExit(new_level(), tick(), bool(recording()), tangents_flow())
         duals = [make_dual(x, t, out.level) for x, t in zip(call.tensors, tangents, strict=True)]
         with running(out.level):
             results, self.structure, aux = call.results(duals, transform, has_aux)
-        pairs = unpack_dual(results, out)
+        pairs = leave(results, out)
         self.values = [value for value, _ in pairs]
         self.tangents = [tangent for _, tangent in pairs]
 
         def value(x: Any) -> Any:
             if not isinstance(x, Tensor):
                 return x
-            return unpack_dual([without_tangent(x, out.level)], out)[0][0]
+            return leave([without_tangent(x, out.level)], out)[0][0]
 
         self._aux = tree_map(value, aux)
 

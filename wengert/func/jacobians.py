@@ -7,14 +7,21 @@ from typing import Any, Final, ParamSpec
 
 from wengert import ops
 from wengert.backends import DType, as_dtype, backend_of, dtype_of, generators, namespaces
-from wengert.func.arguments import Argnums, Call, check_function, named_like, split
+from wengert.func.arguments import (
+    Argnums,
+    Call,
+    check_function,
+    named_like,
+    split,
+)
 from wengert.func.forward import Push
 from wengert.func.reverse import Reverse
-from wengert.interpreters.batched import Batched, RecordedBatched, members
+from wengert.interpreters.batched import Batched, BatchExit, members
+from wengert.interpreters.levels import leave
 from wengert.interpreters.lifted import bottom, new_level
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
-from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several
+from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several, tick
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -76,7 +83,7 @@ def jacrev(
            [0., 3., 2.]])
     """
     check_function(function, "jacrev")
-    _check_chunk_size(chunk_size)
+    check_chunk_size(chunk_size)
 
     @named_like(function)
     def rows(*args: Any, **kwargs: Any) -> Any:
@@ -135,7 +142,7 @@ def jacfwd(
            [0., 4.]])
     """
     check_function(function, "jacfwd")
-    _check_chunk_size(chunk_size)
+    check_chunk_size(chunk_size)
 
     @named_like(function)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -234,7 +241,7 @@ def _chosen(
     transform: str,
 ) -> Callable[..., Any]:
     check_function(function, transform)
-    _check_chunk_size(chunk_size)
+    check_chunk_size(chunk_size)
 
     @named_like(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
@@ -297,7 +304,7 @@ def _by_columns(
     return (found, pushed.aux) if has_aux else found
 
 
-def _check_chunk_size(chunk_size: Any) -> None:
+def check_chunk_size(chunk_size: Any) -> None:
     """Raise if this is neither None nor a positive integer."""
     if chunk_size is None:
         return
@@ -312,16 +319,13 @@ def identity(
     level: int,
     start: int = 0,
     stop: int | None = None,
-    *,
-    recorded: bool = False,
 ) -> list[Batched]:
     """Rows ``start`` to ``stop`` of the identity matrix of some arrays' elements, as batches.
 
     As cotangents of results they select rows of a Jacobian, also in `hessian`; as tangents of
     arguments they are the unit directions, in `jacfwd`. Only the arrays' shapes, dtypes and devices
-    matter. ``recorded`` makes `RecordedBatched` ones.
+    matter.
     """
-    kind = RecordedBatched if recorded else Batched
     sizes = [math.prod(x.shape) for x in arrays]
     stop = sum(sizes) if stop is None else stop
     found, before = [], 0
@@ -334,7 +338,7 @@ def identity(
             rows = xp.eye(count, size, k=diagonal, **where)
         else:
             rows = xp.zeros((count, size), **where)
-        found.append(kind(xp.reshape(rows, (count, *x.shape)), level))
+        found.append(Batched(xp.reshape(rows, (count, *x.shape)), level))
         before += size
     return found
 
@@ -519,17 +523,18 @@ class _Source:
     def _together(self, start: int, stop: int, factor: complex) -> list[Tensor]:
         """Rows by one sweep."""
         swept, count = self.swept, stop - start
-        level = new_level()
-        (g,) = identity([self.y._array], level, start, stop, recorded=self.recorded)
+        out = BatchExit(new_level(), tick(), count)
+        (g,) = identity([self.y._array], out.level, start, stop)
         if factor != 1:
             g.inner = namespaces[type(g.inner)].multiply(g.inner, factor)
-        seeds: list[tuple[Any, Any]] = [(self.y._node, g)]
+        seeds: list[tuple[Any, Any]] = [(self.y._node, untracked(g) if self.recorded else g)]
         arrived = sweep(seeds, keep=True, targets=swept.numbers, wanted=self.way.wanted)
         found = []
         for node, x in zip(swept.entries, swept.call.tensors, strict=True):
             if node in arrived:
-                rows = members(arrived[node], level, count)
-                found.append(rows if isinstance(rows, Tensor) else untracked(rows))
+                g = arrived[node]
+                ((rows,),) = leave([g if isinstance(g, Tensor) else untracked(g)], out)
+                found.append(rows)
             else:
                 found.append(_zeros_beside(x, (count, *x.shape), x.dtype))
         return found

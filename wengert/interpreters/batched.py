@@ -5,21 +5,15 @@ of cotangents or tangents.
 """
 
 from collections.abc import Sequence
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from wengert.backends import namespaces
 from wengert.backends.backend import rule_on_device
 from wengert.interpreters.batching import by_composite, elementwise
-from wengert.interpreters.lifted import (
-    Lifted,
-    add_operators,
-    apply,
-    lifted,
-    namespace_of,
-)
-from wengert.interpreters.namespaces import differentiable, namespace
-from wengert.tape.primitive import PRIMITIVES, Primitive
+from wengert.interpreters.levels import Exit, entered
+from wengert.interpreters.lifted import Lifted, apply, lifted, namespace_of
+from wengert.tape.primitive import Primitive
 from wengert.tape.promotion import SCALARS
 from wengert.tape.tensor import Tensor
 
@@ -128,11 +122,15 @@ class Batched(Lifted):
             arrays = _align(level, inputs)
             if arrays is not None:
                 return cls(primitive.kernels[type(arrays[-1])](*arrays[:-1], **parameters), level)
-        if rule is by_composite:
-            return primitive.composite(lifted, *inputs, **parameters)  # type: ignore[misc]
         own = tuple([isinstance(x, Batched) and x.level == level for x in inputs])
         arrays = [x.inner if mine else x for x, mine in zip(inputs, own, strict=True)]
         call = Application(namespace_of(*arrays), primitive, own, arrays)
+        if rule is by_composite:
+            out = primitive.composite(lifted, *inputs, **parameters)  # type: ignore[misc]
+            # A result may not depend on what is batched; the sweep goes by its type all the same.
+            if primitive.several:
+                return tuple([cls(members(y, level, call.size), level) for y in out])
+            return cls(members(out, level, call.size), level)
         if rule is None:
             rule = elementwise if primitive.elementwise else Application.each
         out = rule_on_device(call.xp, rule)(call, *arrays, **parameters)
@@ -140,17 +138,25 @@ class Batched(Lifted):
             return tuple([cls(y, level) for y in out])
         return cls(out, level)
 
+    def values(self) -> Any:
+        raise TypeError(
+            f"a Tensor inside vmap has a value for each of {self.inner.shape[0]} members, which "
+            "if, while, int() and item() can't read: use wg.where, x[i], or return it to read it"
+        )
+
+    def refusal(self, where: str, done: str, instead: str) -> Exception:
+        return RuntimeError(
+            f"{where}a Tensor inside vmap {done}, and has a value for each of "
+            f"{self.inner.shape[0]} members. {instead}."
+        )
+
     def constant(self, value: Any) -> "Batched":
         count = self.inner.shape[0]
         xp = namespace_of(value)
         return type(self)(xp.broadcast_to(value, (count, *value.shape)), self.level)
 
     def as_constant(self) -> Any:
-        inner = self.inner
-        if isinstance(inner, Lifted):
-            inner = inner.as_constant()
-        elif isinstance(inner, Tensor):
-            inner = inner.detach()
+        inner = self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner
         return type(self)(inner, self.level)
 
 
@@ -174,22 +180,13 @@ def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
             if not hasattr(x, "shape"):
                 return None
             most = max(most, len(x.shape))
-            if isinstance(x, Tensor | Lifted):
+            if isinstance(x, Lifted):
                 return None
         arrays.append(x)
-    if most >= rank or isinstance(like, Tensor | Lifted):
+    if most >= rank or isinstance(like, Lifted):
         return None
     arrays.append(like)
     return arrays
-
-
-class RecordedBatched(Batched):
-    """A batch of cotangents of a recorded sweep, for ``create_graph=True``.
-
-    Rules get saved arrays as Tensors with their own nodes.
-    """
-
-    __slots__ = ()
 
 
 def members(x: Any, level: int, count: int) -> Any:
@@ -199,57 +196,32 @@ def members(x: Any, level: int, count: int) -> Any:
     return namespace_of(x).broadcast_to(x, (count, *x.shape))
 
 
-# -- the namespace of recorded sweeps ------------------------------------------------------------
+# -- entering and leaving a level ----------------------------------------------------------------
 
 
-def _function(name: str) -> Any:
-    """A function of batches of cotangents, of saved Tensors, or of both."""
-    batched, alone = attrgetter(name)(lifted), attrgetter(name)(differentiable)
-    if not callable(batched):  # a dtype
-        return batched
-    primitive = name in PRIMITIVES
+@dataclass(slots=True, frozen=True)
+class BatchExit(Exit):
+    """How results leave the level of a batch of ``count`` members: with their members' axis.
 
-    def function(*inputs: Any, **parameters: Any) -> Any:
-        like = _batch(inputs) or getattr(parameters.get("device"), "like", None)
-        if like is None:
-            return alone(*inputs, **parameters)
-        if primitive:
-            return batched(*inputs, **parameters)
-        return _as(RecordedBatched, batched(*_as(Batched, inputs, like), **parameters), like)
+    A Tensor that the function closed over has the sum of its members' cotangents.
+    """
 
-    return function
+    count: int
 
+    operation = "unbatch"
+    parts = 1
 
-def _batch(inputs: Sequence[Any]) -> Batched | None:
-    """The first batch among a function's inputs, or in a list of them."""
-    for x in inputs:
-        found = x if isinstance(x, Batched) else _batch(x) if isinstance(x, list | tuple) else None
-        if found is not None:
-            return found
-    return None
+    def split(self, array: Any) -> tuple[Any]:
+        return (members(array, self.level, self.count),)
+
+    def seed(self, parts: Sequence[Any]) -> Any:
+        (g,) = parts
+        return make_batch(g, self.level) if isinstance(g, Tensor) else Batched(g, self.level)
+
+    def total(self, part: Any) -> Any:
+        return namespaces[type(part)].sum(part, axis=0)
 
 
-def _as(kind: type[Batched], x: Any, like: Batched) -> Any:
-    """Batches as those of a class, and Tensors as constant ones: also in lists and tuples."""
-    if isinstance(x, list | tuple):
-        parts = [_as(kind, one, like) for one in x]
-        return parts if isinstance(x, list) else tuple(parts)
-    if isinstance(x, Tensor):
-        return kind(members(x, like.level, like.inner.shape[0]), like.level)
-    return kind(x.inner, x.level) if isinstance(x, Batched) else x
-
-
-def _device(x: Any) -> Any:
-    return (lifted if isinstance(x, Lifted) else differentiable).device(x)
-
-
-namespaces[RecordedBatched] = namespace(
-    f"{__name__}.recorded",
-    _function,
-    records=True,
-    elsewhere=False,
-    restore=differentiable.restore,
-    backend=None,
-    device=_device,
-)
-add_operators(RecordedBatched, namespaces[RecordedBatched])
+def make_batch(x: Tensor, level: int) -> Tensor:
+    """A Tensor whose members are along the first axis of another."""
+    return entered(Batched(x._array, level), (x._node,))

@@ -1,20 +1,20 @@
 """Forward mode: dual arrays with a tangent, which every primitive propagates.
 
 Tensors hold Duals, and Duals hold raw or lifted arrays, never Tensors: operations inside a forward
-transform are recorded at its level, as operations on Duals. To the tape outside, the whole
-transform is one operation with the node `UnpackDual`, whose rule sweeps the operations recorded
-inside. So forward and reverse mode nest in any order, and a function may close over Tensors that
-outer transforms differentiate.
+transform are recorded at its level. So forward and reverse mode nest in any order, and a function
+may close over Tensors that outer transforms differentiate.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, reduce
-from itertools import chain, count, repeat
+from itertools import count
 from typing import Any, NamedTuple
 
 from wengert.backends import dtype_of, namespaces
 from wengert.backends.backend import rule_on_device
+from wengert.interpreters.levels import Exit, entered
 from wengert.interpreters.lifted import (
     Lifted,
     apply,
@@ -24,10 +24,9 @@ from wengert.interpreters.lifted import (
     raw,
 )
 from wengert.tape.grad_mode import record_always, recording, tangents_flow
-from wengert.tape.node import Leaf, Node, Output, Several, conform, walk
+from wengert.tape.node import conform
 from wengert.tape.primitive import NOT_IMPLEMENTED, ZERO, Declared, Primitive
 from wengert.tape.record import Plan, Unused
-from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
 
 Tangents = Sequence[Any]
@@ -115,32 +114,15 @@ def _dual(value: Any, tangent: Any, level: int) -> Any:
 # -- entering and leaving a level ----------------------------------------------------------------
 
 
-class DualInput(Leaf):
-    """The node of a forward transform's argument, a leaf of the graph inside.
-
-    ``owners`` are the nodes of the primal value and of the tangent outside.
-    """
-
-    __slots__ = ("level", "owners")
-
-    level: int
-    owners: tuple[Node | None, Node | None]
-
-    def __init__(self, dual: Dual, owners: tuple[Node | None, Node | None]) -> None:
-        super().__init__(shape=dual.shape, dtype=dual.dtype)
-        self.level, self.owners = dual.level, owners
-
-
 def make_dual(primal: Tensor, tangent: Tensor | None, level: int) -> Tensor:
     """Make a dual Tensor of a value and a tangent of the same shape and dtype.
 
     It gets a node inside if one of them has a node outside.
     """
     dual = Dual(primal._array, None if tangent is None else tangent._array, level)
-    owners = primal._node, None if tangent is None else tangent._node
-    if recording() and owners != (None, None):
-        return with_node(dual, DualInput(dual, owners))
-    return untracked(dual)
+    if not recording():
+        return untracked(dual)
+    return entered(dual, (primal._node, None if tangent is None else tangent._node))
 
 
 #: The levels of the forward transforms whose functions run now, or are swept.
@@ -168,53 +150,47 @@ def check_running(arrays: Sequence[Any]) -> None:
             )
 
 
-class Exit(NamedTuple):
-    """How results of a forward transform leave its level.
+@dataclass(slots=True, frozen=True)
+class DualExit(Exit):
+    r"""How results of a forward transform leave its level: as primal values and tangents.
 
-    At its begin, ``start`` was the tape's clock, so that nodes with larger numbers are recorded
-    inside; ``connect`` says whether operations were recorded, and ``flowing`` whether tangents
-    flowed: otherwise results are constant to all transforms outside.
+    Inside, the values were dual numbers :math:`z = x + \varepsilon \dot x`, and so are the
+    cotangents, with their parts exchanged: that of :math:`y + \varepsilon \dot y` is
+    :math:`\bar{\dot y} + \varepsilon \bar y`. The sweep of what was recorded takes it to
+    :math:`\bar{\dot x} + \varepsilon \bar x`, for the adjoint of
+    :math:`(x, \dot x) \mapsto (f(x), J(x) \dot x)` is
+    :math:`\bar{\dot x} = J^H \bar{\dot y}`,
+    :math:`\bar x = J^H \bar y + \partial_x (J^H \bar{\dot y}) \cdot \dot x`.
+
+    At its begin, ``connect`` says whether operations were recorded, and ``flowing`` whether
+    tangents flowed: otherwise results are constant to all transforms outside.
     """
 
-    level: int
-    start: int
     connect: bool
     flowing: bool
 
+    operation = "unpack_dual"
+    parts = 2
 
-def unpack_dual(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Tensor, Tensor | None]]:
-    """Split dual Tensors of a level into primal values and tangents outside; None for zero.
+    def split(self, array: Any) -> tuple[Any, Any]:
+        return split(array, self.level)
 
-    The two parts of a recorded Tensor are on the tape outside, connected to the nodes of the
-    transform's arguments and of the Tensors that its function closed over.
-    """
-    duals = [split(tensor._array, out.level) for tensor in tensors]
-    if not (out.flowing and tangents_flow()):
-        return [
-            (untracked(y).detach(), None if t is None else untracked(t).detach()) for y, t in duals
-        ]
-    connect = out.connect and bool(recording())
-    recorded = [
-        (tensor._node, primal)
-        for tensor, (primal, _) in zip(tensors, duals, strict=True)
-        if connect and tensor._node is not None and primal is not tensor._array
-    ]
-    ways = _ways([node for node, _ in recorded], out)
-    outputs: Iterator[Output] = iter(())
-    if ways:
-        node = UnpackDual(recorded, out, ways)
-        outputs = map(Output, repeat(node), count())
-    pairs: list[tuple[Tensor, Tensor | None]] = []
-    for tensor, (primal, tangent) in zip(tensors, duals, strict=True):
-        if primal is tensor._array:  # a constant of the level
-            pairs.append((tensor if connect else untracked(primal), None))
-            continue
-        first = next(outputs, None) if tensor._node is not None else None
-        second = next(outputs, None) if first is not None else None
-        pairs.append(
-            (with_node(primal, first), None if tangent is None else with_node(tangent, second))
-        )
-    return pairs
+    def seed(self, parts: Sequence[Any]) -> Any:
+        primal, tangent = parts
+        if tangent is None:
+            tangent = namespaces[type(primal)].zeros_like(primal)
+        if isinstance(tangent, Tensor):
+            return make_dual(tangent, primal, self.level)
+        return Dual(tangent, primal, self.level)
+
+    def follows(self) -> tuple[bool, bool]:
+        return self.flowing and tangents_flow(), self.connect and bool(recording())
+
+    @contextmanager
+    def sweeping(self) -> Iterator[None]:
+        # The cotangents carry tangents, also within `no_grad`.
+        with running(self.level), record_always():
+            yield
 
 
 def split(array: Any, level: int) -> tuple[Any, Any]:
@@ -228,101 +204,6 @@ def without_tangent(tensor: Tensor, level: int) -> Tensor:
     array = tensor._array
     own = isinstance(array, Dual) and array.level == level
     return with_node(Dual(array.inner, None, level), tensor._node) if own else tensor
-
-
-def _ways(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
-    """The ends of a sweep inside, each with a node outside and the cotangent's part for that.
-
-    A sweep ends at the transform's arguments, and at nodes that were recorded before. A cotangent's
-    tangent belongs to the primal value, and its value to the tangent.
-    """
-    inside = list(walk(roots, out.start))
-    found = [
-        (node, owner, 1 - i)
-        for node in inside
-        if isinstance(node, DualInput) and node.level == out.level
-        for i, owner in enumerate(node.owners)
-        if owner is not None
-    ]
-    older = {
-        node.number: node
-        for node in chain(roots, *[node.parents for node in inside])
-        if node is not None and node.number < out.start
-    }
-    return found + [(node, node, 1) for node in older.values()]
-
-
-class UnpackDual(Several):
-    r"""A forward transform as one operation: its results are primal values and tangents in turn.
-
-    Inside, the values were dual numbers :math:`z = x + \varepsilon \dot x`, and so are the
-    cotangents, with their parts exchanged: that of :math:`y + \varepsilon \dot y` is
-    :math:`\bar{\dot y} + \varepsilon \bar y`. The sweep of what was recorded takes it to
-    :math:`\bar{\dot x} + \varepsilon \bar x`, for the adjoint of
-    :math:`(x, \dot x) \mapsto (f(x), J(x) \dot x)` is
-    :math:`\bar{\dot x} = J^H \bar{\dot y}`,
-    :math:`\bar x = J^H \bar y + \partial_x (J^H \bar{\dot y}) \cdot \dot x`.
-
-    ``results`` are the nodes inside with their values, ``ways`` the answer of `_ways`.
-    """
-
-    __slots__ = ("out",)
-
-    operation = "unpack_dual"
-    out: Exit
-
-    def __init__(
-        self,
-        results: Sequence[tuple[Node, Any]],
-        out: Exit,
-        ways: Sequence[tuple[Node, Node, int]],
-    ) -> None:
-        twice = [primal for _, primal in results for _ in range(2)]
-        super().__init__(
-            tuple([owner for _, owner, _ in ways]),
-            ([node for node, _ in results], ways),
-            tuple([primal.shape for primal in twice]),
-            tuple([primal.dtype for primal in twice]),
-        )
-        self.out = out
-
-    def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        roots, ways = self.values()
-        seeds = [
-            (root, _exchange(g.items.get(2 * i), g.items.get(2 * i + 1), self.out.level))
-            for i, root in enumerate(roots)
-            if 2 * i in g.items or 2 * i + 1 in g.items
-        ]
-        asked = [
-            (position, end.number, part)
-            for position, (end, owner, part) in enumerate(ways)
-            if wanted is None or owner.number in wanted
-        ]
-        targets = {number for _, number, _ in asked}
-        if not targets:
-            return []
-        leading = leading_to(targets, [node for node, _ in seeds])
-        seeds = [(node, g) for node, g in seeds if node.number in leading]
-        # The cotangents carry tangents, also within `no_grad`.
-        with running(self.out.level), record_always():
-            arrived = sweep(seeds, keep=True, targets=targets, wanted=leading, stop_at_targets=True)
-        cotangents = list(arrived.values())
-        if cotangents and isinstance(cotangents[0], Tensor):
-            pairs: list[Any] = unpack_dual(cotangents, self.out)
-        else:
-            pairs = [split(cotangent, self.out.level) for cotangent in cotangents]
-        parts = {node.number: pair for node, pair in zip(arrived, pairs, strict=True)}
-        found = [(at, parts[number][part]) for at, number, part in asked if number in parts]
-        return [(position, part) for position, part in found if part is not None]
-
-
-def _exchange(primal: Any, tangent: Any, level: int) -> Any:
-    """The dual cotangent inside, in which value and tangent are exchanged."""
-    if tangent is None:
-        tangent = namespaces[type(primal)].zeros_like(primal)
-    if isinstance(tangent, Tensor):
-        return make_dual(tangent, primal, level)
-    return Dual(tangent, primal, level)
 
 
 # -- tangents of results ---------------------------------------------------------------------------

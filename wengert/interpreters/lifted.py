@@ -3,22 +3,20 @@
 Kernels are dispatched on the type of raw array. A class of raw arrays with a namespace of its own
 therefore changes the meaning of operations, at no cost to programs without it: Tensors hold such
 arrays, the tape saves them, and the sweep runs rules on them. They share one namespace, `lifted`,
-so that they mix and nest; `RecordedBatched`, for recorded sweeps of batches, has its own.
+so that they mix and nest.
 
 A primitive is applied in three ways, each of which leads to the next:
 
 - `Primitive.bind`, and its fast forms in `wengert.tape.calling`, take Tensors, and call the kernel
   of their arrays' type. A library's kernel computes; that of lifted arrays is `run`.
 - `run` finds the innermost level among its inputs, whose class interprets it: `Lifted.interpret`.
-- `interpret` takes its own level off, and hands what is inside to `apply`: Tensors are bound,
-  lifted arrays are `run`, and a library's arrays go to its kernel.
+- `interpret` takes its own level off, and hands what is inside to `apply`: lifted arrays are `run`,
+  and a library's arrays go to its kernel.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from inspect import Signature, signature
+from functools import partial
 from itertools import count
-from operator import attrgetter
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
@@ -42,8 +40,8 @@ class Lifted:
         The transform that it belongs to. Among several levels the innermost, with the largest
         number, is interpreted first, and treats the others as constants, which avoids perturbation
         confusion (Siskind and Pearlmutter, Nesting forward-mode AD, 2008).
-    inner : array or Tensor
-        A library's raw array, another `Lifted`, or a Tensor if inner operations are recorded.
+    inner : array
+        A library's raw array, or another `Lifted`.
     """
 
     __slots__ = ("inner", "level")
@@ -193,17 +191,10 @@ def namespace_of(*values: Any) -> Any:
 
 
 def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """Run a primitive on inner values: Tensors, lifted arrays, raw arrays, numbers, None."""
+    """Run a primitive on inner values: lifted arrays, raw arrays, numbers, None."""
     kind = number = None
     has_lifted = False
     for x in inputs:
-        if isinstance(x, Tensor):
-            # In a Tensor's namespace raw NumPy scalars would count as numbers.
-            tensors = [
-                untracked(x) if hasattr(x, "dtype") and not isinstance(x, Tensor) else x
-                for x in inputs
-            ]
-            return _apply_recorded(primitive, tensors, parameters)
         if isinstance(x, Lifted):
             has_lifted = True
         elif hasattr(x, "regularise"):  # a traced number, which kernels do not take
@@ -218,36 +209,6 @@ def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any
         inputs = list(inputs)
         kind = number.regularise(inputs, primitive.weak)
     return primitive.kernels[kind](*inputs, **parameters)
-
-
-def _apply_recorded(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """Apply a primitive to Tensors, with parameters as a kernel takes them.
-
-    Rules may omit defaults and count axes from the end, which the public function handles.
-    """
-    public, accepted, by_position = _public_function(primitive)
-    if accepted is not None and by_position.isdisjoint(parameters):
-        try:
-            accepted.bind(*inputs, **parameters)
-        except TypeError:
-            return primitive.bind(*inputs, **parameters)
-        return public(*inputs, **parameters)
-    return primitive.bind(*inputs, **parameters)
-
-
-@cache
-def _public_function(primitive: Primitive) -> tuple[Any, Signature | None, frozenset[str]]:
-    """The public function of a primitive's name, its signature, and positional-only parameters.
-
-    The signature is None if there is no such function.
-    """
-    function = attrgetter(primitive.name)(differentiable)
-    if function == primitive.bind:
-        return function, None, frozenset()
-    found = signature(function)
-    # Python 3.13 binds a positional-only name to ``**keywords``.
-    by_position = [x.name for x in found.parameters.values() if x.kind is x.POSITIONAL_ONLY]
-    return function, found, frozenset(by_position)
 
 
 def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:

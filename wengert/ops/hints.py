@@ -10,7 +10,7 @@ from wengert.names import HINTS, KEYWORDS
 #: Not the standard's names.
 _BEYOND: Final = (
     *("wg.special", "wg.quantile", "wg.expit", "wg.manual_seed", "wg.clone", "wg.Tensor"),
-    *("wg.nn", "wg.optim", "wg.pad"),
+    *("wg.nn", "wg.optim", "wg.pad", "wg.compile", "wg.func", "wg.vmap"),
 )
 
 

@@ -40,18 +40,52 @@ def _first(key: tuple[Any, ...]) -> bool:
     return apart and any(type(part) is str for part in key)
 
 
+def _at(key: tuple[Any, ...], rank: int) -> int:
+    """The place in the result of the index arrays' axes."""
+    if _first(key):
+        return 0
+    before = key[: next(i for i, part in enumerate(key) if part == SLOT or type(part) is int)]
+    wide = rank - sum(part is not None and part is not Ellipsis for part in key)
+    return len(before) + (wide - 1 if Ellipsis in before else 0)
+
+
+def _by_members(call: Any, indices: Sequence[Any]) -> list[Any] | None:
+    """Index arrays with the members' axis in front, and one that counts members; None for masks."""
+    if any(dtype_of(i.dtype).kind == "bool" for i in indices):
+        return None
+    block = max(call.rank(i) for i in range(1, len(call.own)))
+    shape = (call.size, *(1,) * block)
+    places = call.xp.reshape(call.xp.arange(call.size, device=call.xp.device(indices[0])), shape)
+    return [places, *[call.with_rank(i, block) for i in range(1, len(call.own))]]
+
+
 def _getitem_batch(call: Any, x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
-    if any(call.own[1:]):
+    if not any(call.own[1:]):
+        out = call.run(x, *indices, key=(slice(None), *key))
+        return call.move_axis(out, _block(indices), 0) if _first(key) else out
+    arrays = _by_members(call, indices)
+    if arrays is None:
         return call.each(x, *indices, key=key)
-    out = call.run(x, *indices, key=(slice(None), *key))
-    return call.move_axis(out, _block(indices), 0) if _first(key) else out
+    at = _at(key, call.rank(0))
+    if not call.own[0]:
+        return call.move_axis(call.run(x, *arrays[1:], key=key), at, 0)
+    out = call.run(x, *arrays, key=(SLOT, *key))
+    for _ in range(len(arrays[0].shape) - 1 if at else 0):
+        out = call.move_axis(out, 1, at + len(arrays[0].shape) - 1)
+    return out
 
 
 def _scatter_add_batch(
     call: Any, x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]
 ) -> Any:
     if any(call.own[1:]):
-        return call.each(x, *indices, key=key, shape=shape)
+        arrays = _by_members(call, indices)
+        if arrays is None:
+            return call.each(x, *indices, key=key, shape=shape)
+        x, at = call.broadcast(0), _at(key, len(shape))
+        for _ in range(len(arrays[0].shape) - 1 if at else 0):
+            x = call.move_axis(x, at + len(arrays[0].shape) - 1, 1)
+        return call.run(x, *arrays, key=(SLOT, *key), shape=(call.size, *shape))
     count = x.shape[0]
     if _first(key):
         x = call.move_axis(x, 0, _block(indices))
@@ -263,10 +297,8 @@ def _take_batch(call: Any, x: Any, indices: Any, *, axis: int | None = None) -> 
     at = shift_axes(axis or 0, call.rank(0))
     if call.own == (True, False):
         return call.run(x, indices, axis=at)
-    if call.own[0]:
-        return call.each(x, indices, axis=at - 1)
-    taken = call.xp.getitem(x, indices, key=at_axis(at - 1, SLOT))
-    return call.move_axis(taken, at - 1, 0)
+    getitem = call._replace(primitive=PRIMITIVES["getitem"])
+    return _getitem_batch(getitem, x, indices, key=at_axis(at - 1, SLOT))
 
 
 @operation(

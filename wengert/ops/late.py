@@ -21,7 +21,7 @@ HOMES.update(LATER)  # so that rules find them, too
 #: NumPy's and PyTorch's methods that are no functions of a chapter, or mean something else:
 #: `wengert.ops.methods`, which is imported when one is first asked for.
 METHODS = """
-copy cpu cuda cumprod cumsum diagonal dim dot element_size equal expand expand_as flatten
+at copy cpu cuda cumprod cumsum diagonal dim dot element_size equal expand expand_as flatten
 is_complex is_floating_point masked_fill max median min ndimension nelement nonzero numel permute
 ravel repeat reshape_as sort std swapaxes t trace transpose type type_as unsqueeze var view
 view_as

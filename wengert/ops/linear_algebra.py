@@ -39,6 +39,8 @@ def _matmul_x1(xp: Any, g: Any, x2: Any) -> Any:
         if g_ndim:
             g = _column(xp, g)
         return g * xp.conj(x2)
+    if g_ndim == 1 and ndim == 2:
+        return xp.matmul(xp.conj(x2), g)
     if g_ndim < ndim:
         return xp.squeeze(xp.matmul(xp.conj(x2), _column(xp, g)), axis=(g_ndim,))
     return xp.matmul(g, adjoint(xp, x2))
@@ -50,6 +52,8 @@ def _matmul_x2(xp: Any, g: Any, x1: Any) -> Any:
         if not g_ndim:
             return xp.conj(x1) * g
         return _column(xp, xp.conj(x1)) * _row(xp, g)
+    if g_ndim == 1 and ndim == 2:
+        return xp.matmul(adjoint(xp, x1), g)
     if g_ndim < ndim:
         return xp.squeeze(xp.matmul(adjoint(xp, x1), _column(xp, g)), axis=(g_ndim,))
     return xp.matmul(adjoint(xp, x1), g)

@@ -10,6 +10,7 @@ from typing import Any
 from wengert.backends import backend_of
 from wengert.ops import linear_algebra, manipulation, searching, statistical
 from wengert.ops.axes import as_axes, as_axis, as_shape, diagonal_slice
+from wengert.ops.beyond.updates import At
 from wengert.ops.conversion import clone
 from wengert.ops.cumulative import cumulative_prod, cumulative_sum
 from wengert.ops.data_type import astype, check_storable, to_backend, to_device
@@ -239,6 +240,10 @@ def masked_fill(x: Tensor, mask: Any, value: Any, /) -> Tensor:
     """
     check_storable("masked_fill", value, x.dtype)
     return astype(searching.where(mask, value, x), x.dtype, copy=False)
+
+
+#: A part to be replaced: ``x.at[key].set(value)``, as in JAX, and ``x.at(key).set(value)``.
+at = property(At)
 
 
 # -- what has two meanings -------------------------------------------------------------------------

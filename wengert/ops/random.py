@@ -5,13 +5,18 @@ one generator in host memory, so that a model starts from the same numbers on ev
 drawn during training (`rand_like`, `bernoulli`, dropout) come from a generator of the device.
 """
 
-from collections.abc import Callable
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
 import numpy as np
 
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
+from wengert.interpreters.batched import Batched, members
+from wengert.interpreters.lifted import namespace_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise
 from wengert.ops.axes import operand
@@ -19,7 +24,7 @@ from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, new_device, whole
 from wengert.ops.data_type import astype, get_default_dtype, result_type
 from wengert.ops.define import operation
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = [
     "bernoulli",
@@ -38,6 +43,12 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
+
+    def __getattr__(name: str) -> Never:
+        raise import_module("wengert.ops.hints").no_attribute("wengert.random", name, __all__)
 
 
 def manual_seed(seed: int) -> None:
@@ -59,6 +70,41 @@ def manual_seed(seed: int) -> None:
     with lock:
         host().bit_generator.state = np.random.PCG64(seed).state
         generators.reseed(seed)
+
+
+class Map(NamedTuple):
+    """A map that runs: its level, its number of members, and whether their draws differ."""
+
+    level: int
+    size: int
+    randomness: str
+
+
+#: The maps whose functions run now in this thread or task, outermost first.
+maps: ContextVar[tuple[Map, ...]] = ContextVar("wengert_maps", default=())
+
+
+def _drawing() -> tuple[Map, ...]:
+    """The maps inside which random numbers are drawn; raise if one of them allows none."""
+    found = maps.get()
+    if any(each.randomness == "error" for each in found):
+        raise RuntimeError(
+            'random numbers are drawn inside vmap: say randomness="different" for draws of their '
+            'own for each member, or randomness="same" for the same ones'
+        )
+    return found
+
+
+def _drawn_in_maps(draw: Callable[..., Any], array: Any, inside: Sequence[Map]) -> Any:
+    """``draw(array)``, which uses the array's shape alone, for each member of maps."""
+    if not inside:
+        return draw(array)
+    *outer, (level, size, randomness) = inside
+    if randomness == "different":
+        return Batched(_drawn_in_maps(draw, members(array, level, size), outer), level)
+    if isinstance(array, Batched) and array.level == level:
+        array = namespace_of(array.inner).getitem(array.inner, key=(0, ...))
+    return _drawn_in_maps(draw, array, outer)
 
 
 def _floating(dtype: Any) -> DType:
@@ -83,9 +129,24 @@ def _placed(
 ) -> Tensor:
     """Numbers of a function of `wengert.backends.generators`, as a Tensor."""
     backend, where = new_device(device)
-    array = backend.drawn(_on_host, (draw, *arguments), where)
+    inside = [each for each in _drawing() if each.randomness == "different"]
+    counts = tuple([each.size for each in inside])
+    given = (_of_members, draw, counts, *arguments) if inside else (draw, *arguments)
+    array = backend.drawn(_on_host, given, where)
     raw = backend.raw_dtype(dtype)
-    return leaf(array if array.dtype == raw else backend.namespace.astype(array, raw), tracked)
+    array = array if array.dtype == raw else backend.namespace.astype(array, raw)
+    for each in inside:
+        array = Batched(array, each.level)
+    return leaf(array, tracked)
+
+
+def _of_members(
+    host: Any, draw: Callable[..., Any], counts: tuple[int, ...], *arguments: Any
+) -> np.ndarray[Any, Any]:
+    """Draws for each member of maps, along their axes."""
+    each = [draw(host, *arguments) for _ in range(math.prod(counts))]
+    like = each[0] if each else draw(host, *arguments)
+    return np.asarray(each, like.dtype).reshape((*counts, *like.shape))
 
 
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -288,7 +349,14 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
         wanted = as_dtype(dtype)
         if wanted.kind != "real floating":
             raise TypeError(f"rand_like needs a real floating dtype, and not {wanted.name}")
-    return rand_like.run(x, dtype=backend_of(array).raw_dtype(wanted))
+    raw = backend_of(array).raw_dtype(wanted)
+    if not (inside := _drawing()):
+        return rand_like.run(x, dtype=raw)
+
+    def draw(array: Any) -> Any:
+        return rand_like.run(untracked(array), dtype=raw)._array
+
+    return untracked(_drawn_in_maps(draw, array, inside))
 
 
 def bernoulli(p: Any, /) -> Tensor:

@@ -154,6 +154,8 @@ class At:
             raise ValueError("at: the index is given already; write wg.at(x)[key] with one key")
         return At(self._x, (key,))
 
+    __call__ = __getitem__
+
     def __repr__(self) -> str:
         return f"<at of a Tensor of shape {tuple(self._x.shape)}>"
 
