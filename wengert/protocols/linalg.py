@@ -8,6 +8,7 @@ import numpy as np
 
 from wengert.ops import linalg
 from wengert.ops.axes import as_axes, number
+from wengert.ops.grids import tril
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import moveaxis
 from wengert.ops.operands import operands
@@ -90,7 +91,8 @@ def _lower(function: Callable[..., Any]) -> Callable[..., Any]:
             t = linalg.matrix_transpose(t).conj()
         elif UPLO.upper() != "L":
             raise ValueError(f"UPLO is 'L' or 'U', and not {UPLO!r}")
-        return function(t)
+        # The other triangle has no derivative, as differences say.
+        return function(tril(t) + linalg.matrix_transpose(tril(t, k=-1)).conj())
 
     return call
 

@@ -235,7 +235,7 @@ ELEMENTWISE: dict[str, Function] = {
     "invert": ew.bitwise_invert,
     "ldexp": lambda x1, x2: _ldexp(*operands(x1, x2)),
     "left_shift": ew.bitwise_left_shift,
-    "logaddexp2": _logaddexp2,
+    "logaddexp2": lambda x1, x2: _logaddexp2(*operands(x1, x2)),
     "modf": _modf,
     "power": ew.pow,
     "rad2deg": lambda x: ew.multiply(x, 180 / math.pi),
