@@ -28,7 +28,7 @@ from wengert.protocols.reductions import (
     product_of,
     sum_of,
 )
-from wengert.protocols.translation import cast, refuse
+from wengert.protocols.translation import cast, floats, refuse
 from wengert.tape.tensor import Tensor, assign, host_values
 
 __all__ = ["TABLE"]
@@ -242,7 +242,7 @@ ELEMENTWISE: dict[str, Function] = {
     "radians": lambda x: ew.multiply(x, math.pi / 180),
     "reciprocal": _reciprocal,
     "right_shift": ew.bitwise_right_shift,
-    "rint": ew.round,
+    "rint": lambda x: ew.round(*floats(x)),
 }
 
 TABLE: dict[str, Function] = {name: _call(function) for name, function in ELEMENTWISE.items()}
