@@ -178,7 +178,9 @@ TABLE: dict[str, Callable[..., Any]] = {
     "moveaxis": translate(manipulation.moveaxis, "a source destination /"),
     "pad": _pad,
     "ravel": shapes.ravel,
-    "repeat": lambda a, repeats, axis=None: manipulation.repeat(*operands(a, repeats), axis=axis),  # type: ignore[misc, arg-type]
+    "repeat": lambda a, repeats, axis=None: manipulation.repeat(
+        a, operands(a, repeats)[1] if isinstance(repeats, list | tuple) else repeats, axis=axis
+    ),
     "reshape": shapes.reshape,
     "roll": translate(manipulation.roll, "a shift / axis"),
     "rollaxis": shapes.rollaxis,

@@ -257,8 +257,7 @@ def ravel(a: Any, order: str = "C") -> Tensor:
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
     """``np.reshape``."""
-    if order != "C":
-        refuse({"order of elements": order})
+    refuse({"order of elements": order})
     return ma.reshape(a, tuple(shape) if isinstance(shape, tuple | list) else (shape,), copy=copy)
 
 
