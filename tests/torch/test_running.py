@@ -18,7 +18,7 @@ PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 WITHOUT = """
 import sys
 sys.modules["torch"] = None
-from wengert.torch.running import run
+from wengert.running import run
 found = run(sys.argv[1], sys.argv[2:])
 print(repr([float(x) for x in found["losses"]]))
 """
@@ -36,7 +36,7 @@ def losses_of_torch(path: Path) -> list[float]:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_programs_give_pytorchs_numbers(room: Any, path: Path) -> None:
     """The losses of some twenty steps agree to 1e-9, in float64."""
-    from wengert.torch.running import run
+    from wengert.running import run
 
     with warnings.catch_warnings():
         for text in (".*size_average", "enable_nested_tensor"):  # PyTorch's own
@@ -86,7 +86,7 @@ t.sparse_coo_tensor
 
 @pytest.mark.oracle
 def test_missing_names_are_listed_with_their_lines(room: Any, tmp_path: Path) -> None:
-    from wengert.torch.running import missing
+    from wengert.running import missing
 
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
@@ -142,7 +142,7 @@ def test_libraries_find_the_real_pytorch(backend: str, tmp_path: Path) -> None:
 def test_torchvision_is_named_as_not_there(
     room: Any, tmp_path: Path, name: str, capsys: Any
 ) -> None:
-    from wengert.torch.running import run
+    from wengert.running import run
 
     (tmp_path / "script.py").write_text(f"import torch\nimport {name}\n")
     with pytest.raises(ModuleNotFoundError, match=f"{name} is not there"):

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.torch.rows import REFUSED, ROWS
 from tests.torch.test_running import PROGRAMS
-from wengert.torch.running import _imports, _uses
+from wengert.running import _imports, _uses
 
 HERE = Path(__file__).parent
 NAMES = [line.split()[0] for line in (HERE / "used.txt").read_text().splitlines()]

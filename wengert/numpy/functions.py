@@ -51,11 +51,6 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     return array(a, dtype, copy=copy)
 
 
-def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """A copy, which keeps its derivatives."""
-    return array(a)
-
-
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
 ) -> Any:
@@ -133,7 +128,8 @@ def isscalar(element: Any) -> bool:
 NAMES: dict[str, Any] = {
     **{name: _maker(name) for name in _MAKERS.split()},
     **{f"{name}_like": _maker(f"{name}_like") for name in ("empty", "full", "ones", "zeros")},
-    **{one.__name__: one for one in (array, asarray, copy, full, isscalar, vectorize)},
+    **{one.__name__: one for one in (array, asarray, full, isscalar, vectorize)},
+    "copy": lambda a, order="K", subok=False: array(a),
     **dict.fromkeys(("asanyarray", "ascontiguousarray", "asfortranarray"), asarray),
     **{name: _Indexed(getattr(np, name)) for name in ("c_", "mgrid", "ogrid", "r_")},
 }

@@ -7,7 +7,6 @@ A call with a Tensor among its arguments, also in lists, is answered by the coun
 import inspect
 import weakref
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import wraps
 from types import ModuleType
 from typing import Any
@@ -96,9 +95,15 @@ def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Ca
             if own is not None and (first._node is not None or first.dtype.inexact):
                 return own(first, **keywords)
             if not keywords and len(args) <= out_at and list not in map(type, args):
-                with suppress(TypeError, OverflowError):  # told below, by name
+                try:
                     return ours(*args)
-        elif not (holds(Tensor, args) or holds(Tensor, keywords.values())):
+                except (TypeError, OverflowError):  # told below, by name
+                    pass
+        elif several and type(first) is list and keywords.keys() <= {"axis"} and not args[1:]:
+            tensors = {*map(type, first)} == {Tensor}
+            if tensors:
+                return ours(first, **keywords)
+        if not (holds(Tensor, args) or holds(Tensor, keywords.values())):
             return _own(theirs, args, keywords)
         keywords.update(zip(names[out_at:], args[out_at:], strict=False))
         out, args = keywords.pop("out", None), args[:out_at] if out_at < len(names) else args

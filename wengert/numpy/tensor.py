@@ -7,7 +7,7 @@ import numpy as np
 
 import wengert as wg
 from wengert.numpy.filling import read, write
-from wengert.numpy.functions import TABLE, array, copy
+from wengert.numpy.functions import TABLE, array
 from wengert.numpy.naming import ARRAYS, door
 from wengert.ops import indexing
 from wengert.ops.operators import GIVEN, OWN, give
@@ -84,10 +84,8 @@ def _python(kind: type) -> Callable[[Any], Any]:
 
 
 def _iter(self: Tensor) -> Iterator[Any]:
-    for row in OWN["__iter__"](self):
-        if not row.ndim:
-            delattr(row, "_shown")  # one element is a number, and no view
-        yield row
+    # One element is a number, and no view.
+    return (row if row.ndim else delattr(row, "_shown") or row for row in OWN["__iter__"](self))  # type: ignore[func-returns-value, redundant-expr]
 
 
 def _transpose(self: Tensor, *axes: Any) -> Any:
@@ -113,9 +111,10 @@ ATTRIBUTES: dict[str, Any] = {
     "__getitem__": read,
     "__iter__": _iter,
     "__ne__": lambda self, y: OWN["__ne__"](self, array(y) if type(y) in (list, tuple) else y),
+    "__round__": lambda self, *at: TABLE["round"](self, *at) if at else int(self.round()),
     "__setitem__": write,
     "compress": lambda self, condition, axis=None: TABLE["compress"](condition, self, axis),
-    "copy": lambda self, order="C": copy(self) if _changes(self) else self.clone(),
+    "copy": lambda self, order="C": array(self) if _changes(self) else self.clone(),
     "fill": lambda self, value: indexing.setitem(self, ..., value),
     "flat": property(_Flat, lambda self, value: _Flat(self).__setitem__(..., value)),
     "flatten": lambda self, order="C": TABLE["ravel"](self, order).clone(),

@@ -15,6 +15,8 @@ def operands(*values: Any) -> tuple[Tensor, ...]:
     Numbers get the dtype that they take beside it, lists that which NumPy gives them, or that of
     the Tensors in them.
     """
+    if {*map(type, values)} == {Tensor}:  # almost all calls
+        return values
     values = tuple([_nest(x) for x in values])
     tensors = [x for x in values if isinstance(x, Tensor)]
     # Beside a mask, indices and floating values a number takes the dtype of the last.

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.ops import fft
-from wengert.ops.operands import operands
-from wengert.protocols.translation import translate
+from wengert.protocols.translation import floats, translate
 
 __all__ = ["TABLE"]
 
@@ -16,14 +15,14 @@ SHIFTS = ("fftshift", "ifftshift")
 
 def _along(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
-        return function(*operands(a), n=n, axis=axis, norm=norm or "backward")
+        return function(*floats(a), n=n, axis=axis, norm=norm or "backward")
 
     return call
 
 
 def _over(function: Callable[..., Any], axes: tuple[int, ...] | None = None) -> Callable[..., Any]:
     def call(a: Any, s: Any = None, axes: Any = axes, norm: Any = None) -> Any:
-        return function(*operands(a), s=s, axes=axes, norm=norm or "backward")
+        return function(*floats(a), s=s, axes=axes, norm=norm or "backward")
 
     return call
 

@@ -105,7 +105,7 @@ def histogram(
     edges = np.histogram_bin_edges(flat, bins if made else values(bins), range)
     found = operands(x, edges if made else bins)[1]
     if made and range is None and flat.size:
-        share = beside(x, np.arange(len(edges)) / (len(edges) - 1))
+        share = beside(x, (np.arange(len(edges)) / (len(edges) - 1)).astype(edges.dtype))
         low, high = edges[0] - flat.min(), edges[-1] - flat.max()
         found = (xp.min(x) + low) * (1 - share) + (xp.max(x) + high) * share
     inside = (flat >= edges[0]) & (flat <= edges[-1])
@@ -146,7 +146,8 @@ def nan_quantile(scale: float, share: Any = None) -> Callable[..., Tensor]:
             )
             between = xp.where(high == low, low, low + (high - low) * (place - beside(x, first)))
             between = xp.where(beside(x, count > 0), between, math.nan)
-            found.append(xp.reshape(between, kept if keepdims else between.shape[:-1]))
+            shape = kept if keepdims else between.shape[:-1]
+            found.append(xp.reshape(cast(between, x.dtype), shape))
         return xp.stack(found) if np.ndim(q) else found[0]  # type: ignore[no-any-return]
 
     return call if share is None else lambda a, axis=None, **more: call(a, share, axis, **more)
@@ -232,6 +233,9 @@ TABLE: dict[str, Callable[..., Any]] = {
     ),
     "geomspace": geomspace,
     "histogram": histogram,
+    "histogram_bin_edges": lambda a, bins=10, range=None, weights=None: histogram(a, bins, range)[
+        1
+    ],
     "linspace": linspace,
     "logspace": logspace,
     "nanmedian": nan_quantile(1.0, 0.5),

@@ -59,6 +59,8 @@ def _nan_extreme(function: Callable[..., Tensor], neutral: float) -> Callable[..
     present = reductions.nan_version(function, neutral)
 
     def call(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        if not a.dtype.inexact:
+            return function(a, axis, keepdims=keepdims)
         absent = utility.all(ew.isnan(a), axis=axis, keepdims=keepdims)
         return searching.where(absent, math.nan, present(a, axis, keepdims=keepdims))
 
@@ -176,7 +178,9 @@ TABLE: dict[str, Callable[..., Any]] = {
     "moveaxis": translate(manipulation.moveaxis, "a source destination /"),
     "pad": _pad,
     "ravel": shapes.ravel,
-    "repeat": translate(manipulation.repeat, "a repeats / axis"),
+    "repeat": lambda a, repeats, axis=None: manipulation.repeat(
+        a, operands(a, repeats)[1] if isinstance(repeats, list | tuple) else repeats, axis=axis
+    ),
     "reshape": shapes.reshape,
     "roll": translate(manipulation.roll, "a shift / axis"),
     "rollaxis": shapes.rollaxis,

@@ -1,6 +1,6 @@
 """NumPy's linear algebra on Tensors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -8,11 +8,14 @@ import numpy as np
 
 from wengert.ops import linalg
 from wengert.ops.axes import as_axes, number
+from wengert.ops.conversion import beside
+from wengert.ops.grids import tril
 from wengert.ops.linear_algebra import matmul
 from wengert.ops.manipulation import moveaxis
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
-from wengert.protocols.fitting import lstsq
+from wengert.protocols.fitting import lstsq, values
+from wengert.protocols.translation import floats
 from wengert.tape.tensor import Tensor
 
 __all__ = ["TABLE"]
@@ -20,7 +23,7 @@ __all__ = ["TABLE"]
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """``np.linalg.norm``: of a vector along one axis, of a matrix along two."""
-    (t,) = operands(x)
+    (t,) = floats(x)
     if axis is None:
         if ord is None:
             return linalg.vector_norm(t, keepdims=keepdims)
@@ -38,17 +41,13 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     return moveaxis(result, (-2, -1), axes) if keepdims else result
 
 
-def _multi_dot(arrays: Sequence[Any]) -> Tensor:
-    return reduce(matmul, operands(*arrays))
-
-
 def _cond(x: Any, p: Any = None) -> Tensor:
     """``np.linalg.cond``."""
-    (t,) = operands(x)
+    (t,) = floats(x)
     p = number(p, "np.linalg.cond", "p") if hasattr(p, "dtype") else p
     if p in (None, 2, -2):
-        values = linalg.svdvals(t)
-        largest, smallest = values[..., 0], values[..., -1]
+        sizes = linalg.svdvals(t)
+        largest, smallest = sizes[..., 0], sizes[..., -1]
         return smallest / largest if p == -2 else largest / smallest
     return linalg.matrix_norm(t, ord=p) * linalg.matrix_norm(linalg.inv(t), ord=p)
 
@@ -57,13 +56,13 @@ def _svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
     _only_general(hermitian)
-    (t,) = operands(a)
+    (t,) = floats(a)
     return linalg.svd(t, full_matrices=full_matrices) if compute_uv else linalg.svdvals(t)
 
 
 def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Tensor:
     _only_general(hermitian)
-    (t,) = operands(a)
+    (t,) = floats(a)
     given = rcond if rtol is np._NoValue else rtol
     # NumPy's own default is a fixed number, unless rtol=None asks for the standard's.
     return linalg.pinv(t, rtol=1e-15 if given is None and rtol is np._NoValue else given)
@@ -73,7 +72,7 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any 
     _only_general(hermitian)
     if tol is not None:
         raise UnsupportedError(f"tol={tol!r} is not supported for Tensors; give rtol")
-    return linalg.matrix_rank(*operands(A), rtol=rtol)
+    return linalg.matrix_rank(*floats(A), rtol=rtol)
 
 
 def _only_general(hermitian: bool) -> None:
@@ -85,49 +84,58 @@ def _lower(function: Callable[..., Any]) -> Callable[..., Any]:
     """``eigh`` and ``eigvalsh``, which read one triangle."""
 
     def call(a: Any, UPLO: str = "L") -> Any:
-        (t,) = operands(a)
+        (t,) = floats(a)
         if UPLO.upper() == "U":
             t = linalg.matrix_transpose(t).conj()
         elif UPLO.upper() != "L":
             raise ValueError(f"UPLO is 'L' or 'U', and not {UPLO!r}")
-        return function(t)
+        # The other triangle has no derivative, as differences say.
+        return function(tril(t) + linalg.matrix_transpose(tril(t, k=-1)).conj())
 
     return call
 
 
 def _qr(a: Any, mode: Any = "reduced") -> Any:
     if mode == "r":
-        return linalg.qr(*operands(a), mode="reduced").R
+        return linalg.qr(*floats(a), mode="reduced").R
     if mode not in ("reduced", "complete"):
         raise UnsupportedError(f"mode={mode!r} is not supported for Tensors")
-    return linalg.qr(*operands(a), mode=mode)
+    return linalg.qr(*floats(a), mode=mode)
 
 
 def _two(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return lambda a, b, **keywords: function(*operands(a, b), **keywords)
 
 
-def _one(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda a, *args, **keywords: function(*operands(a), *args, **keywords)
+def _one(function: Callable[..., Any], given: Any = operands) -> Callable[..., Any]:
+    return lambda a, *args, **keywords: function(*given(a), *args, **keywords)
 
 
-_ONE = (
-    *("cholesky", "det", "diagonal", "eig", "eigvals", "inv", "matrix_norm", "matrix_power"),
-    *("matrix_transpose", "slogdet", "svdvals", "trace", "vector_norm"),
-)
-_TWO = ("cross", "matmul", "outer", "solve", "tensordot", "vecdot")
+def _matrix_power(a: Any, n: int) -> Tensor:
+    (t,) = operands(a) if n >= 0 else floats(a)
+    found = None if t.dtype.inexact else np.linalg.matrix_power(values(t), n)
+    return linalg.matrix_power(t, n) if found is None else beside(t, found)
+
+
+_FLOATS = ("cholesky", "det", "eig", "eigvals", "inv", "matrix_norm", "slogdet", "svdvals")
+_ONE = ("diagonal", "matrix_transpose", "trace")
+_TWO = ("cross", "matmul", "outer", "tensordot", "vecdot")
 
 TABLE: dict[str, Callable[..., Any]] = {
+    **{name: _one(getattr(linalg, name), floats) for name in _FLOATS},
     **{name: _one(getattr(linalg, name)) for name in _ONE},
     **{name: _two(getattr(linalg, name)) for name in _TWO},
     "cond": _cond,
     "eigh": _lower(linalg.eigh),
     "eigvalsh": _lower(linalg.eigvalsh),
     "lstsq": lstsq,
+    "matrix_power": _matrix_power,
     "matrix_rank": _matrix_rank,
-    "multi_dot": _multi_dot,
+    "multi_dot": lambda arrays: reduce(matmul, operands(*arrays)),
     "norm": _norm,
     "pinv": _pinv,
     "qr": _qr,
+    "solve": lambda a, b: linalg.solve(*floats(a, b)),
     "svd": _svd,
+    "vector_norm": _one(linalg.vector_norm, floats),
 }

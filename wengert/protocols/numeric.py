@@ -216,8 +216,8 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return searching.nonzero(condition)
     if x is None or y is None:
         raise ValueError("either both x and y are given, or neither")
-    chosen, first, second = operands(condition, x, y)
-    return searching.where(astype(chosen, bool, copy=False), first, second)
+    c, x1, x2 = operands(condition, x, y)
+    return searching.where(c if c.dtype.kind == "bool" else astype(c, bool), x1, x2)
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
@@ -337,7 +337,8 @@ def interp(
     """``np.interp``, differentiable in the places, the points and their values."""
     if period is not None:
         raise UnsupportedError("period is not supported for Tensors")
-    at, points, values = map(inexact, operands(x, xp, fp))
+    at, points, values = operands(x, xp, fp)
+    at, points, values = cast(at, "float64"), cast(points, "float64"), inexact(values)
     n = points.shape[0]
     if points.ndim != 1 or values.ndim != 1 or values.shape[0] != n or not n:
         raise ValueError(

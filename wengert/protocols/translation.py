@@ -8,6 +8,7 @@ import numpy as np
 from wengert.backends import DType
 from wengert.ops.conversion import as_storable, beside
 from wengert.ops.data_type import astype
+from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
 from wengert.tape.tensor import Tensor
 
@@ -98,6 +99,11 @@ def list_of(name: str, values: Any, x: Tensor, dtype: DType) -> Tensor:
 def inexact(x: Tensor) -> Tensor:
     """A Tensor in a floating dtype, float64 for integers and booleans, as NumPy computes means."""
     return x if x.dtype.inexact else astype(x, "float64")
+
+
+def floats(*values: Any) -> list[Tensor]:
+    """Operands in floating dtypes, as NumPy's linear algebra and transforms compute."""
+    return [inexact(x) for x in operands(*values)]
 
 
 def cast(x: Tensor, dtype: Any) -> Tensor:

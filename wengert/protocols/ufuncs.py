@@ -28,7 +28,7 @@ from wengert.protocols.reductions import (
     product_of,
     sum_of,
 )
-from wengert.protocols.translation import cast, refuse
+from wengert.protocols.translation import cast, floats, refuse
 from wengert.tape.tensor import Tensor, assign, host_values
 
 __all__ = ["TABLE"]
@@ -235,14 +235,14 @@ ELEMENTWISE: dict[str, Function] = {
     "invert": ew.bitwise_invert,
     "ldexp": lambda x1, x2: _ldexp(*operands(x1, x2)),
     "left_shift": ew.bitwise_left_shift,
-    "logaddexp2": _logaddexp2,
+    "logaddexp2": lambda x1, x2: _logaddexp2(*operands(x1, x2)),
     "modf": _modf,
     "power": ew.pow,
     "rad2deg": lambda x: ew.multiply(x, 180 / math.pi),
     "radians": lambda x: ew.multiply(x, math.pi / 180),
     "reciprocal": _reciprocal,
     "right_shift": ew.bitwise_right_shift,
-    "rint": ew.round,
+    "rint": lambda x: ew.round(*floats(x)),
 }
 
 TABLE: dict[str, Function] = {name: _call(function) for name, function in ELEMENTWISE.items()}

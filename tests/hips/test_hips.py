@@ -1,0 +1,198 @@
+"""HIPS/autograd's names, with its conventions: values by hand, and by differences."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+X = np.array([0.3, -0.7, 1.2])
+
+
+def of(name: str, module: str = "") -> object:
+    return getattr(importlib.import_module(f"wengert.hips{module}"), name)
+
+
+def test_transforms_take_argnum_by_position_and_keyword():
+    grad = of("grad")
+
+    def f(x, y, scale=1.0):
+        return scale * np.sum(x**2 * y)
+
+    assert np.allclose(grad(f)(X, 2.0), 4 * X)
+    assert np.allclose(grad(f, 1)(X, 2.0), np.sum(X**2))
+    assert np.allclose(grad(f, argnum=1)(X, 2.0, scale=3.0), 3 * np.sum(X**2))
+    both = grad(f, (1, 0))(X, 2.0)
+    assert isinstance(both, tuple)
+    assert np.allclose(both[0], np.sum(X**2))
+    assert np.allclose(both[1], 4 * X)
+    assert np.allclose(grad(f, -1)(X, 2.0), np.sum(X**2))
+
+
+def test_answers_are_of_the_arguments_kind():
+    grad, value_and_grad = of("grad"), of("value_and_grad")
+    assert type(grad(lambda x: np.sum(x**2))(X)) is np.ndarray
+    assert type(grad(lambda x: x**2)(3.0)) is float
+    value, gradient = value_and_grad(lambda x: np.sum(x**2))(X)
+    assert isinstance(value, float)
+    assert type(gradient) is np.ndarray
+    found = grad(lambda d: d["a"] * d["b"][0])({"a": 2.0, "b": [3.0]})
+    assert found == {"a": 3.0, "b": [2.0]}
+    assert np.allclose(grad(lambda x: np.sum(x**2))(np.array([1, 2])), [2.0, 4.0])  # integers
+    assert grad(lambda x: x**2)(np.array([3.0])) == 6.0  # of shape (1,)
+
+
+def test_complex_gradients_are_conjugates():
+    z = np.array([1 + 2j, -0.5 + 0.3j])
+    grad, make_vjp, make_jvp = of("grad"), of("make_vjp"), of("make_jvp")
+    own = wg.grad(lambda z: np.sum(np.abs(z) ** 2 * np.real(z)))(z)
+    assert np.allclose(grad(lambda z: np.sum(np.abs(z) ** 2 * np.real(z)))(z), np.conj(own))
+    assert np.allclose(of("holomorphic_grad")(lambda z: np.sum(z**3))(z), 3 * z**2)
+    pull, value = make_vjp(lambda z: z**2)(z)
+    assert np.allclose(value, z**2)
+    assert np.allclose(pull(np.ones(2) * 1j), 2j * z)
+    assert np.allclose(make_jvp(lambda z: z**2)(z)(z)[1], 2 * z**2)
+    assert np.allclose(of("jacobian")(lambda z: np.real(z**2))(z), np.diag(2 * z))
+
+
+def test_products_and_matrices():
+    def f(x):
+        return np.sum(np.sin(x) * x[0])
+
+    h = of("hessian")(f)(X)
+    assert np.allclose(h, wg.func.hessian(f)(X))
+    assert np.allclose(of("hessian_vector_product")(f)(X, X), h @ X)
+    assert np.allclose(of("make_hvp")(f)(X)[0](X), h @ X)
+    jacobian = of("jacobian")(np.sin)(X)
+    assert np.allclose(of("tensor_jacobian_product")(np.sin)(X, X), X @ jacobian)
+    assert np.allclose(of("make_ggnvp")(np.sin)(X)(X), jacobian.T @ jacobian @ X)
+    assert np.allclose(of("make_jvp_reversemode")(np.sin)(X)(X), jacobian @ X)
+    assert np.allclose(of("elementwise_grad")(np.sin)(X), np.cos(X))
+    assert np.allclose(of("deriv")(np.sin)(0.5), np.cos(0.5))
+    assert of("grad_and_aux")(lambda x: (x**2, "aux"))(3.0) == (6.0, "aux")
+    assert np.allclose(of("grad")(of("checkpoint")(f))(X), wg.grad(f)(X))
+
+
+def test_a_result_that_depends_on_nothing_warns():
+    with pytest.warns(UserWarning, match="independent"):
+        assert of("grad")(lambda x: 3.0)(2.0) == 0.0
+
+
+def test_primitives():
+    primitive, defvjp, defjvp = (of(n, ".extend") for n in ("primitive", "defvjp", "defjvp"))
+    seen = []
+
+    @primitive
+    def scaled(x, y, by=1.0):
+        seen.append(type(x))
+        return by * np.sin(x) * y
+
+    defvjp(
+        scaled,
+        lambda ans, x, y, by=1.0: lambda g: g * by * np.cos(x) * y,
+        lambda ans, x, y, by=1.0: lambda g: np.sum(g * ans / y),
+    )
+    grad, check = of("grad"), of("check_grads", ".test_util")
+    assert np.allclose(grad(lambda x: np.sum(scaled(x, 2.0, by=3.0)))(X), 6 * np.cos(X))
+    assert seen == [np.ndarray]  # the function itself sees NumPy's arrays
+    check(scaled, (0, 1), modes=["rev"])(X, 2.0)
+    assert np.allclose(of("hessian")(lambda x: np.sum(scaled(x, 2.0)))(X), np.diag(-2 * np.sin(X)))
+    assert type(scaled(X, 2.0)) is np.ndarray
+    with pytest.raises(NotImplementedError, match="rule for argument 0"):
+        of("make_jvp")(scaled)(X, 2.0)(X)
+    defjvp(scaled, lambda g, ans, x, y, by=1.0: g * by * np.cos(x) * y, "same")
+    check(scaled, (0, 1))(X, 2.0)
+    with pytest.raises(TypeError, match="nondiff"):
+        grad(lambda by: np.sum(scaled(X, 2.0, by=by)))(2.0)
+
+
+def test_a_wrong_rule_is_found():
+    primitive, defvjp = of("primitive", ".extend"), of("defvjp_argnum", ".extend")
+    wrong = primitive(lambda x: x**2)
+    defvjp(wrong, lambda argnum, ans, args, kwargs: lambda g: g * 2.01 * args[argnum])
+    with pytest.raises(AssertionError):
+        of("check_grads", ".test_util")(wrong, modes=["rev"], order=1)(X)
+
+
+def test_flatten_orders_keys_and_comes_back():
+    flatten, flatten_func = of("flatten", ".misc"), of("flatten_func", ".misc.flatten")
+    tree = {"b": (2.0, [X]), "a": np.ones((2, 2))}
+    vector, back = flatten(tree)
+    assert vector.tolist() == [1.0] * 4 + [2.0, *X.tolist()]
+    again = back(vector)
+    assert again["b"][0] == 2.0
+    assert again["a"].shape == (2, 2)
+    f, _, start = flatten_func(lambda p: {"c": p["a"] ** 2, "d": p["b"]}, {"b": X, "a": 2.0})
+    assert f(start).tolist() == [4.0, *X.tolist()]
+    assert of("grad")(lambda v: np.sum(back(v)["a"] ** 2))(vector).tolist() == [2.0] * 4 + [0.0] * 4
+    assert flatten([])[0].shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("adam", {"step_size": 0.1}), ("rmsprop", {"step_size": 0.01}), ("sgd", {})],
+)
+def test_optimisers_descend(name, options):
+    calls, optimise = [], of(name, ".misc.optimizers")
+    grad = of("grad")(lambda p, i: np.sum((p["w"] - 1.0) ** 2) + p["b"] ** 2)
+    found = optimise(grad, {"w": X, "b": 0.5}, lambda *given: calls.append(given), 300, **options)
+    assert np.allclose(found["w"], 1.0, atol=0.02)
+    assert abs(found["b"]) < 0.02
+    assert len(calls) == 300
+
+
+def test_optimisers_take_their_known_steps():
+    one = {name: of(name, ".misc.optimizers") for name in ("adam", "rmsprop", "sgd")}
+
+    def g(x, i):
+        return np.array([2.0, -4.0])
+
+    zero = np.zeros(2)
+    assert np.allclose(one["adam"](g, zero, None, 3, 0.1), [-0.3, 0.3])
+    root = np.sqrt(0.9 + 0.1 * np.array([4.0, 16.0]))
+    assert np.allclose(one["rmsprop"](g, zero, None, 1, 0.1), -0.1 * g(0, 0) / root)
+    velocity = 0.1 * g(0, 0)
+    assert np.allclose(one["sgd"](g, zero, None, 1), -0.1 * velocity)
+    assert np.allclose(one["sgd"](g, zero, None, 2), -0.1 * (velocity + 0.19 * g(0, 0)))
+
+
+def test_modules_and_values():
+    numpy = importlib.import_module("wengert.hips.numpy")
+    assert numpy is importlib.import_module("wengert.numpy")
+    assert importlib.import_module("wengert.hips.numpy.linalg") is numpy.linalg
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("wengert.hips.nothing")
+    getval, isbox = of("getval", ".tracer"), of("isbox", ".tracer")
+    seen = []
+
+    def f(x):
+        seen.append((type(getval(x)), isbox(x), of("isinstance", ".builtins")(x, np.ndarray)))
+        seen.append((x._value.tolist(), of("type", ".builtins")(x)))
+        return np.sum(x)
+
+    of("grad")(f)(X)
+    assert seen == [(np.ndarray, True, True), (X.tolist(), np.ndarray)]
+
+
+SCRIPT = """
+import sys
+import autograd.numpy as np
+import autograd.numpy.random as npr
+from autograd import grad
+from autograd.misc.optimizers import adam
+from autograd.misc import flatten
+
+x = npr.RandomState(0).randn(3)
+print(np.allclose(grad(lambda x: np.sum(np.sin(x)))(x), np.cos(x)), sys.argv[1:])
+"""
+
+
+def test_scripts_run_by_the_module(tmp_path: Path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "-m", "wengert.hips", str(tmp_path / "script.py"), "--n", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True ['--n', '3']\n", "")

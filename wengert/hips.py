@@ -1,0 +1,299 @@
+"""HIPS/autograd's names and conventions over Wengert's transforms and `wengert.numpy`."""
+
+import sys
+import warnings
+from collections.abc import Callable
+from functools import partial, wraps
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from itertools import count, pairwise
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert import func
+from wengert.func import tree_leaves, tree_map
+from wengert.numpy.naming import holds
+from wengert.tape.node import is_lifted
+from wengert.tape.tensor import Tensor, differentiates, host_values
+
+Function = Callable[..., Any]
+_WHOLE = [np.dtype(code) for code in "?bhilqBHILQ"]
+
+
+# Arrays of integers and booleans are differentiated in float64.
+_floating = partial(tree_map, lambda x: x * 1.0 if getattr(x, "dtype", None) in _WHOLE else x)
+# Gradients and cotangents of complex numbers are the conjugates of Wengert's own.
+_conjugate = partial(tree_map, lambda x: np.conj(x) if np.iscomplexobj(x) else x)
+
+
+def _followed(function: Function) -> Function:
+    """A function whose results are Tensors; HIPS/autograd warns of those that depend on nothing."""
+
+    def call(x: Any) -> Any:
+        result = _floating(function(x))
+        if not holds(Tensor, tree_leaves(result)):
+            warnings.warn("Output seems independent of input.", stacklevel=2)
+        return tree_map(wg.asarray, result)
+
+    return call
+
+
+def unary_to_nary(transform: Function) -> Function:
+    """A transform of functions of one argument, of one or several arguments of any function."""
+
+    def operator(fun: Function, argnum: Any = 0, *options: Any, **named: Any) -> Any:
+        places = argnum if isinstance(argnum, tuple | list) else [argnum]
+
+        @wraps(fun, updated=())
+        def call(*args: Any, **keywords: Any) -> Any:
+            def unary(x: Any) -> Any:
+                given = list(args)
+                for at, one in zip(places, x if places is argnum else [x], strict=True):
+                    given[at] = one
+                return fun(*given, **keywords)
+
+            chosen = _floating(tuple([args[at] for at in places]))
+            return transform(unary, chosen if places is argnum else chosen[0], *options, **named)
+
+        return call
+
+    return operator
+
+
+def _paired(value_and_gradient: Any) -> Any:
+    return value_and_gradient[0], _conjugate(value_and_gradient[1])
+
+
+def _make_vjp(fun: Function, x: Any) -> Any:
+    value, pullback = wg.vjp(_followed(fun), x)
+    return lambda g: _conjugate(pullback(_conjugate(_floating(g)))[0]), value
+
+
+def _check_grads(fun: Function, x: Any, modes: Any = ("fwd", "rev"), order: int = 2) -> None:
+    checks: Any = import_module("wengert.testing.gradcheck")
+    leaves = tree_map(lambda leaf: wg.asarray(leaf).detach().requires_grad_(), x)
+    ways = {"check_forward_ad": "fwd" in modes, "check_backward_ad": "rev" in modes}
+    checks.gradcheck(_followed(fun), (leaves,), fast_mode=True, **ways)
+    if order > 1 and any(map(isbox, tree_leaves(fun(leaves)))):
+        checks.gradgradcheck(_followed(fun), (leaves,), fast_mode=True)
+
+
+#: HIPS/autograd's name to what transforms a function of one argument, at a point.
+UNARY: dict[str, Function] = {
+    "deriv": lambda fun, x: UNARY["make_jvp"](fun, x)(tree_map(np.ones_like, x))[1],
+    "elementwise_grad": lambda fun, x: _conjugate(func.elementwise_grad(_followed(fun))(x)),
+    "grad": lambda fun, x: UNARY["value_and_grad"](fun, x)[1],
+    "grad_and_aux": lambda fun, x: _paired(wg.grad(fun, has_aux=True)(x)[::-1])[::-1],
+    "hessian": lambda fun, x: UNARY["jacobian"](partial(UNARY["jacobian"], fun), x),
+    "holomorphic_grad": lambda fun, x: UNARY["grad"](lambda z: np.real(fun(z)), x),
+    "jacobian": lambda fun, x: _conjugate(func.jacrev(_followed(fun))(x)),
+    "make_hvp": lambda fun, x: _make_vjp(partial(UNARY["grad"], fun), x),
+    "make_jvp": lambda fun, x: lambda v: wg.jvp(_followed(fun), (x,), (_floating(v),)),
+    "make_jvp_reversemode": lambda fun, x: func.linearize(_followed(fun), x)[1],
+    "make_vjp": _make_vjp,
+    "value_and_grad": lambda fun, x: _paired(wg.value_and_grad(_followed(fun))(x)),
+}
+NARY = {name: unary_to_nary(transform) for name, transform in UNARY.items()}
+NARY |= {
+    "check_grads": unary_to_nary(_check_grads),
+    "checkpoint": lambda fun: wraps(fun, updated=())(partial(wg.checkpoint, fun)),
+    "hessian_tensor_product": lambda fun, argnum=0: (
+        lambda *args, **given: NARY["make_hvp"](fun, argnum)(*args[:-1], **given)[0](args[-1])
+    ),
+    "make_ggnvp": lambda f, g=lambda y: np.sum(y**2, axis=-1) / 2, f_argnum=0: unary_to_nary(
+        lambda fun, x: lambda v: func.ggnvp(fun, g, (x,), (v,))[0]
+    )(f, f_argnum),
+    "tensor_jacobian_product": lambda fun, argnum=0: NARY["jacobian"](
+        lambda *args: np.tensordot(args[-1], fun(*args[:-1]), axes=np.ndim(args[-1])), argnum
+    ),
+}
+
+
+def isbox(x: Any) -> bool:
+    """Whether a derivative follows a value."""
+    return isinstance(x, Tensor) and (is_lifted(x._array) or differentiates(x))
+
+
+def getval(x: Any) -> Any:
+    """The values of a Tensor as NumPy's array or scalar, which derivatives do not follow."""
+    return host_values(x).copy()[()] if isinstance(x, Tensor) else x
+
+
+_plain = partial(tree_map, lambda x: x if isbox(x) else getval(x))
+
+
+class _Rules(dict[int, Any]):
+    def __missing__(self, at: int) -> Any:
+        raise NotImplementedError(f"no rule for argument {at}: give one by defvjp, or by defjvp")
+
+
+def primitive(f_raw: Function) -> Any:
+    """A function of NumPy's arrays, whose derivative `defvjp` and `defjvp` give."""
+
+    def forward(keywords: dict[str, Any], *args: Any) -> Any:
+        result = tree_map(wg.asarray, f_raw(*_plain(args), **keywords))
+        return result, (result, args)
+
+    def floats(args: Any) -> list[int]:
+        found = [[x for x in tree_leaves(tree) if isinstance(x, Tensor)] for tree in args]
+        return [at for at, leaves in enumerate(found) if any(x.dtype.inexact for x in leaves)]
+
+    def backward(keywords: dict[str, Any], kept: Any, g: Any) -> Any:
+        (ans, args), g, found = _plain(kept), _plain(_conjugate(g)), [None] * len(kept[1])
+        for at in floats(kept[1]):
+            if maker := call.vjps[at]:
+                found[at] = tree_map(wg.asarray, _conjugate(maker(ans, *args, **keywords)(g)))
+        return tuple(found)
+
+    def push(keywords: dict[str, Any], args: Any, tangents: Any) -> Any:
+        result, _ = forward(keywords, *args)
+        total = tree_map(np.zeros_like, result)
+        for at in floats(tangents):
+            if jvp := call.jvps[at]:
+                move = jvp(_plain(tangents[at]), _plain(result), *_plain(args), **keywords)
+                total = tree_map(np.add, total, move)
+        return result, total
+
+    def run(*args: Any, **keywords: Any) -> Any:
+        if any(map(isbox, tree_leaves((args, keywords)))):
+            return operation(keywords, *args)
+        return f_raw(*_plain(args), **keywords)
+
+    call: Any = wraps(f_raw, updated=())(run)
+    operation = wg.custom_vjp(lambda *given: forward(*given)[0], nondiff_argnums=(0,))
+    operation.defvjp(forward, backward)
+    operation.defjvp(push)
+    call.vjps = call.jvps = _Rules()
+    return call
+
+
+def defvjp(fun: Any, *vjpmakers: Any, argnums: Any = None) -> None:
+    """Give rules ``vjpmaker(ans, *args, **kwargs)(g)``, one for each argument; None is zero."""
+    fun.vjps = _Rules(zip(argnums or count(), vjpmakers, strict=False))
+
+
+def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
+    """Give one rule ``vjpmaker(argnum, ans, args, kwargs)(g)`` for all arguments."""
+    makers = [
+        lambda ans, *args, _at=at, **given: vjpmaker(_at, ans, args, given) for at in range(64)
+    ]
+    defvjp(fun, *makers)
+
+
+def defjvp(fun: Any, *jvpfuns: Any, argnums: Any = None) -> None:
+    """Give rules ``jvp(g, ans, *args, **kwargs)``; ``"same"`` calls the function with ``g``."""
+
+    def same(at: int) -> Function:
+        return lambda g, _, *args, **keywords: fun(*args[:at], g, *args[at + 1 :], **keywords)
+
+    pairs = zip(argnums or count(), jvpfuns, strict=False)
+    fun.jvps = _Rules([(at, same(at) if jvp == "same" else jvp) for at, jvp in pairs])
+
+
+def flatten(value: Any) -> Any:
+    """A vector of all numbers of a tree, dicts by their keys in order, and the way back."""
+    if isinstance(value, dict):
+        vector, back = flatten([value[key] for key in sorted(value)])
+        return vector, lambda x: dict(zip(sorted(value), back(x), strict=True))
+    if isinstance(value, list | tuple):
+        found = [flatten(part) for part in value]
+        vector = np.concatenate([part for part, _ in found] or [np.zeros(0)])
+        ends = pairwise([0, *np.cumsum([part.size for part, _ in found], dtype=int).tolist()])
+        ways = [(back, slice(*two)) for (_, back), two in zip(found, ends, strict=True)]
+        return vector, lambda x: type(value)([back(x[part]) for back, part in ways])
+    return np.ravel(value), lambda x: np.reshape(x, np.shape(value))
+
+
+def flatten_func(func: Function, example: Any) -> Any:
+    """A function of vectors for one of trees, the way to trees, and the example's vector."""
+    vector, unflatten = flatten(example)
+    return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector
+
+
+vars(flatten).update(flatten=flatten, flatten_func=flatten_func)  # it stands for its module too
+
+
+def _descend(
+    grad: Any, x0: Any, callback: Any, num_iters: int, rate: Any, b1: Any, b2: Any, eps: Any, v: Any
+) -> Any:
+    """Descend by an average of gradients, over the root of one of squares: Adam's, if from zero."""
+    (x, unflatten), m, start = flatten(x0), 0.0, v
+    for i in range(num_iters):
+        g = flatten(grad(unflatten(x), i))[0]
+        if callback:
+            callback(unflatten(x), i, unflatten(g))
+        m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g**2
+        ahead, scale = (m, v) if start else (m / (1 - b1 ** (i + 1)), v / (1 - b2 ** (i + 1)))
+        x = x - rate * ahead / (np.sqrt(scale) + eps)
+    return unflatten(x)
+
+
+OPTIMIZERS = SimpleNamespace(
+    adam=lambda grad, x0, callback=None, num_iters=100, step_size=0.001, b1=0.9, b2=0.999, eps=1e-8: (  # noqa: E501
+        _descend(grad, x0, callback, num_iters, step_size, b1, b2, eps, 0.0)
+    ),
+    rmsprop=lambda grad, x0, callback=None, num_iters=100, step_size=0.1, gamma=0.9, eps=1e-8: (
+        _descend(grad, x0, callback, num_iters, step_size, 0.0, gamma, eps, 1.0)
+    ),
+    sgd=lambda grad, x0, callback=None, num_iters=200, step_size=0.1, mass=0.9: _descend(
+        grad, x0, callback, num_iters, step_size, mass, 1.0, 0.0, 1.0
+    ),
+)
+
+
+class _Modules(MetaPathFinder, Loader):
+    """Finds HIPS/autograd's modules: tables, or what is in `wengert.numpy` and `wengert.scipy`."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        room, _, name = fullname.partition("hips.")
+        own = room == "wengert." and (name in _MODULES or name.startswith(("numpy", "scipy")))
+        return ModuleSpec(fullname, self, is_package=True) if own else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__.removeprefix(f"{__name__}.")
+        if isinstance(found := _MODULES.get(name), dict):
+            return vars(module).update(found)
+        before, _, last = f"wengert.{name}".rpartition(".")
+        found = found or getattr(import_module(before), last, None)  # also what is no module
+        sys.modules[module.__name__] = found = found or import_module(f"wengert.{name}")
+        return vars(found).update(__path__=getattr(found, "__path__", []))  # `import` asks of parts
+
+
+_NAMES: dict[str, Any] = {
+    **{one.__name__: one for one in (defjvp, defvjp, defvjp_argnum, flatten, flatten_func)},
+    **{one.__name__: one for one in (getval, isbox, primitive, unary_to_nary)},
+    **{one.__name__: one for one in (dict, list, tuple)},
+    **dict.fromkeys(("ArrayBox", "Box"), Tensor),
+    **NARY,
+    "hessian_vector_product": NARY["hessian_tensor_product"],
+    "isinstance": lambda x, kinds: isinstance(x, kinds) or isinstance(getval(x), kinds),
+    "type": lambda x, *more: type(getval(x), *more),
+}
+_OWN = "builtins differential_operators extend numpy.numpy_boxes test_util tracer wrap_util"
+_MODULES: dict[str, Any] = {
+    **dict.fromkeys(_OWN.split(), _NAMES),
+    "core": {**_NAMES, **UNARY},
+    "misc": {**_NAMES, "optimizers": OPTIMIZERS},
+    "misc.flatten": flatten,
+    "misc.optimizers": OPTIMIZERS,
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return _NAMES[name]
+    if name in _MODULES or name in ("numpy", "scipy"):
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__dir__ = _NAMES.keys
+__path__: list[str] = []
+if __name__ == "__main__":
+    import_module("wengert.running").main("autograd")
+sys.meta_path.insert(0, _Modules())  # before those that would load parts of rooms again
+setattr(Tensor, "_value", property(getval))  # noqa: B010 -- it is HIPS/autograd's
