@@ -253,7 +253,11 @@ VECTOR = wg.ones(3)
             TypeError,
             r"which if, while.*wg.where",
         ),
-        (lambda: wg.vmap(lambda x: float(x))(VECTOR), RuntimeError, "inside vmap becomes a Python"),
+        (
+            lambda: wg.vmap(lambda x: float(x))(VECTOR),
+            RuntimeError,
+            "inside vmap or a Jacobian becomes a Python",
+        ),
         (lambda: wg.vmap(lambda x: wg.asarray(x.numpy()))(VECTOR), RuntimeError, "for each of 3"),
         (
             lambda: wg.vmap(lambda x: x, out_axes=None)(VECTOR),

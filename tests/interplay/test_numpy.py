@@ -107,6 +107,7 @@ CALLS = {
     "choose": (lambda x, y: np.choose([0, 1, 1, 0, 1], [x, y]), V, W),
     "compress": (lambda x: np.compress([True, False, True], x, axis=0), M),
     "geomspace": (lambda x: np.geomspace(x[0], x[1] + 5, 4), V),
+    "histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, 3), V),
     "histogram": (lambda x: np.histogram([0.1, 0.4, 0.3, 0.9, 0.2], 3, weights=x)[0], V),
     "linspace": (lambda x, y: np.linspace(x, y, 4), V, W),
     "linalg.lstsq": (lambda x, y: np.linalg.lstsq(x, y)[:2], M.T, M[0]),

@@ -140,13 +140,13 @@ class Batched(Lifted):
 
     def values(self) -> Any:
         raise TypeError(
-            f"a Tensor inside vmap has a value for each of {self.inner.shape[0]} members, which "
-            "if, while, int() and item() can't read: use wg.where, x[i], or return it to read it"
+            f"a Tensor inside vmap or a Jacobian has {self.inner.shape[0]} values, a member's each: "
+            "if, while, int() and item() can't read them; use wg.where, x[i], or return it first"
         )
 
     def refusal(self, where: str, done: str, instead: str) -> Exception:
         return RuntimeError(
-            f"{where}a Tensor inside vmap {done}, and has a value for each of "
+            f"{where}a Tensor inside vmap or a Jacobian {done}, and has a value for each of "
             f"{self.inner.shape[0]} members. {instead}."
         )
 
