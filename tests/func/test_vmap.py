@@ -251,7 +251,7 @@ VECTOR = wg.ones(3)
         (
             lambda: wg.vmap(lambda x: x if x > 0 else -x)(VECTOR),
             TypeError,
-            r"which if, while.*wg.where",
+            r"if, while.*wg.where",
         ),
         (
             lambda: wg.vmap(lambda x: float(x))(VECTOR),

@@ -140,7 +140,7 @@ class Batched(Lifted):
 
     def values(self) -> Any:
         raise TypeError(
-            f"a Tensor inside vmap or a Jacobian has {self.inner.shape[0]} values, a member's each: "
+            f"a Tensor inside vmap or a Jacobian has {self.inner.shape[0]} values, one a member: "
             "if, while, int() and item() can't read them; use wg.where, x[i], or return it first"
         )
 
