@@ -6,7 +6,7 @@ Tensors in closures count, too.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from wengert.tape.autograd import grad
 from wengert.tape.function import Function
 from wengert.tape.grad_mode import enable_grad, is_grad_enabled, unrecorded
 from wengert.tape.node import Node, Output, is_lifted, walk
+from wengert.tape.sweep import leading_to, recorded_sweep, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
 
 Residual = Callable[[Tensor], Any]
@@ -26,9 +27,7 @@ Residual = Callable[[Tensor], Any]
 class _Equations:
     """The equations, to be put on the tape at their solution, and what they were there."""
 
-    held = False
-
-    def __init__(self, label: str, residual: Residual, run: Tensor, sources: list[Tensor]) -> None:
+    def __init__(self, label: str, residual: Residual, run: Tensor, sources: list[Node]) -> None:
         self.label, self.residual, self.sources = label, residual, sources
         self.values = values_of(run, label)
 
@@ -36,42 +35,19 @@ class _Equations:
         """The cotangents of what the equations depend on, for that of the solution."""
         recorded = is_grad_enabled() or is_lifted(g._array) or is_lifted(x._array)
         with enable_grad():
-            before = untracked(x._array).requires_grad_() if x._node is None else x
-            place: Tensor = _Hold.apply(self, before)
-            run = residuals(self.residual(place))
-            again = {source._node for source in _sources(run, before._node, place._node)}
-            if again != {source._node for source in self.sources} or not np.array_equal(
+            place = untracked(x._array).requires_grad_() if x._node is None else x
+            run, sources = _run(self.residual, place)
+            if set(sources) != set(self.sources) or not np.array_equal(
                 values_of(run, self.label), self.values, equal_nan=True
             ):
                 raise RuntimeError(
                     f"{self.label}: what its function computes with has changed since it was "
                     "called: differentiate before, or give the function copies"
                 )
-            self.held = True
-            try:
-                jacobian = _rows(run, place, recorded)
-                weight = wg.linalg.solve(wg.conj(jacobian.T), wg.reshape(g, (-1,)))
-                seed = wg.reshape(-weight, run.shape)
-                return list(grad(run, self.sources, seed, True, recorded, allow_unused=True))
-            finally:
-                self.held = False
-
-
-class _Hold(Function):
-    """The solution as the equations see it; their partial derivatives stop here."""
-
-    @staticmethod
-    def forward(ctx: Any, equations: _Equations, x: Tensor) -> Tensor:
-        ctx.equations = equations
-        return x
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
-        return None, None if ctx.equations.held else g
-
-    @staticmethod
-    def jvp(ctx: Any, _: Any, t: Any) -> Any:
-        return t
+            jacobian = _rows(run, place, recorded)
+            weight = wg.linalg.solve(wg.conj(jacobian.T), wg.reshape(g, (-1,)))
+            seed, targets = wg.reshape(-weight, run.shape), [*self.sources, cast(Node, place._node)]
+            return _pulled(run, seed, targets, recorded)[:-1]
 
 
 class _Solution(Function):
@@ -93,31 +69,51 @@ class _Solution(Function):
         return t  # `solution` has moved it
 
 
-def _rows(residual: Tensor, place: Tensor, recorded: bool) -> Tensor:
-    """The Jacobian of the residual, a row for each equation."""
-    n, rows = residual.size, []
-    for i in range(n):
-        unit = like_first([residual], np.reshape(np.eye(n)[i], residual.shape))
-        seed = wg.astype(unit, residual.dtype)
-        (row,) = grad(residual, place, seed, True, recorded, materialize_grads=True)
-        rows.append(wg.reshape(row, (-1,)))  # type: ignore[arg-type]
+def _pulled(run: Tensor, g: Tensor, targets: list[Node], recorded: bool) -> list[Any]:
+    """Cotangents of what a run used, of its own operations alone, or None."""
+    numbers, node = {target.number for target in targets}, cast(Node, run._node)
+    wanted = leading_to(numbers, [node])
+    if node.number not in wanted:
+        return [None] * len(targets)
+    found = (recorded_sweep if recorded else sweep)(
+        [(node, g if recorded else g._array)],
+        keep=True,
+        targets=numbers,
+        wanted=wanted,
+        stop_at_targets=True,
+    )
+    arrays = [found.get(target) for target in targets]
+    return [x if x is None or isinstance(x, Tensor) else untracked(x) for x in arrays]
+
+
+def _rows(run: Tensor, place: Tensor, recorded: bool) -> Tensor:
+    """The Jacobian of the equations, a row for each."""
+    rows = []
+    for unit in np.eye(run.size):
+        seed = wg.astype(like_first([run], np.reshape(unit, run.shape)), run.dtype)
+        (row,) = _pulled(run, seed, [cast(Node, place._node)], recorded)
+        row = wg.zeros_like(untracked(place._array)) if row is None else row
+        rows.append(wg.reshape(row, (-1,)))
     return wg.stack(rows)
 
 
-def _sources(residual: Tensor, *own: Node | None) -> list[Tensor]:
-    """Stand-ins for the Tensors that a run used, and that were there before its own."""
-    start = max(node.number for node in own if node is not None)
-    found: dict[int, Node] = {}
-    for node in walk([residual._node], start + 1):
-        for parent in node.parents:
-            if parent is not None and parent.number <= start and parent not in own:
-                at = node if isinstance(node, Output) else parent
+def _run(residual: Residual, place: Tensor) -> tuple[Tensor, list[Node]]:
+    """The equations at a place, and the nodes of other Tensors that they used."""
+    start = wg.zeros((), requires_grad=True)._node.number  # type: ignore[union-attr]
+    run, found = residuals(residual(place)), {}
+    for node in (run._node, *walk([run._node], start)):
+        for parent in node.parents if node is not None and node.number > start else (node,):
+            if parent is not None and parent.number < start and parent is not place._node:
+                # One of several results may have a node that is newer than its operation.
+                at = cast(Node, node) if isinstance(node, Output) else parent
                 found[at.number] = at
-    return [with_node(np.broadcast_to(_zero(n), n.shape), n) for n in found.values()]
+    return run, [*found.values()]
 
 
-def _zero(node: Node) -> Any:
-    return np.zeros((), dtype_of(node.dtype).name)
+def _stand_in(node: Node) -> Tensor:
+    """A Tensor that has a node, and nothing else of what it was."""
+    zero = np.zeros((), dtype_of(node.dtype).name)
+    return with_node(np.broadcast_to(zero, node.shape), node)
 
 
 def _leaf(given: Iterable[Any], x: Any) -> Tensor:
@@ -150,8 +146,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
     leaf = _leaf(given, x)
     if not is_grad_enabled():
         return leaf.detach()
-    run = residuals(residual(leaf))
-    sources = _sources(run, leaf._node)
+    run, sources = _run(residual, leaf)
     lifted = run._array if is_lifted(run._array) else None
     if not sources and lifted is None:
         return leaf.detach()
@@ -159,7 +154,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
         raise ValueError(
             f"{label}: {run.size} equations for {x.size} unknowns: a derivative needs as many"
         )
-    matrix = values_of(_rows(run, leaf, False), label)
+    matrix = values_of(_rows(run, leaf, is_lifted(run._array)), label)
     try:
         step = np.linalg.solve(matrix, np.reshape(values_of(run, label), -1))
     except np.linalg.LinAlgError:
@@ -179,7 +174,9 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
         lifted = lifted if is_lifted(lifted) else None
     if not sources:
         return untracked(found._array)
-    return _Solution.apply(_Equations(label, residual, run, sources), found, *sources)  # type: ignore[no-any-return]
+    return _Solution.apply(
+        _Equations(label, residual, run, sources), found, *map(_stand_in, sources)
+    )  # type: ignore[no-any-return]
 
 
 def gradient_of(function: Callable[[Tensor], Any]) -> Residual:
