@@ -50,7 +50,9 @@ class _Interpolant(Guarded):
     def _place(self, x: Any) -> Tensor:
         if not self._given and not tensors_in([x]):
             raise _PlainError
-        (place,) = inexact(x) if tensors_in([x]) else (like_first(self._given, np.asarray(x, float)),)
+        (place,) = (
+            inexact(x) if tensors_in([x]) else (like_first(self._given, np.asarray(x, float)),)
+        )
         return place
 
 
@@ -191,7 +193,9 @@ class _CubicSpline(_Hermite):
             right = ((wide[0] + 2 * wide_d) * wide[1] * m[0] + wide[0] ** 2 * m[1]) / wide_d
             return h[1], d, right
         order, value = end
-        (value,) = inexact(value) if tensors_in([value]) else (like_first([m], np.asarray(value, float)),)
+        (value,) = (
+            inexact(value) if tensors_in([value]) else (like_first([m], np.asarray(value, float)),)
+        )
         if order == 1:
             return 1.0, 0.0, value + 0 * m[0]
         return 2 * h[0], h[0], 3 * wide[0] * m[0] - value * wide[0] ** 2 / 2
@@ -227,9 +231,7 @@ class _CubicSpline(_Hermite):
 
 
 class _HermiteSpline(_Hermite):
-    def __init__(
-        self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None
-    ) -> None:
+    def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
         super().__init__("CubicHermiteSpline", x, y, dydx, axis=axis, extrapolate=extrapolate)
         self._data(x, y, axis, extrapolate)
         self._slopes = _columns(inexact(self._y, dydx)[1], axis)
@@ -310,7 +312,9 @@ class _Interp1d(_Interpolant):
                     "kind='cubic' or CubicSpline"
                 )
             units = np.eye(len(knots))
-            factors = _scipy.interp1d(knots, units, axis=0, **options)(np.clip(flat, knots[0], knots[-1]))
+            factors = _scipy.interp1d(knots, units, axis=0, **options)(
+                np.clip(flat, knots[0], knots[-1])
+            )
             factors = like_first([self._y], factors)
             rows = wg.reshape(self._y, (len(knots), -1))
             found = wg.reshape(factors @ rows, (flat.size, *self._y.shape[1:]))

@@ -402,8 +402,24 @@ _TABLE: dict[str, Callable[..., Any]] = {
     **{
         one.__name__: one
         for one in (
-            block_diag, cho_factor, cho_solve, cholesky, eig, eigh, eigvalsh, lstsq, lu,
-            lu_factor, lu_solve, norm, qr, solve, solve_banded, solve_triangular, svd, toeplitz,
+            block_diag,
+            cho_factor,
+            cho_solve,
+            cholesky,
+            eig,
+            eigh,
+            eigvalsh,
+            lstsq,
+            lu,
+            lu_factor,
+            lu_solve,
+            norm,
+            qr,
+            solve,
+            solve_banded,
+            solve_triangular,
+            svd,
+            toeplitz,
         )  # fmt: skip
     },
 }

@@ -42,12 +42,14 @@ class _Called:
     def __init__(self, label: str, function: Any, given: Any, pair: bool = False) -> None:
         self.label, self.function, self.given, self.pair = label, function, given, pair
         self.tensors, self.tracked = gives_tensors(given), False
+        self.answers = self.tensors  # whether the function has returned Tensors, too
 
     def __call__(self, x: Any, *args: Any, **keywords: Any) -> Any:
         if self.tensors:
             x = like_first(self.given, np.array(x, dtype=np.float64))
         result = call_back(self.function, x, *args, **keywords)
         self.tracked = self.tracked or is_tracked(result)
+        self.answers = self.answers or bool(tensors_in([result]))
         if self.pair:
             return tuple([values_of(part, self.label) for part in result])
         return values_of(result, self.label)
@@ -56,7 +58,7 @@ class _Called:
         """The solution that SciPy has found, in the kind of the program, with derivatives."""
         if self.tracked:
             return solution(self.label, residual, x, self.given)
-        return like_first(self.given, x) if self.tensors else x
+        return like_first(self.given, x) if self.answers else x
 
 
 def _wrapped(label: str, given: Any, function: Any) -> Any:
@@ -388,6 +390,7 @@ def curve_fit(
         p = tuple(like_first(given, q) for q in p) if called.tensors else p
         result = call_back(f, data if tensors_in([data]) else x, *p)
         called.tracked = called.tracked or is_tracked(result)
+        called.answers = called.answers or bool(tensors_in([result]))
         return values_of(result, label)
 
     own = inspect.signature(f)
@@ -402,7 +405,7 @@ def curve_fit(
     )  # fmt: skip
     popt, pcov = found[:2]
     if not called.tracked:
-        return (*(like_first(given, x) if called.tensors else x for x in (popt, pcov)), *found[2:])
+        return (*(like_first(given, x) if called.answers else x for x in (popt, pcov)), *found[2:])
     if full_output or options:
         raise NotImplementedError(f"{label}: full_output and {[*options]} are not differentiated")
 

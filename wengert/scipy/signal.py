@@ -194,7 +194,9 @@ def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, fs: float = 
         (shown,) = inexact(worN)
         w = shown * (2 * math.pi / fs)
     turn = wg.exp(-1j * wg.astype(w, "complex128"))
-    powers = [wg.stack([turn**k for k in range(z.shape[0])], axis=-1) for z in (numerator, denominator)]
+    powers = [
+        wg.stack([turn**k for k in range(z.shape[0])], axis=-1) for z in (numerator, denominator)
+    ]
     top, below = (
         wg.sum(p * wg.astype(z, "complex128"), axis=-1)
         for p, z in zip(powers, (numerator, denominator), strict=True)
@@ -202,7 +204,9 @@ def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, fs: float = 
     return shown, top / below
 
 
-def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Tensor:
+def detrend(
+    data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False
+) -> Tensor:
     """Data without a constant or a line, fitted by least squares."""
     if type not in ("linear", "l", "constant", "c") or (type[0] == "l" and bp != 0):
         raise TypeError("detrend of Tensors takes type='linear' or 'constant', and no bp=")
