@@ -1,62 +1,54 @@
 """Distributions in their standard form: of ``y = (x - loc) / scale`` and of shapes.
 
-Each is what is not zero of its density, and of the functions that can be computed from one another,
-one. Values outside of the support are never computed with.
+What is outside of the support is never computed with.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import wengert as wg
-from wengert.ops import special as sp
+from wengert import special as sp
 from wengert.scipy import elementary as el
 
 Form = Callable[..., Any]
 _INF = math.inf
+_LOG_ROOT = math.log(2 * math.pi) / 2
 
 
-@dataclass(frozen=True)
-class Density:
-    """A continuous distribution.
-
-    Attributes
-    ----------
-    logpdf, cdf, sf : callable
-        Of ``y`` within the support, and of the shapes.
-    ppf, isf : callable
-        The inverses of ``cdf`` and ``sf``.
-    logcdf, logsf : callable, optional
-        Where the logarithms of ``cdf`` and ``sf`` lose digits.
-    low, high : float
-        The ends of the support.
-    inside : callable
-        A place within the support, for what is computed outside.
-    """
+class Density(NamedTuple):
+    """A continuous distribution; one without ``sf`` and ``isf`` is symmetric about 0."""
 
     logpdf: Form
     cdf: Form
-    sf: Form
     ppf: Form
-    isf: Form
+    sf: Form | None = None
+    isf: Form | None = None
     logcdf: Form | None = None
     logsf: Form | None = None
     low: float = -_INF
     high: float = _INF
+    shapes: str = ""
 
-    @property
-    def inside(self) -> float:
-        """A place within the support, for what is computed outside."""
-        return 0.0 if self.low == -_INF else self.low + 0.5
+    def form(self, name: str) -> Form:
+        """One of the functions: by symmetry, or as a logarithm, where there is none."""
+        own: Form | None = getattr(self, name)
+        if own is not None:
+            return own
+        if name == "logcdf" or self.sf is not None:
+            return _log(self.form(name.removeprefix("log")))
+        if name == "isf":
+            return lambda q, *shapes: -self.ppf(q, *shapes)
+        mirrored = self.form(name.replace("sf", "cdf"))
+        return lambda y, *shapes: mirrored(-y, *shapes)
 
 
-def _logit(q: Any) -> Any:
-    return wg.log(q) - wg.log1p(-q)
+def _log(form: Form) -> Form:
+    def call(*args: Any) -> Any:
+        value = form(*args)
+        return wg.where(value > 0, wg.log(wg.where(value > 0, value, 1.0)), -_INF)
 
-
-def _half_line(cumulative: Form, rest: Form, **more: Any) -> dict[str, Any]:
-    return {"cdf": cumulative, "sf": rest, "low": 0.0, **more}
+    return call
 
 
 def _laplace_cdf(y: Any) -> Any:
@@ -65,150 +57,100 @@ def _laplace_cdf(y: Any) -> Any:
 
 
 def _laplace_ppf(q: Any) -> Any:
-    low = q < 0.5
-    small = wg.where(low, q, 1 - q)
-    return wg.where(low, wg.log(2 * small), -wg.log(2 * small))
+    far = wg.log(2 * wg.minimum(q, 1 - q))
+    return wg.where(q < 0.5, far, -far)
 
 
 def _laplace_logcdf(y: Any) -> Any:
-    right = y > 0
-    tail = wg.exp(-wg.where(right, y, 0.0)) / 2
-    return wg.where(right, wg.log1p(-tail), y - math.log(2))
+    tail = wg.exp(-wg.maximum(y, 0.0)) / 2
+    return wg.where(y > 0, wg.log1p(-tail), y - math.log(2))
 
 
-def _student_logpdf(y: Any, df: Any) -> Any:
+def _student(y: Any, df: Any) -> Any:
     half = wg.zeros_like(df) + 0.5
     return -(df + 1) / 2 * wg.log1p(y * y / df) - wg.log(df) / 2 - sp.betaln(df / 2, half)
 
 
-def _gamma_logpdf(y: Any, a: Any) -> Any:
+def _gamma(y: Any, a: Any) -> Any:
     return sp.xlogy(a - 1, y) - y - sp.gammaln(a)
 
 
-def _beta_logpdf(y: Any, a: Any, b: Any) -> Any:
+def _beta(y: Any, a: Any, b: Any) -> Any:
     return sp.xlogy(a - 1, y) + sp.xlog1py(b - 1, -y) - sp.betaln(a, b)
 
 
-def _cauchy_ppf(q: Any) -> Any:
-    return wg.tan(math.pi * (q - 0.5))
+def _last(function: Form, factor: float = 1.0) -> Form:
+    """A function whose last argument is the place, and other arguments shapes, times a factor."""
+    return lambda y, *shapes: function(*[s * factor for s in shapes], y)
 
 
-_LOG_2PI = math.log(2 * math.pi)
-_NORMAL = Density(
-    logpdf=lambda y: -y * y / 2 - _LOG_2PI / 2,
-    cdf=sp.ndtr,
-    sf=lambda y: sp.ndtr(-y),
-    ppf=sp.ndtri,
-    isf=lambda q: -sp.ndtri(q),
-    logcdf=sp.log_ndtr,
-    logsf=lambda y: sp.log_ndtr(-y),
-)
-
-#: Shapes and forms by SciPy's names.
 CONTINUOUS: dict[str, Density] = {
     "beta": Density(
-        _beta_logpdf,
-        lambda y, a, b: el.betainc(a, b, y),
-        lambda y, a, b: el.betaincc(a, b, y),
-        lambda q, a, b: el.betaincinv(a, b, q),
-        lambda q, a, b: el.betainccinv(a, b, q),
-        low=0.0,
-        high=1.0,
+        *(
+            _beta,
+            _last(el.betainc),
+            _last(el.betaincinv),
+            _last(el.betaincc),
+            _last(el.betainccinv),
+        ),
+        **{"low": 0.0, "high": 1.0, "shapes": "a b"},
     ),
     "cauchy": Density(
         lambda y: -math.log(math.pi) - wg.log1p(y * y),
         lambda y: wg.atan2(wg.ones_like(y), -y) / math.pi,
-        lambda y: wg.atan2(wg.ones_like(y), y) / math.pi,
-        _cauchy_ppf,
-        lambda q: -_cauchy_ppf(q),
+        lambda q: wg.tan(math.pi * (q - 0.5)),
     ),
     "chi2": Density(
-        lambda y, df: _gamma_logpdf(y / 2, df / 2) - math.log(2),
+        lambda y, df: _gamma(y / 2, df / 2) - math.log(2),
         lambda y, df: el.gammainc(df / 2, y / 2),
-        lambda y, df: el.gammaincc(df / 2, y / 2),
         lambda q, df: 2 * el.gammaincinv(df / 2, q),
+        lambda y, df: el.gammaincc(df / 2, y / 2),
         lambda q, df: 2 * el.gammainccinv(df / 2, q),
         low=0.0,
+        shapes="df",
     ),
     "expon": Density(
         lambda y: -y,
         lambda y: -wg.expm1(-y),
-        lambda y: wg.exp(-y),
         lambda q: -wg.log1p(-q),
+        lambda y: wg.exp(-y),
         lambda q: -wg.log(q),
         logsf=lambda y: -y,
         low=0.0,
     ),
     "gamma": Density(
-        _gamma_logpdf,
-        lambda y, a: el.gammainc(a, y),
-        lambda y, a: el.gammaincc(a, y),
-        lambda q, a: el.gammaincinv(a, q),
-        lambda q, a: el.gammainccinv(a, q),
+        *(_gamma, _last(el.gammainc), _last(el.gammaincinv)),
+        *(_last(el.gammaincc), _last(el.gammainccinv)),
         low=0.0,
+        shapes="a",
     ),
     "laplace": Density(
-        lambda y: -wg.abs(y) - math.log(2),
-        _laplace_cdf,
-        lambda y: _laplace_cdf(-y),
-        _laplace_ppf,
-        lambda q: -_laplace_ppf(q),
+        *(lambda y: -wg.abs(y) - math.log(2), _laplace_cdf, _laplace_ppf),
         logcdf=_laplace_logcdf,
-        logsf=lambda y: _laplace_logcdf(-y),
-    ),
-    "logistic": Density(
-        lambda y: -wg.abs(y) - 2 * wg.log1p(wg.exp(-wg.abs(y))),
-        sp.expit,
-        lambda y: sp.expit(-y),
-        sp.logit,
-        lambda q: -sp.logit(q),
-        logcdf=sp.log_expit,
-        logsf=lambda y: sp.log_expit(-y),
     ),
     "lognorm": Density(
-        lambda y, s: -((wg.log(y) / s) ** 2) / 2 - wg.log(s * y) - _LOG_2PI / 2,
+        lambda y, s: -((wg.log(y) / s) ** 2) / 2 - wg.log(s * y) - _LOG_ROOT,
         lambda y, s: sp.ndtr(wg.log(y) / s),
-        lambda y, s: sp.ndtr(-wg.log(y) / s),
         lambda q, s: wg.exp(s * sp.ndtri(q)),
+        lambda y, s: sp.ndtr(-wg.log(y) / s),
         lambda q, s: wg.exp(-s * sp.ndtri(q)),
         lambda y, s: sp.log_ndtr(wg.log(y) / s),
         lambda y, s: sp.log_ndtr(-wg.log(y) / s),
         low=0.0,
+        shapes="s",
     ),
-    "norm": _NORMAL,
-    "rayleigh": Density(
-        lambda y: wg.log(y) - y * y / 2,
-        lambda y: -wg.expm1(-y * y / 2),
-        lambda y: wg.exp(-y * y / 2),
-        lambda q: wg.sqrt(-2 * wg.log1p(-q)),
-        lambda q: wg.sqrt(-2 * wg.log(q)),
-        logsf=lambda y: -y * y / 2,
-        low=0.0,
-    ),
-    "t": Density(
-        _student_logpdf,
-        lambda y, df: el.stdtr(df, y),
-        lambda y, df: el.stdtr(df, -y),
-        lambda q, df: el.stdtrit(df, q),
-        lambda q, df: -el.stdtrit(df, q),
-    ),
+    "norm": Density(lambda y: -y * y / 2 - _LOG_ROOT, sp.ndtr, sp.ndtri, logcdf=sp.log_ndtr),
+    "t": Density(_student, _last(el.stdtr), _last(el.stdtrit), shapes="df"),
     "uniform": Density(
-        lambda y: wg.zeros_like(y),
-        lambda y: y,
-        lambda y: 1 - y,
-        lambda q: q,
-        lambda q: 1 - q,
+        *(wg.zeros_like, lambda y: y, lambda q: q, lambda y: 1 - y, lambda q: 1 - q),
         low=0.0,
         high=1.0,
     ),
 }
-#: The shapes for which a distribution is defined: all positive.
-SHAPES = {"beta": "a b", "chi2": "df", "gamma": "a", "lognorm": "s", "t": "df"}
 
 
-@dataclass(frozen=True)
-class Mass:
-    """A distribution of whole numbers ``k``, from 0 to ``high``."""
+class Mass(NamedTuple):
+    """A distribution of whole numbers from 0 on, and the condition that parameters fulfil."""
 
     shapes: str
     logpmf: Form
@@ -217,51 +159,34 @@ class Mass:
     high: Form = lambda *shapes: _INF
 
 
-def _binomial_logpmf(k: Any, n: Any, p: Any) -> Any:
+def _binomial(k: Any, n: Any, p: Any) -> Any:
     ways = -wg.log1p(n) - sp.betaln(n - k + 1, k + 1)
     return ways + sp.xlogy(k, p) + sp.xlog1py(n - k, -p)
 
 
-def _probability(p: Any) -> Any:
-    return (p >= 0) & (p <= 1)
-
-
-def _binomial_cdf(k: Any, n: Any, p: Any) -> Any:
-    below = k < n
-    rest = wg.where(below, n - k, 1.0)
-    return wg.where(below, el.betaincc(k + 1, rest, wg.where(below, p, 0.5)), 1.0)
+def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
+    ways = sp.gammaln(n + k) - sp.gammaln(k + 1) - sp.gammaln(n)
+    return ways + n * wg.log(p) + sp.xlog1py(k, -p)
 
 
 DISCRETE: dict[str, Mass] = {
     "bernoulli": Mass(
         "p",
         lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
-        lambda k, p: wg.where(k < 1, 1 - p, 1.0),
-        _probability,
+        lambda k, p: 1 - p,
+        lambda p: (p >= 0) & (p <= 1),
         lambda p: 1.0,
     ),
     "binom": Mass(
         "n p",
-        _binomial_logpmf,
-        _binomial_cdf,
-        lambda n, p: (n >= 0) & (wg.floor(n) == n) & _probability(p),
+        _binomial,
+        lambda k, n, p: el.betaincc(k + 1, wg.where(k < n, n - k, 1.0), p),
+        lambda n, p: (n >= 0) & (wg.floor(n) == n) & (p >= 0) & (p <= 1),
         lambda n, p: n,
-    ),
-    "geom": Mass(  # of k - 1 failures, by its default loc
-        "p",
-        lambda k, p: sp.xlog1py(k, -p) + wg.log(p),
-        lambda k, p: -wg.expm1(wg.log1p(-p) * (k + 1)),
-        lambda p: (p > 0) & (p <= 1),
     ),
     "nbinom": Mass(
         "n p",
-        lambda k, n, p: (
-            sp.gammaln(n + k)
-            - sp.gammaln(k + 1)
-            - sp.gammaln(n)
-            + n * wg.log(p)
-            + sp.xlog1py(k, -p)
-        ),  # fmt: skip
+        _negative_binomial,
         lambda k, n, p: el.betainc(n, k + 1, p),
         lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     ),
