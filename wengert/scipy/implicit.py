@@ -13,7 +13,8 @@ import numpy as np
 import wengert as wg
 from wengert.backends import dtype_of
 from wengert.ops.operands import operands
-from wengert.scipy.naming import like_first, tracked, values_of
+from wengert.scipy.naming import gives_tensors, like_first, plain, tensors_in, tracked, values_of
+from wengert.tape.callbacks import call_back
 from wengert.tape.autograd import grad
 from wengert.tape.function import Function
 from wengert.tape.grad_mode import enable_grad, is_grad_enabled, unrecorded
@@ -193,8 +194,47 @@ def gradient_of(function: Callable[[Tensor], Any]) -> Residual:
     return residual
 
 
-def is_tracked(result: Any) -> bool:
-    """Whether what a user's function returned has a derivative by a Tensor of a closure."""
-    if isinstance(result, list | tuple):
-        return any(map(is_tracked, result))
-    return tracked(result)
+class Called:
+    """A user's function as SciPy calls it: with Tensors if the program has some, or arrays.
+
+    Attributes
+    ----------
+    tensors, answers, tracked : bool
+        Whether it is called with Tensors, has returned some, and some that are tracked.
+    """
+
+    def __init__(
+        self, label: str, function: Any, given: Any, at: int = 0, pair: Any = None
+    ) -> None:
+        self.label, self.function, self.given = label, function, given
+        self.at, self.pair = at, pair is True
+        self.tensors = self.answers = gives_tensors(given)
+        self.tracked = False
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if self.tensors:
+            x = like_first(self.given, np.array(args[self.at]))
+            args = (*args[: self.at], x, *args[self.at + 1 :])
+        result = call_back(self.function, *args, **keywords)
+        found = tensors_in([result])
+        self.answers, self.tracked = (
+            self.answers or bool(found),
+            self.tracked or any(map(tracked, found)),
+        )
+        if self.pair:
+            return tuple([values_of(part, self.label) for part in result])
+        return values_of(result, self.label)
+
+    def other(self, function: Any) -> Any:
+        """A derivative of the function, as SciPy calls it."""
+        if not callable(function):
+            return plain(function, self.label, "an option")
+        return Called(self.label, function, self.given, self.at)
+
+    def in_kind(self, x: Any) -> Any:
+        """What SciPy has found in the kind of the program, where nothing is tracked."""
+        return like_first(self.given, x) if self.answers else x
+
+    def solved(self, x: Any, residual: Residual) -> Any:
+        """The solution that SciPy has found, in the kind of the program, with derivatives."""
+        return solution(self.label, residual, x, self.given) if self.tracked else self.in_kind(x)

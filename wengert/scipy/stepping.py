@@ -1,8 +1,8 @@
 """The steps of an ODE's solver, once more on Tensors.
 
 SciPy has chosen them on values. Here the equations of each step are differentiated: of explicit
-Runge-Kutta methods the stages, of Radau's method the implicit system. The tape keeps the solution at
-the steps, and stages are computed again in the backward pass.
+Runge-Kutta methods the stages, of Radau's method the implicit system. The tape keeps the solution
+at the steps, and stages are computed again in the backward pass.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,6 @@ from wengert.scipy.naming import like_first, scipy_module, values_of
 from wengert.tape.tensor import Tensor
 
 _scipy = scipy_module("integrate")
-Field = Callable[[Any, Tensor], Tensor]
 _ROOT = np.sqrt(6.0)
 #: Radau IIA of order 5: stages, their places, and the polynomial through them.
 _RADAU = np.array([
@@ -30,73 +29,63 @@ _PLACES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
 _THROUGH = np.linalg.inv(_PLACES[:, None] ** np.arange(1, 4))
 
 
-def _sum(parts: list[Tensor], factors: Any) -> Tensor:
+def _sum(parts: Any, factors: Any) -> Any:
     """A sum of Tensors with factors that are numbers."""
-    found = None
-    for part, factor in zip(parts, factors, strict=False):
-        if factor != 0:
-            found = part * float(factor) if found is None else found + part * float(factor)
-    return 0 * parts[0] if found is None else found
+    used = [p * float(f) for p, f in zip(parts, factors, strict=False) if f != 0]
+    return sum(used[1:], used[0]) if used else 0 * parts[0]
 
 
 class Step:
-    """One step from ``y`` at ``t`` of length ``h``, and the solution within it."""
+    """One step from ``y`` at ``t`` of length ``h``, by SciPy's explicit ``method``."""
 
-    def __init__(self, field: Field, t: Any, h: Any, y: Tensor, label: str) -> None:
+    method: Any = None
+
+    def __init__(self, field: Callable[..., Any], t: Any, h: Any, y: Tensor, label: str) -> None:
         self.field, self.t, self.h, self.y, self.label = field, t, h, y, label
 
-    def end(self) -> Tensor:
+    def _stages(self) -> list[Any]:
+        """The slopes, and last of these the slope at the end."""
+        method, n = self.method, self.method.n_stages
+        return self._extended([self.field(self.t, self.y)], method.A[1:n], method.C[1:n])
+
+    def _extended(self, stages: list[Any], rows: Any, places: Any) -> list[Any]:
+        for a, c in zip(rows, places, strict=True):
+            y = self.y + _sum(stages, a) * self.h
+            stages.append(self.field(self.t + float(c) * self.h, y))
+        return stages
+
+    def end(self) -> Any:
         """The solution at the end."""
-        raise NotImplementedError
-
-    def within(self, t: Any) -> Tensor:
-        """The solution at a time within the step."""
-        raise NotImplementedError
-
-
-class _Explicit(Step):
-    method: Any
-
-    def _stages(self) -> list[Tensor]:
-        method, t, h, y = self.method, self.t, self.h, self.y
-        found = [self.field(t, y)]
-        for a, c in zip(method.A[1 : method.n_stages], method.C[1 : method.n_stages], strict=True):
-            found.append(self.field(t + float(c) * h, y + _sum(found, a) * h))
-        return found
-
-    def end(self) -> Tensor:
         return self.y + _sum(self._stages(), self.method.B) * self.h
 
-    def within(self, t: Any) -> Tensor:
-        stages, x = self._stages(), (t - self.t) / self.h
-        new = self.y + _sum(stages, self.method.B) * self.h
-        stages.append(self.field(self.t + self.h, new))
-        found, power = self.y, self.h
-        for column in np.asarray(self.method.P).T:
-            power = power * x
-            found = found + _sum(stages, column) * power
-        return found
+    def within(self, t: Any) -> Any:
+        """The solution at a time within the step."""
+        stages, x = self._extended(self._stages(), [self.method.B], [1.0]), (t - self.t) / self.h
+        return self._polynomial(x, [_sum(stages, p) * self.h for p in self.method.P.T])
+
+    def _polynomial(self, x: Any, parts: list[Any]) -> Any:
+        total = 0 * parts[0]
+        for part in parts[::-1]:
+            total = (total + part) * x
+        return self.y + total
 
 
-class _RK23(_Explicit):
+class _RK23(Step):
     method = _scipy.RK23
 
 
-class _RK45(_Explicit):
+class _RK45(Step):
     method = _scipy.RK45
 
 
-class _DOP853(_Explicit):
+class _DOP853(Step):
     method = _scipy.DOP853
 
-    def within(self, t: Any) -> Tensor:
+    def within(self, t: Any) -> Any:
         method, h, x = self.method, self.h, (t - self.t) / self.h
-        stages = self._stages()
-        difference = _sum(stages, method.B) * h
-        stages.append(self.field(self.t + h, self.y + difference))
-        last = stages[-1]
-        for a, c in zip(method.A_EXTRA, method.C_EXTRA, strict=True):
-            stages.append(self.field(self.t + float(c) * h, self.y + _sum(stages, a) * h))
+        stages = self._extended(self._stages(), [method.B], [1.0])
+        last, difference = stages[-1], _sum(stages, method.B) * h
+        self._extended(stages, method.A_EXTRA, method.C_EXTRA)
         parts = [difference, h * stages[0] - difference]
         parts.append(2 * difference - h * (last + stages[0]))
         parts += [_sum(stages, row) * h for row in method.D]
@@ -107,78 +96,54 @@ class _DOP853(_Explicit):
 
 
 class _Radau(Step):
-    def _system(self, z: Tensor) -> Tensor:
+    def _system(self, z: Tensor) -> Any:
         rows = [
             self.field(self.t + float(c) * self.h, self.y + z[i]) for i, c in enumerate(_PLACES)
         ]
         return z - self.h * wg.stack([_sum(rows, a) for a in _RADAU])
 
-    def _stages(self) -> Tensor:
-        y, n = self.y, self.y.shape[0]
-        t, h = (float(values_of(v, self.label)) for v in (self.t, self.h))
-        plain = type(self)(self.field, t, h, like_first([y], values_of(y, self.label)), self.label)
-        slope = jacobian(lambda y: self.field(t, y))(plain.y)
-        matrix = np.eye(3 * n) - h * np.kron(_RADAU, values_of(slope, self.label))
-        z = np.zeros((3, n))
-        for _ in range(50):
-            rest = values_of(plain._system(like_first([y], z)), self.label)
-            change = np.linalg.solve(matrix, rest.ravel()).reshape(3, n)
+    def _stages(self) -> Any:
+        t, h, y = (values_of(v, self.label) for v in (self.t, self.h, self.y))
+        plain = _Radau(self.field, t, h, like_first([self.y], y), self.label)
+        slope = values_of(jacobian(lambda y: self.field(t, y))(plain.y), self.label)
+        matrix, z = np.eye(3 * y.size) - np.kron(h * _RADAU, slope), np.zeros((3, y.size))
+        for _ in range(50):  # by Newton's method with the slope at the beginning
+            rest = values_of(plain._system(like_first([self.y], z)), self.label)
+            change = np.linalg.solve(matrix, rest.ravel()).reshape(z.shape)
             z = z - change
-            if np.abs(change).max() <= 1e-14 * (1 + np.abs(plain_values(plain.y)).max()):
+            if np.abs(change).max() <= 1e-14 * (1 + np.abs(y).max()):
                 break
-        return solution(self.label, self._system, z, [y])
+        return solution(self.label, self._system, z, [self.y])
 
-    def end(self) -> Tensor:
+    def end(self) -> Any:
         return self.y + self._stages()[2]
 
-    def within(self, t: Any) -> Tensor:
-        z, x = self._stages(), (t - self.t) / self.h
-        parts, found, power = wg.unstack(z), self.y, 1.0
-        for row in _THROUGH:
-            power = power * x
-            found = found + _sum(list(parts), row) * power
-        return found
+    def within(self, t: Any) -> Any:
+        z = wg.unstack(self._stages())
+        return self._polynomial((t - self.t) / self.h, [_sum(z, row) for row in _THROUGH])
 
 
-def plain_values(x: Tensor) -> Any:
-    """The values of a Tensor that is not tracked."""
-    return x.detach().numpy()
-
-
-METHODS: dict[str, type[Step]] = {
-    "DOP853": _DOP853,
-    "RK23": _RK23,
-    "RK45": _RK45,
-    "Radau": _Radau,
-}
+METHODS: dict[str, type[Step]] = {"DOP853": _DOP853, "RK23": _RK23, "RK45": _RK45, "Radau": _Radau}
 
 
 class Trajectory:
-    """The solution through all steps, at any time."""
+    """The solution through all steps, at any time: components first, as SciPy has it."""
 
     def __init__(
-        self, kind: type[Step], field: Field, times: list[tuple[Any, Any]], y: Tensor, label: str
+        self, kind: type[Step], field: Callable[..., Any], times: Any, y: Any, label: str
     ) -> None:
-        self.ends = np.array([[float(values_of(t, label)) for t in pair] for pair in times])
         self.steps: list[Step] = []
         for start, stop in times:
             self.steps.append(kind(field, start, stop - start, y, label))
             y = checkpoint(self.steps[-1].end)
-        self.last = y
+        self.last, self.label = y, label
+        self._ends = np.array([float(values_of(pair[1], label)) for pair in times])
+        self._sign = 1 if self._ends[-1] >= float(values_of(times[0][0], label)) else -1
 
-    def __call__(self, t: Any, label: str = "scipy.integrate.solve_ivp") -> Tensor:
-        """The solution at times: components first, as SciPy has it."""
-        values = np.asarray(values_of(t, label), dtype=np.float64)
+    def __call__(self, t: Any) -> Any:
+        values = np.asarray(values_of(t, self.label), dtype=np.float64)
+        at = np.searchsorted(self._sign * self._ends, self._sign * values)
+        steps = [self.steps[i] for i in np.minimum(at, len(self.steps) - 1).ravel()]
         if values.ndim == 0:
-            return self._at(t, float(values))
-        return wg.stack([self._at(t[i], v) for i, v in enumerate(values)], axis=-1)
-
-    def find(self, t: float) -> int:
-        """The number of the step that a time is in."""
-        sign = 1 if self.ends[-1, 1] >= self.ends[0, 0] else -1
-        at = int(np.searchsorted(sign * self.ends[:, 1], sign * t))
-        return min(at, len(self.steps) - 1)
-
-    def _at(self, t: Any, value: float) -> Tensor:
-        step = self.steps[self.find(value)]
-        return checkpoint(step.within, t)  # type: ignore[no-any-return]
+            return checkpoint(steps[0].within, t)
+        return wg.stack([checkpoint(s.within, t[i]) for i, s in enumerate(steps)], axis=-1)
