@@ -93,7 +93,9 @@ CONTINUOUS: dict[str, Density] = {
             _last(el.betaincc),
             _last(el.betainccinv),
         ),
-        **{"low": 0.0, "high": 1.0, "shapes": "a b"},
+        low=0.0,
+        high=1.0,
+        shapes="a b",
     ),
     "cauchy": Density(
         lambda y: -math.log(math.pi) - wg.log1p(y * y),

@@ -12,23 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from wengert.ops import special
 from wengert.ops.define import operation
-from wengert.ops.special import digamma as _
 from wengert.scipy.naming import scipy_module
 from wengert.tape import NOT_IMPLEMENTED
 from wengert.tape.tensor import Tensor
 
 _scipy = scipy_module("special")
+#: Rules call functions of all its files, which the first name imports.
+_LOADED = special.digamma
 _ROWS: list[str] = []
 _U = np.arange(-3.6, 6.4, 0.15)
-#: Places of the double exponential rule on the positive numbers, and their weights.
-_TAIL = [float(w) for w in np.exp(_U - np.exp(-_U))]
-_TAIL_WEIGHTS = [float(w) for w in 0.15 * np.exp(_U - np.exp(-_U)) * (1 + np.exp(-_U))]
-#: Places and weights of Gauss' rule on the numbers from 0 to 1.
-_GAUSS, _GAUSS_WEIGHTS = (
-    [float(x) for x in part]
-    for part in (lambda x, w: ((x + 1) / 2, w / 2))(*np.polynomial.legendre.leggauss(48))
-)
+_PLACES = np.exp(_U - np.exp(-_U))
+#: The double exponential rule on the positive numbers, and Gauss' on the numbers from -1 to 1.
+_TAIL = [*map(float, _PLACES)], [*map(float, 0.15 * _PLACES * (1 + np.exp(-_U)))]
+_GAUSS = [[*map(float, part)] for part in np.polynomial.legendre.leggauss(48)]
 
 
 def _kernel(name: str) -> Callable[..., Any]:
@@ -74,7 +72,7 @@ def _gamma_slope(xp: Any, a: Any, x: Any) -> Any:
     sign = xp.where(lower, 1.0, -1.0) + 0 * y
     fall = xp.abs(y - a) + xp.minimum(y, xp.sqrt(y))
     mean, log, total = xp.digamma(a), xp.log(y), 0 * y
-    for place, weight in zip(_TAIL, _TAIL_WEIGHTS, strict=True):
+    for place, weight in zip(*_TAIL, strict=True):
         w = place / fall  # of the logarithm below, and of the ratio above
         way = xp.where(lower, -w, xp.log1p(w))
         depth = xp.where(lower, a * w + y * xp.expm1(-w), y * w - (a - 1) * way)
@@ -134,7 +132,7 @@ def _beta_slope(xp: Any, a: Any, b: Any, x: Any, by: str) -> Any:
     start, total = log - log_rest, 0 * y
     first = lower if by == "a" else ~lower
     mean = xp.where(first, xp.digamma(p), xp.digamma(q)) - whole
-    for place, weight in zip(_TAIL, _TAIL_WEIGHTS, strict=True):
+    for place, weight in zip(*_TAIL, strict=True):
         s = start - place / fall
         now, now_rest = -xp.logaddexp(0 * s, -s), -xp.logaddexp(0 * s, s)
         height = xp.exp(p * (now - log) + q * (now_rest - log_rest))
@@ -157,7 +155,9 @@ def _beta_inverse_rules(sign: int) -> dict[str, Any]:
             -g * _beta_slope(xp, a, b, out, name) / _beta_density(xp, a, b, out)
         )
 
-    y = lambda xp, g, a, b, out: sign * g / _beta_density(xp, a, b, out)  # noqa: E731
+    def y(xp: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
+        return sign * g / _beta_density(xp, a, b, out)
+
     return {"a": by("a"), "b": by("b"), "y": y}
 
 
@@ -178,11 +178,11 @@ def _student_density(xp: Any, df: Any, t: Any) -> Any:
 def _student_slope(xp: Any, df: Any, t: Any) -> Any:
     end, total = xp.asinh(t), 0 * t
     mean = xp.digamma((df + 1) / 2) - xp.digamma(df / 2) - 1 / df
-    for place, weight in zip(_GAUSS, _GAUSS_WEIGHTS, strict=True):
-        u = xp.sinh(end * place)
+    for place, weight in zip(*_GAUSS, strict=True):
+        u = xp.sinh(end * (place + 1) / 2)
         square = u * u
         slope = mean - xp.log1p(square / df) + (df + 1) * square / (df * (df + square))
-        total = total + weight * xp.sqrt(1 + square) * _student_density(xp, df, u) * slope / 2
+        total = total + weight * xp.sqrt(1 + square) * _student_density(xp, df, u) * slope / 4
     return total * end
 
 
@@ -217,28 +217,12 @@ jv = _define("jv", "v z", v=NOT_IMPLEMENTED, z=_steps("jv", 0.5, -0.5))
 yv = _define("yv", "v z", v=NOT_IMPLEMENTED, z=_steps("yv", 0.5, -0.5))
 iv = _define("iv", "v z", v=NOT_IMPLEMENTED, z=_steps("iv", 0.5, 0.5))
 kv = _define("kv", "v z", v=NOT_IMPLEMENTED, z=_steps("kv", -0.5, -0.5))
-ive = _define(
-    "ive",
-    "v z",
-    v=NOT_IMPLEMENTED,
-    z=lambda xp, g, v, z, out: _steps("ive", 0.5, 0.5)(xp, g, v, z) - g * xp.sign(z) * out,
-)
-kve = _define(
-    "kve",
-    "v z",
-    v=NOT_IMPLEMENTED,
-    z=lambda xp, g, v, z, out: _steps("kve", -0.5, -0.5)(xp, g, v, z) + g * out,
-)
 j1 = _define("j1", "x", x=lambda xp, g, x: g * (xp.j0(x) - xp.jv(0 * x + 2, x)) / 2)
 j0 = _define("j0", "x", x=lambda xp, g, x: -g * xp.j1(x))
 y1 = _define("y1", "x", x=lambda xp, g, x: g * (xp.y0(x) - xp.yv(0 * x + 2, x)) / 2)
 y0 = _define("y0", "x", x=lambda xp, g, x: -g * xp.y1(x))
 k1 = _define("k1", "x", x=lambda xp, g, x: -g * (xp.k0(x) + xp.kv(0 * x + 2, x)) / 2)
 k0 = _define("k0", "x", x=lambda xp, g, x: -g * xp.k1(x))
-k1e = _define(
-    "k1e", "x", x=lambda xp, g, x, out: g * (out - (xp.k0e(x) + xp.kve(0 * x + 2, x)) / 2)
-)
-k0e = _define("k0e", "x", x=lambda xp, g, x, out: g * (out - xp.k1e(x)))
 
 
 # -- hypergeometric and elliptic functions, integrals ----------------------------------------------
@@ -249,15 +233,6 @@ hyp2f1 = _define(
     **dict.fromkeys("abc", NOT_IMPLEMENTED),
     z=lambda xp, g, a, b, c, z: g * (a * b / c) * xp.hyp2f1(a + 1, b + 1, c + 1, z),
 )
-hyp1f1 = _define(
-    "hyp1f1",
-    "a b x",
-    **dict.fromkeys("ab", NOT_IMPLEMENTED),
-    x=lambda xp, g, a, b, x: g * (a / b) * xp.hyp1f1(a + 1, b + 1, x),
-)
-hyp0f1 = _define(
-    "hyp0f1", "v z", v=NOT_IMPLEMENTED, z=lambda xp, g, v, z: g / v * xp.hyp0f1(v + 1, z)
-)
 
 
 def _series(xp: Any, a: float, b: float, m: Any) -> Any:
@@ -266,27 +241,11 @@ def _series(xp: Any, a: float, b: float, m: Any) -> Any:
 
 ellipk = _define("ellipk", "m", m=lambda xp, g, m: g * math.pi / 8 * _series(xp, 1.5, 1.5, m))
 ellipe = _define("ellipe", "m", m=lambda xp, g, m: -g * math.pi / 8 * _series(xp, 0.5, 1.5, m))
-
-
-def _near_one(xp: Any, g: Any, p: Any) -> Any:
-    small = p < 0.5
-    q = xp.where(small, p, 0.25)
-    near = (xp.ellipe(1 - q) - q * xp.ellipkm1(q)) / (2 * (1 - q) * q)
-    far = math.pi / 8 * _series(xp, 1.5, 1.5, 1 - xp.where(small, 0.75, p))
-    return -g * xp.where(small, near, far)
-
-
-ellipkm1 = _define("ellipkm1", "p", p=_near_one)
 lambertw_of = _define(
     "lambertw",
     "z",
     dtypes="floating",
     z=lambda xp, g, out: g * xp.conj(xp.exp(-out) / (1 + out)),
 )
-dawsn = _define("dawsn", "x", x=lambda xp, g, x, out: g * (1 - 2 * x * out))
-exp1 = _define("exp1", "x", x=lambda xp, g, x: -g * xp.exp(-x) / x)
-expi = _define("expi", "x", x=lambda xp, g, x: g * xp.exp(x) / x)
-expn = _define("expn", "n x", n=NOT_IMPLEMENTED, x=lambda xp, g, n, x: -g * xp.expn(n - 1, x))
-erfi = _define("erfi", "z", z=lambda xp, g, z: g * (2 / math.sqrt(math.pi)) * xp.exp(z * z))
 
 TABLE: dict[str, Callable[..., Tensor]] = {name: globals().get(name, lambertw_of) for name in _ROWS}

@@ -1,8 +1,8 @@
 """Solutions of equations, differentiated implicitly, to any order and in both modes.
 
 A solution :math:`x` of :math:`r(x, p) = 0` moves with what the equations depend on by
-:math:`dx = -J^{-1} r_p dp`, where :math:`J = r_x`. What they depend on is read off the tape, so that
-Tensors in closures count, too.
+:math:`dx = -J^{-1} r_p dp`, where :math:`J = r_x`. What they depend on is read off the tape, so
+that Tensors in closures count, too.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,8 +14,8 @@ import wengert as wg
 from wengert.backends import dtype_of
 from wengert.ops.operands import operands
 from wengert.scipy.naming import gives_tensors, like_first, plain, tensors_in, tracked, values_of
-from wengert.tape.callbacks import call_back
 from wengert.tape.autograd import grad
+from wengert.tape.callbacks import call_back
 from wengert.tape.function import Function
 from wengert.tape.grad_mode import enable_grad, is_grad_enabled, unrecorded
 from wengert.tape.node import Node, Output, is_lifted, walk
@@ -162,8 +162,8 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
         step = np.full(1, np.nan)
     if not np.all(np.isfinite(step)) or np.abs(step).max(initial=0) > 1e-3 * (1 + np.abs(x).max()):
         raise RuntimeError(
-            f"{label} has found no isolated solution, so that there is no derivative: SciPy has not "
-            "converged, or the Jacobian is singular; begin elsewhere, or pass detached Tensors"
+            f"{label} has found no isolated solution, so that there is no derivative: SciPy has "
+            "not converged, or the Jacobian is singular; begin elsewhere, or pass detached Tensors"
         )
     found = leaf.detach()
     constant = like_first(given, matrix)

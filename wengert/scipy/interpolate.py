@@ -89,13 +89,13 @@ class _CubicSpline(_Interpolant):
         options = {"bc_type": bc_type, "extrapolate": extrapolate}
         super().__init__("CubicSpline", x, y, axis, options)
         ends = [bc_type] * 2 if isinstance(bc_type, str) else list(bc_type)
-        words = {"natural": (2, 0.0), "clamped": (1, 0.0), "not-a-knot": None, "periodic": math.nan}
+        words = {"natural": (2, 0.0), "clamped": (1, 0.0), "not-a-knot": None, "periodic": ...}
         self._ends = [words[end] if isinstance(end, str) else end for end in ends]
         self._extrapolate = extrapolate
 
     def _at(self, at: Tensor, nu: int = 0, extrapolate: Any = None) -> Tensor:
         extrapolate = self._extrapolate if extrapolate is None else extrapolate
-        if nu < 0 or extrapolate == "periodic" or self._ends[0] is math.nan:
+        if nu < 0 or extrapolate == "periodic" or self._ends[0] is ...:
             raise NotImplementedError(f"{self._label}: periodic splines and nu < 0, of Tensors")
         knots, values = (values_of(z, self._label) for z in (self._x, at))
         i = np.clip(np.searchsorted(knots, values, "right") - 1, 0, len(knots) - 2)
@@ -180,10 +180,8 @@ class _Interp1d(_Interpolant):
 
     def _by_factors(self, knots: Any, values: Any, moves: bool) -> Tensor:
         """A sum of the data with factors that depend on places alone."""
-        if (
-            moves
-            and self._kind in ("quadratic", 2)
-            or (isinstance(self._kind, int) and self._kind > 2)
+        if (moves and self._kind in ("quadratic", 2)) or (
+            isinstance(self._kind, int) and self._kind > 2
         ):
             raise NotImplementedError(
                 f"{self._label}: kind={self._kind!r} is differentiated by y alone, and to order 2: "

@@ -16,7 +16,7 @@ import numpy as np
 import wengert as wg
 from wengert.ops.define import operation
 from wengert.protocols.linalg import TABLE as _NUMPYS
-from wengert.scipy.naming import inexact, like_first, namespace, scipy_module, values_of
+from wengert.scipy.naming import inexact, namespace, scipy_module, values_of
 from wengert.tape.tensor import Tensor
 
 _scipy = scipy_module("linalg")
@@ -124,23 +124,6 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, **options: Any) -> Tensor:
     return solve_triangular(x, solve_triangular(x, y, trans), trans, True, True)[np.argsort(order)]
 
 
-@operation(
-    "scipy_banded",
-    ab=lambda xp, g, ab, out, l, u: _band_cotangent(xp, g, ab, out, l, u),
-    b=lambda xp, g, ab, l, u: _turned(xp, g, ab, l, u),
-    jvps={
-        "ab": lambda xp, t, ab, out, l, u: -xp.scipy_banded(ab, _product(xp, t, out, u), l=l, u=u),
-        "b": lambda xp, t, ab, l, u: xp.scipy_banded(ab, t, l=l, u=u),
-    },
-    composite=lambda xp, ab, b, l, u: xp.backend.from_numpy(
-        _scipy.solve_banded((l, u), *map(xp.backend.to_numpy, (ab, b))), xp.device(b)
-    ),
-)
-def _banded(ab: Any, b: Any, /, *, l: int, u: int) -> Tensor:
-    """Solutions, in columns, with the matrix of bands ``ab[i, j]`` at row ``i + j - u``."""
-    return _banded.run(ab, b, l=l, u=u)
-
-
 def _shifted(xp: Any, x: Any, by: int) -> Any:
     """Columns moved down, or up, with zeros after them."""
     n, zero = x.shape[0], 0 * x[: abs(by), ...]
@@ -163,6 +146,23 @@ def _band_cotangent(xp: Any, g: Any, ab: Any, out: Any, l: int, u: int) -> Any:
     weight, x = _turned(xp, g, ab, l, u), xp.conj(out)
     rows = [xp.sum(-_shifted(xp, weight, u - i) * x, axis=1) for i in range(l + u + 1)]
     return xp.stack(rows, axis=0)
+
+
+@operation(
+    "scipy_banded",
+    ab=_band_cotangent,
+    b=_turned,
+    jvps={
+        "ab": lambda xp, t, ab, out, l, u: -xp.scipy_banded(ab, _product(xp, t, out, u), l=l, u=u),
+        "b": lambda xp, t, ab, l, u: xp.scipy_banded(ab, t, l=l, u=u),
+    },
+    composite=lambda xp, ab, b, l, u: xp.backend.from_numpy(
+        _scipy.solve_banded((l, u), *map(xp.backend.to_numpy, (ab, b))), xp.device(b)
+    ),
+)
+def _banded(ab: Any, b: Any, /, *, l: int, u: int) -> Tensor:
+    """Solutions, in columns, with the matrix of bands ``ab[i, j]`` at row ``i + j - u``."""
+    return _banded.run(ab, b, l=l, u=u)
 
 
 def solve_banded(l_and_u: Any, ab: Any, b: Any, **options: Any) -> Tensor:

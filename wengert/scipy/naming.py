@@ -198,17 +198,8 @@ class Guarded:
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, self._theirs)
 
-    def __subclasscheck__(self, value: Any) -> bool:
-        return issubclass(value, self._theirs)
-
     def __mro_entries__(self, bases: Any) -> tuple[Any, ...]:
         return (self._theirs,)
-
-    def __or__(self, other: Any) -> Any:
-        return self._theirs | other
-
-    def __reduce__(self) -> Any:
-        return Guarded, (self._theirs, self._label)
 
 
 def namespace(name: str, own: dict[str, Any]) -> dict[str, Any]:

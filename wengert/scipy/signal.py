@@ -95,7 +95,7 @@ def _run(xp: Any, a: Any, x: Any) -> Any:
 @operation(
     "scipy_recursive",
     a=_recursive_rule,
-    x=lambda xp, g, a: _back(xp, g, a),  # noqa: PLW0108 -- rules name what they save
+    x=_back,
     jvps={"a": _recursive_tangent, "x": lambda xp, t, a: xp.scipy_recursive(a, t)},
     composite=_run,
 )

@@ -47,29 +47,6 @@ def logsumexp(
     return _special.logsumexp(x, axis, *factor, keepdims=keepdims, return_sign=return_sign)
 
 
-def _binomial(n: Any, k: Any) -> Tensor:
-    n, k = inexact(n, k)
-    return 1 / ((n + 1) * _special.beta(n - k + 1, k + 1))  # type: ignore[no-any-return]
-
-
-def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Tensor:
-    """Numbers of combinations."""
-    if exact:
-        raise TypeError("comb of Tensors is no exact integer: leave exact=")
-    n, k = inexact(N, k)
-    if repetition:
-        n = n + k - 1
-    return wg.where((k <= n) & (n >= 0) & (k >= 0), _binomial(n, k), 0.0)
-
-
-def factorial(n: Any, exact: bool = False) -> Tensor:
-    """The gamma function of ``n + 1``, and 0 of negative ``n``."""
-    if exact:
-        raise TypeError("factorial of Tensors is no exact integer: leave exact=")
-    (x,) = inexact(n)
-    return wg.where(x < 0, 0.0, _special.gamma(wg.where(x < 0, 0.0, x) + 1))
-
-
 def polygamma(n: Any, x: Any) -> Tensor:
     """Derivatives of the digamma function."""
     n = values_of(n, "scipy.special.polygamma's n")
@@ -88,28 +65,16 @@ _TABLE: dict[str, Callable[..., Any]] = {
         for name in _SAME.split()
         if name not in elementary.TABLE
     },
-    **{one.__name__: one for one in (comb, factorial, lambertw, logsumexp, polygamma, zeta)},
-    "binom": _binomial,
-    "cbrt": lambda x: wg.copysign(wg.abs(x) ** (1 / 3), x),
-    "exp10": lambda x: 10.0 ** inexact(x)[0],
-    "exp2": lambda x: 2.0 ** inexact(x)[0],
+    **{one.__name__: one for one in (lambertw, logsumexp, polygamma, zeta)},
     "expm1": _of_arrays(wg.expm1),
     "jn": _of_arrays(elementary.jv),
     "kn": _of_arrays(elementary.kv),
     "log1p": _of_arrays(wg.log1p),
     "log_softmax": lambda x, axis=None: _special.log_softmax(*inexact(x), axis=axis),
     "multigammaln": lambda a, d: _special.multigammaln(*inexact(a), d),
-    "poch": lambda z, m: _rising(*inexact(z, m)),
-    "rgamma": lambda z: 1 / _special.gamma(*inexact(z)),
-    "round": wg.round,
     "softmax": lambda x, axis=None: _special.softmax(*inexact(x), axis=axis),
     "softplus": _of_arrays(_special.softplus),
     "yn": _of_arrays(elementary.yv),
 }
-
-
-def _rising(z: Tensor, m: Tensor) -> Tensor:
-    return _special.gamma(z + m) / _special.gamma(z)
-
 
 globals().update(namespace("special", _TABLE))
