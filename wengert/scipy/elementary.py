@@ -172,7 +172,7 @@ betainccinv = _define("betainccinv", "a b y", **_beta_inverse_rules(-1))
 
 def _student_density(xp: Any, df: Any, t: Any) -> Any:
     log = -(df + 1) / 2 * xp.log1p(t * t / df) - xp.log(df) / 2
-    return xp.exp(log - xp.betaln(df / 2, 0 * df + 0.5))
+    return xp.exp(log - xp.betaln(df / 2, xp.zeros_like(df) + 0.5))
 
 
 def _student_slope(xp: Any, df: Any, t: Any) -> Any:
@@ -217,11 +217,11 @@ jv = _define("jv", "v z", v=NOT_IMPLEMENTED, z=_steps("jv", 0.5, -0.5))
 yv = _define("yv", "v z", v=NOT_IMPLEMENTED, z=_steps("yv", 0.5, -0.5))
 iv = _define("iv", "v z", v=NOT_IMPLEMENTED, z=_steps("iv", 0.5, 0.5))
 kv = _define("kv", "v z", v=NOT_IMPLEMENTED, z=_steps("kv", -0.5, -0.5))
-j1 = _define("j1", "x", x=lambda xp, g, x: g * (xp.j0(x) - xp.jv(0 * x + 2, x)) / 2)
+j1 = _define("j1", "x", x=lambda xp, g, x: g * (xp.j0(x) - xp.jv(xp.zeros_like(x) + 2, x)) / 2)
 j0 = _define("j0", "x", x=lambda xp, g, x: -g * xp.j1(x))
-y1 = _define("y1", "x", x=lambda xp, g, x: g * (xp.y0(x) - xp.yv(0 * x + 2, x)) / 2)
+y1 = _define("y1", "x", x=lambda xp, g, x: g * (xp.y0(x) - xp.yv(xp.zeros_like(x) + 2, x)) / 2)
 y0 = _define("y0", "x", x=lambda xp, g, x: -g * xp.y1(x))
-k1 = _define("k1", "x", x=lambda xp, g, x: -g * (xp.k0(x) + xp.kv(0 * x + 2, x)) / 2)
+k1 = _define("k1", "x", x=lambda xp, g, x: -g * (xp.k0(x) + xp.kv(xp.zeros_like(x) + 2, x)) / 2)
 k0 = _define("k0", "x", x=lambda xp, g, x: -g * xp.k1(x))
 
 
@@ -236,7 +236,7 @@ hyp2f1 = _define(
 
 
 def _series(xp: Any, a: float, b: float, m: Any) -> Any:
-    return xp.hyp2f1(0 * m + a, 0 * m + b, 0 * m + 2, m)
+    return xp.hyp2f1(*(xp.zeros_like(m) + s for s in (a, b, 2)), m)
 
 
 ellipk = _define("ellipk", "m", m=lambda xp, g, m: g * math.pi / 8 * _series(xp, 1.5, 1.5, m))

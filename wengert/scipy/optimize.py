@@ -118,6 +118,15 @@ def _limits(constraints: Any) -> list[Callable[[Any], Any]]:
     return found
 
 
+def _plainly(constraints: Any, called: Called) -> Any:
+    """Constraints whose functions give SciPy values."""
+    if isinstance(constraints, dict):
+        return {**constraints, "fun": Called(called.label, constraints["fun"], called.given)}
+    if isinstance(constraints, list | tuple):
+        return [_plainly(one, called) for one in constraints]
+    return constraints
+
+
 @stands
 def minimize(
     fun: Any, x0: Any, args: Any = (), method: Any = None, jac: Any = None, hess: Any = None,
@@ -135,6 +144,7 @@ def minimize(
     if jac is None and hess is None and hessp is None and called.tensors:
         found = _tape.minimize(fun, like_first(called.given, start), args, method, **rest)
     else:
+        rest["constraints"] = _plainly(constraints, called)
         derivatives = [called.other(one) for one in (jac, hess, hessp)]
         found = _scipy.minimize(called, start, args, method, *derivatives, **rest)
     x = values_of(found.x, label)

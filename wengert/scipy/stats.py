@@ -122,7 +122,12 @@ class _Continuous(_Family):
         x, shapes, loc, scale, valid = self._given("x", args, keywords)
         y = (x - loc) / scale
         inside = (y >= self._density.low) & (y <= self._density.high) & wg.isfinite(y)
-        value = self._density.logpdf(*wg.broadcast_arrays(self._inside(y, inside), *shapes))
+        edge = (y == self._density.low) | (y == self._density.high)
+        within = self._inside(y, inside & ~edge) if shapes else self._inside(y, inside)
+        value = self._density.logpdf(*wg.broadcast_arrays(within, *shapes))
+        if shapes:  # where the logarithm of a power has no derivative
+            ends = wg.broadcast_arrays(self._inside(y, edge), *shapes)
+            value = wg.where(edge, self._density.logpdf(*(z.detach() for z in ends)), value)
         return _defined(wg.where(inside, value - wg.log(scale), -math.inf), x, valid)
 
     def _integral(self, form: Callable[..., Any], below: float, above: float) -> Any:
