@@ -27,7 +27,7 @@ FLOORS = [
     {"amp"},
     {"compiler"},
     {"dask", "distributed", "export", "optimize"},
-    {"numpy", "torch"},
+    {"numpy", "scipy", "torch"},
     {"__main__"},
 ]
 #: The most lines of rooms, with their words. Planned are 6 000, 24 300 and 5 000.
@@ -39,6 +39,7 @@ BUDGETS = {
     ("nn", "optim"): 14_110,
     ("torch",): 2_031,
     ("numpy",): 700,
+    ("scipy",): 2_720,
 }
 #: What is read in a day beside `tape` and `interpreters`, and the most lines of all of it.
 READING = ("func.arguments", "func.forward", "func.reverse", "ops.define")

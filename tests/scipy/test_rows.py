@@ -158,6 +158,7 @@ ROWS: dict[str, tuple[Any, Any, str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROWS)
 def test_values_and_derivatives(room: str) -> None:
     ours, theirs, rows, given = ROWS[room]

@@ -26,6 +26,7 @@ def weighed(x: Any) -> Any:
     return wg.sum(x * tensor(np.cos(np.arange(x.size)).reshape(x.shape)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous(name: str) -> None:
     shapes, wrong = SHAPES.get(name, ()), []

@@ -34,7 +34,7 @@ _FILES = _OURS.split()
 __version__ = scipy_module("").__version__
 for _name in _THEIRS.split():
     _one = Module(f"{__name__}.{_name}")
-    _one.__path__ = []  # type: ignore[attr-defined]
+    _one.__path__ = []
     sys.modules[_one.__name__] = _one
     _home, _, _last = _name.rpartition(".")
     if _home not in _FILES:

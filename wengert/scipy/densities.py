@@ -79,6 +79,11 @@ def _beta(y: Any, a: Any, b: Any) -> Any:
     return sp.xlogy(a - 1, y) + sp.xlog1py(b - 1, -y) - sp.betaln(a, b)
 
 
+def _lognormal(y: Any, s: Any) -> Any:
+    log = wg.log(wg.where(y > 0, y, 1.0))
+    return wg.where(y > 0, -((log / s) ** 2) / 2 - log - wg.log(s) - _LOG_ROOT, -_INF)
+
+
 def _last(function: Form, factor: float = 1.0) -> Form:
     """A function whose last argument is the place, and other arguments shapes, times a factor."""
     return lambda y, *shapes: function(*[s * factor for s in shapes], y)
@@ -131,7 +136,7 @@ CONTINUOUS: dict[str, Density] = {
         logcdf=_laplace_logcdf,
     ),
     "lognorm": Density(
-        lambda y, s: -((wg.log(y) / s) ** 2) / 2 - wg.log(s * y) - _LOG_ROOT,
+        _lognormal,
         lambda y, s: sp.ndtr(wg.log(y) / s),
         lambda q, s: wg.exp(s * sp.ndtri(q)),
         lambda y, s: sp.ndtr(-wg.log(y) / s),

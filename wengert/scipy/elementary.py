@@ -20,7 +20,7 @@ from wengert.tape.tensor import Tensor
 
 _scipy = scipy_module("special")
 #: Rules call functions of all its files, which the first name imports.
-_LOADED = special.digamma
+_LOADED = dir(special)
 _ROWS: list[str] = []
 _U = np.arange(-3.6, 6.4, 0.15)
 _PLACES = np.exp(_U - np.exp(-_U))

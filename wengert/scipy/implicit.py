@@ -174,11 +174,14 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
             found = found - wg.reshape(wg.linalg.solve(constant, r), x.shape)
         lifted = getattr(lifted, "inner", None)
         lifted = lifted if is_lifted(lifted) else None
+    if is_lifted(found._array):  # SciPy's values stay
+        found = found + (leaf.detach() - like_first(given, values_of(found, label)))
     if not sources:
         return untracked(found._array)
-    return _Solution.apply(
+    result: Tensor = _Solution.apply(
         _Equations(label, residual, run, sources), found, *map(_stand_in, sources)
-    )  # type: ignore[no-any-return]
+    )
+    return result
 
 
 def gradient_of(function: Callable[[Tensor], Any]) -> Residual:

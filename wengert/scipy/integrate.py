@@ -268,7 +268,7 @@ def cumulative_trapezoid(
 def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """Integrate data by Simpson's rule, with Cartwright's for one interval that is left."""
     data, h = _spaces(y, x, dx, axis)
-    n, last = data.shape[-1], 0.0
+    n, last = data.shape[-1], wg.zeros_like(data[..., 0])
     if n < 3:
         return wg.sum(h * (data[..., 1:] + data[..., :-1]) / 2, axis=-1)
     if n % 2 == 0:

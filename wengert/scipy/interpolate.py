@@ -57,9 +57,10 @@ class _Interpolant(Guarded):
         self._data, self._axis = (x, y), axis
 
     def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
         if name[0] != "_" and self._tracked:
             raise refusal(f"{self._label}.{name}", "among its data")
-        return super().__getattr__(name)
+        return found
 
     def __call__(self, x: Any, *args: Any, **keywords: Any) -> Any:
         given = [*self._given, *tensors_in([x])]
@@ -89,7 +90,12 @@ class _CubicSpline(_Interpolant):
         options = {"bc_type": bc_type, "extrapolate": extrapolate}
         super().__init__("CubicSpline", x, y, axis, options)
         ends = [bc_type] * 2 if isinstance(bc_type, str) else list(bc_type)
-        words = {"natural": (2, 0.0), "clamped": (1, 0.0), "not-a-knot": None, "periodic": ...}
+        words: dict[str, Any] = {
+            "natural": (2, 0.0),
+            "clamped": (1, 0.0),
+            "not-a-knot": None,
+            "periodic": ...,
+        }
         self._ends = [words[end] if isinstance(end, str) else end for end in ends]
         self._extrapolate = extrapolate
 
@@ -155,13 +161,13 @@ class _Interp1d(_Interpolant):
         super().__init__("interp1d", x, y, axis, options)
         self._kind, self._fill = kind, fill_value
 
-    def _at(self, at: Tensor) -> Tensor:
+    def _at(self, at: Tensor) -> Any:
         values, knots = (values_of(z, self._label) for z in (at, self._x))
         self._theirs(values)  # raises outside of the data
         order = np.argsort(knots, kind="stable")
         self._x, self._y, knots = self._x[order], self._y[order], knots[order]
         if self._kind in ("cubic", 3):
-            found = _CubicSpline(self._x, self._y)(at)
+            found: Any = _CubicSpline(self._x, self._y)(at)
         elif self._kind in ("linear", "slinear", 1):
             i = np.clip(np.searchsorted(knots, values), 1, len(knots) - 1)
             slope = (self._y[i] - self._y[i - 1]) / self._wide(self._x[i] - self._x[i - 1])
@@ -175,7 +181,7 @@ class _Interp1d(_Interpolant):
         for fill, out in zip(fills, (values < knots[0], values > knots[-1]), strict=True):
             if out.any():
                 mask = self._wide(like_first([found], out))
-                found = wg.where(mask, *_arrays([found], fill), found)
+                found = wg.where(mask, _arrays([found], fill)[0], found)
         return found
 
     def _by_factors(self, knots: Any, values: Any, moves: bool) -> Tensor:

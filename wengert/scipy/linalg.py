@@ -3,9 +3,9 @@
 >>> from wengert.scipy import linalg
 >>> a = wg.tensor([[4.0, 1.0], [1.0, 3.0]], dtype=wg.float64, requires_grad=True)
 >>> linalg.cho_solve(linalg.cho_factor(a), [1.0, 2.0]).sum().backward()
->>> a.grad.round(decimals=4)
-tensor([[-0.0165, -0.0992],
-        [-0.0496, -0.2975]], dtype=wengert.float64)
+>>> a.grad
+tensor([[-0.0165, -0.0702],
+        [-0.0702, -0.1736]], dtype=wengert.float64)
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def solve(
     """Solve a linear system; of a matrix that is said to be symmetric one triangle is read."""
     _drop(options)
     x, y = inexact(a, b)
-    turn = {"sym": wg.matrix_transpose, "symmetric": wg.matrix_transpose}
+    turn: dict[Any, Any] = {"sym": wg.matrix_transpose, "symmetric": wg.matrix_transpose}
     turn |= dict.fromkeys(("pos", "positive definite", "her", "hermitian"), _adjoint)
     if assume_a in turn:
         half = wg.tril(x, k=-1) if lower else wg.triu(x, k=1)

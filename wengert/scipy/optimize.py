@@ -9,6 +9,7 @@
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,9 @@ def _solver(name: str, points: int = 1) -> Callable[..., Any]:
             value = f(x, *args)
             return value[0] if called.pair else value
 
-        key = {"root": "x", "root_scalar": "root"}.get(name)
-        if key is not None:
-            found[key] = called.solved(found[key], residual)
+        field = {"root": "x", "root_scalar": "root"}.get(name)
+        if field is not None:
+            found[field] = called.solved(found[field], residual)
             return found
         x = called.solved(found[0] if isinstance(found, tuple) else found, residual)
         return (x, *found[1:]) if isinstance(found, tuple) else x
@@ -112,7 +113,8 @@ def _limits(constraints: Any) -> list[Callable[[Any], Any]]:
     found: list[Callable[[Any], Any]] = []
     for one in (constraints,) if single else constraints:
         if isinstance(one, dict):
-            found.append(lambda x, one=one: one["fun"](x, *_tuple(one.get("args", ()))))
+            extra = _tuple(one.get("args", ()))
+            found.append(partial(lambda f, args, x: f(x, *args), one["fun"], extra))
         else:  # others have arrays of numbers alone
             found.append(getattr(one, "fun", lambda x: 0.0))
     return found

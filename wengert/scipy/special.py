@@ -3,19 +3,20 @@
 >>> from wengert.scipy import special
 >>> a = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)
 >>> special.gammainc(a, 1.5).backward()
->>> a.grad.round(decimals=4)
-tensor(-0.2981, dtype=wengert.float64)
+>>> a.grad
+tensor(-0.3135, dtype=wengert.float64)
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import wengert as wg
-from wengert.ops import special as _special
+from wengert.ops import special as _module
 from wengert.scipy import elementary
 from wengert.scipy.naming import inexact, namespace, values_of
 from wengert.tape.tensor import Tensor
 
+_special: Any = _module
 _SAME = (
     "beta betaln digamma entr erf erfc erfcinv erfcx erfinv expit gamma gammaln gammasgn i0 "
     "i0e i1 i1e kl_div log_expit log_ndtr logit ndtr ndtri psi rel_entr xlog1py xlogy"
@@ -50,12 +51,12 @@ def logsumexp(
 def polygamma(n: Any, x: Any) -> Tensor:
     """Derivatives of the digamma function."""
     n = values_of(n, "scipy.special.polygamma's n")
-    return _special.polygamma(int(n), *inexact(x))
+    return _special.polygamma(int(n), *inexact(x))  # type: ignore[no-any-return]
 
 
 def zeta(x: Any, q: Any = None) -> Tensor:
     """The zeta function; its derivative by ``x`` is not implemented."""
-    return _special.zeta(*inexact(x, 1.0 if q is None else q))
+    return _special.zeta(*inexact(x, 1.0 if q is None else q))  # type: ignore[no-any-return]
 
 
 _TABLE: dict[str, Callable[..., Any]] = {
