@@ -1,0 +1,164 @@
+"""Distributions: values of SciPy's, derivatives by all parameters, draws that follow them."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import wengert as wg
+from tests.scipy.compare import slope, tensor
+from wengert.scipy import stats
+from wengert.scipy.densities import CONTINUOUS, DISCRETE
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+SHAPES = {
+    "beta": (2.0, 3.5), "chi2": (3.0,), "gamma": (2.2,), "lognorm": (0.7,), "t": (3.3,),
+    "bernoulli": (0.3,), "binom": (7.0, 0.3), "nbinom": (3.0, 0.4), "poisson": (2.5,),
+}  # fmt: skip
+METHODS = ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf")
+X = np.array([-1.0, 0.0, 0.05, 0.1, 0.3, 0.8, 1.0, 1.7, 5.0, np.nan, np.inf, -np.inf])
+Q = np.array([0.0, 0.01, 0.3, 0.5, 0.9, 1.0, -0.1, np.nan])
+
+
+def weighed(x: Any) -> Any:
+    return wg.sum(x * tensor(np.cos(np.arange(x.size)).reshape(x.shape)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous(name: str) -> None:
+    shapes, wrong = SHAPES.get(name, ()), []
+    for method in METHODS:
+        own, theirs = (getattr(getattr(lib, name), method) for lib in (stats, scipy.stats))
+        places = Q if method in ("ppf", "isf") else X
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = theirs(places, *shapes, 0.1, 1.3)
+        found = own(tensor(places), *shapes, loc=0.1, scale=1.3).numpy()
+        if "pdf" in method:  # SciPy's are nan at infinity, where these are zero
+            expected[-2] = found[-2] = 0.0
+        if not np.allclose(expected, found, rtol=1e-12, atol=1e-15, equal_nan=True):
+            wrong.append((method, expected, found))
+
+        def finite(x: Any, own: Any = own) -> Any:  # no derivative is lost in what is not
+            y = own(x, *shapes, 0.1, 1.3)
+            return wg.sum(wg.where(wg.isfinite(y), y, 0.0))
+
+        gradient = wg.grad(finite)(tensor(places[np.isfinite(places)])).numpy()
+        if not np.all(np.isfinite(gradient)):
+            wrong.append((method, "gradient", gradient))
+        inner = np.array([0.3, 0.45, 0.8])
+        given = [inner, *shapes, 0.1, 1.3]
+        for i in range(len(given)):
+
+            def f(p: Any, own: Any = own, i: int = i, given: Any = given) -> Any:
+                return weighed(own(*[p if j == i else v for j, v in enumerate(given)]))
+
+            p = np.asarray(given[i])
+            v = np.full(p.shape, 0.7)
+            gradients = wg.grad(f), lambda p, f=f: wg.sum(wg.grad(f)(p)) * 0.7
+            for g, h in ((gradients[0], f), (wg.grad(gradients[1]), gradients[1])):
+                number = slope(lambda p, h=h: h(tensor(p)), p, v)
+                answer = float(wg.sum(g(tensor(p)))) * 0.7
+                if not abs(number - answer) < 1e-6 * (1 + abs(number)):
+                    wrong.append((method, i, number, answer))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete(name: str) -> None:
+    shapes, wrong = SHAPES[name], []
+    k = np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 7.0, 8.0, 1.5, np.nan])
+    for method in ("logpmf", "pmf", "cdf", "sf"):
+        own, theirs = (getattr(getattr(lib, name), method) for lib in (stats, scipy.stats))
+        for loc in (0, 1):
+            expected = theirs(k, *shapes, loc)
+            found = own(tensor(k), *shapes, loc).numpy()
+            if not np.allclose(expected, found, rtol=1e-12, atol=1e-15, equal_nan=True):
+                wrong.append((method, expected, found))
+        at = len(shapes) - 1
+
+        def f(p: Any, own: Any = own) -> Any:
+            y = own(k[:-1], *shapes[:-1], p)
+            return weighed(wg.where(wg.isfinite(y), y, 0.0))
+
+        number = slope(lambda p, f=f: f(tensor(p)), np.array(shapes[at]), np.array(1.0))
+        if not abs(number - float(wg.grad(f)(tensor(shapes[at])))) < 1e-7:
+            wrong.append((method, number))
+    assert wrong == []
+
+
+def test_invalid_parameters_give_nan() -> None:
+    assert np.isnan(stats.norm.logpdf(tensor(0.3), 0, -1).numpy())
+    assert np.isnan(stats.gamma.cdf(tensor(0.3), -2.0).numpy())
+    assert np.isnan(stats.binom.logpmf(tensor(1), 3, 1.5).numpy())
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_draws_are_scipys_and_move_with_parameters(name: str) -> None:
+    shapes = SHAPES.get(name, ())
+    theirs = getattr(scipy.stats, name).rvs(*shapes, 0.1, 2.0, size=4, random_state=3)
+    given = tensor([*shapes, 0.1, 2.0])
+
+    def draws(p: Any, size: Any = 4) -> Any:
+        return getattr(stats, name).rvs(*wg.unstack(p), size=size, random_state=3)
+
+    assert draws(given).numpy() == pytest.approx(theirs, rel=1e-13)
+    slopes = wg.jacobian(draws)(given).numpy()
+    y = (theirs - 0.1) / 2.0
+    assert slopes[:, -2] == pytest.approx(np.ones(4))
+    assert slopes[:, -1] == pytest.approx(y)
+    if shapes:  # at the same quantile
+        q, h = getattr(scipy.stats, name).cdf(y, *shapes), 1e-5
+        high, low = (
+            getattr(scipy.stats, name).ppf(q, shapes[0] + k * h, *shapes[1:]) for k in (1, -1)
+        )
+        assert slopes[:, 0] == pytest.approx(2.0 * (high - low) / (2 * h), rel=1e-6)
+
+
+def test_frozen_and_several_variables() -> None:
+    cov, places = np.array([[2.0, 0.3], [0.3, 1.0]]), np.array([[0.1, 0.5], [1.0, -1.0]])
+    mean, theirs = np.array([0.1, 0.2]), scipy.stats.multivariate_normal
+    own = stats.multivariate_normal
+    assert own.logpdf(places, tensor(mean), cov).numpy() == pytest.approx(
+        theirs.logpdf(places, mean, cov)
+    )
+    assert float(own(tensor(mean), cov).pdf(places[0])) == pytest.approx(
+        theirs.pdf(places[0], mean, cov)
+    )
+    drawn = own.rvs(tensor(mean), cov, size=2, random_state=1).numpy()
+    assert drawn == pytest.approx(theirs.rvs(mean, cov, size=2, random_state=1))
+    by = wg.grad(lambda c: own.logpdf(places[0], mean, (c + c.T) / 2))(tensor(cov)).numpy()
+    white = np.linalg.solve(cov, places[0] - mean)
+    assert by == pytest.approx((np.outer(white, white) - np.linalg.inv(cov)) / 2)
+    frozen = stats.norm(0.0, tensor(2.0))
+    assert frozen.logpdf([1.0]).shape == (1,)
+    assert frozen.rvs(3, random_state=0).shape == (3,)
+    assert stats.norm(1, 2).mean() == 1
+    assert stats.norm(0, 2).rvs(2, random_state=0) == pytest.approx(
+        scipy.stats.norm(0, 2).rvs(2, random_state=0)
+    )
+
+
+@pytest.mark.oracle
+def test_log_densities_are_pytorchs() -> None:
+    torch = pytest.importorskip("torch")
+    d = torch.distributions
+    pairs = [
+        (stats.norm.logpdf, (0.3, 1.2), d.Normal),
+        (stats.gamma.logpdf, (2.2,), lambda a: d.Gamma(a, torch.ones_like(a))),
+        (stats.beta.logpdf, (2.0, 3.5), d.Beta),
+        (stats.t.logpdf, (3.3,), d.StudentT),
+        (stats.laplace.logpdf, (0.1, 0.7), d.Laplace),
+        (stats.poisson.logpmf, (2.5,), d.Poisson),
+    ]
+    for own, parameters, theirs in pairs:
+        x = 2.0 if own is stats.poisson.logpmf else 0.4
+        given = [torch.tensor(p, dtype=torch.float64, requires_grad=True) for p in parameters]
+        expected = torch.autograd.grad(
+            theirs(*given).log_prob(torch.tensor(x, dtype=torch.float64)), given
+        )
+        found = wg.grad(lambda p, own=own, x=x: own(x, *wg.unstack(p)))(tensor(parameters))
+        assert found.numpy() == pytest.approx([float(g) for g in expected], rel=1e-10)

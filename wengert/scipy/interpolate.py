@@ -1,0 +1,222 @@
+"""``scipy.interpolate``: interpolation, differentiated by data and by place.
+
+>>> from wengert.scipy import interpolate
+>>> y = wg.tensor([0.0, 1.0, 4.0, 9.0], dtype=wg.float64, requires_grad=True)
+>>> interpolate.CubicSpline([0, 1, 2, 3], y)(1.5).backward()
+>>> y.grad
+tensor([-0.0625,  0.5625,  0.5625, -0.0625], dtype=wengert.float64)
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert.scipy.linalg import solve_banded
+from wengert.scipy.naming import (
+    Guarded,
+    inexact,
+    like_first,
+    namespace,
+    refusal,
+    scipy_module,
+    stands,
+    tensors_in,
+    tracked,
+    values_of,
+)
+from wengert.tape.tensor import Tensor
+
+_scipy = scipy_module("interpolate")
+
+
+def _plain(x: Any, label: str) -> Any:
+    if isinstance(x, tuple):
+        return tuple(_plain(part, label) for part in x)
+    return values_of(x, label)
+
+
+def _arrays(given: list[Tensor], *values: Any) -> tuple[Tensor, ...]:
+    """Operands beside the first Tensor given."""
+    return inexact(
+        *[x if tensors_in([x]) else like_first(given, np.array(x, float)) for x in values]
+    )
+
+
+class _Interpolant(Guarded):
+    """A function through data: SciPy's own, and on Tensors where some are given."""
+
+    def __init__(self, name: str, x: Any, y: Any, axis: int, options: dict[str, Any]) -> None:
+        label = f"scipy.interpolate.{name}"
+        plain = {key: _plain(value, label) for key, value in options.items()}
+        one = getattr(_scipy, name)(*(_plain(z, label) for z in (x, y)), axis=axis, **plain)
+        super().__init__(one, label)
+        self._given = tensors_in((x, y, *options.values()))
+        self._tracked = any(map(tracked, self._given))
+        self._data, self._axis = (x, y), axis
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if name[0] != "_" and self._tracked:
+            raise refusal(f"{self._label}.{name}", "among its data")
+        return found
+
+    def __call__(self, x: Any, *args: Any, **keywords: Any) -> Any:
+        given = [*self._given, *tensors_in([x])]
+        if not given:
+            return self._theirs(x, *args, **keywords)
+        at, knots, data = _arrays(given, x, *self._data)
+        axis = self._axis % data.ndim
+        self._x, self._y = knots, wg.moveaxis(data, axis, 0)
+        found = self._at(wg.reshape(at, (-1,)), *args, **keywords)
+        found = wg.reshape(found, (*at.shape, *self._y.shape[1:]))
+        order = [*range(at.ndim, at.ndim + axis), *range(at.ndim)]
+        return wg.permute_dims(found, (*order, *range(len(order), found.ndim)))
+
+    def _at(self, at: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        """The values at places in a row, with the interpolation's axis first."""
+        raise NotImplementedError
+
+    def _wide(self, x: Tensor) -> Tensor:
+        """Numbers of the interpolation's axis, to be multiplied with data."""
+        return wg.reshape(x, (*x.shape, *(1,) * (self._y.ndim - 1)))
+
+
+class _CubicSpline(_Interpolant):
+    def __init__(
+        self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None
+    ) -> None:
+        options = {"bc_type": bc_type, "extrapolate": extrapolate}
+        super().__init__("CubicSpline", x, y, axis, options)
+        ends = [bc_type] * 2 if isinstance(bc_type, str) else list(bc_type)
+        words: dict[str, Any] = {
+            "natural": (2, 0.0),
+            "clamped": (1, 0.0),
+            "not-a-knot": None,
+            "periodic": ...,
+        }
+        self._ends = [words[end] if isinstance(end, str) else end for end in ends]
+        self._extrapolate = extrapolate
+
+    def _at(self, at: Tensor, nu: int = 0, extrapolate: Any = None) -> Tensor:
+        extrapolate = self._extrapolate if extrapolate is None else extrapolate
+        if nu < 0 or extrapolate == "periodic" or self._ends[0] is ...:
+            raise NotImplementedError(f"{self._label}: periodic splines and nu < 0, of Tensors")
+        knots, values = (values_of(z, self._label) for z in (self._x, at))
+        i = np.clip(np.searchsorted(knots, values, "right") - 1, 0, len(knots) - 2)
+        t, h = self._wide(at - self._x[i]), self._wide(self._x[i + 1] - self._x[i])
+        slopes = self._slopes()
+        y, s, s1 = self._y[i], slopes[i], slopes[i + 1]
+        m = (self._y[i + 1] - y) / h
+        parts = [y, s, (3 * m - 2 * s - s1) / h, (s + s1 - 2 * m) / (h * h)]
+        found = 0 * t * s
+        for k in range(3, nu - 1, -1):
+            found = found * t + math.perm(k, nu) * parts[k]
+        outside = (values < knots[0]) | (values > knots[-1])
+        if extrapolate is False and outside.any():
+            return wg.where(self._wide(like_first([found], outside)), math.nan, found)
+        return found
+
+    def _end(self, end: Any, h: Tensor, m: Tensor) -> tuple[Any, Any, Any]:
+        """The equation at the first knot: the factors of two slopes, and the right side."""
+        wide, n = self._wide(h), h.shape[0] + 1
+        if end is not None:
+            order, (value,) = end[0], _arrays([m], end[1])
+            if order == 1:
+                return 1.0, 0.0, value + 0 * m[0]
+            return 2 * h[0], h[0], 3 * wide[0] * m[0] - value * wide[0] ** 2 / 2
+        if n < 4:
+            return 1.0, float(n == 3), m[0] * (n - 1.0)
+        whole = wide[0] + wide[1]
+        right = ((wide[0] + 2 * whole) * wide[1] * m[0] + wide[0] ** 2 * m[1]) / whole
+        return h[1], h[0] + h[1], right
+
+    def _slopes(self) -> Tensor:
+        h = self._x[1:] - self._x[:-1]
+        wide, (first, last) = self._wide(h), self._ends
+        m = (self._y[1:] - self._y[:-1]) / wide
+        if last is not None and last[0] == 2:  # which has the other sign in the mirror
+            last = 2, -1.0 * _arrays([m], last[1])[0]
+        low = self._end(first, h, m)
+        high = self._end(last, wg.flip(h), wg.flip(m, axis=0))
+        one = wg.ones((1,), dtype=h.dtype)
+        bands = [
+            wg.concat([one * 0.0, one * low[1], h[:-1]]),
+            wg.concat([one * low[0], 2 * (h[:-1] + h[1:]), one * high[0]]),
+            wg.concat([h[1:], one * high[1], one * 0.0]),
+        ]
+        middle = 3 * (wide[1:] * m[:-1] + wide[:-1] * m[1:])
+        right = wg.concat([low[2][None, ...], middle, high[2][None, ...]], axis=0)
+        return solve_banded((1, 1), wg.stack(bands), right)
+
+
+class _Interp1d(_Interpolant):
+    def __init__(
+        self, x: Any, y: Any, kind: Any = "linear", axis: int = -1, copy: bool = True,
+        bounds_error: Any = None, fill_value: Any = math.nan, assume_sorted: bool = False,
+    ) -> None:  # fmt: skip
+        options = {"kind": kind, "bounds_error": bounds_error}
+        options |= {"fill_value": fill_value, "assume_sorted": assume_sorted}
+        super().__init__("interp1d", x, y, axis, options)
+        self._kind, self._fill = kind, fill_value
+
+    def _at(self, at: Tensor) -> Any:
+        values, knots = (values_of(z, self._label) for z in (at, self._x))
+        self._theirs(values)  # raises outside of the data
+        order = np.argsort(knots, kind="stable")
+        self._x, self._y, knots = self._x[order], self._y[order], knots[order]
+        if self._kind in ("cubic", 3):
+            found: Any = _CubicSpline(self._x, self._y)(at)
+        elif self._kind in ("linear", "slinear", 1):
+            i = np.clip(np.searchsorted(knots, values), 1, len(knots) - 1)
+            slope = (self._y[i] - self._y[i - 1]) / self._wide(self._x[i] - self._x[i - 1])
+            found = slope * self._wide(at - self._x[i - 1]) + self._y[i - 1]
+        else:
+            found = self._by_factors(knots, values, tracked(at) or tracked(self._x))
+        if isinstance(self._fill, str):
+            return found
+        pair = isinstance(self._fill, tuple) and len(self._fill) == 2
+        fills = self._fill if pair else (self._fill, self._fill)
+        for fill, out in zip(fills, (values < knots[0], values > knots[-1]), strict=True):
+            if out.any():
+                mask = self._wide(like_first([found], out))
+                found = wg.where(mask, _arrays([found], fill)[0], found)
+        return found
+
+    def _by_factors(self, knots: Any, values: Any, moves: bool) -> Tensor:
+        """A sum of the data with factors that depend on places alone."""
+        if (moves and self._kind in ("quadratic", 2)) or (
+            isinstance(self._kind, int) and self._kind > 2
+        ):
+            raise NotImplementedError(
+                f"{self._label}: kind={self._kind!r} is differentiated by y alone, and to order 2: "
+                "use kind='cubic' or CubicSpline"
+            )
+        units = _scipy.interp1d(
+            knots, np.eye(len(knots)), self._kind, axis=0, fill_value="extrapolate"
+        )
+        factors = like_first([self._y], units(np.clip(values, knots[0], knots[-1])))
+        rows = wg.reshape(self._y, (len(knots), -1))
+        return wg.reshape(factors @ rows, (values.size, *self._y.shape[1:]))
+
+
+class _Class(Guarded):
+    """SciPy's class, whose instances take Tensors."""
+
+    def __init__(self, name: str, ours: Any) -> None:
+        super().__init__(getattr(_scipy, name), f"scipy.interpolate.{name}")
+        self._ours = ours
+        stands(self)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self._ours(*args, **keywords)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(value, self._ours | self._theirs)
+
+
+_PAIRS = {"CubicSpline": _CubicSpline, "interp1d": _Interp1d}
+globals().update(
+    namespace("interpolate", {name: _Class(name, one) for name, one in _PAIRS.items()})
+)

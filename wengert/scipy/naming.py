@@ -1,0 +1,256 @@
+"""How SciPy's functions become this room's: by tables, and by what their arguments hold.
+
+A call with a Tensor among its arguments is answered by the table, or refused where a derivative
+would be lost. Any other call is SciPy's own.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from functools import wraps
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert.backends.backend import importing
+from wengert.interpreters.duals import Dual
+from wengert.ops.conversion import beside
+from wengert.ops.data_type import astype
+from wengert.ops.operands import operands
+from wengert.ops.operators import GIVEN
+from wengert.tape.callbacks import call_back
+from wengert.tape.node import is_lifted
+from wengert.tape.tensor import Tensor, differentiates
+
+ROOM = __name__.rpartition(".")[0]
+
+
+def scipy_module(name: str) -> Any:
+    """One of SciPy's modules; an error names the extra that brings SciPy."""
+    with importing(f"{ROOM} needs SciPy 1.15 or later ({{}}); install wengert[scipy]"):
+        return import_module(f"scipy.{name}" if name else "scipy")
+
+
+def tensors_in(values: Iterable[Any]) -> list[Tensor]:
+    """The Tensors among values, and in lists, tuples and dicts of these."""
+    found: list[Tensor] = []
+    for x in values:
+        if isinstance(x, Tensor):
+            found.append(x)
+        elif isinstance(x, list | tuple):
+            found += tensors_in(x)
+        elif isinstance(x, dict):
+            found += tensors_in(x.values())
+    return found
+
+
+def tracked(x: Any) -> bool:
+    """Whether a derivative by a Tensor may be asked for."""
+    return isinstance(x, Tensor) and (
+        is_lifted(x._array) or (differentiates(x) and x.dtype.inexact)
+    )
+
+
+def gives_tensors(values: Iterable[Any]) -> bool:
+    """Whether a program computes with Tensors: some are given, or `wengert.numpy` makes them."""
+    return "wengert.numpy" in GIVEN or bool(tensors_in(values))
+
+
+def values_of(x: Any, label: str) -> Any:
+    """NumPy's array of a Tensor's values, without its derivatives, or of anything else."""
+    if isinstance(x, list | tuple) and tensors_in(x):
+        (x,) = operands(x)
+    if not isinstance(x, Tensor):
+        return x
+    array = x._array
+    while isinstance(array, Dual):
+        array = array.inner
+    if is_lifted(array) or isinstance(array, Tensor):
+        raise TypeError(
+            f"{label} computes by SciPy, which takes values, and there are none within a "
+            f"{type(array).__name__}: call it once for each member of a batch, outside compile"
+        )
+    return Tensor(array).numpy()
+
+
+def like_first(given: Iterable[Any], array: Any) -> Tensor:
+    """An array as a Tensor, on the backend and device of the first Tensor among those given."""
+    found = tensors_in(given)
+    return beside(found[0], np.asarray(array)) if found else Tensor(np.asarray(array))
+
+
+def inexact(*values: Any) -> tuple[Tensor, ...]:
+    """Operands in floating dtypes: integers as float64."""
+    return tuple([x if x.dtype.inexact else astype(x, "float64") for x in operands(*values)])
+
+
+def as_tensors(result: Any, given: Iterable[Any]) -> Any:
+    """Tensors for the arrays of numbers that SciPy has made."""
+    if isinstance(result, tuple | list):
+        parts = [as_tensors(part, given) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if type(result) is np.ndarray and result.dtype.char in "?bhilqBHILQfdFD":
+        return like_first(given, result)
+    return result
+
+
+def refusal(label: str, name: str) -> TypeError:
+    """The error for a Tensor whose derivative would be lost."""
+    return TypeError(
+        f"{label} is SciPy's own, and would lose the derivative of a Tensor ({name}): write it "
+        "with functions that have one, or as a wengert.autograd.Function; where no derivative is "
+        "needed, pass x.detach()"
+    )
+
+
+def plain(x: Any, label: str, name: str) -> Any:
+    """An argument as SciPy takes it; `TypeError` where a derivative would be lost."""
+    if isinstance(x, Tensor):
+        if tracked(x):
+            raise refusal(label, name)
+        return values_of(x, label)
+    if isinstance(x, list | tuple) and tensors_in(x):
+        parts = [plain(part, label, name) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if isinstance(x, dict) and tensors_in(x.values()):
+        return {key: plain(part, label, f"{name}[{key!r}]") for key, part in x.items()}
+    if isinstance(x, FunctionType) and not x.__module__.startswith("scipy."):
+
+        @wraps(x)
+        def call(*args: Any, **keywords: Any) -> Any:
+            return plain(call_back(x, *args, **keywords), label, f"a result of {name}")
+
+        return call
+    return x
+
+
+def _names(theirs: Any, count: int) -> list[str]:
+    """What errors call positional arguments."""
+    try:
+        names = list(inspect.signature(theirs).parameters)
+    except (TypeError, ValueError):
+        names = []
+    return [*names, *(f"argument {i}" for i in range(len(names), count))]
+
+
+def run(label: str, theirs: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """SciPy's own result, of arguments whose derivatives are not lost."""
+    given = (*args, *keywords.values())
+    names = _names(theirs, len(args)) if args else []
+    args = tuple([plain(x, label, name) for x, name in zip(args, names, strict=False)])
+    result = theirs(*args, **{key: plain(x, label, key) for key, x in keywords.items()})
+    return as_tensors(result, given) if tensors_in(given) else result
+
+
+def passing(label: str, theirs: Any) -> Callable[..., Any]:
+    """SciPy's own function, which refuses Tensors whose derivative it would lose."""
+
+    @wraps(theirs)
+    def call(*args: Any, **keywords: Any) -> Any:
+        return run(label, theirs, args, keywords)
+
+    return call
+
+
+def door(label: str, theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
+    """SciPy's function, of Tensors the room's."""
+
+    @wraps(theirs)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if not tensors_in((*args, *keywords.values())):
+            return theirs(*args, **keywords)
+        try:
+            return ours(*args, **keywords)
+        except TypeError as error:
+            own = f"{getattr(ours, '__qualname__', '')}()"
+            if not str(error).startswith(own):
+                raise
+            # Python names the room's function where the arguments do not fit its signature.
+            raise TypeError(
+                f"{label}(){str(error).removeprefix(own)}, of Tensors: this option has no "
+                "counterpart with a derivative"
+            ) from None
+
+    call.__module__ = ROOM
+    return call
+
+
+class Guarded:
+    """An object or class of SciPy's, whose calls and methods refuse tracked Tensors."""
+
+    def __init__(self, theirs: Any, label: str) -> None:
+        self._theirs, self._label = theirs, label
+        self.__doc__, self.__name__ = theirs.__doc__, label.rpartition(".")[2]
+        self.__module__ = ROOM if not hasattr(theirs, "__module__") else theirs.__module__
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return run(self._label, self._theirs, args, keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._theirs, name)
+        return passing(f"{self._label}.{name}", found) if inspect.isroutine(found) else found
+
+    def __dir__(self) -> list[str]:
+        return dir(self._theirs)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(value, self._theirs)
+
+    def __mro_entries__(self, bases: Any) -> tuple[Any, ...]:
+        return (self._theirs,)
+
+
+def namespace(name: str, own: dict[str, Any]) -> dict[str, Any]:
+    """The public names of one of SciPy's modules: the room's own, and what refuses Tensors.
+
+    Functions of the table answer calls that hold Tensors; classes, and functions marked by
+    `stands`, answer all.
+    """
+    theirs = scipy_module(name)
+    found: dict[str, Any] = {}
+    for key in dir(theirs):
+        one = getattr(theirs, key)
+        label = f"scipy.{name}.{key}" if name else f"scipy.{key}"
+        if key[0] == "_":
+            continue
+        if key in own:
+            whole = isinstance(own[key], type) or hasattr(own[key], "stands")
+            found[key] = own[key] if whole else door(label, one, own[key])
+        elif isinstance(one, ModuleType):
+            if f"{ROOM}.{label[6:]}" in sys.modules:
+                found[key] = sys.modules[f"{ROOM}.{label[6:]}"]
+        elif isinstance(one, type):
+            found[key] = one if issubclass(one, BaseException) else Guarded(one, label)
+        elif isinstance(one, np.ufunc) or inspect.isroutine(one):
+            found[key] = passing(label, one)
+        elif callable(one) and type(one).__module__.startswith("scipy."):
+            found[key] = Guarded(one, label)
+        else:
+            found[key] = one
+    return found
+
+
+def stands(function: Any) -> Any:
+    """Mark a function that takes all calls, of Tensors or not: closures may hold some."""
+    function.stands = True
+    return function
+
+
+class Module(ModuleType):
+    """One of SciPy's modules without derivatives, which is filled when it is first used."""
+
+    def __getattr__(self, key: str) -> Any:
+        if key[:2] == "__" and key not in ("__all__", "__doc__"):
+            raise AttributeError(key)
+        name = self.__name__.removeprefix(f"{ROOM}.")
+        found = namespace(name, {})
+        vars(self).update({"__all__": list(found)} | found | vars(self))
+        try:
+            return vars(self)[key]
+        except KeyError:
+            raise AttributeError(f"module 'scipy.{name}' has no attribute {key!r}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*self.__getattr__("__all__"), *super().__dir__()]

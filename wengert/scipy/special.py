@@ -1,0 +1,81 @@
+"""``scipy.special``: the functions of `wengert.special`, and others by all that has a derivative.
+
+>>> from wengert.scipy import special
+>>> a = wg.tensor(2.0, dtype=wg.float64, requires_grad=True)
+>>> special.gammainc(a, 1.5).backward()
+>>> a.grad
+tensor(-0.3135, dtype=wengert.float64)
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import wengert as wg
+from wengert.ops import special as _module
+from wengert.scipy import elementary
+from wengert.scipy.naming import inexact, namespace, values_of
+from wengert.tape.tensor import Tensor
+
+_special: Any = _module
+_SAME = (
+    "beta betaln digamma entr erf erfc erfcinv erfcx erfinv expit gamma gammaln gammasgn i0 "
+    "i0e i1 i1e kl_div log_expit log_ndtr logit ndtr ndtri psi rel_entr xlog1py xlogy"
+)
+
+
+def _of_arrays(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    """A ufunc of operands of any kind: integers as float64."""
+
+    def call(*args: Any) -> Tensor:
+        return function(*inexact(*args))  # type: ignore[no-any-return]
+
+    return call
+
+
+def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
+    """Lambert's function, which is complex."""
+    (x,) = inexact(z)
+    if k != 0:
+        raise NotImplementedError("lambertw of Tensors is the branch k=0 alone")
+    return elementary.lambertw_of(wg.astype(x, "complex128"))  # type: ignore[no-any-return]
+
+
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """Logarithm of a sum of exponentials, with factors ``b``."""
+    x, *factor = inexact(a) if b is None else inexact(a, b)
+    return _special.logsumexp(x, axis, *factor, keepdims=keepdims, return_sign=return_sign)
+
+
+def polygamma(n: Any, x: Any) -> Tensor:
+    """Derivatives of the digamma function."""
+    n = values_of(n, "scipy.special.polygamma's n")
+    return _special.polygamma(int(n), *inexact(x))  # type: ignore[no-any-return]
+
+
+def zeta(x: Any, q: Any = None) -> Tensor:
+    """The zeta function; its derivative by ``x`` is not implemented."""
+    return _special.zeta(*inexact(x, 1.0 if q is None else q))  # type: ignore[no-any-return]
+
+
+_TABLE: dict[str, Callable[..., Any]] = {
+    **{name: _of_arrays(one) for name, one in elementary.TABLE.items()},
+    **{
+        name: _of_arrays(getattr(_special, name))
+        for name in _SAME.split()
+        if name not in elementary.TABLE
+    },
+    **{one.__name__: one for one in (lambertw, logsumexp, polygamma, zeta)},
+    "expm1": _of_arrays(wg.expm1),
+    "jn": _of_arrays(elementary.jv),
+    "kn": _of_arrays(elementary.kv),
+    "log1p": _of_arrays(wg.log1p),
+    "log_softmax": lambda x, axis=None: _special.log_softmax(*inexact(x), axis=axis),
+    "multigammaln": lambda a, d: _special.multigammaln(*inexact(a), d),
+    "softmax": lambda x, axis=None: _special.softmax(*inexact(x), axis=axis),
+    "softplus": _of_arrays(_special.softplus),
+    "yn": _of_arrays(elementary.yv),
+}
+
+globals().update(namespace("special", _TABLE))
