@@ -87,7 +87,7 @@ maps: ContextVar[tuple[Map, ...]] = ContextVar("wengert_maps", default=())
 def _drawing() -> tuple[Map, ...]:
     """The maps inside which random numbers are drawn; raise if one of them allows none."""
     found = maps.get()
-    if any(each.randomness == "error" for each in found):
+    if found and any(each.randomness == "error" for each in found):
         raise RuntimeError(
             'random numbers are drawn inside vmap: say randomness="different" for draws of their '
             'own for each member, or randomness="same" for the same ones'
@@ -130,8 +130,9 @@ def _placed(
     """Numbers of a function of `wengert.backends.generators`, as a Tensor."""
     backend, where = new_device(device)
     inside = [each for each in _drawing() if each.randomness == "different"]
-    counts = tuple([each.size for each in inside])
-    given = (_of_members, draw, counts, *arguments) if inside else (draw, *arguments)
+    given = (draw, *arguments)
+    if inside:
+        given = (_of_members, draw, tuple([each.size for each in inside]), *arguments)
     array = backend.drawn(_on_host, given, where)
     raw = backend.raw_dtype(dtype)
     array = array if array.dtype == raw else backend.namespace.astype(array, raw)
