@@ -18,6 +18,7 @@ from tests.ops.points.several import COMPLEX_LINES, LINES
 from tests.ops.points.table import COMPLEX_ROWS, ROWS
 from tests.ops.tables import TABLE
 from tests.ops.tables.derived import smooth
+from wengert.backends.backend import composites
 from wengert.interpreters.duals import declared
 from wengert.ops.domain import EVERYWHERE
 from wengert.tape.primitive import NOT_IMPLEMENTED, PRIMITIVES, UNDEFINED, ZERO, Primitive
@@ -63,9 +64,15 @@ ALL = str(EVERYWHERE)
 WIDTHS = "20 12 14 9 13 9 13 10"
 
 
+def of_scipy(name: str) -> bool:
+    """Whether a primitive is one of `wengert.scipy`."""
+    return getattr(composites.get(name), "__module__", "").startswith("wengert.scipy")
+
+
 def tables() -> list[str]:
     """A section for each chapter, and one for the primitives that are in none, as lines of text."""
-    left = dict.fromkeys(PRIMITIVES)
+    # Those of SciPy's room are on its page, and here if something has imported it.
+    left = dict.fromkeys(name for name in PRIMITIVES if not of_scipy(name))
     lines: list[str] = []
     for title, (public, module) in CHAPTERS.items():
         chapter, rows = import_module(module), []

@@ -32,7 +32,9 @@ def rows():
 
 def test_every_primitive_is_in_a_table(rows):
     shown = {name for _, name in rows}
-    for name in PRIMITIVES:
+    of_scipy = sys.modules["derivatives"].of_scipy
+    rooms = {name for name in PRIMITIVES if of_scipy(name)}
+    for name in PRIMITIVES.keys() - rooms:
         assert {name, name.rpartition(".")[2], name.removesuffix("_arrays")} & shown, name
 
 
