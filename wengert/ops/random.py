@@ -87,7 +87,7 @@ maps: ContextVar[tuple[Map, ...]] = ContextVar("wengert_maps", default=())
 def _drawing() -> tuple[Map, ...]:
     """The maps inside which random numbers are drawn; raise if one of them allows none."""
     found = maps.get()
-    if found and any(each.randomness == "error" for each in found):
+    if any(each.randomness == "error" for each in found):
         raise RuntimeError(
             'random numbers are drawn inside vmap: say randomness="different" for draws of their '
             'own for each member, or randomness="same" for the same ones'
@@ -129,7 +129,7 @@ def _placed(
 ) -> Tensor:
     """Numbers of a function of `wengert.backends.generators`, as a Tensor."""
     backend, where = new_device(device)
-    inside = [each for each in _drawing() if each.randomness == "different"]
+    inside = maps.get() and [each for each in _drawing() if each.randomness == "different"]
     given = (draw, *arguments)
     if inside:
         given = (_of_members, draw, tuple([each.size for each in inside]), *arguments)
@@ -351,7 +351,7 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
         if wanted.kind != "real floating":
             raise TypeError(f"rand_like needs a real floating dtype, and not {wanted.name}")
     raw = backend_of(array).raw_dtype(wanted)
-    if not (inside := _drawing()):
+    if not (inside := maps.get() and _drawing()):
         return rand_like.run(x, dtype=raw)
 
     def draw(array: Any) -> Any:
