@@ -97,10 +97,7 @@ def leave(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Any, ...]]:
         if parts[0] is tensor._array:  # a constant of the level
             found.append((tensor if connect else untracked(parts[0]), *parts[1:]))
             continue
-        if tensor._node is None:
-            found.append(tuple([None if x is None else untracked(x) for x in parts]))
-            continue
-        nodes = [next(outputs, None) for _ in parts]
+        nodes = [next(outputs, None) if tensor._node is not None else None for _ in parts]
         found.append(
             tuple(
                 [None if x is None else with_node(x, n) for x, n in zip(parts, nodes, strict=True)]
