@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+import wengert.nn.functional as F
 from tests.ops.cases import (
     apply,
     check_examples,
@@ -16,6 +17,7 @@ from tests.ops.cases import (
     leaves,
 )
 from tests.ops.tables import TABLE
+from wengert import nn
 
 COUNT = 3
 #: Draws differ; the members have results of different shapes; values are asked for.
@@ -393,3 +395,74 @@ def test_random_programs(seed: int) -> None:
             for x, at in zip(raw, in_axes, strict=True)
         ]
         close(wg.take(found[0], wg.asarray([member]), axis=out_axes).reshape(3), f(wg, *one))
+
+
+# -- nests of modes, draws and writes --------------------------------------------------------------
+
+
+def test_tangents_pass_what_is_written_without_recording():
+    def f(a):
+        a = a * 1
+        with wg.no_grad():
+            a *= 2
+        return wg.sum(a * a)
+
+    x = wg.asarray([[1.0, 2.0], [3.0, 4.0]], dtype=wg.float64)
+    assert wg.func.jvp(wg.vmap(f), (x,), (x,))[1].tolist() == [20.0, 100.0]
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_draws_inside_forward_mode_are_those_of_members(randomness):
+    def tangent(x):
+        return wg.func.jvp(lambda x: F.dropout(x, 0.5), (x,), (x,))[1]
+
+    found = wg.vmap(tangent, randomness=randomness)(wg.ones((5, 16))).numpy()
+    assert found.shape == (5, 16)
+    assert (found == found[0]).all() == (randomness == "same")
+
+
+def test_draws_of_rules_are_the_map_s():
+    @wg.func.custom_vjp
+    def double(x):
+        return x * 2
+
+    double.defvjp(lambda x: (x * 2, x), lambda saved, g: (wg.random.rand_like(g),))
+
+    def gradient(randomness):
+        mapped = wg.vmap(double, randomness=randomness)
+        return wg.grad(lambda x: wg.sum(mapped(x)))(wg.ones((3, 4))).numpy()
+
+    found = gradient("same")
+    assert (found == found[0]).all()
+    with pytest.raises(RuntimeError, match="random numbers are drawn"):
+        gradient("error")
+
+
+def test_gradients_of_a_classifier_by_example():
+    logits = wg.random.rand(3, 5, 4, dtype=wg.float64)
+    labels = wg.asarray([[0, 1, 2, 3, 0], [3, 2, 1, 0, 1], [0, 0, 1, 1, 2]])
+    for loss in (F.cross_entropy, wg.grad(F.cross_entropy)):
+        found = wg.vmap(loss)(logits, labels)
+        expected = wg.stack([loss(x, y) for x, y in zip(logits, labels, strict=True)])
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
+
+
+def test_mapped_values_stay_inside():
+    outside, norm = wg.zeros(2), nn.BatchNorm1d(2)
+
+    def write(x):
+        outside.add_(x)
+        return outside * 1
+
+    for layer, x in [(write, wg.ones((3, 2))), (norm, wg.random.rand(4, 3, 2))]:
+        with pytest.raises(RuntimeError, match="outlives the function"):
+            wg.vmap(layer)(x)
+    assert outside.tolist() == norm.running_mean.tolist() == [0.0, 0.0]
+
+    def fill(x):
+        out = wg.zeros(2)
+        out[0] = x[0]
+        out += x
+        return out
+
+    assert wg.vmap(fill)(wg.ones((2, 2))).tolist() == [[2.0, 1.0], [2.0, 1.0]]

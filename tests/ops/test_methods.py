@@ -255,7 +255,7 @@ PYTORCHS = (
     "ge gt index_select inverse is_floating_point is_tensor le lerp lgamma logdet lt masked_select "
     "mm movedim mul mv narrow ne neg numel permute pinverse repeat_interleave rsqrt scatter "
     "scatter_add sgn sigmoid std_mean sub swapdims t take_along_dim topk unbind unflatten "
-    "unsqueeze var_mean view_as_real vmap "
+    "unsqueeze var_mean view_as_real "
     "H abs_ bfloat16 byte cfloat char clamp_ clip_ contiguous detach_ exp_ get_device index_add "
     "index_add_ index_fill is_contiguous is_cuda is_sparse log_ logsumexp mH masked_fill_ neg_ "
     "new_empty new_full new_ones new_tensor new_zeros normal_ pin_memory pow_ random_ "
@@ -266,11 +266,18 @@ PYTORCHS = (
 )
 
 
+JAXS = (
+    "block_until_ready cond custom_jvp device_put fori_loop lax pmap scan stop_gradient tree_map "
+    "while_loop"
+)
+
+
 def test_the_names_of_others_are_theirs() -> None:
     places: Any = np, np.linalg, np.fft, np.random, np.ndarray
     numpys = {name for place in places for name in dir(place)}
     numpys.add("row_stack")  # until NumPy 2.5
-    assert {*HINTS["wengert"], *HINTS["Tensor"]} - numpys <= {*PYTORCHS.split()}
+    theirs = {*PYTORCHS.split(), *JAXS.split()}
+    assert {*HINTS["wengert"], *HINTS["Tensor"]} - numpys <= theirs
     missing = {name for name in PYTORCHS.split() if name not in HINTS["wengert"] | HINTS["Tensor"]}
     assert missing == set()
 
@@ -285,6 +292,7 @@ def test_the_names_at_import_are_those_of_the_tables() -> None:
     assert {*HINTS["Tensor"]} <= operators.FOREIGN
     functions = [(name, f) for name, f in vars(methods).items() if inspect.isfunction(f)]
     own = {name for name, f in functions if f.__module__ == methods.__name__ and name[0] != "_"}
+    own |= {name for name, x in vars(methods).items() if isinstance(x, property)}
     assert {*operators.METHODS} == own
     assert not operators.FOREIGN & {*operators.METHODS}
 

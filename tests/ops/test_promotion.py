@@ -217,6 +217,22 @@ def test_arrays_of_no_axes_count_as_any_others(backend):
     assert (array("int64") * wg.asarray(2.5, dtype="float32")).dtype is wg.float32
     x = wg.ones(2, dtype="float32", requires_grad=True)
     assert (x * wg.asarray(2.5, dtype="float64")).dtype is wg.float64
+    # Slopes and orders are options.
+    functions = [getattr(special, n) for n in {*special.__all__} - {"leaky_relu", "polygamma"}]
+    functions += [getattr(wg, name) for name in BINARY if name not in ("matmul", "vecdot")]
+    wide, wrong = wg.asarray(2.0, dtype="float64"), []
+    for function in functions:
+        for operands in ((x, wide), (wide, x)):
+            try:
+                found = function(*operands)
+            except (TypeError, ValueError, NotImplementedError):  # of one operand, or of integers
+                continue
+            if isinstance(found, wg.Tensor) and found.dtype is not wg.float64:
+                wrong.append((function.__name__, operands[0].dtype.name))
+    assert not wrong
+    for a, b in itertools.permutations(("int8", "int32"), 2):
+        base, exponent = wg.asarray(3, dtype=a), wg.asarray(2, dtype=b)
+        assert (base**exponent).dtype is wg.int32
 
 
 def test_integers_without_a_common_dtype(backend):

@@ -35,7 +35,7 @@ FLOORS = [
 #: later, with its random numbers and its indexing by mapped indices.
 BUDGETS = {
     ("tape", "interpreters"): 6_000,
-    ("backends", "ops", "func", "protocols"): 24_620,
+    ("backends", "ops", "func", "protocols"): 24_690,
     ("testing",): 5_000,
     ("distributed",): 1_365,
     ("nn", "optim"): 14_110,

@@ -130,10 +130,17 @@ def torch_special(torch: Any) -> dict[str, Kernel]:
     special = torch.special
     names = [
         "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "gammaln", "i0", "i0e", "i1", "i1e",
-        "log_ndtr", "ndtri", "zeta",
+        "log_ndtr", "ndtri",
     ]  # fmt: skip
     found = {name: getattr(special, name) for name in names}
     found |= {"polygamma": _polygamma(special, torch.where), "sinc": torch.sinc}
+
+    def zeta(x: Any, q: Any) -> Any:
+        # An array without axes would not widen the other.
+        dtype = torch.promote_types(x.dtype, q.dtype)
+        return special.zeta(x.to(dtype), q.to(dtype))
+
+    found["zeta"] = zeta
     return _check_all(found, lambda out, dtype: out.to(dtype), torch.float32)
 
 

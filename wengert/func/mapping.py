@@ -1,7 +1,10 @@
 """Maps: a function of one example, called once for a whole batch."""
 
 from collections.abc import Callable
+from functools import partial
+from operator import index
 from typing import Any
+from weakref import ref
 
 from wengert import ops
 from wengert.backends import generators
@@ -16,10 +19,11 @@ from wengert.func.jacobians import check_chunk_size
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.interpreters.batched import Batched, BatchExit, make_batch
 from wengert.interpreters.levels import leave
-from wengert.interpreters.lifted import new_level
-from wengert.ops.random import Map, maps
+from wengert.interpreters.lifted import Lifted, new_level
+from wengert.ops.random import Map, drawing_in, maps
 from wengert.tape.callbacks import call_back
 from wengert.tape.node import tick
+from wengert.tape.observers import Observer, observed_by
 from wengert.tape.promotion import SCALARS, at_least, number_type
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -100,35 +104,60 @@ def vmap(
             if start and draws is not None:
                 generators.set_rng_state(draws)
             stop = min(start + step, count)
-            out = BatchExit(new_level(), tick(), stop - start)
+            level = new_level()
+            inside = (*maps.get(), Map(level, stop - start, randomness))
+            out = BatchExit(level, tick(), stop - start, partial(drawing_in, inside))
             part = [
                 x if at is None else make_batch(x if step >= count else x[start:stop], out.level)
                 for x, at in zip(given, axes, strict=True)
             ]
-            chunk, places, shape = _run(call, structure.unflatten(part), out, out_axes, randomness)
+            chunk, places, shape = _run(call, structure.unflatten(part), out, out_axes)
             chunks.append(chunk)
         return call.answer(shape.unflatten(map(_joined, zip(*chunks, strict=True), places)))
 
     return mapped
 
 
+class _Writes(Observer):
+    """Tensors that take over mapped values in place, with their arrays before."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Any, Any]] = []
+
+    def assigned(self, tensor: Tensor, result: Tensor) -> None:
+        if isinstance(result._array, Lifted) and not isinstance(tensor._array, Lifted):
+            self.found.append((ref(tensor), tensor._array))
+
+    def check(self, results: list[Tensor]) -> None:
+        """Give Tensors that outlive the function their arrays again, and raise."""
+        alive = [(x, array) for held, array in self.found if (x := held()) is not None]
+        inner = {*map(id, results)}
+        stale = [(x, a) for x, a in alive if isinstance(x._array, Lifted) and id(x) not in inner]
+        for x, array in reversed(stale):
+            x._array = array
+        if stale:
+            raise RuntimeError(
+                f"inside vmap mapped values were written into a Tensor of shape "
+                f"{tuple(stale[0][0].shape)} that is not mapped, and outlives the function: return "
+                "them; running averages are for eval() or track_running_stats=False"
+            )
+
+
 def _run(
-    call: Call, inputs: Any, out: BatchExit, out_axes: Any, randomness: str
+    call: Call, inputs: Any, out: BatchExit, out_axes: Any
 ) -> tuple[list[Tensor], list[Any], TreeDef]:
     """Call the function once: its results with the members' axis in front, their places, and tree.
 
     A result whose place is None is as it is.
     """
     args, kwargs = inputs
-    token = maps.set((*maps.get(), Map(out.level, out.count, randomness)))
-    try:
-        with at_least(call.precision):
-            returned = call_back(call.function, *args, **kwargs)
-            leaves, structure = tree_flatten(returned)
-            paths = structure.paths()
-            results = [_result(y, path) for y, path in zip(leaves, paths, strict=True)]
-    finally:
-        maps.reset(token)
+    writes = _Writes()
+    with out.sweeping(), observed_by(writes), at_least(call.precision):
+        returned = call_back(call.function, *args, **kwargs)
+        leaves, structure = tree_flatten(returned)
+        paths = structure.paths()
+        results = [_result(y, path) for y, path in zip(leaves, paths, strict=True)]
+    writes.check(results)
     places = _axes(out_axes, returned, "out_axes")
     left = iter(leave([y for y, at in zip(results, places, strict=True) if at is not None], out))
     for i, (y, at) in enumerate(zip(results, places, strict=True)):
@@ -162,9 +191,12 @@ def _axes(axes: Any, tree: Any, what: str) -> list[Any]:
     if isinstance(axes, list) and isinstance(tree, tuple):
         axes = tuple(axes)
     entries, structure = tree_flatten(axes, lambda x: x is None)
-    for entry in entries:
-        if entry is not None and (not isinstance(entry, int) or isinstance(entry, bool)):
+    for i, entry in enumerate(entries):
+        if entry is None:
+            continue
+        if isinstance(entry, bool) or not hasattr(entry, "__index__"):
             raise TypeError(f"{what} has integers, None, and trees of these, and not {entry!r}")
+        entries[i] = index(entry)
     parts = structure.flatten_up_to(tree, f"what {what} is for")
     pairs = zip(entries, parts, strict=True)
     return [entry for entry, part in pairs for _ in tree_flatten(part)[0]]

@@ -4,7 +4,8 @@ A `Batched` array has the shape of one member, so that rules and programs run un
 of cotangents or tangents.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -151,13 +152,17 @@ class Batched(Lifted):
         )
 
     def constant(self, value: Any) -> "Batched":
-        count = self.inner.shape[0]
-        xp = namespace_of(value)
-        return type(self)(xp.broadcast_to(value, (count, *value.shape)), self.level)
+        return type(self)(members(value, self.level, self.inner.shape[0]), self.level)
 
     def as_constant(self) -> Any:
         inner = self.inner.as_constant() if isinstance(self.inner, Lifted) else self.inner
         return type(self)(inner, self.level)
+
+    def with_values(self, value: Any) -> Any:
+        inner = self.inner
+        if not isinstance(inner, Lifted):
+            return value
+        return type(self)(inner.with_values(members(value, self.level, inner.shape[0])), self.level)
 
 
 def _align(level: int, inputs: Sequence[Any]) -> list[Any] | None:
@@ -207,6 +212,7 @@ class BatchExit(Exit):
     """
 
     count: int
+    sweeping: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     operation = "unbatch"
     parts = 1

@@ -98,11 +98,8 @@ def leave(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Any, ...]]:
             found.append((tensor if connect else untracked(parts[0]), *parts[1:]))
             continue
         nodes = [next(outputs, None) if tensor._node is not None else None for _ in parts]
-        found.append(
-            tuple(
-                [None if x is None else with_node(x, n) for x, n in zip(parts, nodes, strict=True)]
-            )
-        )
+        pairs = zip(parts, nodes, strict=True)
+        found.append(tuple([None if x is None else with_node(x, n) for x, n in pairs]))
     return found
 
 

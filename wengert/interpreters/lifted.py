@@ -131,10 +131,7 @@ class Lifted:
         return self
 
     def with_values(self, value: Any) -> Any:
-        """A Tensor's new array after it was assigned ``value`` in place under `no_grad`.
-
-        The derivative stays, as the node does in reverse mode.
-        """
+        """A Tensor's new array after it was assigned ``value`` under `no_grad`; tangents stay."""
         return value
 
     def __repr__(self) -> str:
@@ -208,7 +205,7 @@ def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any
     if number is not None:
         inputs = list(inputs)
         kind = number.regularise(inputs, primitive.weak)
-    return primitive.kernels[kind](*inputs, **parameters)
+    return (primitive.bind if kind is Tensor else primitive.kernels[kind])(*inputs, **parameters)
 
 
 def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:

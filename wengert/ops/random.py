@@ -6,7 +6,8 @@ drawn during training (`rand_like`, `bernoulli`, dropout) come from a generator 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Never
@@ -16,7 +17,7 @@ import numpy as np
 from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
 from wengert.interpreters.batched import Batched, members
-from wengert.interpreters.lifted import namespace_of
+from wengert.interpreters.lifted import Lifted, namespace_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise
 from wengert.ops.axes import operand
@@ -84,6 +85,16 @@ class Map(NamedTuple):
 maps: ContextVar[tuple[Map, ...]] = ContextVar("wengert_maps", default=())
 
 
+@contextmanager
+def drawing_in(inside: tuple[Map, ...]) -> Iterator[None]:
+    """Let draws belong to these maps in the ``with`` block."""
+    token = maps.set(inside)
+    try:
+        yield
+    finally:
+        maps.reset(token)
+
+
 def _drawing() -> tuple[Map, ...]:
     """The maps inside which random numbers are drawn; raise if one of them allows none."""
     found = maps.get()
@@ -97,6 +108,7 @@ def _drawing() -> tuple[Map, ...]:
 
 def _drawn_in_maps(draw: Callable[..., Any], array: Any, inside: Sequence[Map]) -> Any:
     """``draw(array)``, which uses the array's shape alone, for each member of maps."""
+    array = array.as_constant() if isinstance(array, Lifted) else array
     if not inside:
         return draw(array)
     *outer, (level, size, randomness) = inside

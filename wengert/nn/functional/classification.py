@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from wengert import ops
 from wengert.backends import DTYPES, add_composite, dtype_of, namespaces
+from wengert.interpreters.lifted import lifted
 from wengert.nn.functional.define import (
     REDUCTIONS,
     Reduction,
@@ -158,13 +159,9 @@ def _softmax_cross_entropy(
     """The cross entropy of logits (N, C) and class indices (N,)."""
     x, labels, node = logits._array, target._array, logits._node
     xp = namespaces[type(x)]
-    if namespaces[type(labels)] is not xp:
-        options = {
-            "ignore_index": ignore_index,
-            "reduction": reduction,
-            "label_smoothing": label_smoothing,
-        }
-        return cast(Tensor, _fused.bind(logits, target, None, **options))
+    if namespaces[type(labels)] is not xp or xp is lifted:
+        options = {"ignore_index": ignore_index, "label_smoothing": label_smoothing}
+        return cast(Tensor, _fused.bind(logits, target, None, reduction=reduction, **options))
     loss, slope = xp.softmax_cross_entropy_parts(
         x,
         labels,

@@ -18,7 +18,7 @@ _ARTANH = [1 / (2 * j + 3) for j in reversed(range(17))]
 
 def _xlog1py_composite(xp: Any, x: Any, y: Any) -> Any:
     nothing = (x == 0) & ~xp.isnan(y)
-    return x * xp.log1p(xp.where(nothing, 0, y))
+    return xp.multiply(x, xp.log1p(xp.where(nothing, 0, y)))
 
 
 def _xlog1py_x(xp: Any, g: Any, x: Any, y: Any) -> Any:

@@ -110,7 +110,7 @@ def softplus(x: Any, /) -> Tensor:
 
 def _xlogy_composite(xp: Any, x: Any, y: Any) -> Any:
     nothing = (x == 0) & ~xp.isnan(y)
-    return x * xp.log(xp.where(nothing, 1, y))
+    return xp.multiply(x, xp.log(xp.where(nothing, 1, y)))
 
 
 def _xlogy_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
