@@ -66,12 +66,12 @@ def test_odeints_options() -> None:
     """A pulse that steps of any length would miss."""
 
     def pulse(p: Any, l: Any, **options: Any) -> Any:
-        rate = lambda y, t: -p * y + 50 * np.exp(-(((t - 2.503) / 0.05) ** 2))
+        rate = lambda y, t: -p * y + 50 * np.exp(-(((t - 2.503) / 0.01) ** 2))
         return l.odeint(rate, 1.0, [0.0, 3.0], mxstep=5000, **options)[-1, 0]
 
     expected = [pulse(P + h, scipy.integrate, hmax=0.1) for h in (-1e-3, 1e-3)]
     found = wg.grad(lambda p: pulse(p, integrate, hmax=0.1))(tensor(P))
-    assert float(found) == pytest.approx((expected[1] - expected[0]) / 2e-3, rel=1e-4)
+    assert float(found) == pytest.approx((expected[1] - expected[0]) / 2e-3, rel=1e-3)
     for options in ({"tcrit": [2.0]}, {"h0": 0.1}, {"hmin": 0.1}):
         with pytest.raises(NotImplementedError, match="odeint: tcrit="):
             wg.grad(lambda p, options=options: pulse(p, integrate, **options))(tensor(P))
