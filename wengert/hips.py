@@ -22,8 +22,6 @@ from wengert.tape.tensor import Tensor, differentiates, host_values
 
 Function = Callable[..., Any]
 _WHOLE = [np.dtype(code) for code in "?bhilqBHILQ"]
-
-
 # Arrays of integers and booleans are differentiated in float64.
 _floating = partial(tree_map, lambda x: x * 1.0 if getattr(x, "dtype", None) in _WHOLE else x)
 # Gradients and cotangents of complex numbers are the conjugates of Wengert's own.
@@ -73,6 +71,12 @@ def _make_vjp(fun: Function, x: Any) -> Any:
     return lambda g: _conjugate(pullback(_conjugate(_floating(g)))[0]), value
 
 
+def _jacobian(fun: Function, x: Any) -> Any:
+    """The Jacobian; of real results by complex arguments its conjugate, as gradients are."""
+    found, result = func.jacrev(lambda x: ((y := fun(x)), y), has_aux=True)(x)
+    return found if any(map(np.iscomplexobj, tree_leaves(result))) else _conjugate(found)
+
+
 def _check_grads(fun: Function, x: Any, modes: Any = ("fwd", "rev"), order: int = 2) -> None:
     checks: Any = import_module("wengert.testing.gradcheck")
     leaves = tree_map(lambda leaf: wg.asarray(leaf).detach().requires_grad_(), x)
@@ -90,7 +94,7 @@ UNARY: dict[str, Function] = {
     "grad_and_aux": lambda fun, x: _paired(wg.grad(fun, has_aux=True)(x)[::-1])[::-1],
     "hessian": lambda fun, x: UNARY["jacobian"](partial(UNARY["jacobian"], fun), x),
     "holomorphic_grad": lambda fun, x: UNARY["grad"](lambda z: np.real(fun(z)), x),
-    "jacobian": lambda fun, x: _conjugate(func.jacrev(_followed(fun))(x)),
+    "jacobian": lambda fun, x: _jacobian(_followed(fun), x),
     "make_hvp": lambda fun, x: _make_vjp(partial(UNARY["grad"], fun), x),
     "make_jvp": lambda fun, x: lambda v: wg.jvp(_followed(fun), (x,), (_floating(v),)),
     "make_jvp_reversemode": lambda fun, x: func.linearize(_followed(fun), x)[1],
@@ -178,10 +182,8 @@ def defvjp(fun: Any, *vjpmakers: Any, argnums: Any = None) -> None:
 
 def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
     """Give one rule ``vjpmaker(argnum, ans, args, kwargs)(g)`` for all arguments."""
-    makers = [
-        lambda ans, *args, _at=at, **given: vjpmaker(_at, ans, args, given) for at in range(64)
-    ]
-    defvjp(fun, *makers)
+    maker = lambda at, ans, *args, **given: vjpmaker(at, ans, args, given)
+    defvjp(fun, *(partial(maker, at) for at in range(64)))
 
 
 def defjvp(fun: Any, *jvpfuns: Any, argnums: Any = None) -> None:
@@ -265,8 +267,7 @@ class _Modules(MetaPathFinder, Loader):
 
 _NAMES: dict[str, Any] = {
     **{one.__name__: one for one in (defjvp, defvjp, defvjp_argnum, flatten, flatten_func)},
-    **{one.__name__: one for one in (getval, isbox, primitive, unary_to_nary)},
-    **{one.__name__: one for one in (dict, list, tuple)},
+    **{one.__name__: one for one in (getval, isbox, primitive, unary_to_nary, dict, list, tuple)},
     **dict.fromkeys(("ArrayBox", "Box"), Tensor),
     **NARY,
     "hessian_vector_product": NARY["hessian_tensor_product"],

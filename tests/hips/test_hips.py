@@ -57,6 +57,8 @@ def test_complex_gradients_are_conjugates():
     assert np.allclose(pull(np.ones(2) * 1j), 2j * z)
     assert np.allclose(make_jvp(lambda z: z**2)(z)(z)[1], 2 * z**2)
     assert np.allclose(of("jacobian")(lambda z: np.real(z**2))(z), np.diag(2 * z))
+    for name, slope in (("jacobian", 1 + 0.3j), ("hessian", 2j - 0.3)):
+        assert np.allclose(of(name)(lambda q: np.exp(1j * q) * q)(0.3), np.exp(0.3j) * slope)
 
 
 def test_products_and_matrices():

@@ -91,13 +91,8 @@ def _last(function: Form, factor: float = 1.0) -> Form:
 
 CONTINUOUS: dict[str, Density] = {
     "beta": Density(
-        *(
-            _beta,
-            _last(el.betainc),
-            _last(el.betaincinv),
-            _last(el.betaincc),
-            _last(el.betainccinv),
-        ),
+        *(_beta, _last(el.betainc), _last(el.betaincinv)),
+        *(_last(el.betaincc), _last(el.betainccinv)),
         low=0.0,
         high=1.0,
         shapes="a b",
@@ -105,7 +100,7 @@ CONTINUOUS: dict[str, Density] = {
     "cauchy": Density(
         lambda y: -math.log(math.pi) - wg.log1p(y * y),
         lambda y: wg.atan2(wg.ones_like(y), -y) / math.pi,
-        lambda q: wg.tan(math.pi * (q - 0.5)),
+        lambda q: -1 / wg.tan(math.pi * q),
     ),
     "chi2": Density(
         lambda y, df: _gamma(y / 2, df / 2) - math.log(2),
@@ -162,6 +157,7 @@ class Mass(NamedTuple):
     shapes: str
     logpmf: Form
     cdf: Form
+    sf: Form
     valid: Form
     high: Form = lambda *shapes: _INF
 
@@ -181,6 +177,7 @@ DISCRETE: dict[str, Mass] = {
         "p",
         lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
         lambda k, p: 1 - p,
+        lambda k, p: p,
         lambda p: (p >= 0) & (p <= 1),
         lambda p: 1.0,
     ),
@@ -188,6 +185,7 @@ DISCRETE: dict[str, Mass] = {
         "n p",
         _binomial,
         lambda k, n, p: el.betaincc(k + 1, wg.where(k < n, n - k, 1.0), p),
+        lambda k, n, p: el.betainc(k + 1, wg.where(k < n, n - k, 1.0), p),
         lambda n, p: (n >= 0) & (wg.floor(n) == n) & (p >= 0) & (p <= 1),
         lambda n, p: n,
     ),
@@ -195,12 +193,14 @@ DISCRETE: dict[str, Mass] = {
         "n p",
         _negative_binomial,
         lambda k, n, p: el.betainc(n, k + 1, p),
+        lambda k, n, p: el.betaincc(n, k + 1, p),
         lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     ),
     "poisson": Mass(
         "mu",
         lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu,
         lambda k, mu: el.gammaincc(k + 1, mu),
+        lambda k, mu: el.gammainc(k + 1, mu),
         lambda mu: mu >= 0,
     ),
 }

@@ -47,9 +47,8 @@ def _define(name: str, inputs: str, **rules: Any) -> Callable[..., Any]:
     names = ", ".join(inputs.split())
     stub: dict[str, Any] = {}
     exec(f"def {name}({names}, /): ...", {}, stub)  # noqa: S102
-    kinds = rules.pop("dtypes", "real floating")
     _ROWS.append(name)
-    return operation(elementwise=True, dtypes=kinds, composite=_kernel(name), **rules)(
+    return operation(elementwise=True, dtypes="real floating", composite=_kernel(name), **rules)(
         stub[name]
     ).run
 
@@ -175,15 +174,25 @@ def _student_density(xp: Any, df: Any, t: Any) -> Any:
     return xp.exp(log - xp.betaln(df / 2, xp.zeros_like(df) + 0.5))
 
 
+def _student_tail(xp: Any, df: Any, t: Any) -> Any:
+    """The derivative by ``df``, of the lower tail for negative ``t``, and of the upper one."""
+    half, square = xp.zeros_like(df) + 0.5, t * t
+    place = df / (df + square)
+    by_shape = _beta_slope(xp, df / 2, half, place, "a") / 2
+    return (by_shape + _beta_density(xp, df / 2, half, place) * square / (df + square) ** 2) / 2
+
+
 def _student_slope(xp: Any, df: Any, t: Any) -> Any:
-    end, total = xp.asinh(t), 0 * t
+    far = xp.abs(t) > 3
+    tail = _student_tail(xp, df, xp.where(far, t, 3))
+    end, total = xp.asinh(xp.where(far, 0, t)), 0 * t
     mean = xp.digamma((df + 1) / 2) - xp.digamma(df / 2) - 1 / df
     for place, weight in zip(*_GAUSS, strict=True):
         u = xp.sinh(end * (place + 1) / 2)
         square = u * u
         slope = mean - xp.log1p(square / df) + (df + 1) * square / (df * (df + square))
         total = total + weight * xp.sqrt(1 + square) * _student_density(xp, df, u) * slope / 4
-    return total * end
+    return xp.where(far, xp.where(t < 0, tail, -tail), total * end)
 
 
 stdtr = _define(
@@ -225,27 +234,4 @@ k1 = _define("k1", "x", x=lambda xp, g, x: -g * (xp.k0(x) + xp.kv(xp.zeros_like(
 k0 = _define("k0", "x", x=lambda xp, g, x: -g * xp.k1(x))
 
 
-# -- hypergeometric and elliptic functions, integrals ----------------------------------------------
-
-hyp2f1 = _define(
-    "hyp2f1",
-    "a b c z",
-    **dict.fromkeys("abc", NOT_IMPLEMENTED),
-    z=lambda xp, g, a, b, c, z: g * (a * b / c) * xp.hyp2f1(a + 1, b + 1, c + 1, z),
-)
-
-
-def _series(xp: Any, a: float, b: float, m: Any) -> Any:
-    return xp.hyp2f1(*(xp.zeros_like(m) + s for s in (a, b, 2)), m)
-
-
-ellipk = _define("ellipk", "m", m=lambda xp, g, m: g * math.pi / 8 * _series(xp, 1.5, 1.5, m))
-ellipe = _define("ellipe", "m", m=lambda xp, g, m: -g * math.pi / 8 * _series(xp, 0.5, 1.5, m))
-lambertw_of = _define(
-    "lambertw",
-    "z",
-    dtypes="floating",
-    z=lambda xp, g, out: g * xp.conj(xp.exp(-out) / (1 + out)),
-)
-
-TABLE: dict[str, Callable[..., Tensor]] = {name: globals().get(name, lambertw_of) for name in _ROWS}
+TABLE: dict[str, Callable[..., Tensor]] = {name: globals()[name] for name in _ROWS}

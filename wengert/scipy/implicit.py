@@ -5,7 +5,9 @@ A solution :math:`x` of :math:`r(x, p) = 0` moves with what the equations depend
 that Tensors in closures count, too.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -17,12 +19,28 @@ from wengert.scipy.naming import gives_tensors, like_first, plain, tensors_in, t
 from wengert.tape.autograd import grad
 from wengert.tape.callbacks import call_back
 from wengert.tape.function import Function
-from wengert.tape.grad_mode import enable_grad, is_grad_enabled, unrecorded
+from wengert.tape.grad_mode import enable_grad, following, is_grad_enabled, unrecorded
 from wengert.tape.node import Node, Output, is_lifted, walk
 from wengert.tape.sweep import leading_to, recorded_sweep, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
 
 Residual = Callable[[Tensor], Any]
+CHANGED = (
+    "{}: what its function computes with has changed since it was called: differentiate before, "
+    "or give the function copies"
+)
+
+
+@contextmanager
+def followed(*places: Any) -> Iterator[None]:
+    """Where the values of places may not leave the tape, as in the functions of transforms."""
+    numbers = {x._node.number for x in places if isinstance(x, Tensor) and x._node is not None}
+    mark = SimpleNamespace(numbers=numbers, start=min(numbers, default=0))
+    following.append(mark)
+    try:
+        yield
+    finally:
+        following.remove(mark)
 
 
 class _Equations:
@@ -37,19 +55,16 @@ class _Equations:
         recorded = is_grad_enabled() or is_lifted(g._array) or is_lifted(x._array)
         with enable_grad():
             place = untracked(x._array).requires_grad_() if x._node is None else x
-            run, sources = _run(self.residual, place)
+            run, sources = put_on_tape(self.residual, place)
             jacobian = _rows(run, place, recorded)
             change = np.reshape(values_of(run, self.label) - self.values, -1)
             step = np.linalg.solve(values_of(jacobian, self.label), change)
-            small = np.abs(step).max(initial=0) <= 1e-8 * (1 + np.abs(values_of(x, "")).max())
+            small = np.abs(step).max(initial=0) <= 1e-14 + 1e-8 * np.abs(values_of(x, "")).max()
             if set(sources) != set(self.sources) or not small:
-                raise RuntimeError(
-                    f"{self.label}: what its function computes with has changed since it was "
-                    "called: differentiate before, or give the function copies"
-                )
+                raise RuntimeError(CHANGED.format(self.label))
             weight = wg.linalg.solve(wg.conj(jacobian.T), wg.reshape(g, (-1,)))
             seed, targets = wg.reshape(-weight, run.shape), [*self.sources, cast(Node, place._node)]
-            return _pulled(run, seed, targets, recorded)[:-1]
+            return pulled(run, seed, targets, recorded)[:-1]
 
 
 class _Solution(Function):
@@ -71,11 +86,11 @@ class _Solution(Function):
         return t  # `solution` has moved it
 
 
-def _pulled(run: Tensor, g: Tensor, targets: list[Node], recorded: bool) -> list[Any]:
+def pulled(run: Tensor, g: Tensor, targets: list[Node], recorded: bool) -> list[Any]:
     """Cotangents of what a run used, of its own operations alone, or None."""
-    numbers, node = {target.number for target in targets}, cast(Node, run._node)
-    wanted = leading_to(numbers, [node])
-    if node.number not in wanted:
+    numbers, node = {target.number for target in targets}, run._node
+    wanted = leading_to(numbers, [cast(Node, node)])
+    if node is None or node.number not in wanted:
         return [None] * len(targets)
     found = (recorded_sweep if recorded else sweep)(
         [(node, g if recorded else g._array)],
@@ -93,16 +108,17 @@ def _rows(run: Tensor, place: Tensor, recorded: bool) -> Tensor:
     rows = []
     for unit in np.eye(run.size):
         seed = wg.astype(like_first([run], np.reshape(unit, run.shape)), run.dtype)
-        (row,) = _pulled(run, seed, [cast(Node, place._node)], recorded)
+        (row,) = pulled(run, seed, [cast(Node, place._node)], recorded)
         row = wg.zeros_like(untracked(place._array)) if row is None else row
         rows.append(wg.reshape(row, (-1,)))
     return wg.stack(rows)
 
 
-def _run(residual: Residual, place: Tensor) -> tuple[Tensor, list[Node]]:
+def put_on_tape(residual: Residual, place: Tensor) -> tuple[Tensor, list[Node]]:
     """The equations at a place, and the nodes of other Tensors that they used."""
     start = wg.zeros((), requires_grad=True)._node.number  # type: ignore[union-attr]
-    run, found = residuals(residual(place)), {}
+    with followed(place):
+        run, found = residuals(residual(place)), {}
     for node in (run._node, *walk([run._node], start)):
         for parent in node.parents if node is not None and node.number > start else (node,):
             if parent is not None and parent.number < start and parent is not place._node:
@@ -148,7 +164,7 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
     leaf = _leaf(given, x)
     if not is_grad_enabled():
         return leaf.detach()
-    run, sources = _run(residual, leaf)
+    run, sources = put_on_tape(residual, leaf)
     lifted = run._array if is_lifted(run._array) else None
     if not sources and lifted is None:
         return leaf.detach()
@@ -161,7 +177,15 @@ def solution(label: str, residual: Residual, x: Any, given: Iterable[Any] = ()) 
         step = np.linalg.solve(matrix, np.reshape(values_of(run, label), -1))
     except np.linalg.LinAlgError:
         step = np.full(1, np.nan)
-    if not np.all(np.isfinite(step)) or np.abs(step).max(initial=0) > 1e-3 * (1 + np.abs(x).max()):
+    size = np.abs(step).max(initial=0)
+    near = size <= 1e-3 * (1 + np.abs(x).max())  # false for NaN, too
+    if near and size > 1e-12 + 1e-3 * np.abs(x).max():  # as near 0, where another step tells
+        with unrecorded():
+            after = values_of(
+                residuals(residual(like_first(given, x - np.reshape(step, x.shape)))), label
+            )
+        near = np.abs(after).max() <= 0.01 * np.abs(values_of(run, label)).max()
+    if not near:
         raise RuntimeError(
             f"{label} has found no isolated solution, so that there is no derivative: SciPy has "
             "not converged, or the Jacobian is singular; begin elsewhere, or pass detached Tensors"
@@ -190,7 +214,8 @@ def gradient_of(function: Callable[[Tensor], Any]) -> Residual:
     def residual(x: Tensor) -> Tensor:
         with enable_grad():
             place = untracked(x._array).requires_grad_() if x._node is None else x
-            value = wg.reshape(residuals(function(place)), ())
+            with followed(place):
+                value = wg.reshape(residuals(function(place)), ())
             (g,) = grad(value, place, create_graph=True, materialize_grads=True)
         assert g is not None
         return untracked(g._array) if x._node is None else g

@@ -9,13 +9,17 @@
 -0.25
 """
 
+from functools import partial
+from inspect import signature
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import wengert as wg
+from wengert.interpreters.duals import Dual
 from wengert.protocols.reductions import trapezoid as _trapezoid
-from wengert.scipy.implicit import Called, residuals
+from wengert.scipy.implicit import Called, followed, pulled, put_on_tape, residuals
 from wengert.scipy.naming import (
     inexact,
     like_first,
@@ -29,7 +33,8 @@ from wengert.scipy.naming import (
 )
 from wengert.scipy.stepping import METHODS, Trajectory
 from wengert.tape.callbacks import call_back
-from wengert.tape.tensor import Tensor
+from wengert.tape.node import is_lifted
+from wengert.tape.tensor import Tensor, untracked
 
 _scipy = scipy_module("integrate")
 
@@ -43,17 +48,10 @@ def _moves(*values: Any) -> bool:
 
 @stands
 def solve_ivp(
-    fun: Any,
-    t_span: Any,
-    y0: Any,
-    method: Any = "RK45",
-    t_eval: Any = None,
-    dense_output: bool = False,
-    events: Any = None,
-    vectorized: bool = False,
-    args: Any = None,
+    fun: Any, t_span: Any, y0: Any, method: Any = "RK45", t_eval: Any = None,
+    dense_output: bool = False, events: Any = None, vectorized: bool = False, args: Any = None,
     **options: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Solve an initial value problem by SciPy's steps, and differentiate these."""
     label, args = "scipy.integrate.solve_ivp", () if args is None else tuple(args)
     field = Called(label, lambda t, y: fun(t, y, *args), (t_span, y0, t_eval, args), at=1)
@@ -120,7 +118,8 @@ def _trajectory(field: Called, found: Any, t_span: Any, y0: Any, kind: str) -> T
     (start,) = inexact(y0 if tensors_in([y0]) else like_first(field.given, np.array(y0)))
 
     def on_tape(t: Any, y: Tensor) -> Any:
-        return wg.reshape(residuals(call_back(field.function, t, y)), y.shape)
+        with followed(t, y):
+            return wg.reshape(residuals(call_back(field.function, t, y)), y.shape)
 
     return Trajectory(METHODS[kind], on_tape, times, wg.reshape(start, (-1,)), field.label)
 
@@ -133,19 +132,13 @@ def _is_stiff(field: Any, y0: Any, t: Any, options: dict[str, Any]) -> bool:
 
 @stands
 def odeint(
-    func: Any,
-    y0: Any,
-    t: Any,
-    args: Any = (),
-    Dfun: Any = None,
-    col_deriv: Any = 0,
-    full_output: Any = 0,
-    *more: Any,
-    tfirst: bool = False,
-    **options: Any,
-) -> Any:
+    func: Any, y0: Any, t: Any, args: Any = (), Dfun: Any = None, col_deriv: Any = 0,
+    full_output: Any = 0, *more: Any, **options: Any,
+) -> Any:  # fmt: skip
     """Solve an initial value problem; with Tensors by the steps of DOP853, or of Radau."""
     label, args = "scipy.integrate.odeint", args if isinstance(args, tuple) else (args,)
+    options |= dict(zip([*signature(_scipy.odeint).parameters][7:], more, strict=False))
+    tfirst = options.pop("tfirst", False)
 
     def turned(f: Any) -> Any:
         return lambda t, y: f(t, y, *args) if tfirst else f(y, t, *args)
@@ -155,12 +148,16 @@ def odeint(
     start, times = np.array(values_of(y0, label), float), np.asarray(values_of(t, label), float)
     slope = None if Dfun is None else field.other(turned(Dfun))
     found, info = _scipy.odeint(
-        field, start, times, (), slope, col_deriv, True, *more, tfirst=True, **options
+        field, start, times, (), slope, col_deriv, True, tfirst=True, **options
     )
     y = field.in_kind(found)
     if field.tracked or _moves(y0, t):
         kind = "Radau" if 2 in info["mused"] else "DOP853"
-        limits = {key: options.get(key) or 1.49012e-8 for key in ("rtol", "atol")}
+        if options.get("tcrit") is not None or options.get("h0") or options.get("hmin"):
+            raise NotImplementedError(f"{label}: tcrit=, h0= and hmin= are not differentiated")
+        tolerances = {key: options.get(key) for key in ("rtol", "atol")}
+        limits = {key: 1.49012e-8 if x is None else x for key, x in tolerances.items()}
+        limits["max_step"] = options.get("hmax") or np.inf
         span, start = (times[0], times[-1]), np.atleast_1d(start)
         solved = _scipy.solve_ivp(field, span, start, kind, dense_output=True, **limits)
         moving = tensors_in([t])
@@ -196,27 +193,56 @@ def quad(func: Any, a: Any, b: Any, args: Any = (), full_output: Any = 0, **opti
         return (value, *found[1:]) if full_output else (value, found[1])
     if any(options.get(key) is not None for key in ("weight", "complex_func", "points")):
         raise NotImplementedError(f"{label}: weight=, points= and complex_func= have no derivative")
-    total = _on_intervals(called, a, b, ends, found[2])
+    total, smooth = _settled(called, a, b, ends, found[2])
     error = abs(float(values_of(total, label)) - found[0])
     limits = (options.get("epsabs", 1.49e-8), options.get("epsrel", 1.49e-8) * abs(found[0]))
-    if not error <= 10 * max(found[1], *limits):
+    if not (smooth and error <= 10 * max(found[1], *limits)):
         raise RuntimeError(
-            f"{label}: Gauss' rule on SciPy's intervals differs from the integral by {error:.1e}, "
-            "so that its derivative would not be precise: divide the range at what is singular"
+            f"{label}: Gauss' rule on SciPy's intervals does not give the derivative: divide the "
+            "range where the function jumps, has a kink or is singular"
         )
     value = total + (found[0] - like_first([total], values_of(total, label)))
     return (value, *found[1:]) if full_output else (value, found[1])
 
 
-def _on_intervals(called: Called, a: Any, b: Any, ends: list[float], info: Any) -> Tensor:
-    """The sum over the intervals that SciPy has chosen."""
+def _settled(called: Called, a: Any, b: Any, ends: list[float], info: Any) -> Any:
+    """The sum over SciPy's intervals, and whether halves of these have the same derivatives."""
+    n, place, rows, slopes = info["last"], wg.zeros((), requires_grad=True), list[Any](), []
+    whole = sorted(zip(info["alist"][:n], info["blist"][:n], strict=True))
+    halves = [pair for l, r in whole for m in [(l + r) / 2] for pair in ((l, m), (m, r))]
+    targets: list[Any] = []
+    for pieces in (halves, whole):
+        summed = partial(_on_intervals, called, a, b, ends, pieces, rows)
+        total, sources = put_on_tape(summed, place)
+        targets, array = targets or sources, total._array
+        found = pulled(total, wg.ones_like(untracked(array)), targets, is_lifted(array))
+        while isinstance(array, Dual):
+            found, array = [*found, array.tangent], array.inner
+        slopes.append([values_of(wg.asarray(0.0 if g is None else g), called.label) for g in found])
+    settled = [np.allclose(x, y, 1e-6, 1e-7) for x, y in zip(*slopes, strict=True)]
+    parts, lengths = [y @ w for y, w in rows], [r - l for l, r in whole]
+    top = max(abs(part) / h for part, h in zip(parts[2 * n :], lengths, strict=True))
+    for i, h in enumerate(lengths):
+        rough = abs(parts[2 * n + i] - parts[2 * i] - parts[2 * i + 1])
+        infinite = not np.isfinite(ends).all() and n > 1 and i in (0, n - 1)
+        settled.append(infinite or rough <= 1e-4 * h * max(np.ptp(rows[2 * n + i][0]), 1e-5 * top))
+    for (y, _), (z, _) in pairwise(rows[: 2 * n] if np.isfinite(ends).all() else []):
+        settled.append(abs(z[0] - y[-1]) <= np.ptp(y) + np.ptp(z) + 1e-8 * abs(y[-1]))
+    return total, all(settled)
+
+
+def _on_intervals(
+    called: Called, a: Any, b: Any, ends: list[float], pieces: Any, rows: list[Any], _: Any
+) -> Tensor:
+    """The sum over intervals; ``rows`` take the integrand's values and weights in each."""
     sign, total = 1.0, 0.0
     if ends[1] < ends[0]:
         sign, a, b, ends = -1.0, b, a, ends[::-1]
     low, high = (inexact(x)[0] if _moves(x) else end for x, end in zip((a, b), ends, strict=True))
-    finite, n = np.isfinite(ends), info["last"]
-    for left, right in zip(info["alist"][:n], info["blist"][:n], strict=True):
-        fine = n > 5 and finite.all() and not {left, right}.isdisjoint(ends)
+    finite = np.isfinite(ends)
+    for left, right in pieces:
+        seen: list[Any] = []
+        fine = len(pieces) > 1 and finite.all() and not {left, right}.isdisjoint(ends)
         for node, weight in zip(*_RULES[bool(fine)], strict=True):
             s, w = float(left + (right - left) * node), float((right - left) * weight)
             far = (1 - s) / s if s else 0.0
@@ -231,8 +257,11 @@ def _on_intervals(called: Called, a: Any, b: Any, ends: list[float], info: Any) 
             for x, factor in pairs:
                 if called.tensors and not isinstance(x, Tensor):
                     x = like_first(called.given, x)
-                found = residuals(call_back(called.function, x))
-                total = total + wg.reshape(found, ()) * factor  # type: ignore[assignment]
+                with followed(x):
+                    found = wg.reshape(residuals(call_back(called.function, x)), ()) * factor
+                seen.append((float(values_of(found, called.label)) / w, w))
+                total = total + found  # type: ignore[assignment]
+        rows.append(np.array(seen).T)
     return total * sign  # type: ignore[return-value]
 
 
@@ -265,6 +294,11 @@ def cumulative_trapezoid(
     return wg.moveaxis(found, -1, axis)
 
 
+def _ratio(a: Any, b: Any) -> Tensor:
+    """A quotient, which is zero at repeated places as in SciPy."""
+    return wg.where(b != 0, a / wg.where(b != 0, b, 1.0), 0.0)
+
+
 def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """Integrate data by Simpson's rule, with Cartwright's for one interval that is left."""
     data, h = _spaces(y, x, dx, axis)
@@ -277,8 +311,8 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Tensor:
         last = h1 / 6 * (ends / (h0 + h1) + data[..., -2] * (h1 + 3 * h0) / h0)
         data, h = data[..., :-1], h[..., :-1]
     h0, h1 = h[..., ::2], h[..., 1::2]
-    parts = data[..., :-2:2] * (2 - h1 / h0) + data[..., 2::2] * (2 - h0 / h1)
-    parts = parts + data[..., 1::2] * (h0 + h1) ** 2 / (h0 * h1)
+    parts = data[..., :-2:2] * (2 - _ratio(h1, h0)) + data[..., 2::2] * (2 - _ratio(h0, h1))
+    parts = parts + data[..., 1::2] * _ratio((h0 + h1) ** 2, h0 * h1)
     return wg.sum((h0 + h1) / 6 * parts, axis=-1) + last
 
 

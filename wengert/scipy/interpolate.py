@@ -54,7 +54,8 @@ class _Interpolant(Guarded):
         super().__init__(one, label)
         self._given = tensors_in((x, y, *options.values()))
         self._tracked = any(map(tracked, self._given))
-        self._data, self._axis = (x, y), axis
+        copies = [inexact(z)[0].clone() if tensors_in([z]) else np.array(z) for z in (x, y)]
+        self._data, self._axis = copies, axis
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
@@ -126,7 +127,7 @@ class _CubicSpline(_Interpolant):
             if order == 1:
                 return 1.0, 0.0, value + 0 * m[0]
             return 2 * h[0], h[0], 3 * wide[0] * m[0] - value * wide[0] ** 2 / 2
-        if n < 4:
+        if n == 2 or (n == 3 and self._ends[0] is self._ends[1] is None):
             return 1.0, float(n == 3), m[0] * (n - 1.0)
         whole = wide[0] + wide[1]
         right = ((wide[0] + 2 * whole) * wide[1] * m[0] + wide[0] ** 2 * m[1]) / whole
@@ -173,7 +174,7 @@ class _Interp1d(_Interpolant):
             slope = (self._y[i] - self._y[i - 1]) / self._wide(self._x[i] - self._x[i - 1])
             found = slope * self._wide(at - self._x[i - 1]) + self._y[i - 1]
         else:
-            found = self._by_factors(knots, values, tracked(at) or tracked(self._x))
+            raise NotImplementedError(f"{self._label}: of Tensors kind= is 'linear' or 'cubic'")
         if isinstance(self._fill, str):
             return found
         pair = isinstance(self._fill, tuple) and len(self._fill) == 2
@@ -183,22 +184,6 @@ class _Interp1d(_Interpolant):
                 mask = self._wide(like_first([found], out))
                 found = wg.where(mask, _arrays([found], fill)[0], found)
         return found
-
-    def _by_factors(self, knots: Any, values: Any, moves: bool) -> Tensor:
-        """A sum of the data with factors that depend on places alone."""
-        if (moves and self._kind in ("quadratic", 2)) or (
-            isinstance(self._kind, int) and self._kind > 2
-        ):
-            raise NotImplementedError(
-                f"{self._label}: kind={self._kind!r} is differentiated by y alone, and to order 2: "
-                "use kind='cubic' or CubicSpline"
-            )
-        units = _scipy.interp1d(
-            knots, np.eye(len(knots)), self._kind, axis=0, fill_value="extrapolate"
-        )
-        factors = like_first([self._y], units(np.clip(values, knots[0], knots[-1])))
-        rows = wg.reshape(self._y, (len(knots), -1))
-        return wg.reshape(factors @ rows, (values.size, *self._y.shape[1:]))
 
 
 class _Class(Guarded):

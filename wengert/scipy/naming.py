@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from importlib import import_module
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -105,18 +105,26 @@ def refusal(label: str, name: str) -> TypeError:
     )
 
 
+def _is_users(x: Any) -> bool:
+    """Whether a function, a method or a callable object is the program's, and not SciPy's."""
+    if not callable(x) or isinstance(x, type | np.ufunc | Guarded):
+        return False
+    homes = [getattr(x, "__module__", None), *(one.__module__ for one in type(x).__mro__)]
+    return not any(str(home).startswith("scipy.") for home in homes)
+
+
 def plain(x: Any, label: str, name: str) -> Any:
     """An argument as SciPy takes it; `TypeError` where a derivative would be lost."""
     if isinstance(x, Tensor):
         if tracked(x):
             raise refusal(label, name)
         return values_of(x, label)
-    if isinstance(x, list | tuple) and tensors_in(x):
+    if isinstance(x, list | tuple) and (tensors_in(x) or any(map(callable, x))):
         parts = [plain(part, label, name) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    if isinstance(x, dict) and tensors_in(x.values()):
+    if isinstance(x, dict) and (tensors_in(x.values()) or any(map(callable, x.values()))):
         return {key: plain(part, label, f"{name}[{key!r}]") for key, part in x.items()}
-    if isinstance(x, FunctionType) and not x.__module__.startswith("scipy."):
+    if _is_users(x):
 
         @wraps(x)
         def call(*args: Any, **keywords: Any) -> Any:

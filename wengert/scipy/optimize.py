@@ -37,6 +37,25 @@ _scipy = scipy_module("optimize")
 _INFINITE = (-np.inf, np.inf)
 
 
+#: Fields of results that have no derivative here.
+_LOST = ("fjac", "grad", "hess", "hess_inv", "jac", "qtf", "r")
+
+
+class _Result(_scipy.OptimizeResult):  # type: ignore[misc, name-defined]
+    """What SciPy has found, less the fields that lose derivatives."""
+
+    def __init__(self, found: Any) -> None:
+        super().__init__({key: x for key, x in found.items() if key not in _LOST})
+
+    def __missing__(self, key: str) -> Any:
+        if key in _LOST:
+            raise TypeError(
+                f"scipy.optimize: the field {key!r} of a result has no derivative: compute it of "
+                "the solution, or pass detached Tensors"
+            )
+        raise KeyError(key)
+
+
 def _tuple(args: Any) -> tuple[Any, ...]:
     return args if isinstance(args, tuple) else (args,)
 
@@ -67,9 +86,13 @@ def _solver(name: str, points: int = 1) -> Callable[..., Any]:
 
         field = {"root": "x", "root_scalar": "root"}.get(name)
         if field is not None:
+            found = _Result(found) if called.tracked and name == "root" else found
             found[field] = called.solved(found[field], residual)
             return found
         x = called.solved(found[0] if isinstance(found, tuple) else found, residual)
+        if isinstance(found, tuple) and called.tracked and isinstance(found[1], dict):
+            root = {"root": x} if "root" in found[1] else {}
+            found = (x, _Result({**found[1], **root}), *found[2:])
         return (x, *found[1:]) if isinstance(found, tuple) else x
 
     solve.__name__ = solve.__qualname__ = name
@@ -165,6 +188,7 @@ def minimize(
             f"{label}: solutions under constraints= are not differentiated: write them into the "
             "parameters, or use bounds="
         )
+    found = _Result(found) if called.tracked else found
     found.x = called.solved(x, edges.within(x, gradient_of(value)))
     found.fun = residuals(value(found.x)) if called.tracked else found.fun
     for key in {"jac", "grad"} & found.keys():
@@ -226,24 +250,9 @@ def least_squares(
 
     found.x = called.solved(found.x, edges.within(found.x, gradient_of(cost)))
     if called.tracked:
+        found = _Result(found)
         found.fun, found.cost = residual(found.x), cost(found.x)
     return found
-
-
-@stands
-def leastsq(
-    func: Any, x0: Any, args: Any = (), Dfun: Any = None, full_output: Any = False, *more: Any,
-    **options: Any,
-) -> Any:  # fmt: skip
-    """Fit by MINPACK's least squares."""
-    label, args = "scipy.optimize.leastsq", _tuple(args)
-    called = Called(label, func, (x0, args))
-    x0, slope = values_of(x0, label), called.other(Dfun)
-    found = _scipy.leastsq(called, x0, args, slope, full_output, *more, **options)
-    if full_output and called.tracked:
-        raise NotImplementedError(f"{label}: cov_x is not differentiated: use curve_fit")
-    half = gradient_of(lambda x: wg.sum(residuals(func(x, *args)) ** 2) / 2)
-    return (called.solved(found[0], half), *found[1:])
 
 
 @stands
@@ -279,8 +288,8 @@ def curve_fit(
     popt = found[0]
     if not called.tracked:
         return (called.in_kind(popt), called.in_kind(found[1]), *found[2:])
-    if full_output:
-        raise NotImplementedError(f"{label}: full_output=True is not differentiated")
+    if full_output or options.get("loss", "linear") != "linear":
+        raise NotImplementedError(f"{label}: full_output=True and loss= are not differentiated")
 
     def residual(p: Tensor) -> Any:
         y, *rest = inexact(ydata, *([] if sigma is None else [sigma]))
@@ -303,7 +312,7 @@ _BRACKETED = ("brentq", "brenth", "ridder", "bisect", "toms748")
 _OWN: dict[str, Any] = {
     **{name: _solver(name, 2) for name in _BRACKETED},
     **{name: _solver(name) for name in ("fsolve", "newton", "root")},
-    **{one.__name__: one for one in (curve_fit, least_squares, leastsq, minimize)},
+    **{one.__name__: one for one in (curve_fit, least_squares, minimize)},
     "root_scalar": _solver("root_scalar", 0),
     "NonlinearConstraint": _scipy.NonlinearConstraint,
 }

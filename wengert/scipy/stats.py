@@ -22,6 +22,7 @@ from wengert.scipy.naming import (
     inexact,
     like_first,
     namespace,
+    run,
     scipy_module,
     stands,
     tensors_in,
@@ -73,13 +74,16 @@ class Frozen:
         self.dist, self.args, self.kwds = family, args, keywords
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self.dist, name)
+        theirs: Any = None
         if not tensors_in((*self.args, *self.kwds.values())):
             theirs = getattr(self.dist._theirs(*self.args, **self.kwds), name)
             if not callable(theirs):
                 return theirs
 
         def call(*args: Any, **keywords: Any) -> Any:
+            if theirs is not None and not tensors_in((*args, *keywords.values())):
+                return run(f"{self.dist._label}.{name}", theirs, args, keywords)
+            method = getattr(self.dist, name)
             if name == "rvs":
                 keywords.update(zip(("size", "random_state"), args, strict=False))
                 args = ()
@@ -160,7 +164,8 @@ class _Continuous(_Family):
         *shapes, loc, scale = given
         numbers = [values_of(x, self._label) for x in shapes]
         size = np.broadcast_shapes(*[x.shape for x in given]) if size is None else size
-        y = self._theirs.rvs(*numbers, size=size, random_state=state)
+        signs = np.where(values_of(scale, self._label) < 0, -1.0, 1.0)
+        y = self._theirs.rvs(*numbers, scale=signs, size=size, random_state=state)
         place = like_first(given, y)
         if shapes:
             low, high = (
@@ -185,8 +190,8 @@ class _Discrete(_Family):
         return {
             "logpmf": self._logpmf,
             "pmf": lambda *args, **keywords: wg.exp(self._logpmf(*args, **keywords)),
-            "cdf": self._cdf,
-            "sf": lambda *args, **keywords: 1 - self._cdf(*args, **keywords),
+            "cdf": self._integral(self._mass.cdf, 0.0, 1.0),
+            "sf": self._integral(self._mass.sf, 1.0, 0.0),
         }
 
     def _given(self, args: Any, keywords: Any) -> tuple[Any, Any, Any]:
@@ -204,12 +209,15 @@ class _Discrete(_Family):
         value = self._mass.logpmf(*wg.broadcast_arrays(wg.where(inside, k, 0.0), *shapes))
         return _defined(wg.where(inside, value, -math.inf), k, valid)
 
-    def _cdf(self, *args: Any, **keywords: Any) -> Tensor:
-        k, shapes, valid = self._given(args, keywords)
-        whole = wg.floor(k)
-        inside = (whole >= 0) & (whole < self._mass.high(*shapes))
-        value = self._mass.cdf(*wg.broadcast_arrays(wg.where(inside, whole, 0.0), *shapes))
-        return _defined(wg.where(inside, value, wg.where(whole < 0, 0.0, 1.0)), k, valid)
+    def _integral(self, form: Callable[..., Any], below: float, above: float) -> Any:
+        def call(*args: Any, **keywords: Any) -> Tensor:
+            k, shapes, valid = self._given(args, keywords)
+            whole = wg.floor(k)
+            inside = (whole >= 0) & (whole < self._mass.high(*shapes))
+            value = form(*wg.broadcast_arrays(wg.where(inside, whole, 0.0), *shapes))
+            return _defined(wg.where(inside, value, wg.where(whole < 0, below, above)), k, valid)
+
+        return call
 
 
 class _Normals(_Family):
@@ -217,19 +225,12 @@ class _Normals(_Family):
 
     def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
         pdf = lambda *args, **keywords: wg.exp(self._logpdf(*args, **keywords))
-        return {"logpdf": self._logpdf, "pdf": pdf, "rvs": self._draw}
-
-    @staticmethod
-    def _given(mean: Any, cov: Any) -> tuple[Tensor, Tensor]:
-        c, m = inexact(cov, 0.0 if mean is None else mean)
-        n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
-        c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else c
-        return wg.broadcast_to(m, (n,)), c
+        return {"logpdf": self._logpdf, "pdf": pdf}
 
     def _logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Tensor:
         places, c, m = inexact(x, cov, 0.0 if mean is None else mean)
-        m, c = self._given(m, c)
-        n = m.shape[0]
+        n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
+        c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else c
         outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
         off = wg.reshape(places, (-1, n)) - m
         chol = wg.linalg.cholesky(c)
@@ -237,18 +238,6 @@ class _Normals(_Family):
         logs = wg.sum(wg.log(wg.linalg.diagonal(chol))) + n * math.log(2 * math.pi) / 2
         found = wg.reshape(-wg.sum(white * white, axis=0) / 2 - logs, outer)
         return wg.squeeze(found, axis=0) if found.shape == (1,) else found
-
-    def _draw(
-        self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None
-    ) -> Tensor:
-        """SciPy's draws, as they move with mean and covariance by the Cholesky factor."""
-        m, c = self._given(mean, cov)
-        own = values_of(m, self._label), values_of(c, self._label)
-        draws = self._theirs.rvs(*own, size=size, random_state=random_state)
-        off = np.reshape(draws, (-1, m.shape[0])) - own[0]
-        white = np.linalg.solve(np.linalg.cholesky(own[1]), off.T)
-        moved = m + (wg.linalg.cholesky(c) @ like_first([m], white)).T
-        return wg.reshape(moved, np.shape(draws))
 
 
 _OWN: dict[str, Any] = {

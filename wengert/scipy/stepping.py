@@ -13,7 +13,7 @@ import numpy as np
 import wengert as wg
 from wengert.func.checkpoint import checkpoint
 from wengert.func.jacobians import jacobian
-from wengert.scipy.implicit import solution
+from wengert.scipy.implicit import CHANGED, solution
 from wengert.scipy.naming import like_first, scipy_module, values_of
 from wengert.tape.tensor import Tensor
 
@@ -126,6 +126,21 @@ class _Radau(Step):
 METHODS: dict[str, type[Step]] = {"DOP853": _DOP853, "RK23": _RK23, "RK45": _RK45, "Radau": _Radau}
 
 
+class _Once:
+    """A part of a step, which gives the same values again in the backward pass, or raises."""
+
+    def __init__(self, run: Callable[..., Any], label: str) -> None:
+        self.run, self.label, self.values = run, label, None
+
+    def __call__(self, *args: Any) -> Any:
+        found = self.run(*args)
+        values = values_of(found, self.label)
+        if self.values is not None and not np.array_equal(values, self.values, equal_nan=True):
+            raise RuntimeError(CHANGED.format(self.label))
+        self.values = values
+        return found
+
+
 class Trajectory:
     """The solution through all steps, at any time: components first, as SciPy has it."""
 
@@ -135,7 +150,7 @@ class Trajectory:
         self.steps: list[Step] = []
         for start, stop in times:
             self.steps.append(kind(field, start, stop - start, y, label))
-            y = checkpoint(self.steps[-1].end)
+            y = checkpoint(_Once(self.steps[-1].end, label))
         self.last, self.label = y, label
         self._ends = np.array([float(values_of(pair[1], label)) for pair in times])
         self._sign = 1 if self._ends[-1] >= float(values_of(times[0][0], label)) else -1
@@ -145,5 +160,6 @@ class Trajectory:
         at = np.searchsorted(self._sign * self._ends, self._sign * values)
         steps = [self.steps[i] for i in np.minimum(at, len(self.steps) - 1).ravel()]
         if values.ndim == 0:
-            return checkpoint(steps[0].within, t)
-        return wg.stack([checkpoint(s.within, t[i]) for i, s in enumerate(steps)], axis=-1)
+            return checkpoint(_Once(steps[0].within, self.label), t)
+        parts = [checkpoint(_Once(s.within, self.label), t[i]) for i, s in enumerate(steps)]
+        return wg.stack(parts, axis=-1)

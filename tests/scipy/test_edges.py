@@ -1,0 +1,199 @@
+"""Programs at the edges of what is differentiated: right numbers, or errors."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.interpolate
+import scipy.stats
+
+import wengert as wg
+from tests.scipy.compare import tensor
+from wengert.scipy import integrate, interpolate, linalg, optimize, stats
+
+P = 0.7
+
+
+@pytest.mark.parametrize("program", [
+    lambda p: optimize.brentq(lambda x: math.cos(x) - p * x, 0.0, 2.0),
+    lambda p: optimize.fsolve(lambda x: [x[0].item() ** 2 - p], [1.0])[0],
+    lambda p: optimize.fsolve(lambda x: [np.interp(float(x[0]), [0, 1], [0, 2]) - p], [0.3])[0],
+    lambda p: optimize.least_squares(lambda x: [math.sin(x[0]) - p * x[0]], [1.0]).x[0],
+    lambda p: optimize.minimize(
+        lambda x: (x[0] - p) ** 2 + math.sin(x[0]), [1.0], method="Nelder-Mead"
+    ).x[0],
+    lambda p: integrate.solve_ivp(lambda t, y: [-p * math.sin(y[0])], (0, 1), [1.0]).y[0, -1],
+    lambda p: integrate.odeint(lambda y, t: [-p * math.sin(y[0])], [1.0], [0.0, 1.0])[-1, 0],
+    lambda p: integrate.quad(lambda x: math.exp(-x), 0, p)[0],
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_unknowns_do_not_leave_the_tape(program: Callable[[Any], Any]) -> None:
+    p = tensor(P).requires_grad_()
+    for call in (lambda: program(p).backward(), lambda: wg.grad(program)(p)):
+        with pytest.raises(RuntimeError, match="derivative would be lost"):
+            call()
+    with pytest.raises((RuntimeError, TypeError)):
+        wg.jvp(program, (tensor(P),), (tensor(1.0),))
+
+
+def test_steps_that_change_are_an_error() -> None:
+    def late(p: Any) -> Any:
+        total = 0.0
+        for k in (1.0, 2.0):
+            total += integrate.solve_ivp(lambda t, y: -k * p * y, (0, 1), [1.0]).y[0, -1]  # noqa: B023
+        return total
+
+    def bound(p: Any) -> Any:
+        total = 0.0
+        for k in (1.0, 2.0):
+            solved = integrate.solve_ivp(
+                lambda t, y, k=k: -k * p * y, (0, 1), [1.0], t_eval=[0.5, 1]
+            )
+            total += solved.y[0, -1]
+        return total
+
+    with pytest.raises(RuntimeError, match=r"solve_ivp: .*changed since"):
+        wg.grad(late)(tensor(P))
+    expected = -math.exp(-P) - 2 * math.exp(-2 * P)
+    assert float(wg.grad(bound)(tensor(P))) == pytest.approx(expected, rel=1e-2)
+
+
+def test_odeints_options() -> None:
+    """A pulse that steps of any length would miss."""
+
+    def pulse(p: Any, l: Any, **options: Any) -> Any:
+        rate = lambda y, t: -p * y + 50 * np.exp(-(((t - 2.503) / 0.01) ** 2))
+        return l.odeint(rate, 1.0, [0.0, 3.0], mxstep=5000, **options)[-1, 0]
+
+    expected = [pulse(P + h, scipy.integrate, hmax=0.1) for h in (-1e-3, 1e-3)]
+    found = wg.grad(lambda p: pulse(p, integrate, hmax=0.1))(tensor(P))
+    assert float(found) == pytest.approx((expected[1] - expected[0]) / 2e-3, rel=1e-3)
+    for options in ({"tcrit": [2.0]}, {"h0": 0.1}, {"hmin": 0.1}):
+        with pytest.raises(NotImplementedError, match="odeint: tcrit="):
+            wg.grad(lambda p, options=options: pulse(p, integrate, **options))(tensor(P))
+    by_place = [(), None, 0, 0, None, None, 1e-3, 1e-3]
+    decay = lambda p: integrate.odeint(lambda y, t: -p * y, 1.0, [0.0, 1.0], *by_place)[-1, 0]
+    assert float(wg.grad(decay)(tensor(P))) == pytest.approx(-math.exp(-P), rel=1e-2)
+
+
+def test_tails_of_distributions() -> None:
+    """Values of SciPy's, and slopes by 40 digits."""
+    for name, k, shapes in (
+        ("poisson", 60, (3.0,)),
+        ("binom", 40, (50, 0.05)),
+        ("nbinom", 300, (3, 0.4)),
+    ):
+        own, theirs = getattr(stats, name), getattr(scipy.stats, name)
+        assert float(own.sf(tensor(k), *shapes)) == pytest.approx(theirs.sf(k, *shapes), rel=1e-12)
+    for y, df, slope in ((-20, 30, -0.8814086892994786), (-2.9, 2.5, -0.4772923896508866)):
+        assert float(wg.grad(lambda d, y=y: stats.t.logcdf(y, d))(tensor(df))) == pytest.approx(
+            slope
+        )
+        assert float(wg.grad(lambda d, y=y: stats.t.logsf(-y, d))(tensor(df))) == pytest.approx(
+            slope
+        )
+    assert float(wg.grad(lambda d: stats.t.ppf(1e-10, d))(tensor(3.0))) == pytest.approx(
+        5044.1434, rel=1e-6
+    )
+    assert float(stats.cauchy.ppf(tensor(1e-20))) == pytest.approx(-3.183098861837907e19)
+    with pytest.raises(ValueError, match="Domain error"):
+        stats.norm.rvs(0, tensor(-1.0), size=3)
+
+
+def test_plain_frozen_distributions_are_scipys() -> None:
+    assert stats.norm(1, 2).expect(lambda x: x * x) == pytest.approx(5.0)
+    assert stats.norm(1, 2).stats("mv") == (1.0, 4.0)
+    assert stats.multivariate_normal([1, 2], np.eye(2)).mean.tolist() == [1, 2]
+    assert float(stats.norm(1, 2).logpdf(tensor(1.0))) == pytest.approx(-math.log(8 * math.pi) / 2)
+
+
+def test_fields_of_results_that_lose_derivatives() -> None:
+    p = tensor([2.0, 1.0]).requires_grad_()
+    bowl = lambda x: wg.sum((x - p) ** 2)
+    for program in (
+        lambda: optimize.minimize(bowl, [1.0, 1.2]).hess_inv,
+        lambda: optimize.least_squares(lambda x: x - p, [1.0, 1.2]).jac,
+        lambda: optimize.root(lambda x: x**2 - p, [1.0, 1.0]).fjac,
+        lambda: optimize.fsolve(lambda x: x**2 - p, [1.0, 1.0], full_output=True)[1]["fjac"],
+    ):
+        with pytest.raises(TypeError, match="of a result has no derivative"):
+            program()
+    x, more = optimize.brentq(lambda x: x**2 - p[0], 0.0, 3.0, full_output=True)
+    assert more.root is x
+    with pytest.raises(NotImplementedError, match="loss="):
+        optimize.curve_fit(
+            lambda x, a: a * x, np.ones(3), p[0] * np.ones(3), method="trf", loss="soft_l1"
+        )
+
+
+class _Bowl:
+    def __init__(self, p: Any) -> None:
+        self.p = p
+
+    def __call__(self, x: Any) -> Any:
+        return (x[0] - self.p) ** 2
+
+
+def test_callables_of_all_kinds_refuse_to_lose_derivatives() -> None:
+    bowl = _Bowl(tensor(2.0).requires_grad_())
+    for function in (bowl, bowl.__call__, partial(_Bowl.__call__, bowl)):
+        with pytest.raises(TypeError, match="result of func"):
+            optimize.fmin(function, [0.0], disp=0)
+    assert optimize.fmin(_Bowl(1.0), [0.0], disp=0) == pytest.approx([1.0], abs=1e-4)
+
+
+def test_solutions_near_zero() -> None:
+    bent = lambda q: optimize.newton(lambda x: x + (x / 1e-9) ** 3 * 1e-9 - q, 5e-9)
+    with pytest.raises(RuntimeError, match="no isolated solution"):
+        wg.grad(bent)(tensor(2e-9))
+    best = lambda q: optimize.minimize(
+        lambda x: wg.sum((x - q) ** 2 + (x - q) ** 4), tensor([1.0, 1.0])
+    ).x[0]
+    assert float(wg.grad(best)(tensor(0.0))) == pytest.approx(1.0)
+
+
+def test_interpolants_and_data() -> None:
+    x, y = np.array([0.0, 0.7, 1.5]), np.array([1.0, 2.0, 0.5])
+    for ends in (("clamped", "not-a-knot"), ("not-a-knot", (1, 0.3)), "not-a-knot"):
+        expected = scipy.interpolate.CubicSpline(x, y, bc_type=ends)(0.4)
+        assert float(interpolate.CubicSpline(x, tensor(y), bc_type=ends)(0.4)) == pytest.approx(
+            expected
+        )
+    data, places = tensor(y), x.copy()
+    one = interpolate.CubicSpline(places, data)
+    data *= 3
+    places[1] = 0.9
+    assert float(one(0.4)) == pytest.approx(expected)
+    x = np.array([0.0, 1.0, 1.0, 2.0, 3.0])
+    y = np.array([1.0, 2.0, 4.0, 3.0, 5.0])
+    assert float(integrate.simpson(tensor(y), x=x)) == pytest.approx(
+        scipy.integrate.simpson(y, x=x)
+    )
+    for program in (
+        lambda: interpolate.interp1d(x[::2], tensor(y[::2]), kind="quadratic"),
+        lambda: linalg.solve(tensor(np.eye(2)), y[:2], assume_a="tridiagonal"),
+        lambda: linalg.qr(tensor(np.eye(2)), mode="raw"),
+    ):
+        with pytest.raises(NotImplementedError, match="of Tensors"):
+            program()(0.3)
+
+
+def test_kinks_and_jumps_of_integrands() -> None:
+    wrong = [
+        lambda x, p: wg.abs(x - p),
+        lambda x, p: wg.where(x < p, wg.exp(-x * p), 0.0),
+        lambda x, p: math.exp(x) + (p - 0.37) * abs(x - 0.3),  # in the derivative alone
+    ]
+    options = {"args": (), "epsabs": 1e-3, "epsrel": 1e-3}
+    for f in wrong:
+        program = lambda p, f=f: integrate.quad(lambda x: f(x, p), 0, 1, **options)[0]
+        with pytest.raises(RuntimeError, match="quad: Gauss"):
+            wg.grad(program)(tensor(0.37))
+    with pytest.raises(RuntimeError, match="quad: Gauss"):
+        wg.jvp(program, (tensor(0.37),), (tensor(1.0),))
+    peak = lambda p: integrate.quad(lambda x: p * wg.exp(-(((x - p) / 0.1) ** 2)), -2, 2)[0]
+    assert float(wg.grad(peak)(tensor(0.37))) == pytest.approx(0.1 * math.sqrt(math.pi))
