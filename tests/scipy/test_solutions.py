@@ -84,6 +84,10 @@ SOLUTIONS: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
         ),
         [1.0, 0.1],
     ),
+    "leastsq": (
+        lambda p, l: l.leastsq(residual, [2.0, 1.0], (p,), xtol=1e-13, ftol=1e-13)[0],
+        [1.0, 0.1],
+    ),
     "curve_fit": (
         lambda p, l: l.curve_fit(model, T, p[0] * DATA + p[1] * T, ftol=1e-13)[0],
         [1.0, 0.1],
@@ -111,6 +115,7 @@ SOLUTIONS: dict[str, tuple[Callable[[Any, Any], Any], list[float]]] = {
 ROUGH = {
     "soft": 1e-4,
     "least_squares": 1e-4,
+    "leastsq": 1e-4,
     "covariance": 1e-4,
     "curve_fit by closure": 1e-4,
 }
@@ -200,7 +205,7 @@ def test_refusals_name_the_function() -> None:
             lambda x: (x - p) ** 2, [0.0], disp=0
         ),
         r"linprog .*\(c\)": lambda: optimize.linprog(p),
-        r"leastsq .*result of func": lambda: optimize.leastsq(lambda x: x - p, [0.0]),
+        r"leastsq: cov_x": lambda: optimize.leastsq(lambda x: x - p, [0.0], full_output=True),
         r"solve_ivp: .*events=": lambda: integrate.solve_ivp(
             lambda t, y: p * y, (0, 1), [1.0], events=lambda t, y: y[0] - 1.5
         ),

@@ -128,6 +128,8 @@ def test_frozen_and_several_variables() -> None:
     assert float(own(tensor(mean), cov).pdf(places[0])) == pytest.approx(
         theirs.pdf(places[0], mean, cov)
     )
+    drawn = own.rvs(tensor(mean), cov, size=2, random_state=1).numpy()
+    assert drawn == pytest.approx(theirs.rvs(mean, cov, size=2, random_state=1))
     by = wg.grad(lambda c: own.logpdf(places[0], mean, (c + c.T) / 2))(tensor(cov)).numpy()
     white = np.linalg.solve(cov, places[0] - mean)
     assert by == pytest.approx((np.outer(white, white) - np.linalg.inv(cov)) / 2)

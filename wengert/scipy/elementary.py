@@ -47,8 +47,9 @@ def _define(name: str, inputs: str, **rules: Any) -> Callable[..., Any]:
     names = ", ".join(inputs.split())
     stub: dict[str, Any] = {}
     exec(f"def {name}({names}, /): ...", {}, stub)  # noqa: S102
+    kinds = rules.pop("dtypes", "real floating")
     _ROWS.append(name)
-    return operation(elementwise=True, dtypes="real floating", composite=_kernel(name), **rules)(
+    return operation(elementwise=True, dtypes=kinds, composite=_kernel(name), **rules)(
         stub[name]
     ).run
 
@@ -234,4 +235,27 @@ k1 = _define("k1", "x", x=lambda xp, g, x: -g * (xp.k0(x) + xp.kv(xp.zeros_like(
 k0 = _define("k0", "x", x=lambda xp, g, x: -g * xp.k1(x))
 
 
-TABLE: dict[str, Callable[..., Tensor]] = {name: globals()[name] for name in _ROWS}
+# -- hypergeometric and elliptic functions, integrals ----------------------------------------------
+
+hyp2f1 = _define(
+    "hyp2f1",
+    "a b c z",
+    **dict.fromkeys("abc", NOT_IMPLEMENTED),
+    z=lambda xp, g, a, b, c, z: g * (a * b / c) * xp.hyp2f1(a + 1, b + 1, c + 1, z),
+)
+
+
+def _series(xp: Any, a: float, b: float, m: Any) -> Any:
+    return xp.hyp2f1(*(xp.zeros_like(m) + s for s in (a, b, 2)), m)
+
+
+ellipk = _define("ellipk", "m", m=lambda xp, g, m: g * math.pi / 8 * _series(xp, 1.5, 1.5, m))
+ellipe = _define("ellipe", "m", m=lambda xp, g, m: -g * math.pi / 8 * _series(xp, 0.5, 1.5, m))
+lambertw_of = _define(
+    "lambertw",
+    "z",
+    dtypes="floating",
+    z=lambda xp, g, out: g * xp.conj(xp.exp(-out) / (1 + out)),
+)
+
+TABLE: dict[str, Callable[..., Tensor]] = {name: globals().get(name, lambertw_of) for name in _ROWS}

@@ -16,7 +16,7 @@ import numpy as np
 import wengert as wg
 from wengert.ops.define import operation
 from wengert.protocols.linalg import TABLE as _NUMPYS
-from wengert.scipy.naming import inexact, namespace, scipy_module
+from wengert.scipy.naming import inexact, namespace, scipy_module, values_of
 from wengert.tape.tensor import Tensor
 
 _scipy = scipy_module("linalg")
@@ -87,6 +87,38 @@ def cho_solve(c_and_lower: Any, b: Any, **options: Any) -> Tensor:
     c, lower = c_and_lower
     first, last = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, first, lower), last, lower)
+
+
+def lu_factor(a: Any, **options: Any) -> tuple[Tensor, Any]:
+    """LU factors for `lu_solve`, with SciPy's pivots."""
+    _drop(options)
+    (rest,) = inexact(a)
+    _, pivots = _scipy.lu_factor(values_of(rest, "scipy.linalg.lu_factor"))
+    rest, n = rest[_order(pivots)], len(pivots)
+    lower, upper = [], []
+    for k in range(n):  # what is left is eliminated from the right and from below
+        upper.append(wg.concat([rest[0, :0], wg.zeros(k, dtype=rest.dtype), rest[0, :]]))
+        column = rest[1:, 0] / rest[0, 0]
+        lower.append(wg.concat([wg.zeros(k + 1, dtype=rest.dtype), column]))
+        rest = rest[1:, 1:] - column[:, None] * rest[0, 1:]
+    return wg.stack(lower, axis=1) + wg.stack(upper), pivots
+
+
+def _order(pivots: Any) -> Any:
+    order = np.arange(len(pivots))
+    for i, other in enumerate(pivots):
+        order[[i, other]] = order[[other, i]]
+    return order
+
+
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, **options: Any) -> Tensor:
+    """Solve a system with LU factors."""
+    _drop(options)
+    x, y = inexact(lu_and_piv[0], b)
+    order = _order(values_of(lu_and_piv[1], "scipy.linalg.lu_solve"))
+    if trans == 0:
+        return solve_triangular(x, solve_triangular(x, y[order], 0, True, True))
+    return solve_triangular(x, solve_triangular(x, y, trans), trans, True, True)[np.argsort(order)]
 
 
 def _shifted(xp: Any, x: Any, by: int) -> Any:
@@ -234,7 +266,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     **{name: _of_matrix(name) for name in ("expm", "sqrtm", "logm", "sinm", "cosm")},
     **{name: _plainly(name) for name in ("det", "eigvals", "inv", "norm", "pinv", "svdvals")},
     **{one.__name__: one for one in (block_diag, cho_factor, cho_solve, cholesky, eigh)},
-    **{one.__name__: one for one in (qr, solve, solve_banded, solve_triangular, svd)},
+    **{one.__name__: one for one in (lu_factor, lu_solve, qr, solve, solve_banded)},
+    **{one.__name__: one for one in (solve_triangular, svd)},
     "eigvalsh": lambda a, b=None, lower=True, **options: eigh(a, b, lower, True, **options),
 }
 globals().update(namespace("linalg", _TABLE))

@@ -256,6 +256,22 @@ def least_squares(
 
 
 @stands
+def leastsq(
+    func: Any, x0: Any, args: Any = (), Dfun: Any = None, full_output: Any = False, *more: Any,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """Fit by MINPACK's least squares."""
+    label, args = "scipy.optimize.leastsq", _tuple(args)
+    called = Called(label, func, (x0, args))
+    x0, slope = values_of(x0, label), called.other(Dfun)
+    found = _scipy.leastsq(called, x0, args, slope, full_output, *more, **options)
+    if full_output and called.tracked:
+        raise NotImplementedError(f"{label}: cov_x is not differentiated: use curve_fit")
+    half = gradient_of(lambda x: wg.sum(residuals(func(x, *args)) ** 2) / 2)
+    return (called.solved(found[0], half), *found[1:])
+
+
+@stands
 def curve_fit(
     f: Any, xdata: Any, ydata: Any, p0: Any = None, sigma: Any = None,
     absolute_sigma: bool = False, check_finite: Any = None, bounds: Any = _INFINITE,
@@ -312,7 +328,7 @@ _BRACKETED = ("brentq", "brenth", "ridder", "bisect", "toms748")
 _OWN: dict[str, Any] = {
     **{name: _solver(name, 2) for name in _BRACKETED},
     **{name: _solver(name) for name in ("fsolve", "newton", "root")},
-    **{one.__name__: one for one in (curve_fit, least_squares, minimize)},
+    **{one.__name__: one for one in (curve_fit, least_squares, leastsq, minimize)},
     "root_scalar": _solver("root_scalar", 0),
     "NonlinearConstraint": _scipy.NonlinearConstraint,
 }

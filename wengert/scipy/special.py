@@ -32,6 +32,14 @@ def _of_arrays(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return call
 
 
+def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
+    """Lambert's function, which is complex."""
+    (x,) = inexact(z)
+    if k != 0:
+        raise NotImplementedError("lambertw of Tensors is the branch k=0 alone")
+    return elementary.lambertw_of(wg.astype(x, "complex128"))  # type: ignore[no-any-return]
+
+
 def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
@@ -58,7 +66,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
         for name in _SAME.split()
         if name not in elementary.TABLE
     },
-    **{one.__name__: one for one in (logsumexp, polygamma, zeta)},
+    **{one.__name__: one for one in (lambertw, logsumexp, polygamma, zeta)},
     "expm1": _of_arrays(wg.expm1),
     "jn": _of_arrays(elementary.jv),
     "kn": _of_arrays(elementary.kv),

@@ -225,12 +225,19 @@ class _Normals(_Family):
 
     def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
         pdf = lambda *args, **keywords: wg.exp(self._logpdf(*args, **keywords))
-        return {"logpdf": self._logpdf, "pdf": pdf}
+        return {"logpdf": self._logpdf, "pdf": pdf, "rvs": self._draw}
+
+    @staticmethod
+    def _given(mean: Any, cov: Any) -> tuple[Tensor, Tensor]:
+        c, m = inexact(cov, 0.0 if mean is None else mean)
+        n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
+        c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else c
+        return wg.broadcast_to(m, (n,)), c
 
     def _logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Tensor:
         places, c, m = inexact(x, cov, 0.0 if mean is None else mean)
-        n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
-        c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else c
+        m, c = self._given(m, c)
+        n = m.shape[0]
         outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
         off = wg.reshape(places, (-1, n)) - m
         chol = wg.linalg.cholesky(c)
@@ -238,6 +245,18 @@ class _Normals(_Family):
         logs = wg.sum(wg.log(wg.linalg.diagonal(chol))) + n * math.log(2 * math.pi) / 2
         found = wg.reshape(-wg.sum(white * white, axis=0) / 2 - logs, outer)
         return wg.squeeze(found, axis=0) if found.shape == (1,) else found
+
+    def _draw(
+        self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None
+    ) -> Tensor:
+        """SciPy's draws, as they move with mean and covariance by the Cholesky factor."""
+        m, c = self._given(mean, cov)
+        own = values_of(m, self._label), values_of(c, self._label)
+        draws = self._theirs.rvs(*own, size=size, random_state=random_state)
+        off = np.reshape(draws, (-1, m.shape[0])) - own[0]
+        white = np.linalg.solve(np.linalg.cholesky(own[1]), off.T)
+        moved = m + (wg.linalg.cholesky(c) @ like_first([m], white)).T
+        return wg.reshape(moved, np.shape(draws))
 
 
 _OWN: dict[str, Any] = {
