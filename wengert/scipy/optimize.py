@@ -44,9 +44,6 @@ _LOST = ("fjac", "grad", "hess", "hess_inv", "jac", "qtf", "r")
 class _Result(_scipy.OptimizeResult):  # type: ignore[misc, name-defined]
     """What SciPy has found, less the fields that lose derivatives."""
 
-    def __init__(self, found: Any) -> None:
-        super().__init__({key: x for key, x in found.items() if key not in _LOST})
-
     def __missing__(self, key: str) -> Any:
         if key in _LOST:
             raise TypeError(
@@ -54,6 +51,10 @@ class _Result(_scipy.OptimizeResult):  # type: ignore[misc, name-defined]
                 "the solution, or pass detached Tensors"
             )
         raise KeyError(key)
+
+
+def _without_lost(found: Any) -> Any:
+    return _Result({key: x for key, x in found.items() if key not in _LOST})
 
 
 def _tuple(args: Any) -> tuple[Any, ...]:
@@ -86,13 +87,13 @@ def _solver(name: str, points: int = 1) -> Callable[..., Any]:
 
         field = {"root": "x", "root_scalar": "root"}.get(name)
         if field is not None:
-            found = _Result(found) if called.tracked and name == "root" else found
+            found = _without_lost(found) if called.tracked and name == "root" else found
             found[field] = called.solved(found[field], residual)
             return found
         x = called.solved(found[0] if isinstance(found, tuple) else found, residual)
         if isinstance(found, tuple) and called.tracked and isinstance(found[1], dict):
             root = {"root": x} if "root" in found[1] else {}
-            found = (x, _Result({**found[1], **root}), *found[2:])
+            found = (x, _without_lost({**found[1], **root}), *found[2:])
         return (x, *found[1:]) if isinstance(found, tuple) else x
 
     solve.__name__ = solve.__qualname__ = name
@@ -188,7 +189,7 @@ def minimize(
             f"{label}: solutions under constraints= are not differentiated: write them into the "
             "parameters, or use bounds="
         )
-    found = _Result(found) if called.tracked else found
+    found = _without_lost(found) if called.tracked else found
     found.x = called.solved(x, edges.within(x, gradient_of(value)))
     found.fun = residuals(value(found.x)) if called.tracked else found.fun
     for key in {"jac", "grad"} & found.keys():
@@ -250,7 +251,7 @@ def least_squares(
 
     found.x = called.solved(found.x, edges.within(found.x, gradient_of(cost)))
     if called.tracked:
-        found = _Result(found)
+        found = _without_lost(found)
         found.fun, found.cost = residual(found.x), cost(found.x)
     return found
 
