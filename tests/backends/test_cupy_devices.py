@@ -249,7 +249,7 @@ def test_arrays_elsewhere_can_not_be_written_while_recorded(backend: Any) -> Non
 def test_a_saved_program_runs_on_the_current_device(backend: Any, tmp_path: Path) -> None:
     model = nn.Linear(3, 2).to(dtype="float64", device="cuda:1")
     x = wg.tensor(np.arange(6.0).reshape(2, 3), device="cuda:1")
-    run = wg.compile(lambda x: F.dropout(model(x), 0.5))
+    run = wg.compile(lambda x: F.relu(model(x)))
     run(x), run(x)
     run.save(tmp_path / "saved.py")
     wanted = run(x).detach()
