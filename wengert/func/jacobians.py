@@ -7,13 +7,7 @@ from typing import Any, Final, ParamSpec
 
 from wengert import ops
 from wengert.backends import DType, as_dtype, backend_of, dtype_of, generators, namespaces
-from wengert.func.arguments import (
-    Argnums,
-    Call,
-    check_function,
-    named_like,
-    split,
-)
+from wengert.func.arguments import Argnums, Call, check_function, named_like, split
 from wengert.func.forward import Push
 from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import Batched, BatchExit, members

@@ -8,13 +8,7 @@ from weakref import ref
 
 from wengert import ops
 from wengert.backends import generators
-from wengert.func.arguments import (
-    Call,
-    check_function,
-    is_array,
-    named_like,
-    precision_of,
-)
+from wengert.func.arguments import Call, check_function, is_array, named_like, precision_of
 from wengert.func.jacobians import check_chunk_size
 from wengert.func.trees import TreeDef, tree_flatten
 from wengert.interpreters.batched import Batched, BatchExit, make_batch

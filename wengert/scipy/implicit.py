@@ -32,7 +32,7 @@ CHANGED = (
 
 
 @contextmanager
-def followed(*places: Any) -> Iterator[None]:
+def follow(*places: Any) -> Iterator[None]:
     """Where the values of places may not leave the tape, as in the functions of transforms."""
     numbers = {x._node.number for x in places if isinstance(x, Tensor) and x._node is not None}
     mark = SimpleNamespace(numbers=numbers, start=min(numbers, default=0))
@@ -117,7 +117,7 @@ def _rows(run: Tensor, place: Tensor, recorded: bool) -> Tensor:
 def put_on_tape(residual: Residual, place: Tensor) -> tuple[Tensor, list[Node]]:
     """The equations at a place, and the nodes of other Tensors that they used."""
     start = wg.zeros((), requires_grad=True)._node.number  # type: ignore[union-attr]
-    with followed(place):
+    with follow(place):
         run, found = residuals(residual(place)), {}
     for node in (run._node, *walk([run._node], start)):
         for parent in node.parents if node is not None and node.number > start else (node,):
@@ -214,7 +214,7 @@ def gradient_of(function: Callable[[Tensor], Any]) -> Residual:
     def residual(x: Tensor) -> Tensor:
         with enable_grad():
             place = untracked(x._array).requires_grad_() if x._node is None else x
-            with followed(place):
+            with follow(place):
                 value = wg.reshape(residuals(function(place)), ())
             (g,) = grad(value, place, create_graph=True, materialize_grads=True)
         assert g is not None

@@ -19,7 +19,7 @@ import numpy as np
 import wengert as wg
 from wengert.interpreters.duals import Dual
 from wengert.protocols.reductions import trapezoid as _trapezoid
-from wengert.scipy.implicit import Called, followed, pulled, put_on_tape, residuals
+from wengert.scipy.implicit import Called, follow, pulled, put_on_tape, residuals
 from wengert.scipy.naming import (
     inexact,
     like_first,
@@ -118,7 +118,7 @@ def _trajectory(field: Called, found: Any, t_span: Any, y0: Any, kind: str) -> T
     (start,) = inexact(y0 if tensors_in([y0]) else like_first(field.given, np.array(y0)))
 
     def on_tape(t: Any, y: Tensor) -> Any:
-        with followed(t, y):
+        with follow(t, y):
             return wg.reshape(residuals(call_back(field.function, t, y)), y.shape)
 
     return Trajectory(METHODS[kind], on_tape, times, wg.reshape(start, (-1,)), field.label)
@@ -257,7 +257,7 @@ def _on_intervals(
             for x, factor in pairs:
                 if called.tensors and not isinstance(x, Tensor):
                     x = like_first(called.given, x)
-                with followed(x):
+                with follow(x):
                     found = wg.reshape(residuals(call_back(called.function, x)), ()) * factor
                 seen.append((float(values_of(found, called.label)) / w, w))
                 total = total + found  # type: ignore[assignment]
