@@ -98,13 +98,18 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
         return np.sqrt(_var(x, axis=axis, ddof=correction, keepdims=keepdims))
     away, freedom = x - center / number, number - correction
     if few:
-        try:
-            return errors("raise").copy().run(_root_mean_square, away, axis, keepdims, freedom)
-        except FloatingPointError:
-            pass
+        return deviation_of_few(away, x, axis, keepdims, freedom)
     axis = (axis,) if isinstance(axis, int) else axis
-    total = square_sum(away, axis, keepdims, own=x.ndim > 0)
-    return roots(total, x, axis, freedom, True)
+    return roots(square_sum(away, axis, keepdims, own=x.ndim > 0), x, axis, freedom, True)
+
+
+def deviation_of_few(away: Any, x: Any, axis: Any, keepdims: bool, number: float) -> Any:
+    """The deviation of a small array ``x``; ``away`` is ``x`` less its mean."""
+    try:
+        return errors("raise").copy().run(_root_mean_square, away, axis, keepdims, number)
+    except FloatingPointError:
+        axis = (axis,) if isinstance(axis, int) else axis
+        return roots(square_sum(away, axis, keepdims), x, axis, number, True)
 
 
 def _root_mean_square(x: Any, axis: Any, keepdims: bool, number: float) -> Any:

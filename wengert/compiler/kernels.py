@@ -66,7 +66,7 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     numpy_classification.targets: KernelFacts(looks=True, raises=True),
     numpy_classification.counted_losses: _LOOKS,
     numpy_classification.number_counted: _LOOKS,
-    numpy.std: _LOOKS,
+    numpy.deviation_of_few: _LOOKS,
     numpy_normalisations.inverse_roots: _LOOKS,
     numpy_normalisations.units: _LOOKS,
     numpy_normalisations.scaled_rows: _OF_ROWS,

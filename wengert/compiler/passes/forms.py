@@ -15,7 +15,7 @@ from wengert.backends import (
     numpy_networks,
     numpy_reductions,
 )
-from wengert.backends.numpy import add_part, broadcast_to
+from wengert.backends.numpy import add_part, broadcast_to, deviation_of_few
 from wengert.compiler.cupy import Kernel
 from wengert.compiler.facts import row_of
 from wengert.compiler.kernels import KERNELS
@@ -140,6 +140,8 @@ FORMS: dict[Callable[..., Any], Form] = {
     **dict.fromkeys(numpy_reductions.KERNELS.values(), _FRESH),
     cupy_classification.cupy_softmax_cross_entropy: _FRESH,
     numpy_normalisations.inverse_roots: _FRESH,
+    numpy_reductions.roots: _FRESH,
+    deviation_of_few: _FRESH,
     **{x: _REDUCTION for x, facts in KERNELS.items() if facts.chooses is not None},
     **{x: _OF_ROWS for x, facts in KERNELS.items() if facts.of_rows},
     COPY: Form("{out}[...] = {0}", statement=True),
