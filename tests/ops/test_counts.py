@@ -205,3 +205,18 @@ def test_ties_of_values_that_come_to_one_place() -> None:
     places = wg.zeros(N, dtype="int64")
     got = wg.grad(lambda v: wg.sum(wg.at(x, places).max(v)))(value)
     np.testing.assert_allclose(got.numpy(), 1 / N, atol=2.0**-24)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(("shape", "axis"), [((N,), None), ((N, 3), 0), ((3, N), 1)])
+def test_many_equal_numbers_have_no_slope_of_their_deviation(backend, dtype, shape, axis) -> None:
+    if dtype == "float16":
+        try:
+            backend.raw_dtype(wg.float16)
+        except TypeError:
+            pytest.skip(f"{backend.name} has no float16")
+    x = wg.full(shape, 1 / 3, dtype=dtype)  # which a mean of so many rounds
+    slope = wg.grad(lambda x: wg.sum(wg.std(x, axis=axis)))(x)
+    _, tangent = wg.jvp(lambda x: wg.std(x, axis=axis), (x,), (wg.ones_like(x),))
+    for found in (slope, tangent):
+        assert not wg.any(found != 0)

@@ -137,10 +137,17 @@ def _var_rule(
 
 def _deviations(xp: Any, x: Any, norm: Any, *, axis: Axes) -> tuple[Any, Any]:
     """Deviations from the mean, and their norm, which is 0 where all of them are."""
-    # Subtracted twice: equal elements then deviate by exactly 0, though their mean is rounded.
-    centred = _deviation(xp, _deviation(xp, x, axis), axis)
-    some = xp.any(centred, axis=axis, keepdims=True) | xp.isnan(norm)
-    return centred, xp.where(some, norm, 0)
+    centred = _deviation(xp, x, axis)
+    # Subtracted twice, since a mean is rounded.
+    rest = xp.mean(centred, axis=axis, keepdims=True)
+    if math.isnan(_count(x.shape, axis)):  # dask, where no first element is known
+        some = xp.any(centred != rest, axis=axis, keepdims=True) | xp.isnan(norm)
+    else:
+        axes = all_axes(axis, len(x.shape))
+        first = tuple([slice(0, 1) if i in axes else slice(None) for i in range(len(x.shape))])
+        some = xp.any(x != xp.getitem(x, key=first), axis=axis, keepdims=True) | xp.isnan(norm)
+        rest = xp.where(some, rest, xp.getitem(centred, key=first))
+    return centred - rest, xp.where(some, norm, 0)
 
 
 add_composite("deviations", _deviations)
