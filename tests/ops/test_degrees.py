@@ -9,6 +9,7 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import wengert as wg
 from backend_check.calls import FUNCTIONS, arguments, prepare
@@ -48,7 +49,7 @@ COMPLEX = {"float64": "complex128", "float32": "complex64"}
 #: LAPACK scales matrices, and so rounds otherwise.
 RTOL = {"float64": 1e-9, "float32": 2e-3}
 #: Calls of one function beside its first.
-MORE = 8
+MORE = 8 if settings().max_examples > 20 else 1
 #: By which degrees are measured.
 FACTORS = [2.0**e for e in (1, -3, 12, -14)]
 

@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import wengert as wg
 from backend_check.calls import FUNCTIONS, arguments, prepare
@@ -27,7 +28,7 @@ EXPONENTS = {
     "bfloat16": (-60, -30, -8, -4, 3, 7, 30, 60),
 }
 #: Calls of one function beside its first.
-MORE = 1
+MORE = int(settings().max_examples > 20)
 
 
 class Limits:
