@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import wengert as wg
+from wengert.testing.verdicts import WrongGradientError
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -68,6 +69,9 @@ BEFORE = {
 }
 #: Blocks that show what fails.
 FAILING = {
+    "import wengert as wg\nfrom wengert.testing import check_gradients\n\n\nclass Cube": (
+        WrongGradientError
+    ),
     "import math\n\nimport wengert as wg\nfrom wengert.testing import assert_diff": AssertionError,
     "w = wg.tensor([0.0], requires_grad=True)\ntotal": TypeError,
 }
@@ -133,12 +137,26 @@ def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
             exec(at(code, BEFORE) or "", space)
             with pytest.raises(error) if (error := at(code, FAILING)) else nullcontext():
                 exec(compiled, space)
-            for made in re.findall(r"^(?:def )?(test_\w+)", code, re.MULTILINE):
-                if hasattr(space[made], "function"):  # of check_gradients
-                    space[made]()
+                for test in re.findall(r"^(?:def )?(test_\w+)", code, re.MULTILINE):
+                    if hasattr(space[test], "function"):  # of check_gradients
+                        space[test]()
 
 
 @pytest.mark.parametrize("table", [BEFORE, FAILING, ELSEWHERE])
 def test_every_entry_is_of_a_block(table: dict[str, Any]) -> None:
     every = [code for page in PAGES for code in blocks(page)]
     assert [x for x in table if not any(code.startswith(x) for code in every)] == []
+
+
+def test_the_readme_shows_what_the_tester_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = ROOT / "README.md"
+    (shown,) = re.findall(
+        r"^```text\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    monkeypatch.setattr("wengert.testing.check.installed_backends", lambda: ["numpy"])
+    (block,) = (code for code in blocks(page) if "class Cube" in code)
+    space: dict[str, Any] = {"__name__": "page"}
+    exec(block, space)
+    with pytest.raises(WrongGradientError) as raised:
+        space["test_cube"]()
+    assert shown.removeprefix("WrongGradientError: ") in f"{raised.value}\n"
