@@ -59,7 +59,7 @@ class Reverse:
         given = [x.detach() for x in call.tensors] if self.constant else call.tensors
         self.results: list[Tensor]
         self.structure: TreeDef
-        own = [_entry(tensor, self.connect) for tensor in given]
+        own = [_input(tensor, self.connect) for tensor in given]
         self.entries: list[Node] = [tensor._node for tensor in own]  # type: ignore[misc]
         self.numbers = {node.number for node in self.entries}
         following.append(self)
@@ -166,7 +166,7 @@ class Reverse:
         return found
 
 
-def _entry(tensor: Tensor, connect: bool) -> Tensor:
+def _input(tensor: Tensor, connect: bool) -> Tensor:
     """A Tensor of the same values with a new node, that of an identity."""
     array, node = tensor._array, tensor._node if connect else None
     entry = record(_identity.plans[(node is not None,)], (node,), (), array)

@@ -219,10 +219,9 @@ def push(
 ) -> Any:
     r"""Derivative of a primitive's result along tangents of its inputs, :math:`\dot y = J \dot x`.
 
-    It is the counterpart of `Node.flows`, :math:`\bar x = J^H \bar y`, and mostly uses the same
-    rules: a linear primitive is applied to the tangents, a multilinear one with each input replaced
-    in turn, and an elementwise one has a diagonal Jacobian, which the reverse rule gives. Other
-    primitives have forward rules.
+    `Node.flows` is the counterpart, :math:`\bar x = J^H \bar y`. A linear primitive is applied to
+    the tangents, a multilinear one with each input replaced in turn. The reverse rule of an
+    elementwise one gives its diagonal Jacobian. Given forward rules (`jvps`) replace all three.
 
     Inputs, parameters and ``out`` are as for the primitive's kernel. A tangent of zero is None, the
     result's too. A derivative that is undefined, or has no rule, raises `NotImplementedError`.

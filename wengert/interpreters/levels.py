@@ -1,4 +1,4 @@
-"""Entering and leaving a level: to the tape outside, a whole transform is one operation.
+"""Entering and leaving a level: outside, a forward transform or a batch is one operation.
 
 Operations inside are recorded at the transform's level, as operations on lifted arrays. The node
 `Leave` is the transform's operation outside, and its rule sweeps what was recorded inside.
@@ -88,10 +88,10 @@ def leave(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Any, ...]]:
         for tensor, parts in zip(tensors, split, strict=True)
         if connect and tensor._node is not None and parts[0] is not tensor._array
     ]
-    ways = _ways([node for node, _ in recorded], out)
+    ends = _ends([node for node, _ in recorded], out)
     outputs: Iterator[Output] = iter(())
-    if ways:
-        outputs = map(Output, repeat(Leave(recorded, out, ways)), count())
+    if ends:
+        outputs = map(Output, repeat(Leave(recorded, out, ends)), count())
     found: list[tuple[Any, ...]] = []
     for tensor, parts in zip(tensors, split, strict=True):
         if parts[0] is tensor._array:  # a constant of the level
@@ -103,8 +103,8 @@ def leave(tensors: Sequence[Tensor], out: Exit) -> list[tuple[Any, ...]]:
     return found
 
 
-def _ways(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
-    """The ends of a sweep inside, each with a node outside and the cotangent's part for that.
+def _ends(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
+    """Where the sweep inside stops: each node, its node outside, and the cotangent's part for it.
 
     A sweep ends at the transform's arguments, and at nodes that were recorded before. Parts of a
     cotangent are in the reverse order of the values that they belong to.
@@ -128,7 +128,7 @@ def _ways(roots: Sequence[Node], out: Exit) -> list[tuple[Node, Node, int]]:
 class Leave(Several):
     """A transform as one operation: its results are the parts of each lifted result in turn.
 
-    ``results`` are the nodes inside with their values outside, ``ways`` the answer of `_ways`.
+    ``results`` are the nodes inside with their values outside, ``ends`` the answer of `_ends`.
     """
 
     __slots__ = ("out",)
@@ -139,12 +139,12 @@ class Leave(Several):
         self,
         results: Sequence[tuple[Node, Any]],
         out: Exit,
-        ways: Sequence[tuple[Node, Node, int]],
+        ends: Sequence[tuple[Node, Node, int]],
     ) -> None:
         parts = [value for _, value in results for _ in range(out.parts)]
         super().__init__(
-            tuple([owner for _, owner, _ in ways]),
-            ([node for node, _ in results], ways),
+            tuple([owner for _, owner, _ in ends]),
+            ([node for node, _ in results], ends),
             tuple([value.shape for value in parts]),
             tuple([value.dtype for value in parts]),
         )
@@ -155,7 +155,7 @@ class Leave(Several):
         return self.out.operation
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
-        roots, ways = self.values()
+        roots, ends = self.values()
         out, given = self.out, g.items
         seeds: list[Any] = []
         for i, root in enumerate(roots):
@@ -164,7 +164,7 @@ class Leave(Several):
                 seeds.append((root, out.seed(parts)))
         asked = [
             (position, end, owner is end, part)
-            for position, (end, owner, part) in enumerate(ways)
+            for position, (end, owner, part) in enumerate(ends)
             if wanted is None or owner.number in wanted
         ]
         targets = {end.number for _, end, _, _ in asked}

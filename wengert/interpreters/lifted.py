@@ -5,11 +5,11 @@ therefore changes the meaning of operations, at no cost to programs without it: 
 arrays, the tape saves them, and the sweep runs rules on them. They share one namespace, `lifted`,
 so that they mix and nest.
 
-A primitive is applied in three ways, each of which leads to the next:
+A primitive passes three functions in turn:
 
 - `Primitive.bind`, and its fast forms in `wengert.tape.calling`, take Tensors, and call the kernel
   of their arrays' type. A library's kernel computes; that of lifted arrays is `run`.
-- `run` finds the innermost level among its inputs, whose class interprets it: `Lifted.interpret`.
+- `run` finds the newest level among its inputs, whose class interprets it: `Lifted.interpret`.
 - `interpret` takes its own level off, and hands what is inside to `apply`: lifted arrays are `run`,
   and a library's arrays go to its kernel.
 """
@@ -37,7 +37,7 @@ class Lifted:
     Attributes
     ----------
     level : int
-        The transform that it belongs to. Among several levels the innermost, with the largest
+        The transform that it belongs to. Among several levels the newest, with the largest
         number, is interpreted first, and treats the others as constants, which avoids perturbation
         confusion (Siskind and Pearlmutter, Nesting forward-mode AD, 2008).
     inner : array
@@ -78,7 +78,7 @@ class Lifted:
 
     @property
     def bottom(self) -> Any:
-        """The library's own array, innermost."""
+        """The library's own array, at the bottom."""
         return bottom(self)
 
     @property
@@ -154,7 +154,7 @@ def constant(value: Any, like: Any) -> Any:
 
 
 def bottom(array: Any) -> Any:
-    """The library's own array, innermost in a lifted one or a Tensor."""
+    """The library's own array, at the bottom of a lifted one or a Tensor."""
     while True:
         if isinstance(array, Tensor):
             array = array._array
@@ -209,7 +209,7 @@ def apply(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any
 
 
 def run(primitive: Primitive, inputs: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """Interpret a primitive's application, innermost level first."""
+    """Interpret a primitive's application, newest level first."""
     top: Any = None
     for x in inputs:
         if isinstance(x, Lifted) and (top is None or x.level > top.level):

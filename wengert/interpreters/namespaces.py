@@ -53,7 +53,7 @@ HOMES: dict[str, str] = {}
 
 
 def restore(saved: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
-    """Rebuild as Tensors what a node saved as raw arrays, each with its own node."""
+    """Rebuild as Tensors the raw arrays that a node saved, each with the node of its value."""
     origins = node.plan.origins
     return tuple(_tensor(value, node, origin) for value, origin in zip(saved, origins, strict=True))
 

@@ -179,7 +179,7 @@ def conform(g: Any, node: Node) -> Any:
     """Give a cotangent, or a tangent, the shape and dtype of the value it belongs to.
 
     Undoes the broadcasting of an operand (the adjoint of copying is summing) and its promotion
-    to another dtype: nothing else undoes either.
+    to another dtype: nothing else undoes either. A cotangent of fewer elements is broadcast.
     """
     if g.shape != node.shape:
         xp = namespaces[type(g)]

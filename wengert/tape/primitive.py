@@ -43,7 +43,7 @@ def explain(row: "Primitive", operands: Sequence[Any], error: Exception) -> None
     import_module("wengert.tape.errors").explain(row, operands, error)  # seldom needed
 
 
-#: Every primitive by name: the table that tests, forward mode and the documentation walk.
+#: Every primitive by name: forward mode looks up, tests and documentation walk the table.
 PRIMITIVES: "dict[str, Primitive]" = {}
 
 
@@ -105,7 +105,7 @@ class Primitive:
     ``index``                 which of the variadic inputs the rule is asked for
     ========================  ===================================================
 
-    A rule answers in any shape that broadcasts from the input's, and in any dtype: the engine
+    A rule's result may have any shape that the input broadcasts to, and any dtype: the engine
     gives the cotangent the input's own.
 
     Parameters

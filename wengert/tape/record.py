@@ -33,7 +33,7 @@ class Plan:
         What the rules have in common, and which of the saved values are its.
     steps : tuple of (int, callable, int or None, slice)
         For each tracked input: its position, its rule, and which of the saved values are the
-        rule's: the place of the only one (None, if there is not one), and the slice of all.
+        rule's: the place of the only one (None unless there is exactly one), and the slice.
     take : callable or None
         ``take((*arrays, out))`` gives the tuple to save, if inputs and result are all it needs.
     save : callable
@@ -124,7 +124,7 @@ class Unused(Plan):
     def __getattr__(self, name: str) -> Any:
         # Python calls this for an empty slot. The first read fills all.
         self._work_out()
-        # Of another class from now on, for with a `__getattr__` CPython finds attributes later.
+        # Of another class from now on: CPython reads slots more slowly beside a `__getattr__`.
         self.__class__ = Plan  # type: ignore[assignment]
         return getattr(self, name)
 
@@ -156,7 +156,7 @@ _new_tensor = Tensor.__new__
 def record(
     plan: Plan, parents: tuple[Node | None, ...], saved: tuple[Any, ...], out: Any
 ) -> Tensor:
-    """Put an operation on the tape and return its result, of which the caller tells observers."""
+    """Put an operation on the tape and return its result. The caller tells observers."""
     node = _new_node(Node)
     node.number = tick()
     node.plan = plan

@@ -36,9 +36,9 @@ def sweep(
     stop_at_targets: bool = False,
     give: Callable[[Node, Any], None] | None = None,
 ) -> dict[Node, Any]:
-    """Run the rules of all ancestors of ``outputs``, in descending number.
+    """Run the rules of the nodes that a cotangent reaches, in descending number.
 
-    Returns the complete cotangents of the targets that were reached; None for those given before.
+    Returns the complete cotangents of the targets that were reached; None where ``give`` took them.
 
     A heap of numbers holds the nodes that some cotangent has reached. The largest number is due
     next: whatever could still add to its cotangent was recorded after it and has run. So the
@@ -87,7 +87,7 @@ def sweep(
             if stop_at_targets or not leads_on:
                 continue  # its rules need not run; another sweep may use what it saved
         parents: tuple[Any, ...] = node.parents
-        # Elsewhere operators would compute on the library's current device.
+        # `Node.flows` computes on the operands' device, where operators would not: `xp.elsewhere`.
         if type(node) is not Node or (xp := namespaces[type(g)]).elsewhere:
             if type(node) is Indexed and not namespaces[type(g)].records:
                 _add_part(node, g, reached, due, wanted)
@@ -122,7 +122,7 @@ def sweep(
                 cell[1] = namespaces[type(more)].add(cell[1], more)
         if not keep:
             node.saved = None
-    # Of `AccumulateGrad` nothing follows, so it is never due. Its cotangent is complete now.
+    # A plain `AccumulateGrad` is never due. Its cotangent is complete now.
     for node, g in reached.values():
         if (node.watch is not None) if targets is None else (node.number in targets):
             arrived[node] = g  # noqa: PERF403 -- a comprehension is one more call on Python 3.11
