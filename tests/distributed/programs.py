@@ -5,6 +5,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +197,11 @@ def values() -> None:
             assert found.dtype == x.dtype, name
             np.testing.assert_array_equal(found.numpy(), right, err_msg=name)
     short = () if wg.get_backend().name == "cupy" else ("int8", "uint8", "int16", "uint16")
-    for dtype in short:  # their sums wrap, as NumPy's; NCCL has not all of them
+    for dtype in (
+        *short,
+        "uint32",
+        "uint64",
+    ):  # their sums wrap, as NumPy's; NCCL has not all of them
         given = np.full(67 * n, np.iinfo(dtype).max, dtype)
         total, x = np.sum([given] * n, axis=0, dtype=dtype), wg.asarray(given)
         np.testing.assert_array_equal(wd.all_reduce(x).numpy(), total)
@@ -302,12 +307,19 @@ def saves(folder: str) -> None:
     text = "No such file" if wd.rank == 0 else "rank 0 could not write"
     with pytest.raises((RuntimeError, FileNotFoundError), match=text):
         wd.save(Path(folder) / "nowhere" / "x.safetensors", model=model)
-    loader = wg.data.DataLoader(
-        wg.data.TensorDataset(wg.arange(6)), shuffle=True, generator=wd.rank
-    )
-    drifted = {"model": model_of(wd.rank), "loader": loader, "rng": np.random.default_rng(wd.rank)}
-    with pytest.warns(UserWarning, match="processes differ in model, loader; rank 0's are written"):
-        wd.save(path, **drifted, same=model)
+
+    def loader(seed: int) -> wg.data.DataLoader:
+        data = wg.data.TensorDataset(wg.arange(6))
+        return wg.data.DataLoader(data, shuffle=True, generator=seed)
+
+    drifted = {"model": model_of(wd.rank), "loader": loader(wd.rank), "best": 0.5 + wd.rank}
+    rng = np.random.default_rng(wd.rank)
+    differ = "processes differ in model, loader, best; rank 0's are written"
+    with pytest.warns(UserWarning, match=differ):
+        wd.save(path, **drifted, rng=rng, same=model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wd.save(path, model=model, loader=loader(7), rng=rng, best=0.5, names=["a", None])
     say("saved", sorted(x.name for x in Path(folder).iterdir()))
 
 

@@ -30,8 +30,8 @@ SUMMED: Final = frozenset(
     {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
     | {"float32", "float64", "complex64", "complex128"}
 )
-#: The real dtype of a complex one, whose two parts are summed.
-_PARTS: Final = {"complex64": np.float32, "complex128": np.float64}
+#: The dtypes that complex numbers are summed in, by parts, and integers that gloo lacks, by bits.
+_PARTS: Final = dict(complex64=np.float32, complex128=np.float64, uint32=np.int32, uint64=np.int64)
 
 
 class Mover:

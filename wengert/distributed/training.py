@@ -124,21 +124,25 @@ def shard(batches: Iterable[T]) -> Iterator[T]:
 def _digest(batch: Any) -> str:
     found = blake2b(digest_size=8)
     for x in tree_leaves(batch):
-        found.update(np.asarray(x.detach().numpy() if isinstance(x, Tensor) else x).tobytes())
+        array = np.asarray(x.detach().numpy() if isinstance(x, Tensor) else x)
+        found.update(repr(x).encode() if array.dtype.hasobject else array.tobytes())
     return found.hexdigest()
 
 
 def _same(held: Any, holder: Holder | None) -> str:
     """A digest of what all processes have alike: of modules no buffers, such as running means."""
-    return _digest([*held.parameters()] if isinstance(held, Module) else holder and holder.get())
+    if isinstance(held, Module):
+        return _digest([*held.parameters()])
+    return _digest(holder.get() if holder else held)
 
 
 def save(path: str | PathLike[str], /, **states: Any) -> None:
     """Write a checkpoint on rank 0, by `wengert.save`, while the other processes wait.
 
     States are those of rank 0, but of generators, ``generator=True`` among them, those of all
-    processes. A warning names states that differ, buffers apart. The file is replaced whole or not
-    at all. Raises `RuntimeError` where rank 0 can't write, and `ValueError` if names differ.
+    processes. A warning names states and values that differ, buffers apart. The file is replaced
+    whole or not at all. Raises `RuntimeError` where rank 0 can't write, and `ValueError` if names
+    differ.
 
     Examples
     --------
