@@ -31,7 +31,12 @@ SUMMED: Final = frozenset(
     | {"float32", "float64", "complex64", "complex128"}
 )
 #: The dtypes that complex numbers are summed in, by parts, and integers that gloo lacks, by bits.
-_PARTS: Final = dict(complex64=np.float32, complex128=np.float64, uint32=np.int32, uint64=np.int64)
+_PARTS: Final = {
+    "complex64": np.float32,
+    "complex128": np.float64,
+    "uint32": np.int32,
+    "uint64": np.int64,
+}
 
 
 class Mover:
