@@ -20,7 +20,6 @@ from wengert.backends.keys import (
     split_value,
 )
 from wengert.backends.special import torch_special
-from wengert.backends.triangular import torch_triangular
 from wengert.backends.windows import torch_windows
 
 __all__ = ["BACKEND"]
@@ -220,7 +219,7 @@ class TorchBackend(Backend):
         return {
             "add_part": add_part,
             "getitem": getitem,
-            "linalg.solve_triangular": torch_triangular,
+            "linalg.solve_triangular": self.torch.linalg.solve_triangular,
             "count_nonzero": count_nonzero,
             "var": var,
             "rand_like": rand_like,
