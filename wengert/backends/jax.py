@@ -63,9 +63,8 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
 
 
 def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    if (
-        indices and x.dtype.kind in "fV" and x.dtype.itemsize < 4
-    ):  # a running sum of ones ends at 2048, or 256
+    short = x.dtype.kind in "fV" and x.dtype.itemsize < 4
+    if indices and short:  # a running sum of ones ends at 2048, or 256
         return scatter_add(x.astype("float32"), *indices, key=key, shape=shape).astype(x.dtype)
     out = BACKEND.xp.zeros_like(x, shape=shape)  # in `jax.jit` no array says where it is
     return out.at[_key(key, indices, shape)].add(x)

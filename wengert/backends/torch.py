@@ -107,9 +107,8 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
 
 def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     torch = BACKEND.torch
-    if (
-        indices and x.dtype.is_floating_point and x.dtype.itemsize < 4
-    ):  # a running sum of ones ends at 2048, or 256
+    short = x.dtype.is_floating_point and x.dtype.itemsize < 4
+    if indices and short:  # a running sum of ones ends at 2048, or 256
         return scatter_add(x.to(torch.float32), *indices, key=key, shape=shape).to(x.dtype)
     out = torch.zeros(shape, dtype=x.dtype, device=x.device)
     if not out.numel():

@@ -89,9 +89,8 @@ def _matmul_batch(call: Any, x1: Any, x2: Any) -> Any:
     rank = max(rank1, rank2, 2)
     matrices = call._replace(inputs=(left, right))
     out = run(matrices.with_rank(0, rank), matrices.with_rank(1, rank))
-    gone = ((len(out.shape) - 2,) if rank1 == 1 else ()) + (
-        (len(out.shape) - 1,) if rank2 == 1 else ()
-    )
+    vectors = (2, rank1), (1, rank2)
+    gone = tuple([len(out.shape) - n for n, rank in vectors if rank == 1])
     return xp.squeeze(out, axis=gone) if gone else out
 
 

@@ -37,11 +37,9 @@ def refuse(keywords: dict[str, Any]) -> None:
     The error is an `UnsupportedError`, to which the caller adds the name of the function.
     """
     for name, value in keywords.items():
-        if name in _HARMLESS:
-            allowed = _HARMLESS[name]
-            if allowed is None or any(value is one or value == one for one in allowed):
-                continue
-        raise UnsupportedError(f"{name.split()[0]}={value!r} is not supported for Tensors")
+        allowed = _HARMLESS.get(name, ())
+        if allowed is not None and not any(value is one or value == one for one in allowed):
+            raise UnsupportedError(f"{name.split()[0]}={value!r} is not supported for Tensors")
 
 
 def translate(function: Callable[..., Any], parameters: str) -> Callable[..., Any]:

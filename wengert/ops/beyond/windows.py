@@ -10,6 +10,7 @@ from typing import Any
 from wengert.backends.keys import Key
 from wengert.backends.windows import window_counts
 from wengert.interpreters.batching import as_it_is
+from wengert.tape.calling import single
 from wengert.tape.primitive import Primitive
 
 Sizes = tuple[int, ...]
@@ -41,15 +42,17 @@ def _windows_rule(
 
 #: ``sliding_windows(x, size=, stride=, dilation=)``: of ``x`` with last axes as many as ``size``
 #: has numbers, an array with the axes of a window, and those of its places, instead of them.
-sliding_windows = Primitive(
-    "sliding_windows",
-    ["x"],
-    {"x": _windows_rule},
-    linear="together",
-    composite=_windows,
-    view=True,
-    batch=as_it_is,
-).bind
+sliding_windows = single(
+    Primitive(
+        "sliding_windows",
+        ["x"],
+        {"x": _windows_rule},
+        linear="together",
+        composite=_windows,
+        view=True,
+        batch=as_it_is,
+    )
+)
 
 
 def _overlap_add(
