@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from wengert.backends.backend import Kernel
-from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction, widening
+from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction, promote_operands
 
 __all__ = ["cupy_kernels", "jax_kernels", "torch_kernels"]
 
@@ -24,7 +24,7 @@ def _log_expit(xp: Any, x: Any) -> Any:
 def torch_kernels(torch: Any) -> dict[str, Kernel]:
     """PyTorch's special functions and activations."""
     functional = torch.nn.functional
-    power = widening(torch.pow, torch.promote_types, torch.Tensor.to)
+    power = promote_operands(torch.pow, torch.promote_types, torch.Tensor.to)
 
     def along(axis: tuple[int, ...], x: Any) -> bool:
         """Whether PyTorch has the softmax of ``x``: of reals, along one axis."""
@@ -101,7 +101,7 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
         "leaky_relu": nn.leaky_relu,
         "log_expit": log_expit,
         "log_softmax": nn.log_softmax,
-        "pow": widening(jax.numpy.pow, jax.numpy.promote_types, jax.numpy.astype),
+        "pow": promote_operands(jax.numpy.pow, jax.numpy.promote_types, jax.numpy.astype),
         "silu": nn.silu,
         "softplus": softplus,
     }

@@ -79,7 +79,7 @@ def _checked_kernel(
     return kernel
 
 
-def widening(function: Kernel, promote: Kernel, cast: Kernel) -> Kernel:
+def promote_operands(function: Kernel, promote: Kernel, cast: Kernel) -> Kernel:
     """A library's function of two arrays, of which one without axes would not widen the other."""
 
     def kernel(x1: Any, x2: Any) -> Any:
@@ -146,7 +146,7 @@ def torch_special(torch: Any) -> dict[str, Kernel]:
     ]  # fmt: skip
     found = {name: getattr(special, name) for name in names}
     found |= {"polygamma": _polygamma(special, torch.where), "sinc": torch.sinc}
-    found["zeta"] = widening(special.zeta, torch.promote_types, torch.Tensor.to)
+    found["zeta"] = promote_operands(special.zeta, torch.promote_types, torch.Tensor.to)
     return _check_all(found, torch.Tensor.to, torch.float32)
 
 

@@ -285,7 +285,7 @@ class _Frame(Observer):
             with self.undone():
                 count = self.context.copy().run(self._call)
             if count != len(self.holders):
-                raise self._differs(f"{len(self.holders)} arrays", count)
+                raise self._difference(f"{len(self.holders)} arrays", count)
         except BaseException:
             self._free()
             raise
@@ -311,7 +311,7 @@ class _Frame(Observer):
             if at >= len(self.holders):
                 return array  # too many: `_compute` raises at the end
             if (saved := _description(tensor)) != self.saved[at]:
-                raise self._differs(f"{self.saved[at]} as array {at}", saved)
+                raise self._difference(f"{self.saved[at]} as array {at}", saved)
             if (holder := self.holders[at]()) is not None:
                 own = owned.get(backend_of(bottom(array)))
                 holder.array = array if own is None else _map_arrays(own, array)
@@ -323,7 +323,7 @@ class _Frame(Observer):
             self.function(*args, **kwargs)
         return count
 
-    def _differs(self, first: str, again: Any) -> CheckpointError:
+    def _difference(self, first: str, again: Any) -> CheckpointError:
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return CheckpointError(
             f"checkpoint: the function {name!r} saved {first} for the backward pass when it was "

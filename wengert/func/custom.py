@@ -215,7 +215,7 @@ class _CustomCall:
         if self.owner._forward is None:
             return self.owner._function(*args), None
         what = f"{self.owner._label}: forward should return a tuple of the result and of what "
-        return _pair(self.owner._forward(*args), what + "backward needs")
+        return _check_pair(self.owner._forward(*args), what + "backward needs")
 
     def gradients(self, answer: Any) -> list[Any]:
         """What the backward rule answered, for each leaf."""
@@ -246,7 +246,7 @@ def _description(answer: Any) -> str:
     return f"a {type(answer).__name__}"
 
 
-def _pair(answer: Any, what: str) -> tuple[Any, Any]:
+def _check_pair(answer: Any, what: str) -> tuple[Any, Any]:
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise TypeError(f"{what}, and returned {_description(answer)}")
     return answer
@@ -315,7 +315,7 @@ class _Custom(Function):
         moves = trees_of(call.structures, tangents[1:])
         name = call.owner._label
         what = f"{name}: jvp should return a tuple of the result and its tangent"
-        _, tangent = _pair(rule(*call.nondiff, tuple(primals), tuple(moves)), what)
+        _, tangent = _check_pair(rule(*call.nondiff, tuple(primals), tuple(moves)), what)
         return tuple(_matching(call.results, tangent, f"{name}: the tangent of the result"))
 
 

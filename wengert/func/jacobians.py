@@ -76,7 +76,7 @@ def jacrev(
     array([[3., 0., 1.],
            [0., 3., 2.]])
     """
-    return _swept(function, argnums, has_aux, chunk_size, "jacrev")
+    return _transform(function, argnums, has_aux, chunk_size, "jacrev")
 
 
 def jacfwd(
@@ -170,7 +170,7 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    return _swept(function, argnums, has_aux, chunk_size, "jacobian")
+    return _transform(function, argnums, has_aux, chunk_size, "jacobian")
 
 
 def hessian(
@@ -215,10 +215,10 @@ def hessian(
     # Of a scalar the gradient has as many elements as the arguments, and so the sweep of the
     # recorded sweep is taken: it was measured to be the faster of the two.
     gradient = jacrev(function, argnums, has_aux)
-    return _swept(gradient, argnums, has_aux, chunk_size, "hessian")
+    return _transform(gradient, argnums, has_aux, chunk_size, "hessian")
 
 
-def _swept(
+def _transform(
     function: Callable[..., Any],
     argnums: Argnums,
     has_aux: bool,

@@ -143,7 +143,7 @@ def kept(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     return tuple([1 if i in axes else n for i, n in enumerate(shape)])
 
 
-def dropped(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+def drop_axes(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     """A shape without some axes."""
     return tuple([n for i, n in enumerate(shape) if i not in axes])
 

@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends import dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shift_axes
-from wengert.ops.axes import as_axis, at_axis, dropped, raw_array, shape_of
+from wengert.ops.axes import as_axis, at_axis, drop_axes, raw_array, shape_of
 from wengert.ops.conversion import as_storable, asarray, beside, holds_tensors
 from wengert.ops.data_type import check_storable
 from wengert.ops.define import operation
@@ -393,7 +393,7 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     try:
         return take_along_axis.run(x, indices, axis=at)
     except (IndexError, TypeError, ValueError):
-        others = zip(dropped(shape, (at,)), dropped(indices.shape, (at,)), strict=True)
+        others = zip(drop_axes(shape, (at,)), drop_axes(indices.shape, (at,)), strict=True)
         if any(n != m and 1 not in (n, m) for n, m in others):
             raise ValueError(
                 f"take_along_axis: indices of shape {tuple(indices.shape)} do not broadcast "

@@ -10,7 +10,7 @@ from wengert.ops.axes import (
     as_axes,
     as_shape,
     axis_from_end,
-    dropped,
+    drop_axes,
     inverse_permutation,
     shape_of,
 )
@@ -283,6 +283,6 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     try:
         return vecdot.run(x1, x2, axis=from_end)
     except (TypeError, ValueError):
-        stacks = (dropped(shape, (len(shape) + from_end,)) for shape in (shape1, shape2))
+        stacks = (drop_axes(shape, (len(shape) + from_end,)) for shape in (shape1, shape2))
         _check_stacks("vecdot", *stacks)
         raise

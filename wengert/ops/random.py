@@ -142,7 +142,7 @@ def _placed(
     return leaf(array, tracked)
 
 
-def _standard(
+def _draw_standard(
     draw: Callable[..., Any], function: str, size: Any, dtype: Any, device: Any, tracked: bool
 ) -> Tensor:
     """Standard uniform or normal numbers."""
@@ -172,7 +172,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     >>> x.shape, bool(wg.all((x >= 0) & (x < 1)))
     ((2, 3), True)
     """
-    return _standard(generators.uniform, "rand", size, dtype, device, requires_grad)
+    return _draw_standard(generators.uniform, "rand", size, dtype, device, requires_grad)
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -186,7 +186,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     >>> wg.random.randn(2, 3).shape
     (2, 3)
     """
-    return _standard(generators.normal, "randn", size, dtype, device, requires_grad)
+    return _draw_standard(generators.normal, "randn", size, dtype, device, requires_grad)
 
 
 def _drawn(
@@ -211,7 +211,7 @@ def _drawn(
         dtype = own if own.inexact else None
     if arrays and device is None:
         device = differentiable.device(arrays[0])
-    drawn = _standard(draw, function, (shape,), dtype, device, False)
+    drawn = _draw_standard(draw, function, (shape,), dtype, device, False)
     return drawn, [operand(value, drawn, function, name) for name, value in given.items()]
 
 

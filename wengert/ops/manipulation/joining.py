@@ -25,7 +25,7 @@ def _concat_rule(
     return xp.getitem(g, key=at_axis(axis, cut, ...))
 
 
-def _batch(more: int) -> Any:
+def _batch_rule(more: int) -> Any:
     """The batch rule of a function whose result has so many axes more than the arrays."""
 
     def rule(call: Any, *arrays: Any, axis: int = 0) -> Any:
@@ -42,7 +42,7 @@ def _batch(more: int) -> Any:
     linear="together",
     composite=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
     dtypes={"arrays": "any"},
-    batch=_batch(0),
+    batch=_batch_rule(0),
 )
 def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
@@ -75,7 +75,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
     linear="together",
     composite=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
     dtypes={"arrays": "any"},
-    batch=_batch(1),
+    batch=_batch_rule(1),
 )
 def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.

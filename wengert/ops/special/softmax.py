@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, dropped, kept, shape_of
+from wengert.ops.axes import all_axes, as_axes, drop_axes, kept, shape_of
 from wengert.ops.define import operation
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import factor_of, without_slope
@@ -36,7 +36,7 @@ def _below_top(xp: Any, x: Any, axis: Axes) -> Any:
 
 @in_float32
 def _logsumexp_composite(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
-    shape = kept(x.shape, axis) if keepdims else dropped(x.shape, axis)
+    shape = kept(x.shape, axis) if keepdims else drop_axes(x.shape, axis)
     if any(x.shape[i] == 0 for i in axis):
         return xp.full(shape, -math.inf, dtype=x.dtype, device=xp.device(x))
     top = xp.max(xp.real(x) if is_complex(x) else x, axis=axis, keepdims=True)
@@ -167,7 +167,7 @@ def _weighted(
     out = xp.log(xp.where(empty, 1, total)) + xp.where(empty, -math.inf, shift)
     out = out if factor is None else out - xp.log(factor)
     if not keepdims:
-        shape = dropped(a.shape, axes)
+        shape = drop_axes(a.shape, axes)
         out, sign = xp.reshape(out, shape), xp.reshape(sign, shape)
     return (out, sign) if return_sign else out
 
