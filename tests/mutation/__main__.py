@@ -47,7 +47,7 @@ OTHERS: dict[str, str] = {
     **{f"wengert/compiler/cupy/{name}.py": "" for name in ("fusion", "kernels", "routines")},
     "wengert/__main__.py": "",
     "wengert/backends/special.py": "_polygamma cupy_special torch_special jax_special _check_all",
-    "wengert/backends/triangular.py": "cupy_triangular jax_triangular torch_triangular",
+    "wengert/backends/triangular.py": "cupy_triangular jax_triangular",
     "wengert/testing/backends.py": "has_gpu",
 }
 

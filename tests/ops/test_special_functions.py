@@ -196,6 +196,15 @@ def test_polygamma_at_poles_and_far_away(backend: Backend) -> None:
     np.testing.assert_array_equal(with_sign[[0, 2, 3]], [-INF, 0, NAN])
 
 
+def test_the_composed_zeta_function_far_out_does_not_vanish() -> None:
+    """There the sum begins with powers that do, and so does its last one."""
+    with wg.use_backend("array_api_strict"):
+        q = wg.asarray([1e30, 1e-3, 1e18], dtype=wg.float32)
+        found = special.zeta(wg.asarray([2.0, 2.0, 3.0], dtype=wg.float32), q)
+        np.testing.assert_allclose(values(found), [1e-30, 1e6, 5e-37], rtol=3e-6)
+        np.testing.assert_allclose(values(special.polygamma(1, q)[0]), 1e-30, rtol=1e-6)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_products_with_logarithms_at_zero(backend: Backend) -> None:
     x, y = tensor([0.0, 0.0, 0.0, 2.0, 0.0]), tensor([-1.0, -2.0, 3.0, -1.0, NAN])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.ops.beyond.windows import sliding_windows
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -57,6 +58,7 @@ VIEWS = {
     "np.ravel": lambda x: np.ravel(x),
     "np.swapaxes": lambda x: np.swapaxes(x, 0, 1),
     "Parameter": lambda x: wg.nn.Parameter(x, requires_grad=False),
+    "windows": lambda x: sliding_windows(x, size=(2,), stride=(1,), dilation=(1,)),
     "chain": lambda x: chain(x, 100),
 }
 

@@ -6,11 +6,10 @@ and as accurate.
 
 import math
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from wengert.backends.backend import Kernel
-from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction
+from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction, promote_operands
 
 __all__ = ["cupy_kernels", "jax_kernels", "torch_kernels"]
 
@@ -24,7 +23,8 @@ def _log_expit(xp: Any, x: Any) -> Any:
 
 def torch_kernels(torch: Any) -> dict[str, Kernel]:
     """PyTorch's special functions and activations."""
-    functional, compat = torch.nn.functional, import_module("array_api_compat.torch")
+    functional = torch.nn.functional
+    power = promote_operands(torch.pow, torch.promote_types, torch.Tensor.to)
 
     def along(axis: tuple[int, ...], x: Any) -> bool:
         """Whether PyTorch has the softmax of ``x``: of reals, along one axis."""
@@ -51,7 +51,7 @@ def torch_kernels(torch: Any) -> dict[str, Kernel]:
         return _log_expit(torch, x) if x.is_complex() else functional.logsigmoid(x)
 
     def pow(x1: Any, x2: Any) -> Any:
-        out = compat.pow(x1, x2)  # which promotes arrays without axes, too
+        out = power(x1, x2)
         # The complex power of 0 with the exponent 0 is 1, as it is elsewhere, and not nan.
         if out.is_complex() and isinstance(x2, torch.Tensor):
             out = torch.where(x2 == 0, 1, out)
@@ -83,12 +83,6 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
     def softplus(x: Any) -> Any:
         return -complex_log_expit(-x) if x.dtype.kind == "c" else nn.softplus(x)
 
-    def pow(x1: Any, x2: Any) -> Any:
-        # The exponent's integers without axes would not widen the base's.
-        if hasattr(x2, "dtype") and hasattr(x1, "dtype") and x1.dtype != x2.dtype:
-            x1 = x1.astype(jax.numpy.promote_types(x1.dtype, x2.dtype))
-        return jax.numpy.pow(x1, x2)
-
     def axpby(a: Any, x: Any, b: Any, y: Any) -> Any:
         return a * x + b * y
 
@@ -107,7 +101,7 @@ def jax_kernels(jax: Any) -> dict[str, Kernel]:
         "leaky_relu": nn.leaky_relu,
         "log_expit": log_expit,
         "log_softmax": nn.log_softmax,
-        "pow": pow,
+        "pow": promote_operands(jax.numpy.pow, jax.numpy.promote_types, jax.numpy.astype),
         "silu": nn.silu,
         "softplus": softplus,
     }

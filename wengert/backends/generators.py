@@ -48,20 +48,6 @@ def reseed(seed: int) -> None:
         _waiting.clear()
 
 
-def get_states() -> dict[str, Any]:
-    """Return the seed, and the state of every stream that has been drawn from."""
-    with lock:
-        drawn = {key: each.state for key, each in _streams.items()}
-        return {"seed": _seed, "streams": _waiting | drawn}
-
-
-def set_states(states: dict[str, Any]) -> None:
-    """Go back to what `get_states` returned."""
-    with lock:
-        reseed(states["seed"])
-        _waiting.update(states["streams"])
-
-
 @cache
 def host() -> "np.random.Generator":  # naming it imports np.random, which costs 10 ms
     """The generator in host memory, which initialises models: the same for every backend."""
@@ -99,7 +85,9 @@ def get_rng_state() -> dict[str, Any]:
     tensor(True)
     """
     with lock:
-        state = {"host": host().bit_generator.state, "devices": get_states()}
+        drawn = {key: each.state for key, each in _streams.items()}
+        devices = {"seed": _seed, "streams": _waiting | drawn}
+        state = {"host": host().bit_generator.state, "devices": devices}
     if (known := follower.get()) is not None:
         known.taken(state)
     return state
@@ -126,7 +114,8 @@ def set_rng_state(state: dict[str, Any]) -> None:
         known.given(state)
     with lock:
         host().bit_generator.state = state["host"]
-        set_states(state["devices"])
+        reseed(state["devices"]["seed"])
+        _waiting.update(state["devices"]["streams"])
 
 
 class HostStream:

@@ -63,9 +63,8 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
 
 
 def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    if (
-        indices and x.dtype.kind in "fV" and x.dtype.itemsize < 4
-    ):  # a running sum of ones ends at 2048, or 256
+    short = x.dtype.kind in "fV" and x.dtype.itemsize < 4
+    if indices and short:  # a running sum of ones ends at 2048, or 256
         return scatter_add(x.astype("float32"), *indices, key=key, shape=shape).astype(x.dtype)
     out = BACKEND.xp.zeros_like(x, shape=shape)  # in `jax.jit` no array says where it is
     return out.at[_key(key, indices, shape)].add(x)
@@ -92,19 +91,9 @@ def searchsorted(x1: Any, x2: Any, **options: Any) -> Any:
     return BACKEND.xp.searchsorted(x1, x2, **options).astype("int64")
 
 
-# JAX takes the mean of the two triangles, where all others read the lower one.
-
-
-def cholesky(x: Any, /) -> Any:
-    return BACKEND.xp.linalg.cholesky(x, symmetrize_input=False)
-
-
-def eigh(x: Any, /) -> Any:
-    return BACKEND.xp.linalg.eigh(x, symmetrize_input=False)
-
-
-def eigvalsh(x: Any, /) -> Any:
-    return BACKEND.xp.linalg.eigvalsh(x, symmetrize_input=False)
+def of_lower(name: str) -> Kernel:
+    """A function of the lower triangle; by default JAX takes the mean of the two."""
+    return lambda x, /: getattr(BACKEND.xp.linalg, name)(x, symmetrize_input=False)
 
 
 class JaxBackend(Backend):
@@ -129,9 +118,7 @@ class JaxBackend(Backend):
             "add_part": add_part,
             "cumulative_prod": cumulative_prod,
             "getitem": getitem,
-            "linalg.cholesky": cholesky,
-            "linalg.eigh": eigh,
-            "linalg.eigvalsh": eigvalsh,
+            **{f"linalg.{name}": of_lower(name) for name in ("cholesky", "eigh", "eigvalsh")},
             "linalg.solve_triangular": jax_triangular,
             "rand_like": rand_like,
             "scatter_add": scatter_add,

@@ -374,8 +374,7 @@ class NumpyBackend(Backend):
     name = "numpy"
     module = "numpy"
     kernels: Mapping[str, Kernel] = {
-        **{name: getattr(np, name) for name in ("ceil", "floor", "trunc")},
-        **{name: getattr(np, name) for name in ("empty", "full", "ones", "zeros")},
+        **{n: getattr(np, n) for n in ("ceil", "empty", "floor", "full", "ones", "trunc", "zeros")},
         "tensordot": np.tensordot,
         "add_part": add_part,
         "argsort": argsort,

@@ -79,6 +79,18 @@ def _checked_kernel(
     return kernel
 
 
+def promote_operands(function: Kernel, promote: Kernel, cast: Kernel) -> Kernel:
+    """A library's function of two arrays, of which one without axes would not widen the other."""
+
+    def kernel(x1: Any, x2: Any) -> Any:
+        if hasattr(x1, "dtype") and hasattr(x2, "dtype") and x1.dtype != x2.dtype:
+            dtype = promote(x1.dtype, x2.dtype)
+            x1, x2 = cast(x1, dtype), cast(x2, dtype)
+        return function(x1, x2)
+
+    return kernel
+
+
 def _astype(out: Any, dtype: Any) -> Any:
     return out.astype(dtype)
 
@@ -134,14 +146,8 @@ def torch_special(torch: Any) -> dict[str, Kernel]:
     ]  # fmt: skip
     found = {name: getattr(special, name) for name in names}
     found |= {"polygamma": _polygamma(special, torch.where), "sinc": torch.sinc}
-
-    def zeta(x: Any, q: Any) -> Any:
-        # An array without axes would not widen the other.
-        dtype = torch.promote_types(x.dtype, q.dtype)
-        return special.zeta(x.to(dtype), q.to(dtype))
-
-    found["zeta"] = zeta
-    return _check_all(found, lambda out, dtype: out.to(dtype), torch.float32)
+    found["zeta"] = promote_operands(special.zeta, torch.promote_types, torch.Tensor.to)
+    return _check_all(found, torch.Tensor.to, torch.float32)
 
 
 def jax_special(jax: Any) -> dict[str, Kernel]:

@@ -20,7 +20,6 @@ from wengert.backends.keys import (
     split_value,
 )
 from wengert.backends.special import torch_special
-from wengert.backends.triangular import torch_triangular
 from wengert.backends.windows import torch_windows
 
 __all__ = ["BACKEND"]
@@ -108,9 +107,8 @@ def setitem(x: Any, value: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
 
 def scatter_add(x: Any, *indices: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     torch = BACKEND.torch
-    if (
-        indices and x.dtype.is_floating_point and x.dtype.itemsize < 4
-    ):  # a running sum of ones ends at 2048, or 256
+    short = x.dtype.is_floating_point and x.dtype.itemsize < 4
+    if indices and short:  # a running sum of ones ends at 2048, or 256
         return scatter_add(x.to(torch.float32), *indices, key=key, shape=shape).to(x.dtype)
     out = torch.zeros(shape, dtype=x.dtype, device=x.device)
     if not out.numel():
@@ -220,7 +218,7 @@ class TorchBackend(Backend):
         return {
             "add_part": add_part,
             "getitem": getitem,
-            "linalg.solve_triangular": torch_triangular,
+            "linalg.solve_triangular": self.torch.linalg.solve_triangular,
             "count_nonzero": count_nonzero,
             "var": var,
             "rand_like": rand_like,

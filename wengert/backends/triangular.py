@@ -14,7 +14,6 @@ __all__ = [
     "numpy_triangular",
     "scipy_triangular",
     "solve_in_blocks",
-    "torch_triangular",
 ]
 
 
@@ -98,9 +97,3 @@ def jax_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False
     stack = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     x1, x2 = (jax.numpy.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (x1, x2))
     return jax.scipy.linalg.solve_triangular(x1, x2, lower=not upper, unit_diagonal=unitriangular)
-
-
-def torch_triangular(x1: Any, x2: Any, *, upper: bool, unitriangular: bool = False) -> Any:
-    """Solve by PyTorch's own function."""
-    torch = importlib.import_module("torch")
-    return torch.linalg.solve_triangular(x1, x2, upper=upper, unitriangular=unitriangular)

@@ -5,23 +5,15 @@ from typing import Any
 
 from wengert.backends.backend import Kernel
 
-__all__ = [
-    "strided_windows",
-    "torch_windows",
-    "window_counts",
-]
+__all__ = ["strided_windows", "torch_windows", "window_counts"]
 
 
 def window_counts(
     lengths: Sequence[int], size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> tuple[int, ...]:
     """How many windows there are along each axis."""
-    return tuple(
-        [
-            (n - (k - 1) * d - 1) // s + 1
-            for n, k, s, d in zip(lengths, size, stride, dilation, strict=True)
-        ]
-    )
+    axes = zip(lengths, size, stride, dilation, strict=True)
+    return tuple([(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in axes])
 
 
 def strided_windows(as_strided: Any, **options: Any) -> Kernel:

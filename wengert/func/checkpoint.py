@@ -285,11 +285,7 @@ class _Frame(Observer):
             with self.undone():
                 count = self.context.copy().run(self._call)
             if count != len(self.holders):
-                raise CheckpointError(
-                    f"{self._name()} saved {len(self.holders)} arrays for the backward pass when "
-                    f"it was called, and {count} when it was run again: a checkpointed function "
-                    "has to do the same both times"
-                )
+                raise self._difference(f"{len(self.holders)} arrays", count)
         except BaseException:
             self._free()
             raise
@@ -315,11 +311,7 @@ class _Frame(Observer):
             if at >= len(self.holders):
                 return array  # too many: `_compute` raises at the end
             if (saved := _description(tensor)) != self.saved[at]:
-                raise CheckpointError(
-                    f"{self._name()} saved {self.saved[at]} as array {at} for the backward pass "
-                    f"when it was called, and {saved} when it was run again: a checkpointed "
-                    "function has to do the same both times"
-                )
+                raise self._difference(f"{self.saved[at]} as array {at}", saved)
             if (holder := self.holders[at]()) is not None:
                 own = owned.get(backend_of(bottom(array)))
                 holder.array = array if own is None else _map_arrays(own, array)
@@ -331,9 +323,13 @@ class _Frame(Observer):
             self.function(*args, **kwargs)
         return count
 
-    def _name(self) -> str:
+    def _difference(self, first: str, again: Any) -> CheckpointError:
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
-        return f"checkpoint: the function {name!r}"
+        return CheckpointError(
+            f"checkpoint: the function {name!r} saved {first} for the backward pass when it was "
+            f"called, and {again} when it was run again: a checkpointed function has to do the "
+            "same both times"
+        )
 
 
 def _map_arrays(function: Callable[[Any], Any], array: Any) -> Any:

@@ -74,8 +74,8 @@ class custom_vjp(Generic[P, R]):
         self._forward: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
         self._jvp: Callable[..., Any] | None = None
-        name = getattr(function, "__name__", type(function).__name__)
-        self._operation: type[_Custom] = type(name, (_Custom,), {})
+        self._label: str = getattr(function, "__name__", type(function).__name__)
+        self._operation: type[_Custom] = type(self._label, (_Custom,), {})
 
     @overload
     def __new__(
@@ -131,7 +131,7 @@ class custom_vjp(Generic[P, R]):
         bound.apply_defaults()
         if bound.kwargs:
             raise TypeError(
-                f"{self._label()}: keyword-only arguments ({', '.join(bound.kwargs)}) cannot be "
+                f"{self._label}: keyword-only arguments ({', '.join(bound.kwargs)}) cannot be "
                 "passed to the rules; make them positional"
             )
         call = _CustomCall(self, bound.args)
@@ -139,23 +139,16 @@ class custom_vjp(Generic[P, R]):
             return self._function(*bound.args)
         if self._forward is None and self._jvp is None:
             raise TypeError(
-                f"{self._label()} has no derivative yet: give it one by "
-                f"{self._label()}.defvjp(forward, backward)"
+                f"{self._label} has no derivative yet: give it one by "
+                f"{self._label}.defvjp(forward, backward)"
             )
         outputs = self._operation.apply(call, *call.release())
         return call.results.unflatten(outputs)  # type: ignore[no-any-return]
-
-    def _label(self) -> str:
-        return self._operation.__name__
 
 
 def _check(rule: Any, method: str) -> None:
     if not callable(rule):
         raise TypeError(f"{method} takes functions, not {type(rule).__name__}")
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
 
 
 def _is_followed(leaf: Any) -> bool:
@@ -186,11 +179,11 @@ class _CustomCall:
         self.structures: list[TreeDef] = []
         self.leaves: list[Any] = []
         for at, arg in enumerate(args):
-            leaves, structure = tree_flatten(arg, _is_none)
+            leaves, structure = tree_flatten(arg, lambda x: x is None)
             if at in owner._fixed:
                 if any(map(_is_followed, leaves)):
                     raise TypeError(
-                        f"{owner._label()}: argument {at} is among nondiff_argnums, and has a "
+                        f"{owner._label}: argument {at} is among nondiff_argnums, and has a "
                         "Tensor that requires grad; detach it, or differentiate it"
                     )
             else:
@@ -221,17 +214,12 @@ class _CustomCall:
         args = self.arguments(leaves)
         if self.owner._forward is None:
             return self.owner._function(*args), None
-        answer = self.owner._forward(*args)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise TypeError(
-                f"{self.owner._label()}: forward should return a tuple of the result and of what "
-                f"backward needs, and returned {_description(answer)}"
-            )
-        return answer
+        what = f"{self.owner._label}: forward should return a tuple of the result and of what "
+        return _check_pair(self.owner._forward(*args), what + "backward needs")
 
     def gradients(self, answer: Any) -> list[Any]:
         """What the backward rule answered, for each leaf."""
-        name = self.owner._label()
+        name = self.owner._label
         if not isinstance(answer, tuple | list):
             raise TypeError(
                 f"{name}: backward should return a tuple, with one gradient for each "
@@ -258,6 +246,12 @@ def _description(answer: Any) -> str:
     return f"a {type(answer).__name__}"
 
 
+def _check_pair(answer: Any, what: str) -> tuple[Any, Any]:
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise TypeError(f"{what}, and returned {_description(answer)}")
+    return answer
+
+
 def _matching(structure: TreeDef, tree: Any, what: str) -> list[Any]:
     try:
         return structure.flatten_up_to(tree, what)
@@ -273,7 +267,7 @@ class _Custom(Function):
         result, residuals = call.forward(leaves)
         outputs, call.results = tree_flatten(result)
         if not outputs:
-            raise TypeError(f"{call.owner._label()} returned no Tensor")
+            raise TypeError(f"{call.owner._label} returned no Tensor")
         kept, structure = tree_flatten(residuals)
         known = {id(x) for x in (*leaves, *outputs)}
         ctx.call, ctx.structure, ctx.leaves = call, structure, _constants(leaves)
@@ -294,8 +288,8 @@ class _Custom(Function):
         rule = call.owner._backward
         if rule is None:
             raise NotImplementedError(
-                f"{call.owner._label()} has no rule for reverse mode: give it one by "
-                f"{call.owner._label()}.defvjp(forward, backward)"
+                f"{call.owner._label} has no rule for reverse mode: give it one by "
+                f"{call.owner._label}.defvjp(forward, backward)"
             )
         saved = ctx.saved_tensors
         followed = is_grad_enabled() or any(
@@ -314,26 +308,19 @@ class _Custom(Function):
         rule = call.owner._jvp
         if rule is None:
             raise NotImplementedError(
-                f"{call.owner._label()} has no rule for forward mode, which Hessians use, too: "
-                f"give it one by {call.owner._label()}.defjvp(jvp)"
+                f"{call.owner._label} has no rule for forward mode, which Hessians use, too: "
+                f"give it one by {call.owner._label}.defjvp(jvp)"
             )
         primals = trees_of(call.structures, _fill(ctx.leaves, ctx.saved_tensors))
         moves = trees_of(call.structures, tangents[1:])
-        answer = rule(*call.nondiff, tuple(primals), tuple(moves))
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise TypeError(
-                f"{call.owner._label()}: jvp should return a tuple of the result and its tangent, "
-                f"and returned {_description(answer)}"
-            )
-        what = f"{call.owner._label()}: the tangent of the result"
-        return tuple(_matching(call.results, answer[1], what))
+        name = call.owner._label
+        what = f"{name}: jvp should return a tuple of the result and its tangent"
+        _, tangent = _check_pair(rule(*call.nondiff, tuple(primals), tuple(moves)), what)
+        return tuple(_matching(call.results, tangent, f"{name}: the tangent of the result"))
 
 
-class _Slot:
-    """Stands where a Tensor was."""
-
-
-_SLOT = _Slot()
+#: Stands where a Tensor was.
+_SLOT = object()
 
 
 def _constants(leaves: Sequence[Any]) -> list[Any]:

@@ -76,16 +76,7 @@ def jacrev(
     array([[3., 0., 1.],
            [0., 3., 2.]])
     """
-    check_function(function, "jacrev")
-    check_chunk_size(chunk_size)
-
-    @named_like(function)
-    def rows(*args: Any, **kwargs: Any) -> Any:
-        swept = Reverse(split(function, args, kwargs, argnums), "jacrev", has_aux)
-        found = _by_rows(swept, chunk_size)
-        return (found, swept.aux) if has_aux else found
-
-    return rows
+    return _transform(function, argnums, has_aux, chunk_size, "jacrev")
 
 
 def jacfwd(
@@ -179,7 +170,7 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    return _chosen(function, argnums, has_aux, chunk_size, "jacobian")
+    return _transform(function, argnums, has_aux, chunk_size, "jacobian")
 
 
 def hessian(
@@ -224,23 +215,24 @@ def hessian(
     # Of a scalar the gradient has as many elements as the arguments, and so the sweep of the
     # recorded sweep is taken: it was measured to be the faster of the two.
     gradient = jacrev(function, argnums, has_aux)
-    return _chosen(gradient, argnums, has_aux, chunk_size, "hessian")
+    return _transform(gradient, argnums, has_aux, chunk_size, "hessian")
 
 
-def _chosen(
+def _transform(
     function: Callable[..., Any],
     argnums: Argnums,
     has_aux: bool,
     chunk_size: int | None,
     transform: str,
 ) -> Callable[..., Any]:
+    """A Jacobian by rows; but for `jacrev`, by columns where these are fewer."""
     check_function(function, transform)
     check_chunk_size(chunk_size)
 
     @named_like(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
         swept = Reverse(split(function, args, kwargs, argnums), transform, has_aux)
-        if _is_tall(swept):
+        if transform != "jacrev" and _is_tall(swept):
             # An operation may lack a forward rule, or the function may do what Tensors that are
             # recorded alone allow, such as to register hooks. The rows are there all the same.
             with suppress(RuntimeError):
@@ -308,23 +300,16 @@ def check_chunk_size(chunk_size: Any) -> None:
         raise ValueError(f"chunk_size should be positive, not {chunk_size}")
 
 
-def identity(
-    arrays: Sequence[Any],
-    level: int,
-    start: int = 0,
-    stop: int | None = None,
-) -> list[Batched]:
+def identity(arrays: Sequence[Any], level: int, start: int, stop: int) -> list[Batched]:
     """Rows ``start`` to ``stop`` of the identity matrix of some arrays' elements, as batches.
 
     As cotangents of results they select rows of a Jacobian, also in `hessian`; as tangents of
     arguments they are the unit directions, in `jacfwd`. Only the arrays' shapes, dtypes and devices
     matter.
     """
-    sizes = [math.prod(x.shape) for x in arrays]
-    stop = sum(sizes) if stop is None else stop
     found, before = [], 0
-    for x, size in zip(arrays, sizes, strict=True):
-        like = bottom(x)
+    for x in arrays:
+        like, size = bottom(x), math.prod(x.shape)
         xp = namespaces[type(like)]
         where = {"dtype": like.dtype, "device": xp.device(like)}
         count, diagonal = stop - start, start - before

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from operator import index
 from typing import Any
 from weakref import ref
 
@@ -32,7 +31,8 @@ def vmap(
     """Return a function that maps another over axes of its arguments, without a loop.
 
     The function is written for one example, and called once: its Tensors look like one member of
-    the batch, and operations run for all members together.
+    the batch, and operations run for all members together. Results are in the kind of the
+    arguments, as of `jvp`.
 
     Raises `ValueError` if axes do not fit the arguments or the results, lengths differ, or nothing
     is mapped; `TypeError` if a mapped leaf, or a result, is no array. Inside, `TypeError` if Python
@@ -53,11 +53,6 @@ def vmap(
         How many members are computed at once, which bounds the memory; all by default.
     randomness : {"error", "different", "same"}
         Whether random numbers are refused, drawn for each member, or the same for all.
-
-    Returns
-    -------
-    callable
-        A function of the same arguments. Its results are in the kind of the arguments, as of `jvp`.
 
     See Also
     --------
@@ -185,12 +180,9 @@ def _axes(axes: Any, tree: Any, what: str) -> list[Any]:
     if isinstance(axes, list) and isinstance(tree, tuple):
         axes = tuple(axes)
     entries, structure = tree_flatten(axes, lambda x: x is None)
-    for i, entry in enumerate(entries):
-        if entry is None:
-            continue
-        if isinstance(entry, bool) or not hasattr(entry, "__index__"):
+    for entry in entries:
+        if isinstance(entry, bool) or not (entry is None or hasattr(entry, "__index__")):
             raise TypeError(f"{what} has integers, None, and trees of these, and not {entry!r}")
-        entries[i] = index(entry)
     parts = structure.flatten_up_to(tree, f"what {what} is for")
     pairs = zip(entries, parts, strict=True)
     return [entry for entry, part in pairs for _ in tree_flatten(part)[0]]
@@ -201,15 +193,15 @@ def _fronts(
 ) -> tuple[list[Any], dict[str, int]]:
     """The leaves, as Tensors with the axis in front where they are mapped; and these' lengths."""
     found, lengths = [], {}
-    for leaf, axis, path in zip(leaves, axes, paths, strict=True):
-        x, name = leaf, f"argument{path[3:]}"
+    for x, axis, path in zip(leaves, axes, paths, strict=True):
         if axis is not None:
-            if not isinstance(leaf, Tensor) and not is_array(leaf):
+            name = f"argument{path[3:]}"
+            if not isinstance(x, Tensor) and not is_array(x):
                 raise TypeError(
-                    f"{name} is a {type(leaf).__name__}, and has no axis to map over: give an "
+                    f"{name} is a {type(x).__name__}, and has no axis to map over: give an "
                     "array, or None for it in in_axes"
                 )
-            x = wrapped(leaf)
+            x = wrapped(x)
             _check_axis(axis, x, name)
             x = ops.moveaxis(x, axis, 0) if axis else x
             lengths[name] = x.shape[0]

@@ -165,11 +165,6 @@ def register_node(
     )
 
 
-def is_node(cls: type) -> bool:
-    """Whether objects of a class are taken apart."""
-    return node_kind(cls) is not None
-
-
 def node_kind(cls: type) -> _Kind | None:
     """How objects of a class are taken apart; None if they are leaves."""
     found = _KINDS.get(cls)

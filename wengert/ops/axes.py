@@ -143,6 +143,11 @@ def kept(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     return tuple([1 if i in axes else n for i, n in enumerate(shape)])
 
 
+def drop_axes(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """A shape without some axes."""
+    return tuple([n for i, n in enumerate(shape) if i not in axes])
+
+
 def at_axis(axis: int, *parts: Any) -> tuple[Any, ...]:
     """A key that takes a part along an axis, and the whole of the axes before it."""
     return (slice(None),) * axis + parts
@@ -154,14 +159,14 @@ def inverse_permutation(order: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
-_NUMBERS = (bool, int, float, complex)
+NUMBERS = (bool, int, float, complex)
 
 
 def number(value: Any, function: str, parameter: str) -> Any:
     """A number as it is, and Python's out of an array of one element, by `number_of`."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, _NUMBERS) or hasattr(value, "regularise"):  # a number that a trace follows
+    if isinstance(value, NUMBERS) or hasattr(value, "regularise"):  # a number that a trace follows
         return value
     if hasattr(value, "dtype"):
         given = wrapped(value)

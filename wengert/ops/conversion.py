@@ -8,7 +8,8 @@ import numpy as np
 from wengert.backends import BackendError, DType, as_dtype, backend_of, dtype_of
 from wengert.backends.registry import lost_with
 from wengert.interpreters.namespaces import differentiable as xp
-from wengert.ops.creation import NUMBERS, default_dtype, full, leaf, new_device
+from wengert.ops.axes import NUMBERS
+from wengert.ops.creation import default_dtype, full, leaf, new_device
 from wengert.ops.data_type import astype, result_type, to_backend, to_device
 from wengert.ops.define import operation
 from wengert.tape.promotion import SCALARS, check_range, limits, number_type

@@ -22,7 +22,7 @@ from wengert.backends import (
     selection,
 )
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import number, raw_array, shape_of
+from wengert.ops.axes import NUMBERS, number, raw_array, shape_of
 from wengert.ops.data_type import (
     astype,
     check_storable,
@@ -48,8 +48,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-
-NUMBERS = (bool, int, float, complex)
 
 
 def new_device(device: Any) -> tuple[Backend, Any]:
@@ -343,9 +341,7 @@ def full_like(
     shape_of(x)
     held = dtype_of(x.dtype) if dtype is None else as_dtype(dtype)
     check_storable("full_like", fill_value, held)
-    if fill_value is not _now(
-        fill_value
-    ):  # only the namespace of x takes a number that a trace follows
+    if fill_value is not _now(fill_value):  # such numbers only the namespace of x takes
         array = raw_array(x)
         raw = backend_of(array).raw_dtype(held)
         made = namespaces[type(array)].full_like(array, fill_value, dtype=raw)

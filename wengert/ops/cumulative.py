@@ -83,14 +83,6 @@ def _recurrence_cotangent(xp: Any, g: Any, a: Any, axis: int) -> Any:
     return xp.flip(z, axis=(axis,))
 
 
-def _recurrence_factor_rule(xp: Any, g: Any, a: Any, out: Any, axis: int) -> Any:
-    return _recurrence_cotangent(xp, g, a, axis) * xp.conj(_delayed(xp, out, axis))
-
-
-def _recurrence_batch(call: Any, a: Any, b: Any, *, axis: int) -> Any:
-    return call.run(call.broadcast(0), call.broadcast(1), axis=shift_axes(axis, call.rank(1)))
-
-
 def _delayed(xp: Any, x: Any, axis: int) -> Any:
     """``x`` one place later: its last element is gone, and its first a zero."""
     if not x.shape[axis]:
@@ -101,7 +93,12 @@ def _delayed(xp: Any, x: Any, axis: int) -> Any:
 Primitive(
     "linear_recurrence",
     ["a", "b"],
-    {"a": _recurrence_factor_rule, "b": _recurrence_cotangent},
+    {
+        "a": lambda xp, g, a, out, axis: (
+            _recurrence_cotangent(xp, g, a, axis) * xp.conj(_delayed(xp, out, axis))
+        ),
+        "b": _recurrence_cotangent,
+    },
     view=None,
     jvps={
         "a": lambda xp, t, a, out, axis: xp.linear_recurrence(
@@ -110,7 +107,9 @@ Primitive(
         "b": lambda xp, t, a, axis: xp.linear_recurrence(a, t, axis=axis),
     },
     composite=_linear_recurrence,
-    batch=_recurrence_batch,
+    batch=lambda call, a, b, axis: call.run(
+        call.broadcast(0), call.broadcast(1), axis=shift_axes(axis, call.rank(1))
+    ),
 )
 
 

@@ -7,6 +7,7 @@ cannot be written. Repeated indices are right: they are sorted, and equal ones a
 """
 
 import math
+import operator
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -15,9 +16,11 @@ import numpy as np
 
 from wengert.backends import add_composite
 from wengert.backends.keys import SLOT, cut
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.axes import bent, inverse_permutation, kept
 
 add_composite("cut", lambda xp, x, key: cut(x, key=key))
+vars(differentiable)["cut"] = partial(cut)  # which is no method of Tensors
 
 
 def add_part(xp: Any, total: Any, value: Any, *, key: tuple[Any, ...], own: bool) -> Any:
@@ -302,31 +305,36 @@ def _uncut(xp: Any, x: Any, axis: int, start: int, step: int, length: int, n: in
     return xp.take(x, xp.where(there, slices, length), axis=axis)
 
 
-def _scatter_rows(xp: Any, x: Any, rows: Any, *, n: int, add: bool) -> Any:
-    """Scatter the rows of ``x`` among ``n`` rows of zeros."""
-    count, width = x.shape
-    device = xp.device(x)
-    if not count or not n:
-        return xp.zeros((n, width), dtype=x.dtype, device=device)
+def combine_rows(xp: Any, x: Any, rows: Any, n: int, combine: Any) -> tuple[Any, Any]:
+    """For each of ``n`` rows its elements of ``x``, combined, and whether it has any.
+
+    ``rows`` says to which row each element belongs. Without ``combine`` the last one stands.
+    """
+    count = rows.shape[0]
     order = xp.argsort(rows, stable=True)
-    rows = xp.take(rows, order, axis=0)
-    x = xp.take(x, order, axis=0)
+    rows, x = xp.take(rows, order, axis=0), xp.take(x, order, axis=0)
     span = 1
-    while add and span < count:
-        # Each row becomes the sum of the last 2, 4, 8, ... rows with the same target.
+    while combine and span < count:
+        # Each element is combined of the last 2, 4, 8, ... that have the same row.
         before, behind = slice(0, count - span), slice(span, count)
         same = xp.cut(rows, key=(behind,)) == xp.cut(rows, key=(before,))
-        early = xp.cut(x, key=(before, ...))
-        early = xp.where(xp.expand_dims(same, axis=1), early, xp.zeros_like(early))
-        first = xp.cut(x, key=(slice(0, span), ...))
-        x = xp.concat([first, xp.cut(x, key=(behind, ...)) + early], axis=0)
+        same = xp.reshape(same, (count - span,) + (1,) * (len(x.shape) - 1))
+        early, late = xp.cut(x, key=(before, ...)), xp.cut(x, key=(behind, ...))
+        late = xp.where(same, combine(late, early), late)
+        x = xp.concat([xp.cut(x, key=(slice(0, span), ...)), late], axis=0)
         span *= 2
-    places = xp.arange(n, dtype=rows.dtype, device=device)
+    places = xp.arange(n, dtype=rows.dtype, device=xp.device(x))
     last = xp.astype(xp.searchsorted(rows, places, side="right"), rows.dtype) - 1
     last = xp.where(last < 0, xp.zeros_like(last), last)
-    held = xp.expand_dims(xp.take(rows, last, axis=0) == places, axis=1)
-    x = xp.take(x, last, axis=0)
-    return xp.where(held, x, xp.zeros_like(x))
+    return xp.take(x, last, axis=0), xp.take(rows, last, axis=0) == places
+
+
+def _scatter_rows(xp: Any, x: Any, rows: Any, *, n: int, add: bool) -> Any:
+    """Scatter the rows of ``x`` among ``n`` rows of zeros."""
+    if not x.shape[0] or not n:
+        return xp.zeros((n, x.shape[1]), dtype=x.dtype, device=xp.device(x))
+    found, held = combine_rows(xp, x, rows, n, operator.add if add else None)
+    return xp.where(xp.expand_dims(held, axis=1), found, xp.zeros_like(found))
 
 
 def _add_rows(xp: Any, x: Any, rows: Any, *, n: int) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from wengert.backends import dtype_of
 from wengert.backends.keys import SLOT, as_view
 from wengert.interpreters.batching import shift_axes
-from wengert.ops.axes import as_axis, at_axis, raw_array, shape_of
+from wengert.ops.axes import as_axis, at_axis, drop_axes, raw_array, shape_of
 from wengert.ops.conversion import as_storable, asarray, beside, holds_tensors
 from wengert.ops.data_type import check_storable
 from wengert.ops.define import operation
@@ -175,19 +175,17 @@ def parse_key(x: Tensor, key: Any) -> tuple[Key, list[Any]]:
             ):
                 part = int(part)
             else:
-                indices.append(part if _is_index(part) else _index_array(x, part))
+                indices.append(_index_array(x, part))
                 part = SLOT
         parts.append(part)
     return tuple(parts), indices
 
 
-def _is_index(part: Any) -> bool:
-    return isinstance(part, Tensor) and dtype_of(part._array.dtype).kind in _INDEX_KINDS
-
-
 def _index_array(x: Tensor, part: Any) -> Tensor:
     """An index array, mask or list as a Tensor of the backend of ``x``."""
     if isinstance(part, Tensor):
+        if dtype_of(part._array.dtype).kind in _INDEX_KINDS:
+            return part
         array = part._array
     elif isinstance(part, list | tuple) and holds_tensors(part):
         array = asarray(part)._array
@@ -289,10 +287,6 @@ def replaced(x: Tensor, key: Any, value: Any, call: str = "x[key] = value") -> T
 # -- take ----------------------------------------------------------------------------------------
 
 
-def _along(axis: int) -> Key:
-    return at_axis(axis, SLOT)
-
-
 def _take_batch(call: Any, x: Any, indices: Any, *, axis: int | None = None) -> Any:
     at = shift_axes(axis or 0, call.rank(0))
     if call.own == (True, False):
@@ -303,7 +297,7 @@ def _take_batch(call: Any, x: Any, indices: Any, *, axis: int | None = None) -> 
 
 @operation(
     x=lambda xp, g, indices, x_shape, axis: xp.scatter_add(
-        g, indices, key=_along(axis), shape=x_shape
+        g, indices, key=at_axis(axis, SLOT), shape=x_shape
     ),
     linear="together",
     batch=_take_batch,
@@ -332,7 +326,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     at = as_axis(0 if axis is None else axis, ndim, "take")
     _check_indices(indices, "take")
     if len(indices.shape) != 1:
-        return getitem.run(x, indices, key=_along(at))
+        return getitem.run(x, indices, key=at_axis(at, SLOT))
     return take.run(x, indices, axis=at)
 
 
@@ -357,10 +351,6 @@ def _everywhere_else(xp: Any, indices: Any, shape: tuple[int, ...], axis: int) -
         )
         for i, n in enumerate(shape)
     ]
-
-
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return tuple(shape[:axis]) + tuple(shape[axis + 1 :])
 
 
 def _take_along_axis_rule(
@@ -403,7 +393,7 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     try:
         return take_along_axis.run(x, indices, axis=at)
     except (IndexError, TypeError, ValueError):
-        others = zip(_without(shape, at), _without(indices.shape, at), strict=True)
+        others = zip(drop_axes(shape, (at,)), drop_axes(indices.shape, (at,)), strict=True)
         if any(n != m and 1 not in (n, m) for n, m in others):
             raise ValueError(
                 f"take_along_axis: indices of shape {tuple(indices.shape)} do not broadcast "

@@ -8,12 +8,8 @@ from wengert.tape.promotion import default_complex_dtype
 
 __all__ = ["__array_namespace_info__"]
 
-_EXTENDED = (
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float16",
-    "bfloat16",
-)  # which the standard does not know
+#: Dtypes that the standard does not know.
+_EXTENDED = ("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16")
 
 
 class NamespaceInfo:

@@ -68,14 +68,8 @@ def finfo(type: Any, /) -> FInfo:
         eps, top, smallest = _LIMITS[dtype.name]
         return FInfo(8 * dtype.itemsize, eps, top, -top, smallest, dtype)
     info = np.finfo(dtype.name)
-    return FInfo(
-        info.bits,
-        float(info.eps),
-        float(info.max),
-        float(info.min),
-        float(info.smallest_normal),
-        dtype_of(info.dtype),
-    )
+    eps, top, low, smallest = map(float, (info.eps, info.max, info.min, info.smallest_normal))
+    return FInfo(info.bits, eps, top, low, smallest, dtype_of(info.dtype))
 
 
 def iinfo(type: Any, /) -> IInfo:

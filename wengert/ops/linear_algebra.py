@@ -6,7 +6,14 @@ from operator import index
 from typing import Any
 
 from wengert.interpreters.batching import as_it_is, by_labels, pairwise, shift_axes
-from wengert.ops.axes import as_axes, as_shape, axis_from_end, inverse_permutation, shape_of
+from wengert.ops.axes import (
+    as_axes,
+    as_shape,
+    axis_from_end,
+    drop_axes,
+    inverse_permutation,
+    shape_of,
+)
 from wengert.ops.define import operation
 from wengert.ops.manipulation import broadcast_shapes, reshape
 from wengert.tape.tensor import Tensor
@@ -82,9 +89,8 @@ def _matmul_batch(call: Any, x1: Any, x2: Any) -> Any:
     rank = max(rank1, rank2, 2)
     matrices = call._replace(inputs=(left, right))
     out = run(matrices.with_rank(0, rank), matrices.with_rank(1, rank))
-    gone = ((len(out.shape) - 2,) if rank1 == 1 else ()) + (
-        (len(out.shape) - 1,) if rank2 == 1 else ()
-    )
+    vectors = (2, rank1), (1, rank2)
+    gone = tuple([len(out.shape) - n for n, rank in vectors if rank == 1])
     return xp.squeeze(out, axis=gone) if gone else out
 
 
@@ -169,11 +175,6 @@ def _free(ndim: int, axes: tuple[int, ...]) -> list[int]:
     return [i for i in range(ndim) if i not in axes]
 
 
-def _into_place(xp: Any, x: Any, places: Sequence[int]) -> Any:
-    """Permute axes so that the i-th one comes to ``places[i]``."""
-    return xp.permute_dims(x, inverse_permutation(tuple(places)))
-
-
 def _tensordot_x1(xp: Any, g: Any, x2: Any, axes: Pairs) -> Any:
     mine, other = axes
     free2 = _free(len(x2.shape), other)
@@ -182,7 +183,7 @@ def _tensordot_x1(xp: Any, g: Any, x2: Any, axes: Pairs) -> Any:
     # What remains of x2 are its contracted axes, in its own order: each belongs to one of x1's.
     x = xp.tensordot(g, xp.conj(x2), axes=over)
     places = _free(ours + len(mine), mine) + [mine[other.index(i)] for i in sorted(other)]
-    return _into_place(xp, x, places)
+    return xp.permute_dims(x, inverse_permutation(tuple(places)))
 
 
 def _tensordot_x2(xp: Any, g: Any, x1: Any, axes: Pairs) -> Any:
@@ -191,7 +192,7 @@ def _tensordot_x2(xp: Any, g: Any, x1: Any, axes: Pairs) -> Any:
     ours = len(g.shape) - len(free1)
     x = xp.tensordot(xp.conj(x1), g, axes=(tuple(free1), tuple(range(len(free1)))))
     places = [mine[other.index(i)] for i in sorted(other)] + _free(ours + len(mine), mine)
-    return _into_place(xp, x, places)
+    return xp.permute_dims(x, inverse_permutation(tuple(places)))
 
 
 def _tensordot_batch(call: Any, x1: Any, x2: Any, *, axes: Any = 2) -> Any:
@@ -282,9 +283,6 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     try:
         return vecdot.run(x1, x2, axis=from_end)
     except (TypeError, ValueError):
-        _check_stacks("vecdot", _without(shape1, from_end), _without(shape2, from_end))
+        stacks = (drop_axes(shape, (len(shape) + from_end,)) for shape in (shape1, shape2))
+        _check_stacks("vecdot", *stacks)
         raise
-
-
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return tuple(n for i, n in enumerate(shape) if i != len(shape) + axis)

@@ -17,18 +17,12 @@ def operands(*values: Any) -> tuple[Tensor, ...]:
     """
     if {*map(type, values)} == {Tensor}:  # almost all calls
         return values
-    values = tuple([_nest(x) for x in values])
+    nests = [isinstance(x, list | tuple) and holds_tensors(x) for x in values]
+    values = tuple([as_numpy(x) if nest else x for x, nest in zip(values, nests, strict=True)])
     tensors = [x for x in values if isinstance(x, Tensor)]
     # Beside a mask, indices and floating values a number takes the dtype of the last.
     like = max(tensors, key=lambda x: KIND_RANK[x.dtype.kind], default=None)
     return tuple([x if isinstance(x, Tensor) else _beside(x, like) for x in values])
-
-
-def _nest(value: Any) -> Any:
-    """Lists that hold Tensors as one; anything else as it is."""
-    if isinstance(value, list | tuple) and holds_tensors(value):
-        return as_numpy(value)
-    return value
 
 
 def _beside(value: Any, like: Tensor | None) -> Tensor:

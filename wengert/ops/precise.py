@@ -32,18 +32,15 @@ class Precise(ModuleType):
         found = getattr(np if name in _NUMPYS and home.__name__ == "wengert" else home, name)
         if isinstance(found, ModuleType) and name in ("linalg", "fft", "special"):
             found = Precise(found, found.__name__)
-        elif callable(found) and not isinstance(found, type) and _is_array_function(found):
-            found = _precise(found)
+        elif callable(found) and not isinstance(found, type):
+            # Only functions of the standard's kind: transforms call functions of the user's own.
+            of_arrays = str(getattr(found, "__module__", "")).startswith("wengert.ops")
+            found = _precise(found) if of_arrays else found
         self.__dict__[name] = found
         return found
 
     def __dir__(self) -> list[str]:
         return dir(self.__dict__["_home"])
-
-
-def _is_array_function(found: Any) -> bool:
-    """Whether this is of the standard's kind: transforms call functions of the user's own."""
-    return str(getattr(found, "__module__", "")).startswith("wengert.ops")
 
 
 def _precise(function: Any) -> Any:

@@ -119,17 +119,6 @@ def _drawn_in_maps(draw: Callable[..., Any], array: Any, inside: Sequence[Map]) 
     return _drawn_in_maps(draw, array, outer)
 
 
-def _floating(dtype: Any) -> DType:
-    wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
-    if not wanted.inexact:
-        raise TypeError(f"random numbers of a floating or complex dtype, and not {wanted.name}")
-    return wanted
-
-
-def _real_part(dtype: DType) -> DType:
-    return DTYPES[{"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype.name)]
-
-
 def _on_host(draw: Callable[..., Any], *arguments: Any) -> np.ndarray[Any, Any]:
     """Numbers of a function of `wengert.backends.generators`, in host memory."""
     with lock:
@@ -153,6 +142,16 @@ def _placed(
     return leaf(array, tracked)
 
 
+def _draw_standard(
+    draw: Callable[..., Any], function: str, size: Any, dtype: Any, device: Any, tracked: bool
+) -> Tensor:
+    """Standard uniform or normal numbers."""
+    wanted = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if not wanted.inexact:
+        raise TypeError(f"random numbers of a floating or complex dtype, and not {wanted.name}")
+    return _placed(draw, (as_lengths(size, function), wanted.name), wanted, device, tracked)
+
+
 def _of_members(
     host: Any, draw: Callable[..., Any], counts: tuple[int, ...], *arguments: Any
 ) -> np.ndarray[Any, Any]:
@@ -173,10 +172,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     >>> x.shape, bool(wg.all((x >= 0) & (x < 1)))
     ((2, 3), True)
     """
-    wanted = _floating(dtype)
-    return _placed(
-        generators.uniform, (as_lengths(size, "rand"), wanted.name), wanted, device, requires_grad
-    )
+    return _draw_standard(generators.uniform, "rand", size, dtype, device, requires_grad)
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -190,10 +186,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     >>> wg.random.randn(2, 3).shape
     (2, 3)
     """
-    wanted = _floating(dtype)
-    return _placed(
-        generators.normal, (as_lengths(size, "randn"), wanted.name), wanted, device, requires_grad
-    )
+    return _draw_standard(generators.normal, "randn", size, dtype, device, requires_grad)
 
 
 def _drawn(
@@ -218,8 +211,7 @@ def _drawn(
         dtype = own if own.inexact else None
     if arrays and device is None:
         device = differentiable.device(arrays[0])
-    wanted = _floating(dtype)
-    drawn = _placed(draw, (as_lengths((shape,), function), wanted.name), wanted, device, False)
+    drawn = _draw_standard(draw, function, (shape,), dtype, device, False)
     return drawn, [operand(value, drawn, function, name) for name, value in given.items()]
 
 
@@ -357,7 +349,8 @@ def rand_like(x: Any, /, *, dtype: Any = None) -> Tensor:
     """
     array = x._array if isinstance(x, Tensor) else x
     own = dtype_of(array.dtype)
-    wanted = _real_part(own if own.inexact else get_default_dtype())
+    wanted = own if own.inexact else get_default_dtype()
+    wanted = DTYPES[f"float{4 * wanted.itemsize}"] if wanted.complex else wanted
     if dtype is not None:
         wanted = as_dtype(dtype)
         if wanted.kind != "real floating":

@@ -25,31 +25,18 @@ from wengert.ops import set as sets
 from wengert.ops.beyond import pad
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError, choices, fitting, numeric, reductions, shapes
-from wengert.protocols.translation import inexact, translate
+from wengert.protocols.translation import inexact, of_two, translate
 from wengert.tape.tensor import Tensor
 
 __all__ = ["TABLE"]
-
-
-def _reversed_isin(element: Any, test_elements: Any, *, invert: bool = False) -> Tensor:
-    x, y = operands(element, test_elements)
-    return sets.isin(x, y, invert=invert)
-
-
-def _searchsorted(a: Any, v: Any, *, side: Any = "left", sorter: Any = None) -> Tensor:
-    x, y = operands(a, v)
-    return searching.searchsorted(x, y, side=side, sorter=sorter)
 
 
 def _of_sorted(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """``np.sort`` and ``np.argsort``: of the flattened array, where the axis is None."""
 
     def call(a: Any, *, axis: int | None = -1) -> Tensor:
-        return (
-            function(manipulation.reshape(a, (-1,)), axis=0)
-            if axis is None
-            else function(a, axis=axis)
-        )
+        a, axis = (manipulation.reshape(a, (-1,)), 0) if axis is None else (a, axis)
+        return function(a, axis=axis)
 
     return call
 
@@ -82,11 +69,6 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) ->
         raise UnsupportedError("a function as mode writes in place, which Tensors do not have")
     (x,) = operands(array)
     return pad(x, pad_width, mode, **keywords)
-
-
-def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
-    x1, x2 = operands(a, b)
-    return linear_algebra.tensordot(x1, x2, axes)
 
 
 def _take(x: Any, indices: Any, *, axis: int | None = None, mode: str = "raise") -> Tensor:
@@ -145,13 +127,16 @@ TABLE: dict[str, Callable[..., Any]] = {
     "nansum": reductions.nan_version(reductions.sum_of, 0),
     "nanvar": reductions.nan_version(reductions.spread_over(statistical.var), None),
     "prod": reductions.product_of,
-    "ptp": reductions.peak_to_peak,
+    "ptp": lambda a, axis=None, *, keepdims=False: (
+        statistical.max(a, axis=axis, keepdims=keepdims)
+        - statistical.min(a, axis=axis, keepdims=keepdims)
+    ),
     "std": reductions.spread_over(statistical.std),
     "sum": reductions.sum_of,
     "trapezoid": reductions.trapezoid,
     "var": reductions.spread_over(statistical.var),
     # shapes
-    "append": shapes.append,
+    "append": lambda arr, values, axis=None: manipulation.concat(operands(arr, values), axis=axis),
     "block": shapes.block,
     "delete": shapes.delete,
     "insert": shapes.insert,
@@ -161,7 +146,9 @@ TABLE: dict[str, Callable[..., Any]] = {
     "atleast_3d": shapes.at_least(3),
     "broadcast_arrays": lambda *args, subok=False: manipulation.broadcast_arrays(*operands(*args)),
     "broadcast_to": translate(manipulation.broadcast_to, "array shape / -subok"),
-    "column_stack": shapes.stack_with(1, shapes.as_column),
+    "column_stack": shapes.stack_with(
+        1, lambda x: x if x.ndim > 1 else manipulation.reshape(x, (-1, 1))
+    ),
     "concatenate": shapes.concatenate,
     "diag": shapes.of_diagonal,
     "diagflat": lambda v, k=0: shapes.of_diagonal(shapes.ravel(v), k),
@@ -197,13 +184,13 @@ TABLE: dict[str, Callable[..., Any]] = {
     # products
     "convolve": numeric.convolve,
     "correlate": numeric.correlate,
-    "dot": numeric.dot,
+    "dot": of_two(methods.dot),
     "inner": numeric.inner,
     "cross": _cross,
     "einsum": numeric.contraction,
     "kron": numeric.kron,
     "outer": numeric.outer,
-    "tensordot": _tensordot,
+    "tensordot": of_two(linear_algebra.tensordot),
     "trace": numeric.trace,
     "vdot": numeric.vdot,
     # searching, sorting, sets
@@ -213,9 +200,9 @@ TABLE: dict[str, Callable[..., Any]] = {
         shapes.ravel(arr), data_type.astype(shapes.ravel(operands(arr, condition)[1]), bool)
     ),
     "flatnonzero": lambda a: searching.nonzero(shapes.ravel(a))[0],
-    "isin": translate(_reversed_isin, "element test_elements / -assume_unique invert -kind"),
+    "isin": translate(of_two(sets.isin), "element test_elements / -assume_unique invert -kind"),
     "nonzero": translate(searching.nonzero, "a /"),
-    "searchsorted": translate(_searchsorted, "a v / side sorter"),
+    "searchsorted": translate(of_two(searching.searchsorted), "a v / side sorter"),
     "select": numeric.select,
     "sort": translate(_of_sorted(sorting.sort), "a / axis -kind -order -stable"),
     "take": translate(_take, "a indices / axis -out mode"),
@@ -227,7 +214,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "unique_values": sets.unique_values,
     "where": numeric.where,
     # elementwise
-    "allclose": numeric.all_close,
+    "allclose": lambda *args, **keywords: bool(utility.all(numeric.is_close(*args, **keywords))),
     "angle": numeric.angle,
     "around": numeric.round_to,
     "array_equal": numeric.array_equal,

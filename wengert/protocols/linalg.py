@@ -15,7 +15,7 @@ from wengert.ops.manipulation import moveaxis
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
 from wengert.protocols.fitting import lstsq, values
-from wengert.protocols.translation import floats
+from wengert.protocols.translation import floats, of_two
 from wengert.tape.tensor import Tensor
 
 __all__ = ["TABLE"]
@@ -103,10 +103,6 @@ def _qr(a: Any, mode: Any = "reduced") -> Any:
     return linalg.qr(*floats(a), mode=mode)
 
 
-def _two(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    return lambda a, b, **keywords: function(*operands(a, b), **keywords)
-
-
 def _one(function: Callable[..., Any], given: Any = operands) -> Callable[..., Any]:
     return lambda a, *args, **keywords: function(*given(a), *args, **keywords)
 
@@ -124,7 +120,7 @@ _TWO = ("cross", "matmul", "outer", "tensordot", "vecdot")
 TABLE: dict[str, Callable[..., Any]] = {
     **{name: _one(getattr(linalg, name), floats) for name in _FLOATS},
     **{name: _one(getattr(linalg, name)) for name in _ONE},
-    **{name: _two(getattr(linalg, name)) for name in _TWO},
+    **{name: of_two(getattr(linalg, name)) for name in _TWO},
     "cond": _cond,
     "eigh": _lower(linalg.eigh),
     "eigvalsh": _lower(linalg.eigvalsh),

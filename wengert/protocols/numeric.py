@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.ops import elementwise as ew
 from wengert.ops import manipulation as ma
-from wengert.ops import methods, searching, statistical, utility
+from wengert.ops import searching, statistical, utility
 from wengert.ops import set as sets
 from wengert.ops.axes import as_axis, at_axis, kept
 from wengert.ops.beyond import einsum, median, quantile
@@ -24,11 +24,6 @@ from wengert.protocols.translation import cast, inexact, refuse
 from wengert.tape.tensor import Tensor
 
 # -- products --------------------------------------------------------------------------------------
-
-
-def dot(a: Any, b: Any) -> Tensor:
-    """``np.dot``."""
-    return methods.dot(*operands(a, b))
 
 
 def inner(a: Any, b: Any) -> Tensor:
@@ -66,11 +61,6 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     return statistical.sum(cast(diagonal(a, offset, axis1, axis2), dtype), axis=-1)
 
 
-def _window(length: int, size: int) -> Any:
-    """For each place of a product of sequences, which elements of the longer one take part."""
-    return np.arange(length - size + 1)[:, None] + np.arange(size)
-
-
 def _slid(x: Tensor, y: Tensor, mode: str) -> Tensor:
     """Sums of products of ``x`` with ``y`` as it slides along, as far as a mode says."""
     n, m = x.shape[0], y.shape[0]
@@ -80,8 +70,9 @@ def _slid(x: Tensor, y: Tensor, mode: str) -> Tensor:
     after = m - 1 - before if mode == "same" else before
     zero = x[:1] * 0
     x = ma.concat([ma.broadcast_to(zero, (before,)), x, ma.broadcast_to(zero, (after,))], axis=0)
-    windows = getitem(x, _window(n + before + after, m))
-    return matmul(windows, y)
+    # For each place of the result, the elements of the longer one that take part.
+    places = np.arange(n + before + after - m + 1)[:, None] + np.arange(m)
+    return matmul(getitem(x, places), y)
 
 
 def _sequences(a: Any, v: Any) -> tuple[Tensor, Tensor]:
@@ -142,9 +133,9 @@ def quantiles(scale: float) -> Callable[..., Tensor]:
         refuse(keywords)
         if weights is not None:
             raise UnsupportedError("weights are not supported for Tensors")
-        (x,) = operands(a)
+        x = inexact(*operands(a))
         share = q / scale if hasattr(q, "dtype") else (np.asarray(q) / scale).tolist()
-        return quantile(inexact(x), share, axis=axis, keepdims=keepdims, method=method)
+        return quantile(x, share, axis=axis, keepdims=keepdims, method=method)
 
     return call
 
@@ -152,8 +143,7 @@ def quantiles(scale: float) -> Callable[..., Tensor]:
 def middle(a: Any, axis: Any = None, *, keepdims: bool = False, **keywords: Any) -> Tensor:
     """``np.median``."""
     refuse(keywords)
-    (x,) = operands(a)
-    return median(inexact(x), axis=axis, keepdims=keepdims)
+    return median(inexact(*operands(a)), axis=axis, keepdims=keepdims)
 
 
 def cov(
@@ -248,11 +238,6 @@ def is_close(
     near = ew.less_equal(ew.abs(x - y), atol + rtol * ew.abs(y))
     close = ew.logical_or(ew.logical_and(near, ew.isfinite(y)), ew.equal(x, y))
     return ew.logical_or(close, ew.logical_and(ew.isnan(x), ew.isnan(y))) if equal_nan else close
-
-
-def all_close(*args: Any, **keywords: Any) -> bool:
-    """``np.allclose``."""
-    return bool(utility.all(is_close(*args, **keywords)))
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
@@ -381,8 +366,7 @@ def diff(
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """``np.gradient``, of evenly spaced values."""
-    (x,) = operands(f)
-    x = inexact(x)
+    x = inexact(*operands(f))
     axes = tuple(range(x.ndim)) if axis is None else axis
     single = isinstance(axes, int) or len(axes) == 1
     axes = (axes,) if isinstance(axes, int) else tuple(axes)

@@ -108,8 +108,7 @@ def mean_of(
     a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
 ) -> Tensor:
     """``np.mean``."""
-    (x,) = operands(a)
-    x = cast(inexact(x), dtype)
+    x = cast(inexact(*operands(a)), dtype)
     if where is True:
         return statistical.mean(x, axis=axis, keepdims=keepdims)
     if x.dtype.narrow:
@@ -132,8 +131,7 @@ def spread_over(reduce: Function) -> Function:
         where: Any = True,
         mean: Any = None,
     ) -> Tensor:
-        (x,) = operands(a)
-        x = cast(inexact(x), dtype)
+        x = cast(inexact(*operands(a)), dtype)
         freedom = correction if _given(correction) else ddof
         if where is True and not _given(mean):
             return reduce(x, axis=axis, correction=freedom, keepdims=keepdims)  # type: ignore[no-any-return]
@@ -166,19 +164,12 @@ def nan_version(function: Function, neutral: Any) -> Function:
     return call
 
 
-def peak_to_peak(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """``np.ptp``."""
-    top = statistical.max(a, axis=axis, keepdims=keepdims)
-    return top - statistical.min(a, axis=axis, keepdims=keepdims)
-
-
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
     """``np.average``."""
     if weights is None:
-        (x,) = operands(a)
-        x = inexact(x)
+        x = inexact(*operands(a))
         result = statistical.mean(x, axis=axis, keepdims=keepdims)
         count = x.size // result.size if result.size else 0
         total = ew.multiply(result, 0) + count if returned else None
@@ -218,16 +209,13 @@ def accumulate(function: Function) -> Function:
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """``np.trapezoid``."""
-    if x is None:
-        (values,) = operands(y)
-        step: Any = dx
-    else:
-        values, points = operands(y, x)
-        step = utility.diff(points, axis=-1 if points.ndim == 1 else axis)
-        if points.ndim == 1:
-            along = as_axis(axis, values.ndim)
-            step = reshape(step, (-1, *[1] * (values.ndim - along - 1)))
+    values, *points = operands(y) if x is None else operands(y, x)
     along = as_axis(axis, values.ndim)
+    step: Any = dx
+    for places in points:
+        step = utility.diff(places, axis=-1 if places.ndim == 1 else axis)
+        if places.ndim == 1:
+            step = reshape(step, (-1, *[1] * (values.ndim - along - 1)))
     before = (slice(None),) * along
     pairs = getitem(values, (*before, slice(1, None))) + getitem(values, (*before, slice(None, -1)))
     return statistical.sum(pairs * step / 2, axis=axis)

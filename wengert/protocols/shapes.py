@@ -96,16 +96,6 @@ def stack_with(axis: int, make: Callable[[Tensor], Tensor]) -> Callable[..., Ten
     return call
 
 
-def as_column(x: Tensor) -> Tensor:
-    """A vector as a column; more axes as they are."""
-    return x if x.ndim > 1 else ma.reshape(x, (-1, 1))
-
-
-def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
-    """``np.append``."""
-    return ma.concat(operands(arr, values), axis=axis)
-
-
 def block(arrays: Any) -> Tensor:
     """``np.block``: nested lists, the innermost of which are joined along the last axis."""
     depth = _depth(arrays)
@@ -147,9 +137,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
         x, axis = ma.reshape(x, (-1,)), 0
     along = as_axis(axis, x.ndim)
     new = astype(ma.reshape(new, (1,) * (x.ndim - new.ndim) + tuple(new.shape)), x.dtype)
-    n = x.shape[along]
-    at = _places(obj)
-    count = new.shape[along]
+    n, at = x.shape[along], _places(obj)
     if not isinstance(at, slice) and not at.ndim:  # NumPy takes the first axis for the place
         new = ma.moveaxis(new, 0, along)
         count = new.shape[along]

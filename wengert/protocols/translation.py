@@ -37,11 +37,9 @@ def refuse(keywords: dict[str, Any]) -> None:
     The error is an `UnsupportedError`, to which the caller adds the name of the function.
     """
     for name, value in keywords.items():
-        if name in _HARMLESS:
-            allowed = _HARMLESS[name]
-            if allowed is None or any(value is one or value == one for one in allowed):
-                continue
-        raise UnsupportedError(f"{name.split()[0]}={value!r} is not supported for Tensors")
+        allowed = _HARMLESS.get(name, ())
+        if allowed is not None and not any(value is one or value == one for one in allowed):
+            raise UnsupportedError(f"{name.split()[0]}={value!r} is not supported for Tensors")
 
 
 def translate(function: Callable[..., Any], parameters: str) -> Callable[..., Any]:
@@ -51,16 +49,12 @@ def translate(function: Callable[..., Any], parameters: str) -> Callable[..., An
     ----------
     parameters : str
         NumPy's parameters in order. Those before ``/`` are passed on by position; of the others,
-        ``ddof:correction`` is passed on as ``correction``, ``axis`` as itself, and ``-order`` not
-        at all: it may have its default value alone.
+        ``axis`` is passed on by name, and ``-order`` not at all: it may have its default alone.
     """
     before, _, after = parameters.partition("/")
     arrays = before.split()
-    renamed = {}
-    for word in after.split():
-        name, _, ours = word.partition(":")
-        renamed[name.removeprefix("-")] = None if word.startswith("-") else ours or name
-    names = arrays + list(renamed)
+    passed = {word.removeprefix("-"): word[0] != "-" for word in after.split()}
+    names = arrays + list(passed)
 
     def call(*args: Any, **keywords: Any) -> Any:
         if len(args) > len(names):
@@ -73,19 +67,17 @@ def translate(function: Callable[..., Any], parameters: str) -> Callable[..., An
         missing = [name for name in arrays if name not in given]
         if missing:
             raise TypeError(f"missing argument: {missing[0]}")
-        ours, others = {}, {}
-        for name, value in given.items():
-            if name in arrays or value is np._NoValue:
-                continue
-            target = renamed.get(name)
-            if target is None:
-                others[name] = value
-            else:
-                ours[target] = value
-        refuse(others)
+        rest = {n: x for n, x in given.items() if n not in arrays and x is not np._NoValue}
+        ours = {n: rest.pop(n) for n in [*rest] if passed.get(n)}
+        refuse(rest)
         return function(*[given[name] for name in arrays], **ours)
 
     return call
+
+
+def of_two(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two arrays, which may be of any kind."""
+    return lambda a, b, *more, **keywords: function(*operands(a, b), *more, **keywords)
 
 
 def list_of(name: str, values: Any, x: Tensor, dtype: DType) -> Tensor:

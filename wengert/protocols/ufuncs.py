@@ -28,7 +28,7 @@ from wengert.protocols.reductions import (
     product_of,
     sum_of,
 )
-from wengert.protocols.translation import cast, floats, refuse
+from wengert.protocols.translation import cast, floats, of_two, refuse
 from wengert.tape.tensor import Tensor, assign, host_values
 
 __all__ = ["TABLE"]
@@ -39,16 +39,9 @@ Function = Callable[..., Any]
 # -- what the standard does not have ---------------------------------------------------------------
 
 
-def _cbrt(x: Any) -> Tensor:
-    return ew.copysign(ew.pow(ew.abs(x), 1 / 3), x)
-
-
 def _float_power(x1: Any, x2: Any) -> Tensor:
-    wide = [
-        astype(x, "complex128" if x.dtype.complex else "float64", copy=False)
-        for x in operands(x1, x2)
-    ]
-    return ew.pow(*wide)
+    pair = operands(x1, x2)
+    return ew.pow(*[cast(x, "complex128" if x.dtype.complex else "float64") for x in pair])
 
 
 def _fmod(x1: Tensor, x2: Tensor) -> Tensor:
@@ -58,12 +51,7 @@ def _fmod(x1: Tensor, x2: Tensor) -> Tensor:
 
 def _present(choose: Function) -> Function:
     """``fmax`` and ``fmin``: of a NaN and a number, the number."""
-
-    def call(x1: Tensor, x2: Tensor) -> Tensor:
-        both = choose(x1, x2)
-        return where_(ew.isnan(x1), x2, where_(ew.isnan(x2), x1, both))
-
-    return call
+    return lambda x1, x2: where_(ew.isnan(x1), x2, where_(ew.isnan(x2), x1, choose(x1, x2)))
 
 
 def _heaviside(x1: Tensor, x2: Tensor) -> Tensor:
@@ -77,10 +65,6 @@ def _logaddexp2(x1: Tensor, x2: Tensor) -> Tensor:
     return ew.divide(ew.logaddexp(ew.multiply(x1, ln2), ew.multiply(x2, ln2)), ln2)
 
 
-def _ldexp(x1: Tensor, x2: Tensor) -> Tensor:
-    return ew.multiply(x1, ew.pow(2.0, astype(x2, x1.dtype)))
-
-
 def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
     whole = ew.trunc(x)
     return ew.copysign(ew.subtract(x, whole), x), whole
@@ -91,19 +75,6 @@ def _reciprocal(x: Any) -> Tensor:
     if not t.dtype.inexact:
         raise UnsupportedError("the reciprocals of integers are integers in NumPy: write 1 / x")
     return ew.reciprocal(t)
-
-
-def _divmod(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    return ew.floor_divide(x1, x2), ew.remainder(x1, x2)
-
-
-def _vecmat(x1: Tensor, x2: Tensor) -> Tensor:
-    row = ew.conj(expand_dims(x1, axis=-2))
-    return squeeze(matmul(row, x2), axis=-2)
-
-
-def _matvec(x1: Tensor, x2: Tensor) -> Tensor:
-    return squeeze(matmul(x1, expand_dims(x2, axis=-1)), axis=-1)
 
 
 def _special(ufunc: np.ufunc) -> Function | None:
@@ -199,10 +170,6 @@ def _update(name: str) -> Function:
     return call
 
 
-def _logsumexp(x: Tensor, axis: Any = 0, *, keepdims: bool = False) -> Tensor:
-    return logsumexp(x, axis=axis, keepdims=keepdims)
-
-
 #: Those that have NumPy's names in the standard, too.
 _SAME = """
 add bitwise_and bitwise_or bitwise_xor ceil clip copysign cos cosh divide equal exp expm1 floor
@@ -220,22 +187,22 @@ ELEMENTWISE: dict[str, Function] = {
     "arctan": ew.atan,
     "arctan2": ew.atan2,
     "arctanh": ew.atanh,
-    "cbrt": _cbrt,
+    "cbrt": lambda x: ew.copysign(ew.pow(ew.abs(x), 1 / 3), x),
     "conjugate": ew.conj,
     "deg2rad": lambda x: ew.multiply(x, math.pi / 180),
     "degrees": lambda x: ew.multiply(x, 180 / math.pi),
-    "divmod": _divmod,
+    "divmod": lambda x1, x2: (ew.floor_divide(x1, x2), ew.remainder(x1, x2)),
     "exp2": lambda x: ew.pow(2.0, x),
     "fabs": ew.abs,
     "float_power": _float_power,
-    "fmax": lambda x1, x2: _present(ew.maximum)(*operands(x1, x2)),
-    "fmin": lambda x1, x2: _present(ew.minimum)(*operands(x1, x2)),
-    "fmod": lambda x1, x2: _fmod(*operands(x1, x2)),
-    "heaviside": lambda x1, x2: _heaviside(*operands(x1, x2)),
+    "fmax": of_two(_present(ew.maximum)),
+    "fmin": of_two(_present(ew.minimum)),
+    "fmod": of_two(_fmod),
+    "heaviside": of_two(_heaviside),
     "invert": ew.bitwise_invert,
-    "ldexp": lambda x1, x2: _ldexp(*operands(x1, x2)),
+    "ldexp": of_two(lambda x1, x2: ew.multiply(x1, ew.pow(2.0, astype(x2, x1.dtype)))),
     "left_shift": ew.bitwise_left_shift,
-    "logaddexp2": lambda x1, x2: _logaddexp2(*operands(x1, x2)),
+    "logaddexp2": of_two(_logaddexp2),
     "modf": _modf,
     "power": ew.pow,
     "rad2deg": lambda x: ew.multiply(x, 180 / math.pi),
@@ -248,9 +215,11 @@ ELEMENTWISE: dict[str, Function] = {
 TABLE: dict[str, Function] = {name: _call(function) for name, function in ELEMENTWISE.items()}
 TABLE |= {
     "matmul": _matrices(matmul),
-    "matvec": _matrices(_matvec),
+    "matvec": _matrices(lambda x1, x2: squeeze(matmul(x1, expand_dims(x2, axis=-1)), axis=-1)),
     "vecdot": _matrices(vecdot),
-    "vecmat": _matrices(_vecmat),
+    "vecmat": _matrices(
+        lambda x1, x2: squeeze(matmul(ew.conj(expand_dims(x1, axis=-2)), x2), axis=-2)
+    ),
     "outer": _outer,
     "special": _special,
     "add.reduce": _reduction(sum_of),
@@ -259,7 +228,7 @@ TABLE |= {
     "minimum.reduce": _reduction(minimum_of),
     "logical_and.reduce": _reduction(all_of),
     "logical_or.reduce": _reduction(any_of),
-    "logaddexp.reduce": _reduction(_logsumexp),
+    "logaddexp.reduce": _reduction(logsumexp),
     "add.accumulate": _reduction(accumulate(cumulative_sum)),
     "maximum.accumulate": _running(np.maximum),
     "minimum.accumulate": _running(np.minimum),

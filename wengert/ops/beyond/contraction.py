@@ -75,20 +75,17 @@ def _spaced(xp: Any, x: Any, labels: str, order: list[str]) -> Any:
     return xp.reshape(x, tuple([next(lengths) if c in labels else 1 for c in order]))
 
 
-def _first_rule(xp: Any, g: Any, x2: Any, subscripts: Subscripts) -> Any:
-    first, second, result = subscripts
-    return xp.einsum_pair(g, xp.conj(x2), subscripts=(result, second, first))
-
-
-def _second_rule(xp: Any, g: Any, x1: Any, subscripts: Subscripts) -> Any:
-    first, second, result = subscripts
-    return xp.einsum_pair(xp.conj(x1), g, subscripts=(first, result, second))
-
-
 einsum_pair = Primitive(
     "einsum_pair",
     ["x1", "x2"],
-    {"x1": _first_rule, "x2": _second_rule},
+    {
+        "x1": lambda xp, g, x2, subscripts: xp.einsum_pair(
+            g, xp.conj(x2), subscripts=subscripts[::-1]
+        ),
+        "x2": lambda xp, g, x1, subscripts: xp.einsum_pair(
+            xp.conj(x1), g, subscripts=(subscripts[0], subscripts[2], subscripts[1])
+        ),
+    },
     linear="each",
     composite=_product,
     batch=by_labels,
@@ -151,12 +148,8 @@ def _contract(terms: Sequence[Term], kept: set[Any], result: Labels | None) -> T
         if result is not None and {*order} == {*result}:
             order = list(result)
         letter = {c: chr(ord("a") + i) for i, c in enumerate(every)}
-        subscripts = tuple(
-            [
-                "".join([letter[c] for c in labels])
-                for labels in (first.labels, second.labels, order)
-            ]
-        )
+        terms_labels = first.labels, second.labels, order
+        subscripts = tuple(["".join([letter[c] for c in labels]) for labels in terms_labels])
         term = Term(einsum_pair(first.x, second.x, subscripts=subscripts), tuple(order))
     if result is not None and term.labels != result:
         order = [term.labels.index(c) for c in result]

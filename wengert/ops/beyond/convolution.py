@@ -105,7 +105,9 @@ def _once(call: Any, x: Any, weight: Any, *bias: Any, how: How, **more: Any) -> 
     if not any(call.own[1:]):
         out = call.run(_joined(xp, x, 0), weight, *bias, how=how, **more)
         return _split(xp, out, 0, members)
-    held = [None if b is None else _rows(call, i) for i, b in enumerate((weight, *bias), 1)]
+    # Weights of all members come one after the other.
+    given = enumerate((weight, *bias), 1)
+    held = [None if b is None else _joined(xp, call.broadcast(i), 0) for i, b in given]
     out = call.run(_channels(call, 0), *held, how=(*how[:-1], members * how[-1]), **more)
     return call.move_axis(_split(xp, out, 1, members), 1, 0)
 
@@ -118,11 +120,6 @@ def _once_weight(call: Any, x: Any, y: Any, *, how: How, **more: Any) -> Any:
 def _channels(call: Any, position: int) -> Any:
     """Images of all members with their channels side by side."""
     return _joined(call.xp, call.move_axis(call.broadcast(position), 0, 1), 1)
-
-
-def _rows(call: Any, position: int) -> Any:
-    """Weights of all members, one after the other."""
-    return _joined(call.xp, call.broadcast(position), 0)
 
 
 # -- the primitives --------------------------------------------------------------------------------

@@ -215,11 +215,7 @@ def _where_covered(name: str, kernel: Kernel) -> Kernel:
 
 
 COVERED: Mapping[str, Kernel] = {
-    "convolution": convolution,
-    "convolution_input": convolution_input,
-    "convolution_weight": convolution_weight,
+    kernel.__name__: kernel for kernel in (convolution, convolution_input, convolution_weight)
 }
-KERNELS: Mapping[str, Kernel] = {
-    name: _where_covered(name, kernel) for name, kernel in COVERED.items()
-}
+KERNELS: Mapping[str, Kernel] = {n: _where_covered(n, kernel) for n, kernel in COVERED.items()}
 add_kernels("numpy", KERNELS)

@@ -22,6 +22,7 @@ from wengert.ops.elementwise import (
     subtract,
 )
 from wengert.ops.elementwise import pow as power
+from wengert.ops.index_composites import combine_rows
 from wengert.ops.indexing import getitem, parse_key, replaced, take
 from wengert.ops.manipulation import broadcast_to, concat, reshape
 from wengert.ops.searching import searchsorted, where
@@ -38,24 +39,11 @@ from wengert.tape.tensor import Tensor, wrapped
 
 def _extreme_composite(better: str) -> Any:
     def forward(xp: Any, x: Any, value: Any, rows: Any) -> Any:
-        count = rows.shape[0]
-        if not count:
+        if not rows.shape[0]:
             return xp.asarray(x, copy=True)
-        order = xp.argsort(rows, stable=True)
-        rows, value = xp.take(rows, order, axis=0), xp.take(value, order, axis=0)
         pick = getattr(xp, better)
-        span = 1
-        while span < count:
-            # Each value becomes the best of the last 2, 4, 8, ... that have the same row.
-            same = rows[span:] == rows[:-span]
-            best = xp.where(same, pick(value[span:], value[:-span]), value[span:])
-            value = xp.concat([value[:span], best], axis=0)
-            span *= 2
-        places = xp.arange(x.shape[0], dtype=rows.dtype, device=xp.device(x))
-        last = xp.astype(xp.searchsorted(rows, places, side="right"), rows.dtype) - 1
-        last = xp.where(last < 0, xp.zeros_like(last), last)
-        held = xp.take(rows, last, axis=0) == places
-        return xp.where(held, pick(x, xp.take(value, last, axis=0)), x)
+        best, held = combine_rows(xp, value, rows, x.shape[0], pick)
+        return xp.where(held, pick(x, best), x)
 
     return forward
 

@@ -40,14 +40,18 @@ def _windows_rule(
     return xp.overlap_add(g, lengths=lengths, size=size, stride=stride, dilation=dilation)
 
 
-_windows_primitive = Primitive(
-    "sliding_windows",
-    ["x"],
-    {"x": _windows_rule},
-    linear="together",
-    composite=_windows,
-    view=True,
-    batch=as_it_is,
+#: ``sliding_windows(x, size=, stride=, dilation=)``: of ``x`` with last axes as many as ``size``
+#: has numbers, an array with the axes of a window, and those of its places, instead of them.
+sliding_windows = single(
+    Primitive(
+        "sliding_windows",
+        ["x"],
+        {"x": _windows_rule},
+        linear="together",
+        composite=_windows,
+        view=True,
+        batch=as_it_is,
+    )
 )
 
 
@@ -68,7 +72,9 @@ def _overlap_add(
     return total
 
 
-_overlap_add_primitive = Primitive(
+#: ``overlap_add(x, lengths=, size=, stride=, dilation=)``: the array with last axes of ``lengths``
+#: in which windows are summed.
+overlap_add = Primitive(
     "overlap_add",
     ["x"],
     {
@@ -79,11 +85,4 @@ _overlap_add_primitive = Primitive(
     linear="together",
     composite=_overlap_add,
     batch=as_it_is,
-)
-
-#: ``sliding_windows(x, size=, stride=, dilation=)``: of ``x`` with last axes as many as ``size``
-#: has numbers, an array with the axes of a window, and those of its places, instead of them.
-sliding_windows = single(_windows_primitive)
-#: ``overlap_add(x, lengths=, size=, stride=, dilation=)``: the array with last axes of ``lengths``
-#: in which windows are summed.
-overlap_add = single(_overlap_add_primitive)
+).bind

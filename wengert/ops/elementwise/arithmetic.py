@@ -1,6 +1,7 @@
 """Sums, products, quotients and powers."""
 
 import math
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -267,10 +268,6 @@ _pow_scalar = Primitive(
 ).bind
 
 
-def _pow_base(xp: Any, g: Any, x1: Any, x2: Any) -> Any:
-    return g * xp.conj(xp.slope_of_pow(x1, x2, order=1))
-
-
 def _pow_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any) -> Any:
     growing = (xp.real(x2) >= 0) & (xp.imag(x2) == 0) if is_complex(x2) else x2 >= 0
     # Where the power of 0 is 0 or 1 it does not depend on the exponent: log(1) says so.
@@ -297,13 +294,6 @@ def _falling(order: int) -> list[float]:
     return found
 
 
-def _evaluated(xp: Any, x: Any, coefficients: list[float]) -> Any:
-    value = xp.full_like(x, coefficients[0])
-    for coefficient in coefficients[1:]:
-        value = value * x + coefficient
-    return value
-
-
 def _slope_of_pow(xp: Any, x1: Any, x2: Any, *, order: int) -> Any:
     # The product of factors is exactly 0 where it should be, and then an infinite power is no NaN.
     factor = x2
@@ -318,8 +308,8 @@ def _slope_by_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any, order: int) 
     falling = _falling(order)
     slope = [c * (order - k) for k, c in enumerate(falling[:-1])]
     zero = x1 == 0
-    base = matched(xp, xp.where(zero, 1, x1), out)
-    factor = _evaluated(xp, matched(xp, x2, out), slope)
+    base, exponent = matched(xp, xp.where(zero, 1, x1), out), matched(xp, x2, out)
+    factor = reduce(lambda value, coefficient: value * exponent + coefficient, slope)
     moved = factor * xp.pow(base, x2 - order)
     total = moved + out * xp.log(base)
     found = g * xp.conj(xp.where(zero, 0, total))
@@ -343,7 +333,7 @@ Primitive(
 
 
 @operation(
-    x1=_pow_base,
+    x1=lambda xp, g, x1, x2: g * xp.conj(xp.slope_of_pow(x1, x2, order=1)),
     x2=_pow_exponent,
     elementwise=True,
     domain={"x1": POSITIVE},

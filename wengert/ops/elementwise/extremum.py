@@ -128,10 +128,9 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     tensor([0., 1., 0.])
     """
     array = x._array if isinstance(x, Tensor) else x
+    # Of numbers that a trace follows the types say the dtype.
     live = hasattr(min, "pinned") or hasattr(max, "pinned")
-    if (
-        live and not dtype_of(array.dtype).inexact
-    ):  # numbers that a trace follows, whose types say the dtype
+    if live and not dtype_of(array.dtype).inexact:
         min, max = [bound.pinned() if hasattr(bound, "pinned") else bound for bound in (min, max)]
     for bound in [x.item() if isinstance(x, np.generic) else x for x in (min, max)]:
         if hasattr(bound, "shape"):

@@ -34,20 +34,10 @@ def over_radius(xp: Any, g: Any, x: Any, y: Any) -> Any:
     return g * ratio
 
 
-def _off_origin(xp: Any, x: Any, y: Any, slope: Any) -> Any:
-    """A derivative that the origin has not, and none of its own."""
+def _off_origin(xp: Any, x: Any, y: Any, moved: Any) -> Any:
+    """``moved * y / hypot(x, y)``, which the origin has not, and no derivative of it."""
     nothing = sum(xp.sharp(v) for v in (x, y) if hasattr(v, "shape")) + math.nan
-    return xp.where(xp.hypot(x, y) == 0, nothing, slope)
-
-
-def _cosine_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    slope = over_radius(xp, g, y, x) * xp.cosine_of(y, x)
-    return _off_origin(xp, x, y, slope)
-
-
-def _cosine_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    slope = -(over_radius(xp, g, x, y) * xp.cosine_of(y, x))
-    return _off_origin(xp, x, y, slope)
+    return xp.where(xp.hypot(x, y) == 0, nothing, moved * xp.cosine_of(y, x))
 
 
 # x / hypot(x, y), and 0 at the origin, where it has no derivative. Elsewhere its own derivative,
@@ -55,7 +45,10 @@ def _cosine_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
 Primitive(
     "cosine_of",
     ("x", "y"),
-    {"x": _cosine_x, "y": _cosine_y},
+    {
+        "x": lambda xp, g, x, y: _off_origin(xp, x, y, over_radius(xp, g, y, x)),
+        "y": lambda xp, g, x, y: _off_origin(xp, x, y, over_radius(xp, -g, x, y)),
+    },
     elementwise=True,
     dtypes="floating",
     composite=_cosine,

@@ -29,18 +29,13 @@ def _bell_composite(xp: Any, x: Any, *, width: int) -> Any:
     return small / xp.square(half)
 
 
-def _bell_rule(xp: Any, g: Any, x: Any, out: Any, width: int) -> Any:
-    slope = out * xp.tanh(x * (width / 2))
-    return g * xp.conj(slope * -width)
-
-
 # The derivative of tanh(x) is this with the width 2, that of the sigmoid with the width 1:
 # (width / (2 cosh(width x / 2)))**2. Made of tanh(x) itself it would be 0 where that is rounded to
 # 1, and its own derivative would have no digits near 0.
 Primitive(
     "logistic_bell",
     ("x",),
-    {"x": _bell_rule},
+    {"x": lambda xp, g, x, out, width: g * xp.conj(out * xp.tanh(x * (width / 2)) * -width)},
     elementwise=True,
     dtypes="floating",
     composite=_bell_composite,

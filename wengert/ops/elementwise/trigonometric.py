@@ -36,19 +36,15 @@ _OFF_THE_CUT = Joint(
 )
 
 
-def _one_minus_square(xp: Any, x: Any) -> Any:
-    """``1 - x**2`` in factors, which keeps its digits near 1."""
-    return (1 - x) * (x + 1)
-
-
-# A primitive, because the derivative of the factors would be a difference without digits near 0.
+# 1 - x**2 in factors, which keep its digits near 1. Their derivative would be a difference without
+# digits near 0.
 Primitive(
     "one_minus_square",
     ("x",),
     {"x": lambda xp, g, x: g * (xp.conj(x) * -2)},
     elementwise=True,
     dtypes="floating",
-    composite=_one_minus_square,
+    composite=lambda xp, x: (1 - x) * (x + 1),
 )
 
 

@@ -9,12 +9,11 @@ from wengert.ops.fft.transform import (
     ADJOINT,
     Axes,
     Norm,
-    check_length,
     check_norm,
     fit,
-    geometry,
     operand,
     over_one,
+    prepare,
     transform,
     transform_batch,
 )
@@ -48,16 +47,7 @@ def _irfftn_rule(xp: Any, g: Any, s: tuple[int, ...], axes: Axes, norm: str) -> 
 
 def _to_real(name: str, x: Any, s: Sequence[int] | None, axes: Any, norm: Any) -> Tensor:
     """A transform of half a spectrum to real numbers."""
-    check_norm(norm, name)
-    x = operand(x, name, real=False)
-    lengths, over = geometry(x, s, axes, name)
-    if not over:
-        raise ValueError(f"fft.{name} needs one axis at least")
-    last = lengths[-1]
-    lengths = [x.shape[i] if n == -1 else n for n, i in zip(lengths, over, strict=True)]
-    lengths[-1] = 2 * (lengths[-1] - 1) if last == -1 else last
-    for n in lengths:
-        check_length(n, name)
+    x, lengths, over = prepare(name, x, s, axes, norm, half=True)
     x = fit(x, (*lengths[:-1], lengths[-1] // 2 + 1), over)
     return irfftn.run(x, s=tuple(lengths), axes=over, norm=norm)
 

@@ -89,18 +89,28 @@ def fit(x: Tensor, lengths: Sequence[int], axes: Axes) -> Tensor:
     return x
 
 
+def prepare(
+    name: str, x: Any, s: Any, axes: Any, norm: Any, *, real: bool = False, half: bool = False
+) -> tuple[Tensor, list[int], Axes]:
+    """The operand, the lengths and the axes of a transform: of reals, or of half a spectrum."""
+    check_norm(norm, name)
+    x = operand(x, name, real=real)
+    asked, over = geometry(x, s, axes, name)
+    if (real or half) and not over:
+        raise ValueError(f"fft.{name} needs one axis at least")
+    lengths = [x.shape[i] if n == -1 else n for n, i in zip(asked, over, strict=True)]
+    if half and asked[-1] == -1:
+        lengths[-1] = 2 * (lengths[-1] - 1)
+    for n in lengths:
+        check_length(n, name)
+    return x, lengths, over
+
+
 def transform(
     run: Any, name: str, x: Any, s: Sequence[int] | None, axes: Any, norm: Any, *, real: bool
 ) -> Tensor:
     """A transform whose result has the lengths of what it is given."""
-    check_norm(norm, name)
-    x = operand(x, name, real=real)
-    lengths, over = geometry(x, s, axes, name)
-    if real and not over:
-        raise ValueError(f"fft.{name} needs one axis at least")
-    lengths = [x.shape[i] if n == -1 else n for n, i in zip(lengths, over, strict=True)]
-    for n in lengths:
-        check_length(n, name)
+    x, lengths, over = prepare(name, x, s, axes, norm, real=real)
     return run(fit(x, lengths, over), axes=over, norm=norm)  # type: ignore[no-any-return]
 
 

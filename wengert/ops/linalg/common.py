@@ -44,11 +44,6 @@ def promoted(x1: Any, x2: Any) -> tuple[Any, Any]:
 # -- rules ---------------------------------------------------------------------------------------
 
 
-def complex_dtype(xp: Any, x: Any) -> bool:
-    """Whether an array is complex."""
-    return xp.isdtype(x.dtype, "complex floating")  # type: ignore[no-any-return]
-
-
 def imaginary(xp: Any, z: Any) -> Any:
     """The imaginary part, times i."""
     return (z - xp.conj(z)) * 0.5

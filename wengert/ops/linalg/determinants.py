@@ -9,9 +9,9 @@ from wengert.backends import add_composite
 from wengert.interpreters.batching import as_it_is, elementwise
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.define import operation
+from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.linalg.common import (
     adjoint,
-    complex_dtype,
     diagonal_matrix,
     imaginary,
     matrices,
@@ -184,20 +184,18 @@ def _inverse(xp: Any, x: Any, sign: Any) -> Any:
     return xp.where(singular, math.inf, xp.linalg.inv(xp.where(singular, eye, x)))
 
 
-def _tracked_inverse(x: Any, sign: Any) -> Any:
-    """The same of Tensors, of which one may be an array, or a scalar of NumPy's."""
-    return _inverse(differentiable, *map(differentiable.asarray, (x, sign)))
-
-
 add_composite("inverse_or_infinite", _inverse)
-vars(differentiable)["inverse_or_infinite"] = _tracked_inverse
+# Of Tensors one may be an array, or a scalar of NumPy's.
+vars(differentiable)["inverse_or_infinite"] = lambda x, sign: _inverse(
+    differentiable, *map(differentiable.asarray, (x, sign))
+)
 
 
 def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     g_sign, g_log = g
     inverse = adjoint(xp, xp.inverse_or_infinite(x, out[0]))
     both = g_log
-    if complex_dtype(xp, x) and g_sign is not None:
+    if is_complex(x) and g_sign is not None:
         # The sign turns by the imaginary part of tr(X^-1 dX); the logarithm takes the real one.
         turn = imaginary(xp, g_sign * xp.conj(out[0]))
         both = turn if g_log is None else g_log + turn
@@ -209,7 +207,7 @@ def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
 def _slogdet_tangent(xp: Any, t: Any, x: Any, out: Any) -> Any:
     inverse = xp.inverse_or_infinite(x, out[0])
     moved = spread_nan(xp, xp.sum(xp.matrix_transpose(inverse) * t, axis=(-2, -1)), out[1])
-    if not complex_dtype(xp, x):
+    if not is_complex(x):
         return xp.zeros_like(moved), moved
     return imaginary(xp, moved) * out[0], xp.real(moved)
 

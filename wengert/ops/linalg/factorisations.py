@@ -5,9 +5,9 @@ from typing import Any, Literal, NamedTuple
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.define import operation
 from wengert.ops.elementwise import conj
+from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.linalg.common import (
     adjoint,
-    complex_dtype,
     imaginary,
     matrices,
     off_diagonal,
@@ -142,7 +142,7 @@ def _qr_tangent(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any, mode: str) 
     inner = xp.matmul(q_h, scaled)
     # Q turns by the skew matrix that leaves R triangular and its diagonal real.
     turn = skew(xp, xp.tril(inner, k=-1))
-    if complex_dtype(xp, q):
+    if is_complex(q):
         turn = turn + imaginary(xp, inner - off_diagonal(xp, inner))
     t_q = scaled + xp.matmul(q, turn - inner)
     t_q = t_q if unit is None else t_q / unit

@@ -49,17 +49,12 @@ def _quotient_power(xp: Any, x: Any, unit: Any, *, ord: float) -> Any:
     return xp.where(lost, xp.square(powers), powers)
 
 
-def _quotient_power_x(xp: Any, g: Any, x: Any, unit: Any, ord: float) -> Any:
-    lower = xp.quotient_power(x, unit, ord=ord - 1) * ord
-    return g * (lower / unit)
-
-
 # (x / unit)**ord of numbers that are not negative
 Primitive(
     "quotient_power",
     ("x", "unit"),
     {
-        "x": _quotient_power_x,
+        "x": lambda xp, g, x, unit, ord: g * (xp.quotient_power(x, unit, ord=ord - 1) * ord / unit),
         "unit": lambda xp, g, unit, ord, out: g * (out * -ord / unit),
     },
     elementwise=True,

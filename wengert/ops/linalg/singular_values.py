@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 from wengert.interpreters.batching import as_it_is
 from wengert.ops.define import operation
+from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.linalg.common import (
     adjoint,
     columns,
-    complex_dtype,
     diagonal_matrix,
     eye_like,
     imaginary,
@@ -89,7 +89,7 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
         both = _add(xp, both, turned * row)
         phase = _add(xp, phase, -xp.linalg.diagonal(turned))
     inner = joined(xp, g_s, both, s, used)
-    if phase is not None and complex_dtype(xp, u):
+    if phase is not None and is_complex(u):
         # Half of each phase is the left vector's, half the right one's.
         phase = phase / (s * 4)
         inner = inner + diagonal_matrix(xp, phase)
@@ -117,7 +117,7 @@ def _svd_tangent(xp: Any, t: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     turn_v = inner * row + other * column
     turn_u, turn_v = turns(xp, s, turn_u, turn_v)
     along = xp.linalg.diagonal(inner)
-    if complex_dtype(xp, u):
+    if is_complex(u):
         phase = diagonal_matrix(xp, imaginary(xp, along) / (s * 2))
         turn_u, turn_v = turn_u + phase, turn_v - phase
     t_u, t_v = xp.matmul(u, turn_u), xp.matmul(v, turn_v)

@@ -14,14 +14,6 @@ __all__ = ["expand_dims", "flip", "moveaxis", "permute_dims", "reshape", "roll",
 # -- axes -----------------------------------------------------------------------------------------
 
 
-def _expand_batch(call: Any, x: Any, axis: int = 0) -> Any:
-    return call.run(x, axis=shift_axes(axis, call.rank(0) + 1))
-
-
-def _permute_batch(call: Any, x: Any, axes: Sequence[int]) -> Any:
-    return call.run(x, axes=(0, *shift_axes(axes, call.rank(0))))
-
-
 def _roll_back(xp: Any, g: Any, shift: Any, axis: Any) -> Any:
     back = tuple([-n for n in shift]) if isinstance(shift, tuple) else -shift
     return xp.roll(g, back, axis=axis)
@@ -38,7 +30,7 @@ def _roll_batch(call: Any, x: Any, shift: Any, *, axis: Any = None) -> Any:
     x=lambda xp, g, x_shape: xp.reshape(g, x_shape),
     linear="together",
     view=True,
-    batch=_expand_batch,
+    batch=lambda call, x, axis=0: call.run(x, axis=shift_axes(axis, call.rank(0) + 1)),
 )
 def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Insert axes of length 1.
@@ -91,7 +83,7 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     x=lambda xp, g, axes: xp.permute_dims(g, inverse_permutation(axes)),
     linear="together",
     view=True,
-    batch=_permute_batch,
+    batch=lambda call, x, axes: call.run(x, axes=(0, *shift_axes(axes, call.rank(0)))),
 )
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
     """Reorder the axes.
@@ -125,10 +117,7 @@ def moveaxis(
     (3, 4, 2)
     """
     ndim = len(shape_of(x))
-    sources, destinations = (
-        as_axes(source, ndim, "moveaxis"),
-        as_axes(destination, ndim, "moveaxis"),
-    )
+    sources, destinations = (as_axes(axes, ndim, "moveaxis") for axes in (source, destination))
     if len(sources) != len(destinations):
         raise ValueError(f"{len(sources)} axes to move and {len(destinations)} places for them")
     rest = iter([i for i in range(ndim) if i not in sources])

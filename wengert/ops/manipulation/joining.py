@@ -20,21 +20,19 @@ __all__ = ["concat", "stack", "unstack"]
 def _concat_rule(
     xp: Any, g: Any, index: int, arrays_shape: tuple[tuple[int, ...], ...], axis: int
 ) -> Any:
-    start = 0
-    for shape in arrays_shape[:index]:
-        start += shape[axis]
+    start = sum(shape[axis] for shape in arrays_shape[:index])
     cut = slice(start, start + arrays_shape[index][axis])
     return xp.getitem(g, key=at_axis(axis, cut, ...))
 
 
-def _concat_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
-    spread = [call.broadcast(i) for i in range(len(arrays))]
-    return call.run(*spread, axis=shift_axes(axis, call.rank(0)))
+def _batch_rule(more: int) -> Any:
+    """The batch rule of a function whose result has so many axes more than the arrays."""
 
+    def rule(call: Any, *arrays: Any, axis: int = 0) -> Any:
+        spread = [call.broadcast(i) for i in range(len(arrays))]
+        return call.run(*spread, axis=shift_axes(axis, call.rank(0) + more))
 
-def _stack_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
-    spread = [call.broadcast(i) for i in range(len(arrays))]
-    return call.run(*spread, axis=shift_axes(axis, call.rank(0) + 1))
+    return rule
 
 
 @operation(
@@ -44,7 +42,7 @@ def _stack_batch(call: Any, *arrays: Any, axis: int = 0) -> Any:
     linear="together",
     composite=lambda xp, *arrays, axis: xp.concat(arrays, axis=axis),
     dtypes={"arrays": "any"},
-    batch=_concat_batch,
+    batch=_batch_rule(0),
 )
 def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tensor:
     """Join arrays along an axis that they have.
@@ -77,7 +75,7 @@ def concat(arrays: tuple[Any, ...] | list[Any], /, axis: int | None = 0) -> Tens
     linear="together",
     composite=lambda xp, *arrays, axis: xp.stack(arrays, axis=axis),
     dtypes={"arrays": "any"},
-    batch=_stack_batch,
+    batch=_batch_rule(1),
 )
 def stack(arrays: tuple[Any, ...] | list[Any], /, axis: int = 0) -> Tensor:
     """Join arrays along a new axis.

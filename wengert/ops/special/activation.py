@@ -45,19 +45,11 @@ def relu(x: Any, /) -> Tensor:
     """
 
 
-def _leaky_relu_composite(xp: Any, x: Any, *, negative_slope: float) -> Any:
-    return xp.where(x > 0, x, x * negative_slope)
-
-
-def _leaky_relu_rule(xp: Any, g: Any, x: Any, negative_slope: float) -> Any:
-    return xp.where(x > 0, g, g * negative_slope)
-
-
 @operation(
-    x=_leaky_relu_rule,
+    x=lambda xp, g, x, negative_slope: xp.where(x > 0, g, g * negative_slope),
     elementwise=True,
     dtypes="real floating",
-    composite=_leaky_relu_composite,
+    composite=lambda xp, x, *, negative_slope: xp.where(x > 0, x, x * negative_slope),
     domain=NOT_ZERO,
 )
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:

@@ -4,9 +4,9 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
-from wengert.ops.domain import POSITIVE, Domain
-from wengert.ops.elementwise.rules import is_complex
+from wengert.ops.domain import POSITIVE
 from wengert.ops.euclidean import without_slope
+from wengert.ops.special.logistic import product_with
 from wengert.ops.special.series import of_reals, polynomial
 from wengert.tape.tensor import Tensor
 
@@ -16,25 +16,7 @@ __all__ = ["entr", "kl_div", "rel_entr", "xlog1py"]
 _ARTANH = [1 / (2 * j + 3) for j in reversed(range(17))]
 
 
-def _xlog1py_composite(xp: Any, x: Any, y: Any) -> Any:
-    nothing = (x == 0) & ~xp.isnan(y)
-    return xp.multiply(x, xp.log1p(xp.where(nothing, 0, y)))
-
-
-def _xlog1py_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    beyond = y == -1 if is_complex(y) else y <= -1
-    masked = (x == 0) & beyond
-    found = g * xp.conj(xp.log1p(xp.where(masked, 0, y)))
-    return without_slope(xp, found, lambda: (masked & (y == -1), y))
-
-
-def _xlog1py_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    both = (x == 0) & (y == -1)
-    found = g * xp.conj(x / (xp.where(both, 0, y) + 1))
-    return without_slope(xp, found, lambda: (both, x + y))
-
-
-@elementwise(composite=_xlog1py_composite, x=_xlog1py_x, y=_xlog1py_y, domain={"y": Domain(-1)})
+@elementwise(**product_with("log1p", -1))
 def xlog1py(x: Any, y: Any, /) -> Tensor:
     r"""Product with a logarithm, :math:`x \log(1 + y)`: 0 where ``x`` is 0 and ``y`` is not nan.
 

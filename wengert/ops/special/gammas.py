@@ -288,14 +288,6 @@ def _log_beta(xp: Any, a: Any, b: Any) -> Any:
     return xp.where(pole, math.inf, xp.where(ends | vanished, -math.inf, value))
 
 
-_betaln_composite = of_reals("betaln")(_log_beta)
-
-
-def _log_slope(xp: Any, a: Any, b: Any) -> Any:
-    """Derivative of ``betaln`` with respect to ``a``."""
-    return xp.polygamma_step(a, b, n=0)
-
-
 def _power_gap(xp: Any, u: Any, v: Any, coefficients: Sequence[float]) -> Any:
     """``(p(u) - p(v)) / (u - v)`` of a polynomial, without the difference of its values."""
     gap, value = 0.0, coefficients[0]
@@ -361,9 +353,9 @@ Primitive(
 
 @elementwise(
     dtypes="real floating",
-    composite=_betaln_composite,
-    a=lambda xp, g, a, b: g * _log_slope(xp, a, b),
-    b=lambda xp, g, a, b: g * _log_slope(xp, b, a),
+    composite=of_reals("betaln")(_log_beta),
+    a=lambda xp, g, a, b: g * xp.polygamma_step(a, b, n=0),
+    b=lambda xp, g, a, b: g * xp.polygamma_step(b, a, n=0),
 )
 def betaln(a: Any, b: Any, /) -> Tensor:
     r"""Logarithm of the absolute value of the beta function, :math:`\log |B(a, b)|`.
@@ -400,8 +392,8 @@ def _beta_composite(xp: Any, a: Any, b: Any) -> Any:
 @elementwise(
     dtypes="real floating",
     composite=_beta_composite,
-    a=lambda xp, g, a, b, out: g * (out * _log_slope(xp, a, b)),
-    b=lambda xp, g, a, b, out: g * (out * _log_slope(xp, b, a)),
+    a=lambda xp, g, a, b, out: g * (out * xp.polygamma_step(a, b, n=0)),
+    b=lambda xp, g, a, b, out: g * (out * xp.polygamma_step(b, a, n=0)),
 )
 def beta(a: Any, b: Any, /) -> Tensor:
     r"""Beta function, :math:`B(a, b) = \Gamma(a) \Gamma(b) / \Gamma(a + b)`.

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from wengert.ops.define import elementwise
-from wengert.ops.domain import POSITIVE, Domain
+from wengert.ops.domain import Domain
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.elementwise.sigmoid import expit
 from wengert.ops.euclidean import without_slope
@@ -108,25 +108,28 @@ def softplus(x: Any, /) -> Tensor:
     """
 
 
-def _xlogy_composite(xp: Any, x: Any, y: Any) -> Any:
-    nothing = (x == 0) & ~xp.isnan(y)
-    return xp.multiply(x, xp.log(xp.where(nothing, 1, y)))
+def product_with(log: str, edge: int) -> dict[str, Any]:
+    """The row of ``x`` times a logarithm of ``y - edge``, the function ``log`` of ``y``."""
+
+    def composite(xp: Any, x: Any, y: Any) -> Any:
+        nothing = (x == 0) & ~xp.isnan(y)
+        return xp.multiply(x, getattr(xp, log)(xp.where(nothing, edge + 1, y)))
+
+    def by_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
+        masked = (x == 0) & (y == edge if is_complex(y) else y <= edge)
+        found = g * xp.conj(getattr(xp, log)(xp.where(masked, edge + 1, y)))
+        return without_slope(xp, found, lambda: (masked & (y == edge), y))
+
+    def by_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
+        both = (x == 0) & (y == edge)
+        safe = xp.where(both, edge + 1, y)
+        found = g * xp.conj(x / (safe - edge if edge else safe))
+        return without_slope(xp, found, lambda: (both, x + y))
+
+    return {"composite": composite, "x": by_x, "y": by_y, "domain": {"y": Domain(edge)}}
 
 
-def _xlogy_x(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    beyond = y == 0 if is_complex(y) else y <= 0
-    masked = (x == 0) & beyond
-    found = g * xp.conj(xp.log(xp.where(masked, 1, y)))
-    return without_slope(xp, found, lambda: (masked & (y == 0), y))
-
-
-def _xlogy_y(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    both = (x == 0) & (y == 0)
-    found = g * xp.conj(x / xp.where(both, 1, y))
-    return without_slope(xp, found, lambda: (both, x + y))
-
-
-@elementwise(composite=_xlogy_composite, x=_xlogy_x, y=_xlogy_y, domain={"y": POSITIVE})
+@elementwise(**product_with("log", 0))
 def xlogy(x: Any, y: Any, /) -> Tensor:
     r"""Product with a logarithm, :math:`x \log y`, which is 0 where ``x`` is 0 and ``y`` not nan.
 

@@ -80,15 +80,11 @@ def _bowl(xp: Any, g: Any, out: Any, height: float, width: float) -> Any:
     return g * (xp.exp(xp.square(out) * width) * height)
 
 
-@of_reals("erfinv")
-def _erfinv_composite(xp: Any, x: Any) -> Any:
-    tail = (1 - xp.abs(x)) * 0.5
-    return _quantile(xp, x * 0.5, tail) * _HALF
-
-
 @elementwise(
     dtypes="real floating",
-    composite=_erfinv_composite,
+    composite=of_reals("erfinv")(
+        lambda xp, x: _quantile(xp, x * 0.5, (1 - xp.abs(x)) * 0.5) * _HALF
+    ),
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(-1, 1),
 )
@@ -109,15 +105,11 @@ def erfinv(x: Any, /) -> Tensor:
     """
 
 
-@of_reals("erfcinv")
-def _erfcinv_composite(xp: Any, x: Any) -> Any:
-    tail = xp.minimum(x, 2 - x) * 0.5
-    return _quantile(xp, (1 - x) * 0.5, tail) * _HALF
-
-
 @elementwise(
     dtypes="real floating",
-    composite=_erfcinv_composite,
+    composite=of_reals("erfcinv")(
+        lambda xp, x: _quantile(xp, (1 - x) * 0.5, xp.minimum(x, 2 - x) * 0.5) * _HALF
+    ),
     x=lambda xp, g, out: _bowl(xp, g, out, -math.sqrt(math.pi) / 2, 1.0),
     domain=Domain(0, 2),
 )
@@ -170,14 +162,9 @@ def erfcx(x: Any, /) -> Tensor:
 # -- the normal distribution ---------------------------------------------------------------------
 
 
-@of_reals("ndtr")
-def _ndtr_composite(xp: Any, x: Any) -> Any:
-    return xp.erfc(x * -_HALF) * 0.5
-
-
 @elementwise(
     dtypes="real floating",
-    composite=_ndtr_composite,
+    composite=of_reals("ndtr")(lambda xp, x: xp.erfc(x * -_HALF) * 0.5),
     x=lambda xp, g, x: _bowl(xp, g, x, 1 / math.sqrt(2 * math.pi), -0.5),
 )
 def ndtr(x: Any, /) -> Tensor:
@@ -226,15 +213,9 @@ def log_ndtr(x: Any, /) -> Tensor:
     """
 
 
-@of_reals("ndtri")
-def _ndtri_composite(xp: Any, x: Any) -> Any:
-    tail = xp.minimum(x, 1 - x)
-    return _quantile(xp, x - 0.5, tail)
-
-
 @elementwise(
     dtypes="real floating",
-    composite=_ndtri_composite,
+    composite=of_reals("ndtri")(lambda xp, x: _quantile(xp, x - 0.5, xp.minimum(x, 1 - x))),
     x=lambda xp, g, out: _bowl(xp, g, out, math.sqrt(2 * math.pi), 0.5),
     domain=Domain(0, 1),
 )

@@ -5,26 +5,13 @@ from typing import Any
 
 from wengert.ops.axes import number
 from wengert.ops.define import operation
-from wengert.ops.special.series import BERNOULLI, euler_maclaurin, of_reals, polynomial
+from wengert.ops.special.series import BERNOULLI, of_reals, polynomial
 from wengert.tape.tensor import Tensor
 
 __all__ = ["polygamma", "zeta"]
 
 #: Terms that are summed before the Euler-Maclaurin formula takes the rest.
 _TERMS = 12
-
-
-def _zeta_of_integer(xp: Any, s: int, q: Any) -> Any:
-    """``zeta(s, q)`` of positive ``q`` for a static ``s > 1``."""
-    power = -float(s)
-    total = xp.pow(q, power)
-    for k in range(1, _TERMS):
-        total = total + xp.pow(q + k, power)
-    beyond = q + _TERMS
-    inverse = xp.reciprocal(beyond)
-    rest = inverse * polynomial(xp, xp.square(inverse), euler_maclaurin(s))
-    rest = (rest + 0.5) * inverse + 1 / (s - 1)
-    return total + xp.pow(beyond, power + 1) * rest
 
 
 def _cotangent_derivative(n: int) -> list[float]:
@@ -51,7 +38,7 @@ def _polygamma_composite(xp: Any, x: Any, *, n: int) -> Any:
     off = finite - xp.round(finite)
     pole = (x <= 0) & (off == 0)
     right = xp.where(left, size + 1, xp.where(pole, 1, size))
-    value = _zeta_of_integer(xp, n + 1, right) * (sign * factorial)
+    value = _zeta_composite(xp, xp.full_like(right, n + 1.0), right) * (sign * factorial)
     mirror = left & ~pole
     cotangent = xp.reciprocal(xp.tan(xp.where(mirror, off, 0.25) * math.pi))
     slope = polynomial(xp, cotangent, _cotangent_derivative(n))
@@ -81,13 +68,10 @@ def polygamma(n: Any, x: Any) -> Tensor:
     >>> wg.special.polygamma(1, wg.asarray([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
-    return polygamma.run(x, n=_order(number(n, "polygamma", "n")))
-
-
-def _order(n: Any) -> int:
+    n = number(n, "polygamma", "n")
     if n < 0 or int(n) != n:
         raise ValueError(f"polygamma takes orders 0, 1, 2, ..., and not {n!r}")
-    return int(n)
+    return polygamma.run(x, n=int(n))
 
 
 @of_reals("zeta")
@@ -102,13 +86,15 @@ def _zeta_composite(xp: Any, x: Any, q: Any) -> Any:
     beyond = start + _TERMS
     inverse = xp.reciprocal(beyond)
     factor = exponent * inverse * 0.5
-    rest = beyond / (exponent - 1) + 0.5
+    rest = xp.full_like(beyond, 0.5)
     for j, bernoulli in enumerate(BERNOULLI, 1):
         rest = rest + factor * bernoulli
         up = (exponent + (2 * j - 1)) * (exponent + 2 * j)
         up = up * xp.square(inverse)
         factor = factor * (up / ((2 * j + 1) * (2 * j + 2)))
-    power = xp.pow(beyond, -exponent)
+    # Not the power -exponent, which may vanish where the value does not.
+    rest = rest * inverse + xp.reciprocal(exponent - 1)
+    power = xp.pow(beyond, 1 - exponent)
     done = xp.isinf(q) | xp.isinf(x)
     value = total + xp.where(done, 0, power * xp.where(done, 0, rest))
     value = xp.where(positive, value, math.nan)
@@ -118,13 +104,10 @@ def _zeta_composite(xp: Any, x: Any, q: Any) -> Any:
     return xp.where(xp.isnan(x) | xp.isnan(q), math.nan, value)
 
 
-def _zeta_rule(xp: Any, g: Any, x: Any, q: Any) -> Any:
-    return g * -(x * xp.zeta(x + 1, q))
-
-
 @operation(
     inputs=("x", "q"),
-    q=_zeta_rule,  # that by x is no elementary function: it is not implemented
+    # The derivative by x is no elementary function: it is not implemented.
+    q=lambda xp, g, x, q: g * -(x * xp.zeta(x + 1, q)),
     elementwise=True,
     dtypes="real floating",
     composite=_zeta_composite,

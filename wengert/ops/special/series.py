@@ -1,7 +1,7 @@
 """Polynomials, fractions and precision: shared by the composites of special functions."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import reduce, wraps
 from typing import Any
 
 from wengert.backends import dtype_of
@@ -15,11 +15,7 @@ BERNOULLI = (
 
 def polynomial(xp: Any, x: Any, coefficients: Sequence[float]) -> Any:
     """A polynomial in ``x`` by Horner's scheme, the coefficient of the highest power first."""
-    first, second, *others = coefficients
-    value = x * first + second
-    for coefficient in others:
-        value = value * x + coefficient
-    return value
+    return reduce(lambda value, coefficient: value * x + coefficient, coefficients)
 
 
 def rational(xp: Any, x: Any, fraction: tuple[Sequence[float], Sequence[float]]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 from wengert.backends import dtype_of
 from wengert.interpreters.batching import over_axes
 from wengert.interpreters.namespaces import differentiable
-from wengert.ops.axes import all_axes, as_axes, kept, shape_of
+from wengert.ops.axes import all_axes, as_axes, drop_axes, kept, shape_of
 from wengert.ops.define import operation
 from wengert.ops.elementwise.rules import is_complex
 from wengert.ops.euclidean import factor_of, without_slope
@@ -34,13 +34,9 @@ def _below_top(xp: Any, x: Any, axis: Axes) -> Any:
 # -- the logarithm of the sum --------------------------------------------------------------------
 
 
-def _dropped(shape: tuple[int, ...], axis: Axes) -> tuple[int, ...]:
-    return tuple([n for i, n in enumerate(shape) if i not in axis])
-
-
 @in_float32
 def _logsumexp_composite(xp: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
-    shape = kept(x.shape, axis) if keepdims else _dropped(x.shape, axis)
+    shape = kept(x.shape, axis) if keepdims else drop_axes(x.shape, axis)
     if any(x.shape[i] == 0 for i in axis):
         return xp.full(shape, -math.inf, dtype=x.dtype, device=xp.device(x))
     top = xp.max(xp.real(x) if is_complex(x) else x, axis=axis, keepdims=True)
@@ -171,7 +167,7 @@ def _weighted(
     out = xp.log(xp.where(empty, 1, total)) + xp.where(empty, -math.inf, shift)
     out = out if factor is None else out - xp.log(factor)
     if not keepdims:
-        shape = _dropped(a.shape, axes)
+        shape = drop_axes(a.shape, axes)
         out, sign = xp.reshape(out, shape), xp.reshape(sign, shape)
     return (out, sign) if return_sign else out
 
@@ -201,20 +197,12 @@ def _of_sum_one(xp: Any, out: Any, axis: Axes) -> Any:
     return shares / xp.sum(shares, axis=axis, keepdims=True)
 
 
-def _softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
-    return _moved(xp, g, xp.conj(_of_sum_one(xp, out, axis)), axis)
-
-
-def _softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    return _moved(xp, t, _of_sum_one(xp, out, axis), axis)
-
-
 @operation(
     inputs=("x",),
-    x=_softmax_rule,
+    x=lambda xp, g, out, axis: _moved(xp, g, xp.conj(_of_sum_one(xp, out, axis)), axis),
     dtypes="floating",
     composite=_softmax_composite,
-    jvps={"x": _softmax_tangent},
+    jvps={"x": lambda xp, t, out, axis: _moved(xp, t, _of_sum_one(xp, out, axis), axis)},
     batch=over_axes(),
 )
 def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
@@ -259,20 +247,12 @@ def _push(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
     return t - xp.sum(xp.exp(out) * t, axis=axis, keepdims=True)
 
 
-def _log_softmax_rule(xp: Any, g: Any, out: Any, axis: Axes) -> Any:
-    return _pull(xp, g, _summing_to_one(xp, out, axis), axis)
-
-
-def _log_softmax_tangent(xp: Any, t: Any, out: Any, axis: Axes) -> Any:
-    return _push(xp, t, _summing_to_one(xp, out, axis), axis)
-
-
 @operation(
     inputs=("x",),
-    x=_log_softmax_rule,
+    x=lambda xp, g, out, axis: _pull(xp, g, _summing_to_one(xp, out, axis), axis),
     dtypes="floating",
     composite=_log_softmax_composite,
-    jvps={"x": _log_softmax_tangent},
+    jvps={"x": lambda xp, t, out, axis: _push(xp, t, _summing_to_one(xp, out, axis), axis)},
     batch=over_axes(),
 )
 def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Tensor:
