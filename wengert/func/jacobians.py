@@ -30,8 +30,8 @@ def jacrev(
 ) -> Callable[P, Any]:
     r"""Return a function that computes a function's Jacobian, by its rows.
 
-    The function is called once, and one reverse sweep carries a batch of cotangents: one for each
-    element of the results. For few results and many arguments this is the way; `jacfwd` is for few
+    The function is called once. Reverse sweeps carry batches of cotangents, with at least one sweep
+    for each leaf of the result. This is for few results and many arguments, `jacfwd` for few
     arguments, and `jacobian` chooses. ``argnums`` and ``has_aux`` are as for `grad`.
 
     Raises `TypeError` if a differentiated argument or a result has no derivative, and `ValueError`
@@ -156,8 +156,8 @@ def jacobian(
     Notes
     -----
     The function is called once and recorded, and a sweep gives the rows. If the results have more
-    elements than the differentiated arguments, and are more than a hundred or in several leaves,
-    the function is called again, with tangents, as `jacfwd` does. The Jacobian is then that of the
+    elements than the differentiated arguments, and are more than a hundred or in more than two
+    leaves, the function is called again, with tangents, as `jacfwd` does. The Jacobian is then that of the
     second call, if the function draws random numbers. Rows are computed all the same in four cases:
     an argument is complex and a result real; cotangents pass hooks; the derivative is on the tape
     outside; the second call fails, as for an operation without a forward derivative.
@@ -181,8 +181,8 @@ def hessian(
 ) -> Callable[P, Any]:
     r"""Return a function that computes a function's second derivatives, many in one sweep.
 
-    The gradient is computed once, and differentiated as by `jacobian`: for a scalar by a sweep of
-    the sweep, with a batch of cotangents, one for each element of the arguments. ``argnums`` and
+    The gradient is differentiated as by `jacobian`, which may call the function twice: for a scalar
+    by a sweep of the sweep, with a cotangent for each element of the arguments. ``argnums`` and
     ``has_aux`` are as for `grad`, and ``chunk_size`` as for `jacrev`. Raises `TypeError` or
     `ValueError` as by `jacrev`.
 
@@ -257,7 +257,7 @@ def _is_tall(swept: Reverse) -> bool:
     if any(x.dtype.complex for x in inputs) and not all(y.dtype.complex for y in results):
         return False
     roots = [y._node for y in results if y._node is not None]
-    return not (_is_recorded(swept) or _Way(swept, roots).hooked)
+    return not (_is_recorded(swept) or _Subgraph(swept, roots).hooked)
 
 
 def _is_recorded(swept: Reverse) -> bool:
@@ -404,7 +404,7 @@ def _rows(swept: Reverse, at: int, chunk_size: int | None) -> list[Tensor]:
 
 
 #: Nodes whose rules run on batches: those of primitives. All others see one cotangent at a time:
-#: users' operations, nodes with hooks, forward transforms that were run inside.
+#: users' operations, nodes with hooks, and transforms that were run inside.
 _REGULAR = (Node, Indexed, AccumulateGrad, Several, Output)
 
 
@@ -423,7 +423,7 @@ def _on_host(array: Any) -> bool:
         return False
 
 
-class _Way:
+class _Subgraph:
     """What of the tape leads from some results to the arguments.
 
     Attributes
@@ -441,7 +441,7 @@ class _Way:
     def __init__(self, swept: Reverse, roots: "Sequence[Node]") -> None:
         self.wanted = leading_to(swept.numbers, roots)
         self.largest, self.regular = 1, True
-        self.hooked = any(map(has_hooks, swept.entries))
+        self.hooked = any(map(has_hooks, swept.inputs))
         for number, node in self.wanted.items():
             if number in swept.numbers:  # an argument, whose own rule does not run
                 continue
@@ -459,7 +459,7 @@ class _Source:
     ``at`` is the result's place: one Tensor may be several results.
     """
 
-    def __init__(self, swept: Reverse, at: int, way: _Way) -> None:
+    def __init__(self, swept: Reverse, at: int, way: _Subgraph) -> None:
         self.swept, self.at, self.y, self.way = swept, at, swept.results[at], way
         self.recorded = _is_recorded(swept)
         self.batches = way.regular and self.y.size > 1
@@ -470,7 +470,7 @@ class _Source:
         y = swept.results[at]
         if not y.size or y._node is None:
             return None
-        way = _Way(swept, [y._node])
+        way = _Subgraph(swept, [y._node])
         return cls(swept, at, way) if y._node.number in way.wanted else None
 
     def step(self, chunk_size: int | None) -> int:
@@ -500,7 +500,7 @@ class _Source:
         ]
 
     def _together(self, start: int, stop: int, factor: complex) -> list[Tensor]:
-        """Rows by one sweep."""
+        """Rows ``start`` to ``stop`` of one result, by one sweep."""
         swept, count = self.swept, stop - start
         out = BatchExit(new_level(), tick(), count)
         (g,) = identity([self.y._array], out.level, start, stop)
@@ -509,7 +509,7 @@ class _Source:
         seeds: list[tuple[Any, Any]] = [(self.y._node, untracked(g) if self.recorded else g)]
         arrived = sweep(seeds, keep=True, targets=swept.numbers, wanted=self.way.wanted)
         found = []
-        for node, x in zip(swept.entries, swept.call.tensors, strict=True):
+        for node, x in zip(swept.inputs, swept.call.tensors, strict=True):
             if node in arrived:
                 g = arrived[node]
                 ((rows,),) = leave([g if isinstance(g, Tensor) else untracked(g)], out)

@@ -41,7 +41,7 @@ class Reverse:
 
     Attributes
     ----------
-    entries : list of Node
+    inputs : list of Node
         For each differentiated leaf, its node.
     numbers : set of int
         The numbers of these nodes.
@@ -60,8 +60,8 @@ class Reverse:
         self.results: list[Tensor]
         self.structure: TreeDef
         own = [_input(tensor, self.connect) for tensor in given]
-        self.entries: list[Node] = [tensor._node for tensor in own]  # type: ignore[misc]
-        self.numbers = {node.number for node in self.entries}
+        self.inputs: list[Node] = [tensor._node for tensor in own]  # type: ignore[misc]
+        self.numbers = {node.number for node in self.inputs}
         following.append(self)
         try:
             self.results, self.structure, aux = call.results(own, transform, has_aux)
@@ -149,7 +149,7 @@ class Reverse:
         with at_least(self.call.precision):  # users' rules and hooks make constants, too
             arrived = sweep(flows, keep=keep, targets=numbers, wanted=wanted)
         found = []
-        for node, tensor in zip(self.entries, self.call.tensors, strict=True):
+        for node, tensor in zip(self.inputs, self.call.tensors, strict=True):
             g = arrived.get(node)
             if g is None:
                 g = namespaces[type(tensor._array)].zeros_like(tensor._array)
