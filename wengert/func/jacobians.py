@@ -158,9 +158,9 @@ def jacobian(
     The function is called once and recorded, and a sweep gives the rows. If the results have more
     elements than the differentiated arguments, and are more than a hundred or in more than two
     leaves, the function is called again, with tangents, as `jacfwd` does. The Jacobian is then that
-    of the second call, if the function draws random numbers. Rows are computed all the same in four cases:
-    an argument is complex and a result real; cotangents pass hooks; the derivative is on the tape
-    outside; the second call fails, as for an operation without a forward derivative.
+    of the second call, if the function draws random numbers. Rows are computed all the same in four
+    cases: an argument is complex and a result real; cotangents pass hooks; the derivative is on the
+    tape outside; the second call fails, as for an operation without a forward derivative.
 
     Examples
     --------
