@@ -190,10 +190,12 @@ def test_the_function_is_called_once() -> None:
 
     def f(x: Any) -> Any:
         calls.append(x.shape)
-        return wg.sum(x**2) * x
+        return wg.concat([wg.sum(x**2) * x, x])
 
     jacrev(f, chunk_size=1)(np.ones(4))
     assert calls == [(4,)]
+    jacrev(f)(np.ones(120))  # where `jacobian` would push columns
+    assert calls == [(4,), (120,)]
 
 
 def test_jacobian_counts_rows_and_columns() -> None:

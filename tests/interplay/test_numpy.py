@@ -102,6 +102,7 @@ CALLS = {
     "nancumprod": (lambda x: np.nancumprod(_holed(x)), V),
     "trapezoid": (lambda y: np.trapezoid(y, dx=0.1, axis=0), M),
     "trapezoid at": (lambda y, x: np.trapezoid(y, np.cumsum(x)), V, W),
+    "trapezoid of points along": (lambda y: np.trapezoid(y, np.cumsum(y**2, axis=0), axis=0), M),
     "trapezoid along": (lambda y, x: np.trapezoid(y, np.cumsum(x), axis=0), M, W[:3]),
     "bincount": (lambda x: np.bincount([0, 2, 1, 1, 3], x), V),
     "choose": (lambda x, y: np.choose([0, 1, 1, 0, 1], [x, y]), V, W),
