@@ -336,6 +336,31 @@ def test_quantiles_between_equal_infinities_have_the_slopes_of_others(backend) -
         assert not wg.grad(lambda q, x=x: wg.quantile(x, q))(wg.asarray(q)).item()
 
 
+@pytest.mark.parametrize("function", [wg.quantile, np.nanquantile])
+def test_slopes_by_the_share_at_an_element(backend, function) -> None:
+    """Beside an infinite element there is none, and at the last one it is that from below."""
+
+    def slope(x, q):
+        x, q = (wg.asarray(v, dtype="float64") for v in (x, q))
+        by_q = wg.grad(lambda q: function(x, q))(q).item()
+        np.testing.assert_equal(
+            wg.jvp(lambda q: function(x, q), (q,), (q * 0 + 1,))[1].item(), by_q
+        )
+        return by_q
+
+    for x, q in (([1, 2, math.inf], 0.5), ([1, 2, math.inf], 1), ([-math.inf, 1], 0)):
+        assert not math.isfinite(slope(x, q))
+    assert [slope([1, 2, 4], q) for q in (0, 0.5, 1)] == [2, 4, 4]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_nanmedians_beside_infinities_are_numpys(backend) -> None:
+    for n in (2, 3):
+        for x in itertools.product((-np.inf, -1.0, 2.0, np.inf, np.nan), repeat=n):
+            found = values(np.nanmedian(tensor(np.asarray(x))))
+            np.testing.assert_array_equal(found, np.nanmedian(x))
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_quantiles_beside_one_infinity_are_numpys(backend) -> None:
     """Or those of its median, where NumPy's interpolation is nan between no opposite infinities."""

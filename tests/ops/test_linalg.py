@@ -310,6 +310,26 @@ def test_shares_of_norms_that_cancel_or_leave_the_range(backend: Backend, order)
                 np.testing.assert_allclose(found[known], curved[known], rtol=1e-11, atol=lost)
 
 
+@pytest.mark.filterwarnings("ignore:(overflow|invalid):RuntimeWarning")
+@pytest.mark.parametrize("order", [0.5, 1.5, 3])
+def test_slopes_of_a_norm_that_overflows_are_those_of_its_direction(backend, order) -> None:
+    """And beside an infinity the limits."""
+
+    def slopes(*elements):
+        x, length = leaf(np.asarray(elements)), lambda x: linalg.vector_norm(x, ord=order)
+        g, y = values(wg.grad(length)(x)), values(length(x)).item()
+        _, moved = wg.jvp(length, (x.detach(),), (wg.ones_like(x),))
+        np.testing.assert_allclose(moved.item(), g.sum())
+        return y, g
+
+    large, found = slopes(1.7e308, -1.5e308)
+    assert large == INF
+    np.testing.assert_allclose(found, slopes(1.7, -1.5)[1], rtol=1e-13)
+    for size in (INF, -INF):
+        value, found = slopes(size, 0.0 if order < 1 else 2.0)
+        assert value == INF and found.tolist() == [np.sign(size), 0]
+
+
 def test_there_is_no_second_derivative_of_a_norm_at_zero(backend: Backend) -> None:
     """A smooth function of the norm has one, for which 0 would be wrong."""
     for order in (1.5, 2, 3):

@@ -175,6 +175,43 @@ def test_training_meets_no_nan_where_a_norm_is_0(backend: Backend) -> None:
     assert not np.asarray(x.grad.tolist()).any()
 
 
+#: Norms of two numbers.
+NORMS = {
+    "norm": wg.linalg.vector_norm,
+    "norm of order 3": lambda x: wg.linalg.vector_norm(x, ord=3),
+    "matrix_norm": lambda x: wg.linalg.matrix_norm(x[None]),
+    "nuc": lambda x: wg.linalg.matrix_norm(x[None], ord="nuc"),
+    "std": wg.std,
+    "moduli": lambda x: wg.linalg.vector_norm(wg.abs(x + 0j)),
+    "hypot": lambda x: wg.hypot(*x),
+    "modulus": lambda x: wg.abs(x[0] + 1j * x[1]),
+    "distance": lambda x: F.pairwise_distance(x[None], 0 * x[None], eps=0.0)[0],
+}
+SMOOTH = [lambda d: wg.exp(-d * d), wg.cos, wg.square, lambda d: d]
+
+
+@pytest.mark.filterwarnings("ignore:(invalid|divide):RuntimeWarning")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*((n, "float64") for n in NORMS), *((n, "complex128") for n in [*NORMS][:6])],
+)
+def test_smooth_functions_of_a_norm_have_no_finite_second_derivative_at_0(backend, name, kind):
+    """In no part of a complex number, either: 0 is wrong."""
+    x, t = (wg.asarray(v, dtype=kind) for v in ([0, 0], [1.5, -2.0 if kind[0] == "f" else -2j]))
+    for smooth in SMOOTH:
+
+        def f(x, smooth=smooth):
+            return smooth(NORMS[name](x))
+
+        for second in (
+            wg.hvp(f, (x,), (t,))[0],
+            wg.jvp(wg.grad(f), (x,), (t,))[1],
+            wg.jvp(lambda x, f=f: wg.jvp(f, (x,), (t,))[1], (x,), (t,))[1],
+        ):
+            parts = np.asarray(second.tolist())
+            assert np.isnan([parts.real, parts.imag] if second.dtype.complex else parts).all()
+
+
 def test_second_derivative_of_a_quotient_whose_slope_underflows() -> None:
     """log1p(x * x) of 99.8: the slope of 1 / (1 + x * x) there is 1e-8."""
     x = wg.asarray(-99.8, dtype="float16")

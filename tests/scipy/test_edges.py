@@ -13,7 +13,7 @@ import scipy.stats
 
 import wengert as wg
 from tests.scipy.compare import tensor
-from wengert.scipy import integrate, interpolate, linalg, optimize, stats
+from wengert.scipy import integrate, interpolate, linalg, optimize, special, stats
 
 P = 0.7
 
@@ -60,6 +60,16 @@ def test_steps_that_change_are_an_error() -> None:
         wg.grad(late)(tensor(P))
     expected = -math.exp(-P) - 2 * math.exp(-2 * P)
     assert float(wg.grad(bound)(tensor(P))) == pytest.approx(expected, rel=1e-2)
+
+
+@pytest.mark.parametrize("name", ["kn", "yn", "polygamma"])
+def test_functions_of_whole_orders_refuse_others(name: str) -> None:
+    """SciPy's cut them off with a warning, or are nan."""
+    function = getattr(special, name)
+    x = wg.tensor(1.5, dtype="float64", requires_grad=True)
+    assert function(np.float64(2), x).item() == function(2, x).item()
+    with pytest.raises(ValueError, match=f"{name} is of whole orders, and not of 2.5"):
+        function(2.5, x)
 
 
 def test_odeints_options() -> None:

@@ -13,7 +13,7 @@ from wengert.backends import dtype_of
 from wengert.ops.domain import NOT_ZERO
 from wengert.tape.primitive import Primitive
 
-__all__ = ["SCALES", "factor_of", "length", "without_slope"]
+__all__ = ["SCALES", "factor_of", "length", "nan_where", "without_slope"]
 
 Axes = tuple[int, ...]
 
@@ -41,6 +41,12 @@ def length(xp: Any, x: Any, /, *, axis: Axes, keepdims: bool = False, share: flo
     return root if keepdims else xp.squeeze(root, axis=axis)
 
 
+def nan_where(xp: Any, mask: Any, found: Any) -> Any:
+    """``found``, and nan where the mask says so: in both parts of a complex number."""
+    nan = complex(math.nan, math.nan) if dtype_of(found.dtype).complex else math.nan
+    return xp.where(mask, nan, found)
+
+
 def _direction(xp: Any, scale: Any, x: Any, norm: Any) -> Any:
     # Of an infinite norm the direction is unknown, and nothing is known where it overflows.
     infinite = xp.isinf(norm)
@@ -49,8 +55,7 @@ def _direction(xp: Any, scale: Any, x: Any, norm: Any) -> Any:
 
 
 def _by_x(xp: Any, g: Any, scale: Any, norm: Any) -> Any:
-    undefined = (norm == 0) & (g != 0)
-    return xp.where(undefined, math.nan, xp.direction(xp.conj(scale), g, norm))
+    return nan_where(xp, (norm == 0) & (g != 0), xp.direction(xp.conj(scale), g, norm))
 
 
 # scale x / norm, and 0 where the norm is 0.
@@ -79,7 +84,7 @@ Primitive(
 Primitive(
     "sharp",
     ("x",),
-    {"x": lambda xp, g: xp.where(g == 0, g, math.nan)},
+    {"x": lambda xp, g: nan_where(xp, g != 0, g)},
     elementwise=True,
     composite=lambda xp, x: xp.zeros_like(x),
 )
@@ -97,9 +102,9 @@ def turned(xp: Any, t: Any, x: Any) -> Any:
     return unit * 1j * turn
 
 
-def _turned_or_none(xp: Any, t: Any, x: Any) -> Any:
-    undefined = (x == 0) & (t != 0)
-    return xp.where(undefined, math.nan, turned(xp, t, x))
+def _turned_or_none(xp: Any, t: Any, x: Any, scale: Any = 1) -> Any:
+    # Where the scale is 0, a smooth function of the modulus may have its only slope.
+    return nan_where(xp, (x == 0) & (t != 0), turned(xp, scale * t, x))
 
 
 # scale x / |x| of complex numbers, and 0 where x is 0.
@@ -108,7 +113,7 @@ Primitive(
     ("scale", "x"),
     {
         "scale": lambda xp, g, x: xp.along(g, xp.conj(x)),
-        "x": lambda xp, g, scale, x: _turned_or_none(xp, xp.conj(scale) * g, x),
+        "x": lambda xp, g, scale, x: _turned_or_none(xp, g, x, xp.conj(scale)),
     },
     elementwise=True,
     composite=lambda xp, scale, x: xp.direction(scale, x, xp.abs(x)),

@@ -167,7 +167,7 @@ def _std_rule(
 ) -> Any:
     centred, norm = _spread_out(xp, x, out, x_shape, axis, correction, keepdims)
     found = xp.direction(_kept(xp, g, x_shape, axis, keepdims), centred, norm)
-    if not xp.records:
+    if not xp.records and xp.backend:  # nothing differentiates this
         return found
     # Only what moves equal elements apart meets the missing derivative.
     flat = _deviation(xp, _deviation(xp, found, axis), axis)

@@ -8,6 +8,7 @@ import numpy as np
 
 from wengert.interpreters.namespaces import differentiable as xp
 from wengert.ops.axes import as_axes
+from wengert.ops.beyond.quantiles import between
 from wengert.ops.conversion import beside
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
@@ -139,15 +140,15 @@ def nan_quantile(scale: float, share: Any = None) -> Callable[..., Tensor]:
         found = []
         for one in xp.reshape(operands(x, q)[1] / scale, (-1,)):
             place = one * beside(x, np.maximum(count - 1.0, 0))
-            first = np.floor(values(place))
+            first = np.minimum(np.floor(values(place)), np.maximum(count - 2, 0))
             at = (first, np.minimum(first + 1, np.maximum(count - 1, 0)))
             low, high = (
                 xp.take_along_axis(ordered, beside(x, i.astype(np.int64)), axis=-1) for i in at
             )
-            between = xp.where(high == low, low, low + (high - low) * (place - beside(x, first)))
-            between = xp.where(beside(x, count > 0), between, math.nan)
-            shape = kept if keepdims else between.shape[:-1]
-            found.append(xp.reshape(cast(between, x.dtype), shape))
+            out = between(xp, low, high, place - beside(x, first))
+            out = xp.where(beside(x, count > 0), out, math.nan)
+            shape = kept if keepdims else out.shape[:-1]
+            found.append(xp.reshape(cast(out, x.dtype), shape))
         return xp.stack(found) if np.ndim(q) else found[0]  # type: ignore[no-any-return]
 
     return call if share is None else lambda a, axis=None, **more: call(a, share, axis, **more)

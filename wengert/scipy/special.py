@@ -10,6 +10,8 @@ tensor(-0.3135, dtype=wengert.float64)
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import wengert as wg
 from wengert.ops import special as _module
 from wengert.scipy import elementary
@@ -19,17 +21,21 @@ from wengert.tape.tensor import Tensor
 _special: Any = _module
 _SAME = (
     "beta betaln digamma entr erf erfc erfcinv erfcx erfinv expit gamma gammaln gammasgn i0 "
-    "i0e i1 i1e kl_div log_expit log_ndtr logit ndtr ndtri psi rel_entr xlog1py xlogy"
+    "i0e i1 i1e kl_div log_expit log_ndtr logit ndtr ndtri psi rel_entr softplus xlog1py xlogy"
 )
 
 
 def _of_arrays(function: Callable[..., Any]) -> Callable[..., Tensor]:
     """A ufunc of operands of any kind: integers as float64."""
+    return lambda *args: function(*inexact(*args))
 
-    def call(*args: Any) -> Tensor:
-        return function(*inexact(*args))  # type: ignore[no-any-return]
 
-    return call
+def _order(n: Any, function: str) -> Any:
+    """A whole order; SciPy's functions cut off the rest, or are nan."""
+    n = np.asarray(values_of(n, f"scipy.special.{function}'s n"))
+    if (n % 1 != 0).any():
+        raise ValueError(f"scipy.special.{function} is of whole orders, and not of {n}")
+    return n
 
 
 def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
@@ -50,8 +56,7 @@ def logsumexp(
 
 def polygamma(n: Any, x: Any) -> Tensor:
     """Derivatives of the digamma function."""
-    n = values_of(n, "scipy.special.polygamma's n")
-    return _special.polygamma(int(n), *inexact(x))  # type: ignore[no-any-return]
+    return _special.polygamma(int(_order(n, "polygamma")), *inexact(x))  # type: ignore[no-any-return]
 
 
 def zeta(x: Any, q: Any = None) -> Tensor:
@@ -60,22 +65,17 @@ def zeta(x: Any, q: Any = None) -> Tensor:
 
 
 _TABLE: dict[str, Callable[..., Any]] = {
+    **{name: _of_arrays(getattr(_special, name)) for name in _SAME.split()},
     **{name: _of_arrays(one) for name, one in elementary.TABLE.items()},
-    **{
-        name: _of_arrays(getattr(_special, name))
-        for name in _SAME.split()
-        if name not in elementary.TABLE
-    },
     **{one.__name__: one for one in (lambertw, logsumexp, polygamma, zeta)},
     "expm1": _of_arrays(wg.expm1),
     "jn": _of_arrays(elementary.jv),
-    "kn": _of_arrays(elementary.kv),
+    "kn": lambda n, x: elementary.kv(*inexact(_order(n, "kn"), x)),
     "log1p": _of_arrays(wg.log1p),
     "log_softmax": lambda x, axis=None: _special.log_softmax(*inexact(x), axis=axis),
     "multigammaln": lambda a, d: _special.multigammaln(*inexact(a), d),
     "softmax": lambda x, axis=None: _special.softmax(*inexact(x), axis=axis),
-    "softplus": _of_arrays(_special.softplus),
-    "yn": _of_arrays(elementary.yv),
+    "yn": lambda n, x: elementary.yv(*inexact(_order(n, "yn"), x)),
 }
 
 globals().update(namespace("special", _TABLE))

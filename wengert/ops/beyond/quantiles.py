@@ -52,7 +52,7 @@ def _neighbours(x: Tensor, q: Any, n: int, method: str) -> tuple[Tensor, Tensor,
     return *places, beside(x, way, x.dtype)
 
 
-def _between(xp: Any, low: Any, high: Any, way: Any) -> Any:
+def between(xp: Any, low: Any, high: Any, way: Any) -> Any:
     """A number part of the way from one element to the next, exact at both ends."""
     # Between two equal infinities is that infinity, and not NaN, wherever between them.
     equal = (low == high) & xp.isinf(low)
@@ -62,6 +62,8 @@ def _between(xp: Any, low: Any, high: Any, way: Any) -> Any:
     distance = xp.where(far, 0, distance)
     out = xp.where(last, high - (1 - way) * xp.where(last, distance, 0), low + way * distance)
     inside = (way > 0) & (way < 1)
+    # At an element beside an infinity there is no slope by the way.
+    out = out + xp.where(far & ~equal & ~inside, xp.sharp(way), 0)
     for at, share in ((far & ~equal, way), (equal, way.detach())):
         here = at & inside
         first, second = xp.where(here, low, 0), xp.where(here, high, 0)
@@ -145,7 +147,7 @@ def _quantile(function: str, x: Any, q: Any, axis: Any, keepdims: bool, method: 
     below, above, way = _neighbours(x, flat, n, method)
     ordered = sort(x, axis=last)
     low, high = xp.take(ordered, below, axis=last), xp.take(ordered, above, axis=last)
-    out = _between(xp, low, high, way)
+    out = between(xp, low, high, way)
     unknown = xp.isnan(out) | xp.any(xp.isnan(x), axis=last, keepdims=True)
     if isinstance(flat, Tensor):
         unknown = unknown | (flat < 0) | (flat > 1) | xp.isnan(flat)

@@ -1,6 +1,5 @@
 """Sums, products, quotients and powers."""
 
-import math
 from functools import reduce
 from typing import Any
 
@@ -10,7 +9,7 @@ from wengert.backends import dtype_of
 from wengert.ops.define import elementwise, operation
 from wengert.ops.domain import ENTIRE, NOT_ZERO, POSITIVE, Domain, Joint
 from wengert.ops.elementwise.rules import is_complex, matched
-from wengert.ops.euclidean import without_slope
+from wengert.ops.euclidean import nan_where, without_slope
 from wengert.tape.primitive import ZERO, Primitive
 from wengert.tape.promotion import SCALARS, check_range, common_dtype
 from wengert.tape.tensor import Tensor
@@ -313,8 +312,7 @@ def _slope_by_exponent(xp: Any, g: Any, x1: Any, x2: Any, out: Any, order: int) 
     moved = factor * xp.pow(base, x2 - order)
     total = moved + out * xp.log(base)
     found = g * xp.conj(xp.where(zero, 0, total))
-    steep = zero & _up_to(xp, x2, order) & (g != 0)
-    return xp.where(steep, math.nan, found)
+    return nan_where(xp, zero & _up_to(xp, x2, order) & (g != 0), found)
 
 
 # The derivative of that order by the base: x2 (x2 - 1) ... (x2 - order + 1) x1**(x2 - order).

@@ -10,6 +10,7 @@ from wengert.interpreters.batching import as_it_is, elementwise
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.define import operation
 from wengert.ops.elementwise.rules import is_complex
+from wengert.ops.euclidean import nan_where
 from wengert.ops.linalg.common import (
     adjoint,
     diagonal_matrix,
@@ -108,7 +109,7 @@ def _cofactors(xp: Any, x: Any, *along: Any) -> Any:
     found = found * _as_matrix(xp, xp.linalg.det(xp.matmul(u, vh)))
     half = xp.floor(exponent * 0.5)  # since the whole power may be out of range
     found = found * xp.pow(2.0, half) * xp.pow(2.0, exponent - half)
-    return xp.where(xp.all(finite, axis=(-2, -1), keepdims=True), found, math.nan)
+    return nan_where(xp, ~xp.all(finite, axis=(-2, -1), keepdims=True), found)
 
 
 def _others(along: tuple[Any, ...], index: int) -> tuple[Any, ...]:

@@ -89,7 +89,7 @@ def _power_norm(xp: Any, x: Any, *, ord: float, axis: tuple[int, ...], keepdims:
 def _weights(xp: Any, size: Any, norm: Any, ord: float, axis: tuple[int, ...], sharp: Any) -> Any:
     """``(size / norm)**(p - 1)``, and 1 where it is sharp."""
     unit = _leading(xp, size, ord, axis)
-    unit = xp.where(xp.isfinite(norm) & (unit > 0), unit, norm)
+    unit = xp.where(unit > 0, unit, norm)
     # A single leading element's own share depends on the others alone, by the sum of their
     # powers. The difference of its power and 1 would lose that.
     first = size == unit
@@ -111,8 +111,7 @@ def _power_slope(xp: Any, g: Any, x: Any, out: Any, ord: float, axis: tuple[int,
     at, nothing = size == 0, norm == 0
     # There the weight has no slope, and below an order of 1 would not be finite.
     sharp = at if ord < 2 else at & nothing
-    # Of a norm that overflows nothing is known.
-    norm = xp.where(xp.isfinite(norm), xp.where(nothing, 1, norm), math.nan)
+    norm = xp.where(nothing, 1, norm)
     if 0 in x.shape:
         return g * x
     scale = g * _weights(xp, size, norm, ord, axis, sharp)
