@@ -12,32 +12,27 @@ from typing import Any
 
 import wengert as wg
 from wengert.ops import special as _module
-from wengert.scipy import elementary
-from wengert.scipy.naming import inexact, namespace, values_of
+from wengert.scipy.elementary import TABLE
+from wengert.scipy.naming import inexact, publish, values_of
 from wengert.tape.tensor import Tensor
 
 _special: Any = _module
 _SAME = (
     "beta betaln digamma entr erf erfc erfcinv erfcx erfinv expit gamma gammaln gammasgn i0 "
-    "i0e i1 i1e kl_div log_expit log_ndtr logit ndtr ndtri psi rel_entr xlog1py xlogy"
+    "i0e i1 i1e kl_div log_expit log_ndtr logit ndtr ndtri psi rel_entr softplus xlog1py xlogy"
 )
 
 
-def _of_arrays(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def _ufunc(function: Callable[..., Any]) -> Callable[..., Tensor]:
     """A ufunc of operands of any kind: integers as float64."""
-
-    def call(*args: Any) -> Tensor:
-        return function(*inexact(*args))  # type: ignore[no-any-return]
-
-    return call
+    return lambda *args: function(*inexact(*args))
 
 
-def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
+def _lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
     """Lambert's function, which is complex."""
-    (x,) = inexact(z)
     if k != 0:
         raise NotImplementedError("lambertw of Tensors is the branch k=0 alone")
-    return elementary.lambertw_of(wg.astype(x, "complex128"))  # type: ignore[no-any-return]
+    return TABLE["lambertw"](wg.astype(inexact(z)[0], "complex128"))
 
 
 def logsumexp(
@@ -59,23 +54,13 @@ def zeta(x: Any, q: Any = None) -> Tensor:
     return _special.zeta(*inexact(x, 1.0 if q is None else q))  # type: ignore[no-any-return]
 
 
-_TABLE: dict[str, Callable[..., Any]] = {
-    **{name: _of_arrays(one) for name, one in elementary.TABLE.items()},
-    **{
-        name: _of_arrays(getattr(_special, name))
-        for name in _SAME.split()
-        if name not in elementary.TABLE
-    },
-    **{one.__name__: one for one in (lambertw, logsumexp, polygamma, zeta)},
-    "expm1": _of_arrays(wg.expm1),
-    "jn": _of_arrays(elementary.jv),
-    "kn": _of_arrays(elementary.kv),
-    "log1p": _of_arrays(wg.log1p),
+_UFUNCS = TABLE | {name: getattr(_special, name) for name in _SAME.split()}
+_UFUNCS |= {"expm1": wg.expm1, "jn": TABLE["jv"], "kn": TABLE["kv"], "log1p": wg.log1p}
+_UFUNCS |= {"yn": TABLE["yv"]}
+_OWN: dict[str, Any] = {
+    "lambertw": _lambertw,
     "log_softmax": lambda x, axis=None: _special.log_softmax(*inexact(x), axis=axis),
     "multigammaln": lambda a, d: _special.multigammaln(*inexact(a), d),
     "softmax": lambda x, axis=None: _special.softmax(*inexact(x), axis=axis),
-    "softplus": _of_arrays(_special.softplus),
-    "yn": _of_arrays(elementary.yv),
 }
-
-globals().update(namespace("special", _TABLE))
+publish(globals(), {name: _ufunc(one) for name, one in _UFUNCS.items()} | _OWN)
