@@ -10,10 +10,11 @@ import pytest
 import scipy.integrate
 import scipy.interpolate
 import scipy.stats
+from wengert.scipy.spatial.distance import cdist
 
 import wengert as wg
 from tests.scipy.compare import tensor
-from wengert.scipy import integrate, interpolate, linalg, optimize, special, stats
+from wengert.scipy import integrate, interpolate, linalg, optimize, signal, special, stats
 
 P = 0.7
 
@@ -207,3 +208,76 @@ def test_kinks_and_jumps_of_integrands() -> None:
         wg.jvp(program, (tensor(0.37),), (tensor(1.0),))
     peak = lambda p: integrate.quad(lambda x: p * wg.exp(-(((x - p) / 0.1) ** 2)), -2, 2)[0]
     assert float(wg.grad(peak)(tensor(0.37))) == pytest.approx(0.1 * math.sqrt(math.pi))
+
+
+def test_jumps_at_parameters_and_derivatives_beyond_kinks() -> None:
+    """Comparisons hide parameters; between SciPy's intervals kinks hide second derivatives."""
+    integral = lambda f: lambda p: integrate.quad(lambda x: f(x, p), 0, 1)[0]
+    jumps = [
+        lambda x, p: wg.where(x < p, 1.0, 0.0),
+        lambda x, p: 1.0 if x < p else 0.0,
+        lambda x, p: wg.where(x < p, x * p, x * p + 0.3),
+    ]
+    for f in jumps:
+        for at in (0.37, 0.5, 0.25):
+            with pytest.raises(RuntimeError, match="quad: Gauss"):
+                wg.grad(integral(f))(tensor(at))
+    harmless = integral(lambda x, p: wg.where(p > 0, 1.0, 2.0) * x)
+    assert float(wg.grad(harmless)(tensor(P))) == 0.0
+    kink = integral(lambda x, p: wg.abs(x - p))
+    for at in (0.5, 0.25):
+        assert float(wg.grad(kink)(tensor(at))) == pytest.approx(2 * at - 1, abs=1e-12)
+        pushed = lambda f: lambda p: wg.jvp(f, (p,), (tensor(1.0),))[1]
+        for second in (wg.grad(wg.grad(kink)), pushed(wg.grad(kink)), pushed(pushed(kink))):
+            with pytest.raises(NotImplementedError, match="quad_beyond_a_kink"):
+                second(tensor(at))
+    fixed = integral(lambda x, p: abs(x - 0.5) * wg.exp(p * x))
+    second = float(wg.grad(wg.grad(fixed))(tensor(P)))
+    number = [float(wg.grad(fixed)(tensor(P + h))) for h in (-1e-4, 1e-4)]
+    assert second == pytest.approx((number[1] - number[0]) / 2e-4, rel=1e-6)
+
+
+def test_steps_that_use_another_tensor_of_equal_values_are_an_error() -> None:
+    def late(p: Any) -> Any:
+        total = 0.0
+        for k in (p, p * 1.0):
+            total += integrate.solve_ivp(lambda t, y: -k * y, (0, 1), [1.0]).y[0, -1]  # noqa: B023
+        return total
+
+    with pytest.raises(RuntimeError, match=r"solve_ivp: .*changed since"):
+        wg.grad(late)(tensor(P))
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: special.jv(1.5, x),
+    lambda x: special.betainc(x, 2.0, 0.3),
+    lambda x: linalg.expm(x[:, None] * x),
+    lambda x: linalg.solve_banded((0, 1), wg.stack([x, x + 1]), x),
+    lambda x: signal.lfilter([1.0, 0.5], x, x),
+    lambda x: stats.t.logcdf(x, 3.0),
+])  # fmt: skip
+def test_compiled_programs_call_scipy(call: Callable[[Any], Any]) -> None:
+    one, two = tensor([0.5, 0.9]), tensor([0.7, 0.3])
+    slope = lambda x: wg.grad(lambda y: wg.sum(call(y) ** 2))(x)
+    for f in (call, slope):
+        compiled = wg.compile(f)
+        compiled(one)
+        assert compiled(two).numpy() == pytest.approx(f(two).numpy(), rel=1e-13)
+
+
+def test_distances_and_scattered_data_refuse_what_has_no_derivative() -> None:
+    x = tensor(np.eye(3)).requires_grad_()
+    for program in (lambda: cdist(x, x, "cosine"), lambda: cdist(x, np.eye(3), metric="jaccard")):
+        with pytest.raises(NotImplementedError, match="cdist: of Tensors metric="):
+            program()
+    with pytest.raises(TypeError, match="'p', of Tensors"):
+        cdist(x, x, p=3)
+    with pytest.raises(ValueError, match="as many columns"):
+        cdist(x, np.ones((2, 1)))
+    same = wg.grad(lambda z: wg.sum(cdist(z, z)[0, 0]))(tensor(np.eye(3)))
+    assert not np.any(same.numpy())
+    points = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(TypeError, match=r"griddata .*lose the derivative"):
+        interpolate.griddata(tensor(points).requires_grad_(), np.ones(3), [[0.2, 0.2]])
+    with pytest.raises(NotImplementedError, match="griddata: of Tensors method="):
+        interpolate.griddata(points, x[0], [[0.2, 0.2]], method="cubic")

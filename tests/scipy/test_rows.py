@@ -1,165 +1,127 @@
-"""Functions of arrays: values are SciPy's, derivatives of first and second order differences'."""
+"""All rows of the catalogue: values are SciPy's, derivatives differences', and the hard points'."""
 
+import math
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
-import scipy.integrate
-import scipy.interpolate
-import scipy.linalg
-import scipy.signal
-import scipy.special
+from hypothesis import strategies as st
 
-from tests.scipy.compare import all_wrong
-from wengert.scipy import integrate, interpolate, linalg, signal, special
+import wengert as wg
+from tests.catalogue.scipy import HARD, ROWS, Call
+from tests.scipy.compare import is_symmetric, libraries, mirrored, results_of, tensor, wrong
+from tests.scipy.test_names import OURS
+from wengert.scipy import special, stats
 
-_RNG = np.random.default_rng(0)
-_SQUARE = _RNG.normal(size=(3, 3)) + 3 * np.eye(3)
-_BANDS = _RNG.normal(size=(4, 5))
-_BANDS[2] += 8
-
-LINALG = """
-l.solve(a, b)
-l.solve(s, B, assume_a="pos")
-l.solve(a, b, assume_a="sym", lower=True)
-l.solve(a, b, assume_a="upper triangular", transposed=True)
-l.inv(a)
-l.det(a)
-l.expm(a / 5)
-l.sqrtm(s)
-l.logm(s)
-l.sinm(a / 5)
-l.cholesky(s)
-l.cholesky(s, lower=True)
-l.cho_solve(l.cho_factor(s), b)
-l.cho_solve(l.cho_factor(s, lower=True), B)
-l.lu_factor(a[::-1])[0]
-l.lu_solve(l.lu_factor(a[::-1]), b)
-l.lu_solve(l.lu_factor(a[::-1]), B, trans=1)
-l.solve_triangular(a, b)
-l.solve_triangular(a, B, lower=True, trans=1)
-l.solve_triangular(a, b, unit_diagonal=True, trans="T")
-l.solve_banded((1, 2), q, r)
-l.solve_banded((2, 1), q, R)
-l.block_diag(a, b, B)
-l.eigh(s)[0]
-abs(l.eigh(s)[1])
-l.eigh(s, l.expm(a / 9) @ l.expm(a / 9).T)[0]
-l.eigvalsh(s, lower=False)
-l.svd(a)[1]
-l.svdvals(a)
-abs(l.qr(B, mode="economic")[1])
-l.norm(a)
-l.norm(b, 1)
-l.pinv(B)
-"""
-SIGNAL = """
-l.convolve(x, y)
-l.convolve(y, x, mode="same")
-l.convolve(y, x, mode="valid")
-l.convolve(Z, Y, mode="same")
-l.convolve(x, y, method="fft")
-l.fftconvolve(x, y, mode="same")
-l.fftconvolve(Y, Z, mode="valid")
-l.fftconvolve(X, X, axes=1)
-l.lfilter(b, a, x)
-l.lfilter(b, a, X.T, axis=0)
-l.lfilter([1.0], a, x)
-l.lfilter(b, 1.0, x)
-l.lfilter(b[:2], a, x[:2])
-"""
-INTERPOLATE = """
-l.CubicSpline(x, y)(t)
-l.CubicSpline(x, Y)(T)
-l.CubicSpline(x, Y.T, axis=1)(T, 1)
-l.CubicSpline(x, y)(t, nu=2)
-l.CubicSpline(x, y, bc_type="natural")(t)
-l.CubicSpline(x, y, bc_type=((2, s[0]), (1, s[1])))(t)
-l.CubicSpline(x, y, bc_type=("clamped", "not-a-knot"))(t)
-l.CubicSpline(x[:3], y[:3])(t[:2])
-l.CubicSpline(x[:2], y[:2])(t[:2])
-l.interp1d(x, y)(t)
-l.interp1d(x, Y, axis=0)(t)
-l.interp1d(x[::-1], Y.T)(t)
-l.interp1d(x, y, fill_value="extrapolate")(T)
-l.interp1d(x, y, bounds_error=False, fill_value=(s[0], s[1]))(T)
-l.interp1d(x, y, kind="cubic")(t)
-"""
-INTEGRATE = """
-l.trapezoid(y, x)
-l.trapezoid(Z, dx=s, axis=0)
-l.cumulative_trapezoid(Y, x, initial=0)
-l.cumulative_trapezoid(Z, dx=s, axis=0)
-l.simpson(Y, x=x)
-l.simpson(y[:5], x=x[:5])
-l.simpson(y[:2], x=x[:2])
-l.simpson(Z, dx=s, axis=0)
-"""
-SPECIAL = """
-l.gammainc(a, x)
-l.gammaincc(a, x)
-l.gammaincinv(a, p)
-l.gammainccinv(a, p)
-l.betainc(a, b, p)
-l.betaincc(a, b, p)
-l.betaincinv(a, b, p)
-l.betainccinv(a, b, p)
-l.stdtr(a, x)
-l.stdtrit(a, p)
-l.jv(1.5, x)
-l.yv(1, x)
-l.iv(2, x)
-l.kv(0.5, x)
-l.j0(x)
-l.j1(x)
-l.y0(x)
-l.y1(x)
-l.k0(x)
-l.k1(x)
-l.hyp2f1(0.5, 1.5, 2.5, p)
-l.ellipk(p)
-l.ellipe(-x)
-l.lambertw(x).real
-l.gammaln(x)
-l.digamma(x)
-l.polygamma(1, x)
-l.logsumexp(x, b=a)
-l.softmax(x)
-l.expit(x)
-l.ndtri(p)
-l.log_ndtr(-x)
-l.erfinv(p)
-l.xlogy(x, p)
-"""
-ROWS: dict[str, tuple[Any, Any, str, dict[str, Any]]] = {
-    "linalg": (linalg, scipy.linalg, LINALG, {
-        "a": _SQUARE, "s": _SQUARE @ _SQUARE.T, "b": _RNG.normal(size=3),
-        "B": _RNG.normal(size=(3, 2)), "q": _BANDS, "r": _RNG.normal(size=5),
-        "R": _RNG.normal(size=(5, 2)),
-    }),
-    "signal": (signal, scipy.signal, SIGNAL, {
-        "x": _RNG.normal(size=7), "y": _RNG.normal(size=4), "b": np.array([0.5, 0.3, -0.2]),
-        "a": np.array([1.3, -0.4, 0.2]), "X": _RNG.normal(size=(2, 7)),
-        "Y": _RNG.normal(size=(3, 3)), "Z": _RNG.normal(size=(5, 4)),
-    }),
-    "interpolate": (interpolate, scipy.interpolate, INTERPOLATE, {
-        "x": np.array([0.0, 0.7, 1.5, 2.0, 3.1, 4.0]), "y": _RNG.normal(size=6),
-        "t": np.array([0.2, 0.6, 2.2, 3.7]), "Y": _RNG.normal(size=(6, 2)),
-        "s": np.array([0.3, -0.5]), "T": np.array([[-0.5, 5.0], [1.0, 2.7]]),
-    }),
-    "integrate": (integrate, scipy.integrate, INTEGRATE, {
-        "x": np.array([0.0, 0.7, 1.5, 2.0, 3.1, 4.0]), "y": _RNG.normal(size=6),
-        "Y": _RNG.normal(size=(2, 6)), "Z": _RNG.normal(size=(7, 2)), "s": np.array(0.3),
-    }),
-    "special": (special, scipy.special, SPECIAL, {
-        "a": np.array([0.7, 2.3]), "b": np.array([1.6, 0.8]), "x": np.array([0.4, 3.1]),
-        "p": np.array([0.2, 0.85]),
-    }),
-}  # fmt: skip
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+IDS = [f"{i}-{row.name}" for i, row in enumerate(ROWS)]
+ROOM = "wengert.scipy."
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", ROWS)
-def test_values_and_derivatives(room: str) -> None:
-    ours, theirs, rows, given = ROWS[room]
-    assert all_wrong(ours, theirs, rows, given) == []
+@pytest.mark.parametrize("row", ROWS, ids=IDS)
+def test_values_and_derivatives(row: Call) -> None:
+    assert [*wrong(row)] == []
+
+
+def _near(x: Any) -> Any:
+    """Draws arrays close to a sample."""
+    return st.integers(0, 100).map(lambda k: np.asarray(x * (1 + 1e-5 * k)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=IDS)
+def test_check_gradients(row: Call) -> None:
+    ours = libraries(row)[0]
+
+    def f(*arrays: Any) -> Any:
+        pairs = zip(row.given.items(), arrays, strict=True)
+        results = row.run(ours, {k: mirrored(p) if is_symmetric(x) else p for (k, x), p in pairs})
+        found = [x for x in results_of(results) if isinstance(x, wg.Tensor) and x.dtype.inexact]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    wg.testing.check_gradients(
+        f, *map(_near, row.given.values()), examples=1, backends=["numpy"], **row.options
+    )
+
+
+@pytest.mark.parametrize("module", [*OURS, "spatial.distance"])
+def test_each_function_with_a_derivative_has_a_row(module: str) -> None:
+    ours, theirs = import_module(ROOM + module), import_module(f"scipy.{module}")
+    own = {
+        name
+        for name in dir(theirs)
+        for one in [getattr(ours, name, None)]
+        if name[0] != "_" and not isinstance(one, ModuleType)
+        if str(getattr(one, "__module__", "")).startswith(ROOM)
+        or type(one).__module__ == f"{ROOM}stats"
+    }
+    covered = set().union(*(row.covers() for row in ROWS))
+    assert own
+    assert {f"{module}.{name}" for name in own} - covered == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HARD)
+def test_hard_points(name: str) -> None:
+    """Derivatives by each argument that has some, of first and second order, by 40 digits."""
+    theirs, points = HARD[name]
+    wrong, order = [], ("jv", "yv", "iv", "kv", "hyp2f1")
+    for point in points:
+        for i in range(len(point) - 1 if name in order else 0, len(point)):
+
+            def f(p: Any, i: int = i, point: Any = point) -> Any:
+                return getattr(special, name)(
+                    *[p if j == i else tensor(x) for j, x in enumerate(point)]
+                )
+
+            def exact(p: Any, i: int = i, point: Any = point) -> Any:
+                return theirs(*[p if j == i else mpmath.mpf(x) for j, x in enumerate(point)])
+
+            with mpmath.workdps(60):
+                h = mpmath.mpf(abs(point[i]) or 1) * mpmath.mpf(10) ** -12
+                expected = [float(mpmath.diff(exact, point[i], n, h=h)) for n in (1, 2)]
+            found = [float(g(tensor(point[i]))) for g in (wg.grad(f), wg.grad(wg.grad(f)))]
+            if not np.allclose(found, expected, rtol=[1e-9, 1e-7], atol=1e-300):
+                wrong.append((point, i, found, expected))
+    assert wrong == []
+
+
+def test_derivatives_at_the_ends() -> None:
+    """One-sided, or of powers."""
+    inf = math.inf
+    programs = [
+        (lambda x: special.gammainc(2.5, x), inf, 0.0),
+        (lambda x: special.gammaincc(0.5, x), 0.0, -inf),
+        (lambda a: special.gammainc(a, inf), 2.5, 0.0),
+        (lambda x: special.betainc(1.0, 3.0, x), 0.0, 3.0),
+        (lambda t: special.stdtr(2.5, t), -inf, 0.0),
+        (lambda d: special.stdtr(d, inf), 2.5, 0.0),
+        (lambda p: stats.binom.pmf(1.0, 3, p), 0.0, 3.0),
+        (lambda p: stats.binom.pmf(3.0, 3, p), 1.0, 3.0),
+        (lambda p: stats.bernoulli.pmf(0.0, p), 1.0, -1.0),
+        (lambda p: stats.nbinom.pmf(1.0, 3, p), 1.0, -3.0),
+        (lambda m: stats.poisson.pmf(1.0, m), 0.0, 1.0),
+        (lambda m: stats.poisson.logpmf(0.0, m), 1.0, -1.0),
+        (lambda b: stats.beta.logpdf(0.0, 1.0, b), 2.5, 0.4),
+        (lambda x: stats.gamma.logpdf(x, 1.0), 0.0, -1.0),
+        (lambda x: special.jv(0.0, x), 0.0, 0.0),
+        (lambda m: special.hyp2f1(0.5, 1.5, 2.5, m), 0.0, 0.3),
+    ]
+    assert [float(wg.grad(f)(tensor(x))) for f, x, _ in programs] == pytest.approx(
+        [slope for *_, slope in programs]
+    )
+    second = [(lambda p: stats.binom.pmf(2.0, 3, p), 0.0, 6.0), (programs[8][0], 1.0, 0.0)]
+    found = [float(wg.grad(wg.grad(f))(tensor(x))) for f, x, _ in second]
+    assert found == pytest.approx([slope for *_, slope in second])
+    weighted = special.logsumexp(tensor([inf, 1.0]), b=tensor([1.0, 2.0]))
+    assert float(weighted) == inf
+    assert [
+        float(x) for x in special.logsumexp(tensor([inf, 1.0]), b=[-1.0, 1.0], return_sign=True)
+    ] == [
+        inf,
+        -1.0,
+    ]

@@ -18,6 +18,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from wengert.scipy.distances import cdist
 from wengert.scipy.naming import Module, scipy_module
 
 #: Modules of this room, and those of which all is SciPy's own.
@@ -33,9 +34,7 @@ _FILES = _OURS.split()
 
 __version__ = scipy_module("").__version__
 for _name in _THEIRS.split():
-    _one = Module(f"{__name__}.{_name}")
-    _one.__path__ = []
-    sys.modules[_one.__name__] = _one
+    _one = Module(_name, {"cdist": cdist} if _name == "spatial.distance" else {})
     _home, _, _last = _name.rpartition(".")
     if _home not in _FILES:
         setattr(sys.modules[f"{__name__}.{_home}"] if _home else sys.modules[__name__], _last, _one)

@@ -9,26 +9,38 @@ from typing import Any, NamedTuple
 
 import wengert as wg
 from wengert import special as sp
-from wengert.scipy import elementary as el
+from wengert.scipy.elementary import TABLE as EL
 
 Form = Callable[..., Any]
 _INF = math.inf
 _LOG_ROOT = math.log(2 * math.pi) / 2
 
 
-class Density(NamedTuple):
-    """A continuous distribution; one without ``sf`` and ``isf`` is symmetric about 0."""
+def _positive(*shapes: Any) -> Any:
+    return [shape > 0 for shape in shapes]
 
-    logpdf: Form
+
+class Law(NamedTuple):
+    """A distribution; one without ``sf`` is symmetric about 0, one of whole numbers has ``pdf``.
+
+    Attributes
+    ----------
+    valid : callable
+        The conditions that shapes fulfil.
+    """
+
+    log: Form
     cdf: Form
-    ppf: Form
+    ppf: Form | None = None
     sf: Form | None = None
     isf: Form | None = None
     logcdf: Form | None = None
     logsf: Form | None = None
     low: float = -_INF
-    high: float = _INF
+    high: Any = _INF
     shapes: str = ""
+    valid: Form = _positive
+    pdf: Form | None = None
 
     def form(self, name: str) -> Form:
         """One of the functions: by symmetry, or as a logarithm, where there is none."""
@@ -38,7 +50,7 @@ class Density(NamedTuple):
         if name == "logcdf" or self.sf is not None:
             return _log(self.form(name.removeprefix("log")))
         if name == "isf":
-            return lambda q, *shapes: -self.ppf(q, *shapes)
+            return lambda q, *shapes: -self.form("ppf")(q, *shapes)
         mirrored = self.form(name.replace("sf", "cdf"))
         return lambda y, *shapes: mirrored(-y, *shapes)
 
@@ -84,123 +96,123 @@ def _lognormal(y: Any, s: Any) -> Any:
     return wg.where(y > 0, -((log / s) ** 2) / 2 - log - wg.log(s) - _LOG_ROOT, -_INF)
 
 
-def _last(function: Form, factor: float = 1.0) -> Form:
-    """A function whose last argument is the place, and other arguments shapes, times a factor."""
-    return lambda y, *shapes: function(*[s * factor for s in shapes], y)
+def _flip(name: str) -> Form:
+    """A special function whose last argument is the place, and others shapes."""
+
+    def call(y: Any, *shapes: Any) -> Any:
+        return EL[name](*shapes, y)
+
+    return call
 
 
-CONTINUOUS: dict[str, Density] = {
-    "beta": Density(
-        *(_beta, _last(el.betainc), _last(el.betaincinv)),
-        *(_last(el.betaincc), _last(el.betainccinv)),
-        low=0.0,
-        high=1.0,
-        shapes="a b",
-    ),
-    "cauchy": Density(
+_GAMMA = (
+    _flip("gammainc"),
+    _flip("gammaincinv"),
+    _flip("gammaincc"),
+    _flip("gammainccinv"),
+)
+_BETA = (
+    _flip("betainc"),
+    _flip("betaincinv"),
+    _flip("betaincc"),
+    _flip("betainccinv"),
+)
+
+CONTINUOUS: dict[str, Law] = {
+    "beta": Law(_beta, *_BETA, low=0.0, high=1.0, shapes="a b"),
+    "cauchy": Law(
         lambda y: -math.log(math.pi) - wg.log1p(y * y),
         lambda y: wg.atan2(wg.ones_like(y), -y) / math.pi,
         lambda q: -1 / wg.tan(math.pi * q),
     ),
-    "chi2": Density(
+    "chi2": Law(
         lambda y, df: _gamma(y / 2, df / 2) - math.log(2),
-        lambda y, df: el.gammainc(df / 2, y / 2),
-        lambda q, df: 2 * el.gammaincinv(df / 2, q),
-        lambda y, df: el.gammaincc(df / 2, y / 2),
-        lambda q, df: 2 * el.gammainccinv(df / 2, q),
+        *(lambda y, df: _GAMMA[0](y / 2, df / 2), lambda q, df: 2 * _GAMMA[1](q, df / 2)),
+        *(lambda y, df: _GAMMA[2](y / 2, df / 2), lambda q, df: 2 * _GAMMA[3](q, df / 2)),
         low=0.0,
         shapes="df",
     ),
-    "expon": Density(
-        lambda y: -y,
-        lambda y: -wg.expm1(-y),
-        lambda q: -wg.log1p(-q),
-        lambda y: wg.exp(-y),
-        lambda q: -wg.log(q),
-        logsf=lambda y: -y,
+    "expon": Law(
+        *(wg.negative, lambda y: -wg.expm1(-y), lambda q: -wg.log1p(-q)),
+        *(lambda y: wg.exp(-y), lambda q: -wg.log(q)),
+        logsf=wg.negative,
         low=0.0,
     ),
-    "gamma": Density(
-        *(_gamma, _last(el.gammainc), _last(el.gammaincinv)),
-        *(_last(el.gammaincc), _last(el.gammainccinv)),
-        low=0.0,
-        shapes="a",
+    "gamma": Law(_gamma, *_GAMMA, low=0.0, shapes="a"),
+    "laplace": Law(
+        lambda y: -wg.abs(y) - math.log(2), _laplace_cdf, _laplace_ppf, logcdf=_laplace_logcdf
     ),
-    "laplace": Density(
-        *(lambda y: -wg.abs(y) - math.log(2), _laplace_cdf, _laplace_ppf),
-        logcdf=_laplace_logcdf,
-    ),
-    "lognorm": Density(
+    "lognorm": Law(
         _lognormal,
-        lambda y, s: sp.ndtr(wg.log(y) / s),
-        lambda q, s: wg.exp(s * sp.ndtri(q)),
-        lambda y, s: sp.ndtr(-wg.log(y) / s),
-        lambda q, s: wg.exp(-s * sp.ndtri(q)),
-        lambda y, s: sp.log_ndtr(wg.log(y) / s),
-        lambda y, s: sp.log_ndtr(-wg.log(y) / s),
+        *(lambda y, s: sp.ndtr(wg.log(y) / s), lambda q, s: wg.exp(s * sp.ndtri(q))),
+        *(lambda y, s: sp.ndtr(-wg.log(y) / s), lambda q, s: wg.exp(-s * sp.ndtri(q))),
+        *(lambda y, s: sp.log_ndtr(wg.log(y) / s), lambda y, s: sp.log_ndtr(-wg.log(y) / s)),
         low=0.0,
         shapes="s",
     ),
-    "norm": Density(lambda y: -y * y / 2 - _LOG_ROOT, sp.ndtr, sp.ndtri, logcdf=sp.log_ndtr),
-    "t": Density(_student, _last(el.stdtr), _last(el.stdtrit), shapes="df"),
-    "uniform": Density(
-        *(wg.zeros_like, lambda y: y, lambda q: q, lambda y: 1 - y, lambda q: 1 - q),
-        low=0.0,
-        high=1.0,
+    "norm": Law(lambda y: -y * y / 2 - _LOG_ROOT, sp.ndtr, sp.ndtri, logcdf=sp.log_ndtr),
+    "t": Law(_student, _flip("stdtr"), _flip("stdtrit"), shapes="df"),
+    "uniform": Law(
+        wg.zeros_like, lambda y: y, lambda q: q, lambda y: 1 - y, lambda q: 1 - q, low=0.0, high=1.0
     ),
 }
 
 
-class Mass(NamedTuple):
-    """A distribution of whole numbers from 0 on, and the condition that parameters fulfil."""
+def _mass(shapes: str, parts: Form, lower: str, upper: str, places: Form, **more: Any) -> Law:
+    """Masses :math:`w p^u (1 - p)^d` of the last shape ``p``, by the parts ``log w, u, d``.
 
-    shapes: str
-    logpmf: Form
-    cdf: Form
-    sf: Form
-    valid: Form
-    high: Form = lambda *shapes: _INF
+    Their sums are the special functions ``lower`` and ``upper`` of places.
+    """
+
+    def log(k: Any, *given: Any) -> Any:
+        ways, up, down = parts(k, *given)
+        return ways + sp.xlogy(up, given[-1]) + sp.xlog1py(down, -given[-1])
+
+    def pdf(k: Any, *given: Any) -> Any:
+        *others, p = given  # at 0 and 1 powers have the derivatives that logarithms have not
+        end = (p == 0) | ((p == 1) & (parts(k, *given)[2] != 0))
+        there, inner = wg.where(end, p, 0.5), wg.where(end, 0.5, p)
+        ways, up, down = parts(k, *others, there)
+        powers = wg.exp(ways) * there**up * (1 - there) ** down
+        return wg.where(end, powers, wg.exp(log(k, *others, inner)))
+
+    cdf, sf = (lambda *given, name=name: EL[name](*places(*given)) for name in (lower, upper))
+    return Law(log, cdf, sf=sf, low=0.0, shapes=shapes, pdf=pdf, **more)
 
 
 def _binomial(k: Any, n: Any, p: Any) -> Any:
-    ways = -wg.log1p(n) - sp.betaln(n - k + 1, k + 1)
-    return ways + sp.xlogy(k, p) + sp.xlog1py(n - k, -p)
+    return -wg.log1p(n) - sp.betaln(n - k + 1, k + 1), k, n - k
 
 
 def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
-    ways = sp.gammaln(n + k) - sp.gammaln(k + 1) - sp.gammaln(n)
-    return ways + n * wg.log(p) + sp.xlog1py(k, -p)
+    return sp.gammaln(n + k) - sp.gammaln(k + 1) - sp.gammaln(n), n, k
 
 
-DISCRETE: dict[str, Mass] = {
-    "bernoulli": Mass(
-        "p",
-        lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
-        lambda k, p: 1 - p,
-        lambda k, p: p,
-        lambda p: (p >= 0) & (p <= 1),
-        lambda p: 1.0,
+def _poisson(k: Any, mu: Any) -> Any:
+    return -sp.gammaln(k + 1) - mu, k, wg.zeros_like(k)
+
+
+DISCRETE: dict[str, Law] = {
+    "bernoulli": _mass(
+        *("p", lambda k, p: (0 * k, k, 1 - k), "betaincc", "betainc"),
+        lambda k, p: (wg.ones_like(p), wg.ones_like(p), p),
+        valid=lambda p: [p >= 0, p <= 1],
+        high=1.0,
     ),
-    "binom": Mass(
-        "n p",
-        _binomial,
-        lambda k, n, p: el.betaincc(k + 1, wg.where(k < n, n - k, 1.0), p),
-        lambda k, n, p: el.betainc(k + 1, wg.where(k < n, n - k, 1.0), p),
-        lambda n, p: (n >= 0) & (wg.floor(n) == n) & (p >= 0) & (p <= 1),
-        lambda n, p: n,
+    "binom": _mass(
+        *("n p", _binomial, "betaincc", "betainc"),
+        lambda k, n, p: (k + 1, wg.where(k < n, n - k, 1.0), p),
+        valid=lambda n, p: [n >= 0, wg.floor(n) == n, p >= 0, p <= 1],
+        high=lambda n, p: n,
     ),
-    "nbinom": Mass(
-        "n p",
-        _negative_binomial,
-        lambda k, n, p: el.betainc(n, k + 1, p),
-        lambda k, n, p: el.betaincc(n, k + 1, p),
-        lambda n, p: (n > 0) & (p > 0) & (p <= 1),
+    "nbinom": _mass(
+        *("n p", _negative_binomial, "betainc", "betaincc"),
+        lambda k, n, p: (n, k + 1, p),
+        valid=lambda n, p: [n > 0, p > 0, p <= 1],
     ),
-    "poisson": Mass(
-        "mu",
-        lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu,
-        lambda k, mu: el.gammaincc(k + 1, mu),
-        lambda k, mu: el.gammainc(k + 1, mu),
-        lambda mu: mu >= 0,
+    "poisson": _mass(
+        *("mu", _poisson, "gammaincc", "gammainc"),
+        lambda k, mu: (k + 1, mu),
+        valid=lambda mu: [mu >= 0],
     ),
 }

@@ -11,65 +11,45 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy import interpolate as _scipy
+from scipy.spatial import Delaunay
 
 import wengert as wg
 from wengert.scipy.linalg import solve_banded
-from wengert.scipy.naming import (
-    Guarded,
-    inexact,
-    like_first,
-    namespace,
-    refusal,
-    scipy_module,
-    stands,
-    tensors_in,
-    tracked,
-    values_of,
-)
+from wengert.scipy.naming import Guarded, inexact, like_first, plain, publish, tensors_in, values_of
 from wengert.tape.tensor import Tensor
 
-_scipy = scipy_module("interpolate")
 
-
-def _plain(x: Any, label: str) -> Any:
-    if isinstance(x, tuple):
-        return tuple(_plain(part, label) for part in x)
-    return values_of(x, label)
-
-
-def _arrays(given: list[Tensor], *values: Any) -> tuple[Tensor, ...]:
-    """Operands beside the first Tensor given."""
-    return inexact(
-        *[x if tensors_in([x]) else like_first(given, np.array(x, float)) for x in values]
-    )
+def _values(x: Any, label: str) -> Any:
+    """Values without derivatives, also in tuples of tuples."""
+    return tuple(_values(part, label) for part in x) if type(x) is tuple else values_of(x, label)
 
 
 class _Interpolant(Guarded):
     """A function through data: SciPy's own, and on Tensors where some are given."""
 
-    def __init__(self, name: str, x: Any, y: Any, axis: int, options: dict[str, Any]) -> None:
+    def __init__(self, name: str, x: Any, y: Any, axis: int, **options: Any) -> None:
         label = f"scipy.interpolate.{name}"
-        plain = {key: _plain(value, label) for key, value in options.items()}
-        one = getattr(_scipy, name)(*(_plain(z, label) for z in (x, y)), axis=axis, **plain)
+        numbers = {key: _values(value, label) for key, value in options.items()}
+        one = getattr(_scipy, name)(values_of(x, label), values_of(y, label), axis=axis, **numbers)
         super().__init__(one, label)
-        self._given = tensors_in((x, y, *options.values()))
-        self._tracked = any(map(tracked, self._given))
-        copies = [inexact(z)[0].clone() if tensors_in([z]) else np.array(z) for z in (x, y)]
-        self._data, self._axis = copies, axis
+        self._tensors, self._axis = tensors_in(x, y, options), axis
+        # Copies, since data may change in place.
+        self._data = [inexact(z)[0].clone() if tensors_in(z) else np.array(z) for z in (x, y)]
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
-        if name[0] != "_" and self._tracked:
-            raise refusal(f"{self._label}.{name}", "among its data")
+        if name[0] != "_":
+            plain(self._tensors, f"{self._label}.{name}", "among its data")
         return found
 
     def __call__(self, x: Any, *args: Any, **keywords: Any) -> Any:
-        given = [*self._given, *tensors_in([x])]
+        given = [*self._tensors, *tensors_in(x)]
         if not given:
             return self._theirs(x, *args, **keywords)
-        at, knots, data = _arrays(given, x, *self._data)
+        _, at, self._x, data = inexact(given[0], x, *self._data)
         axis = self._axis % data.ndim
-        self._x, self._y = knots, wg.moveaxis(data, axis, 0)
+        self._y = wg.moveaxis(data, axis, 0)
         found = self._at(wg.reshape(at, (-1,)), *args, **keywords)
         found = wg.reshape(found, (*at.shape, *self._y.shape[1:]))
         order = [*range(at.ndim, at.ndim + axis), *range(at.ndim)]
@@ -79,25 +59,27 @@ class _Interpolant(Guarded):
         """The values at places in a row, with the interpolation's axis first."""
         raise NotImplementedError
 
-    def _wide(self, x: Tensor) -> Tensor:
+    def _widen(self, x: Tensor) -> Tensor:
         """Numbers of the interpolation's axis, to be multiplied with data."""
         return wg.reshape(x, (*x.shape, *(1,) * (self._y.ndim - 1)))
+
+
+#: Conditions at the ends of splines: the order of a derivative and its value.
+_ENDS: dict[Any, Any] = {
+    "natural": (2, 0.0),
+    "clamped": (1, 0.0),
+    "not-a-knot": None,
+    "periodic": ...,
+}
 
 
 class _CubicSpline(_Interpolant):
     def __init__(
         self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None
     ) -> None:
-        options = {"bc_type": bc_type, "extrapolate": extrapolate}
-        super().__init__("CubicSpline", x, y, axis, options)
+        super().__init__("CubicSpline", x, y, axis, bc_type=bc_type, extrapolate=extrapolate)
         ends = [bc_type] * 2 if isinstance(bc_type, str) else list(bc_type)
-        words: dict[str, Any] = {
-            "natural": (2, 0.0),
-            "clamped": (1, 0.0),
-            "not-a-knot": None,
-            "periodic": ...,
-        }
-        self._ends = [words[end] if isinstance(end, str) else end for end in ends]
+        self._ends = [_ENDS[end] if isinstance(end, str) else end for end in ends]
         self._extrapolate = extrapolate
 
     def _at(self, at: Tensor, nu: int = 0, extrapolate: Any = None) -> Tensor:
@@ -106,7 +88,7 @@ class _CubicSpline(_Interpolant):
             raise NotImplementedError(f"{self._label}: periodic splines and nu < 0, of Tensors")
         knots, values = (values_of(z, self._label) for z in (self._x, at))
         i = np.clip(np.searchsorted(knots, values, "right") - 1, 0, len(knots) - 2)
-        t, h = self._wide(at - self._x[i]), self._wide(self._x[i + 1] - self._x[i])
+        t, h = self._widen(at - self._x[i]), self._widen(self._x[i + 1] - self._x[i])
         slopes = self._slopes()
         y, s, s1 = self._y[i], slopes[i], slopes[i + 1]
         m = (self._y[i + 1] - y) / h
@@ -116,14 +98,14 @@ class _CubicSpline(_Interpolant):
             found = found * t + math.perm(k, nu) * parts[k]
         outside = (values < knots[0]) | (values > knots[-1])
         if extrapolate is False and outside.any():
-            return wg.where(self._wide(like_first([found], outside)), math.nan, found)
+            return wg.where(self._widen(like_first([found], outside)), math.nan, found)
         return found
 
     def _end(self, end: Any, h: Tensor, m: Tensor) -> tuple[Any, Any, Any]:
         """The equation at the first knot: the factors of two slopes, and the right side."""
-        wide, n = self._wide(h), h.shape[0] + 1
+        wide, n = self._widen(h), h.shape[0] + 1
         if end is not None:
-            order, (value,) = end[0], _arrays([m], end[1])
+            order, (_, value) = end[0], inexact(m, end[1])
             if order == 1:
                 return 1.0, 0.0, value + 0 * m[0]
             return 2 * h[0], h[0], 3 * wide[0] * m[0] - value * wide[0] ** 2 / 2
@@ -135,10 +117,10 @@ class _CubicSpline(_Interpolant):
 
     def _slopes(self) -> Tensor:
         h = self._x[1:] - self._x[:-1]
-        wide, (first, last) = self._wide(h), self._ends
+        wide, (first, last) = self._widen(h), self._ends
         m = (self._y[1:] - self._y[:-1]) / wide
         if last is not None and last[0] == 2:  # which has the other sign in the mirror
-            last = 2, -1.0 * _arrays([m], last[1])[0]
+            last = 2, -1.0 * inexact(m, last[1])[1]
         low = self._end(first, h, m)
         high = self._end(last, wg.flip(h), wg.flip(m, axis=0))
         one = wg.ones((1,), dtype=h.dtype)
@@ -157,9 +139,8 @@ class _Interp1d(_Interpolant):
         self, x: Any, y: Any, kind: Any = "linear", axis: int = -1, copy: bool = True,
         bounds_error: Any = None, fill_value: Any = math.nan, assume_sorted: bool = False,
     ) -> None:  # fmt: skip
-        options = {"kind": kind, "bounds_error": bounds_error}
-        options |= {"fill_value": fill_value, "assume_sorted": assume_sorted}
-        super().__init__("interp1d", x, y, axis, options)
+        more = {"fill_value": fill_value, "assume_sorted": assume_sorted}
+        super().__init__("interp1d", x, y, axis, kind=kind, bounds_error=bounds_error, **more)
         self._kind, self._fill = kind, fill_value
 
     def _at(self, at: Tensor) -> Any:
@@ -171,8 +152,8 @@ class _Interp1d(_Interpolant):
             found: Any = _CubicSpline(self._x, self._y)(at)
         elif self._kind in ("linear", "slinear", 1):
             i = np.clip(np.searchsorted(knots, values), 1, len(knots) - 1)
-            slope = (self._y[i] - self._y[i - 1]) / self._wide(self._x[i] - self._x[i - 1])
-            found = slope * self._wide(at - self._x[i - 1]) + self._y[i - 1]
+            slope = (self._y[i] - self._y[i - 1]) / self._widen(self._x[i] - self._x[i - 1])
+            found = slope * self._widen(at - self._x[i - 1]) + self._y[i - 1]
         else:
             raise NotImplementedError(f"{self._label}: of Tensors kind= is 'linear' or 'cubic'")
         if isinstance(self._fill, str):
@@ -181,27 +162,42 @@ class _Interp1d(_Interpolant):
         fills = self._fill if pair else (self._fill, self._fill)
         for fill, out in zip(fills, (values < knots[0], values > knots[-1]), strict=True):
             if out.any():
-                mask = self._wide(like_first([found], out))
-                found = wg.where(mask, _arrays([found], fill)[0], found)
+                mask = self._widen(like_first([found], out))
+                found = wg.where(mask, inexact(found, fill)[1], found)
         return found
 
 
-class _Class(Guarded):
-    """SciPy's class, whose instances take Tensors."""
+def griddata(
+    points: Any, values: Any, xi: Any, method: str = "linear", fill_value: Any = math.nan,
+    rescale: bool = False,
+) -> Tensor:  # fmt: skip
+    """Interpolate scattered data on their triangles; the derivative is by the data alone."""
+    label, (data,) = "scipy.interpolate.griddata", inexact(values)
+    points, xi, fill = (
+        plain(x, label, "points, xi or fill_value") for x in (points, xi, fill_value)
+    )
+    places = np.stack(points, -1) if isinstance(points, tuple) else np.asarray(points, float)
+    at = np.stack(np.broadcast_arrays(*xi), -1) if isinstance(xi, tuple) else np.asarray(xi, float)
+    if method == "nearest":
+        nearest = _scipy.griddata(places, np.arange(len(places)), at, method, 0, rescale)
+        return data[nearest.astype(int)]
+    if places.ndim == 1 and method in ("linear", "cubic"):
+        line = _Interp1d(places, data, method, 0, bounds_error=False, fill_value=fill)
+        return line(at)  # type: ignore[no-any-return]
+    if method != "linear" or rescale or places.ndim == 1 or places.shape[1] == 1:
+        raise NotImplementedError(f"{label}: of Tensors method='nearest' or 'linear', not rescaled")
+    mesh = Delaunay(places)
+    triangle = mesh.find_simplex(at)
+    affine = mesh.transform[triangle]
+    parts = np.einsum("...jk,...k->...j", affine[..., :-1, :], at - affine[..., -1, :])
+    weights = np.concatenate([parts, 1 - parts.sum(-1, keepdims=True)], -1)
+    found: Any = 0.0
+    for i in range(weights.shape[-1]):
+        corner = data[mesh.simplices[triangle][..., i]]
+        one = np.reshape(weights[..., i], (*triangle.shape, *(1,) * (data.ndim - 1)))
+        found = found + corner * like_first([data], one)
+    out = np.reshape(triangle < 0, (*triangle.shape, *(1,) * (data.ndim - 1)))
+    return wg.where(like_first([data], out), fill, found)
 
-    def __init__(self, name: str, ours: Any) -> None:
-        super().__init__(getattr(_scipy, name), f"scipy.interpolate.{name}")
-        self._ours = ours
-        stands(self)
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return self._ours(*args, **keywords)
-
-    def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(value, self._ours | self._theirs)
-
-
-_PAIRS = {"CubicSpline": _CubicSpline, "interp1d": _Interp1d}
-globals().update(
-    namespace("interpolate", {name: _Class(name, one) for name, one in _PAIRS.items()})
-)
+publish(globals(), {"CubicSpline": _CubicSpline, "interp1d": _Interp1d})

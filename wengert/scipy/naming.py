@@ -1,7 +1,7 @@
 """How SciPy's functions become this room's: by tables, and by what their arguments hold.
 
-A call with a Tensor among its arguments is answered by the table, or refused where a derivative
-would be lost. Any other call is SciPy's own.
+A call with a Tensor among its arguments is answered by the room's function, or refused where a
+derivative would be lost. Any other call is SciPy's own.
 """
 
 import inspect
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from wengert.ops.operands import operands
 from wengert.ops.operators import GIVEN
 from wengert.tape.callbacks import call_back
 from wengert.tape.node import is_lifted
+from wengert.tape.primitive import Primitive
 from wengert.tape.tensor import Tensor, differentiates
 
 ROOM = __name__.rpartition(".")[0]
@@ -33,29 +34,30 @@ def scipy_module(name: str) -> Any:
         return import_module(f"scipy.{name}" if name else "scipy")
 
 
-def tensors_in(values: Iterable[Any]) -> list[Tensor]:
+# -- arguments -------------------------------------------------------------------------------------
+
+
+def tensors_in(*values: Any) -> list[Tensor]:
     """The Tensors among values, and in lists, tuples and dicts of these."""
     found: list[Tensor] = []
     for x in values:
         if isinstance(x, Tensor):
             found.append(x)
-        elif isinstance(x, list | tuple):
-            found += tensors_in(x)
-        elif isinstance(x, dict):
-            found += tensors_in(x.values())
+        elif isinstance(x, list | tuple | dict):
+            found += tensors_in(*(x.values() if isinstance(x, dict) else x))
     return found
 
 
-def tracked(x: Any) -> bool:
-    """Whether a derivative by a Tensor may be asked for."""
-    return isinstance(x, Tensor) and (
-        is_lifted(x._array) or (differentiates(x) and x.dtype.inexact)
+def tracked(*values: Any) -> bool:
+    """Whether a derivative by a Tensor among values may be asked for."""
+    return any(
+        is_lifted(x._array) or (differentiates(x) and x.dtype.inexact) for x in tensors_in(*values)
     )
 
 
 def gives_tensors(values: Iterable[Any]) -> bool:
     """Whether a program computes with Tensors: some are given, or `wengert.numpy` makes them."""
-    return "wengert.numpy" in GIVEN or bool(tensors_in(values))
+    return "wengert.numpy" in GIVEN or bool(tensors_in(*values))
 
 
 def values_of(x: Any, label: str) -> Any:
@@ -77,23 +79,13 @@ def values_of(x: Any, label: str) -> Any:
 
 def like_first(given: Iterable[Any], array: Any) -> Tensor:
     """An array as a Tensor, on the backend and device of the first Tensor among those given."""
-    found = tensors_in(given)
+    found = tensors_in(*given)
     return beside(found[0], np.asarray(array)) if found else Tensor(np.asarray(array))
 
 
 def inexact(*values: Any) -> tuple[Tensor, ...]:
     """Operands in floating dtypes: integers as float64."""
     return tuple([x if x.dtype.inexact else astype(x, "float64") for x in operands(*values)])
-
-
-def as_tensors(result: Any, given: Iterable[Any]) -> Any:
-    """Tensors for the arrays of numbers that SciPy has made."""
-    if isinstance(result, tuple | list):
-        parts = [as_tensors(part, given) for part in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    if type(result) is np.ndarray and result.dtype.char in "?bhilqBHILQfdFD":
-        return like_first(given, result)
-    return result
 
 
 def refusal(label: str, name: str) -> TypeError:
@@ -122,52 +114,67 @@ def plain(x: Any, label: str, name: str) -> Any:
     if isinstance(x, list | tuple) and (tensors_in(x) or any(map(callable, x))):
         parts = [plain(part, label, name) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    if isinstance(x, dict) and (tensors_in(x.values()) or any(map(callable, x.values()))):
+    if isinstance(x, dict) and (tensors_in(x) or any(map(callable, x.values()))):
         return {key: plain(part, label, f"{name}[{key!r}]") for key, part in x.items()}
-    if _is_users(x):
+    if not _is_users(x):
+        return x
 
-        @wraps(x)
-        def call(*args: Any, **keywords: Any) -> Any:
-            return plain(call_back(x, *args, **keywords), label, f"a result of {name}")
+    @wraps(x)
+    def call(*args: Any, **keywords: Any) -> Any:
+        return plain(call_back(x, *args, **keywords), label, f"a result of {name}")
 
-        return call
-    return x
+    return call
 
 
-def _names(theirs: Any, count: int) -> list[str]:
-    """What errors call positional arguments."""
-    try:
-        names = list(inspect.signature(theirs).parameters)
-    except (TypeError, ValueError):
-        names = []
-    return [*names, *(f"argument {i}" for i in range(len(names), count))]
+# -- functions -------------------------------------------------------------------------------------
+
+
+def host(name: str, inputs: str, theirs: Any, rules: dict[str, Any], **facts: Any) -> Any:
+    """A primitive that SciPy computes from NumPy's arrays, and that rules differentiate."""
+
+    def composite(xp: Any, *arrays: Any, **parameters: Any) -> Any:
+        last = arrays[-1]
+        found = theirs(*[xp.backend.to_numpy(x) for x in arrays], **parameters)
+        if isinstance(last, np.ndarray | np.generic):
+            return found
+        return xp.backend.from_numpy(np.asarray(found), xp.device(last))
+
+    # Compiled programs call it whole, as what moves arrays to the host.
+    facts |= {"composite": composite, "effect": "moves"}
+    return Primitive(name, inputs.split(), rules, **facts).bind
+
+
+def _as_tensors(result: Any, given: Iterable[Any]) -> Any:
+    """Tensors for the arrays of numbers that SciPy has made."""
+    if isinstance(result, tuple | list):
+        parts = [_as_tensors(part, given) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if type(result) is np.ndarray and result.dtype.char in "?bhilqBHILQfdFD":
+        return like_first(given, result)
+    return result
 
 
 def run(label: str, theirs: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """SciPy's own result, of arguments whose derivatives are not lost."""
     given = (*args, *keywords.values())
-    names = _names(theirs, len(args)) if args else []
+    try:
+        names = list(inspect.signature(theirs).parameters) if args else []
+    except (TypeError, ValueError):
+        names = []
+    names += [f"argument {i}" for i in range(len(names), len(args))]
     args = tuple([plain(x, label, name) for x, name in zip(args, names, strict=False)])
     result = theirs(*args, **{key: plain(x, label, key) for key, x in keywords.items()})
-    return as_tensors(result, given) if tensors_in(given) else result
+    return _as_tensors(result, given) if tensors_in(given) else result
 
 
-def passing(label: str, theirs: Any) -> Callable[..., Any]:
-    """SciPy's own function, which refuses Tensors whose derivative it would lose."""
-
-    @wraps(theirs)
-    def call(*args: Any, **keywords: Any) -> Any:
-        return run(label, theirs, args, keywords)
-
-    return call
-
-
-def door(label: str, theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
-    """SciPy's function, of Tensors the room's."""
+def door(label: str, theirs: Any, ours: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """SciPy's function: of Tensors the room's, or one that refuses to lose derivatives."""
 
     @wraps(theirs)
     def call(*args: Any, **keywords: Any) -> Any:
-        if not tensors_in((*args, *keywords.values())):
+        if ours is None:
+            return run(label, theirs, args, keywords)
+        if not tensors_in(args, keywords):
             return theirs(*args, **keywords)
         try:
             return ours(*args, **keywords)
@@ -181,58 +188,62 @@ def door(label: str, theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any
                 "counterpart with a derivative"
             ) from None
 
-    call.__module__ = ROOM
+    call.__module__ = ROOM if ours is None else ours.__module__
     return call
 
 
 class Guarded:
-    """An object or class of SciPy's, whose calls and methods refuse tracked Tensors."""
+    """An object or class of SciPy's, that refuses tracked Tensors; ``ours`` takes calls."""
 
-    def __init__(self, theirs: Any, label: str) -> None:
-        self._theirs, self._label = theirs, label
+    def __init__(self, theirs: Any, label: str, ours: Any = None) -> None:
+        self._theirs, self._label, self._ours = theirs, label, ours
         self.__doc__, self.__name__ = theirs.__doc__, label.rpartition(".")[2]
-        self.__module__ = ROOM if not hasattr(theirs, "__module__") else theirs.__module__
+        self.__module__ = getattr(ours or theirs, "__module__", ROOM)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if self._ours is not None:
+            return self._ours(*args, **keywords)
         return run(self._label, self._theirs, args, keywords)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._theirs, name)
-        return passing(f"{self._label}.{name}", found) if inspect.isroutine(found) else found
+        return door(f"{self._label}.{name}", found) if inspect.isroutine(found) else found
 
     def __dir__(self) -> list[str]:
         return dir(self._theirs)
 
     def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(value, self._theirs)
+        return isinstance(value, self._theirs) or type(value) is self._ours
 
     def __mro_entries__(self, bases: Any) -> tuple[Any, ...]:
         return (self._theirs,)
 
 
-def namespace(name: str, own: dict[str, Any]) -> dict[str, Any]:
+def namespace(name: str, own: dict[str, Any], stands: str = "") -> dict[str, Any]:
     """The public names of one of SciPy's modules: the room's own, and what refuses Tensors.
 
-    Functions of the table answer calls that hold Tensors; classes, and functions marked by
-    `stands`, answer all.
+    Functions of ``own`` answer calls that hold Tensors, and those that ``stands`` names all calls,
+    since closures may hold some.
     """
     theirs = scipy_module(name)
     found: dict[str, Any] = {}
     for key in dir(theirs):
-        one = getattr(theirs, key)
+        one, ours = getattr(theirs, key), own.get(key)
         label = f"scipy.{name}.{key}" if name else f"scipy.{key}"
         if key[0] == "_":
             continue
-        if key in own:
-            whole = isinstance(own[key], type) or hasattr(own[key], "stands")
-            found[key] = own[key] if whole else door(label, one, own[key])
-        elif isinstance(one, ModuleType):
+        if isinstance(one, ModuleType):
             if f"{ROOM}.{label[6:]}" in sys.modules:
                 found[key] = sys.modules[f"{ROOM}.{label[6:]}"]
         elif isinstance(one, type):
-            found[key] = one if issubclass(one, BaseException) else Guarded(one, label)
+            found[key] = one if issubclass(one, BaseException) else Guarded(one, label, ours)
+        elif ours is not None:
+            all_calls = isinstance(ours, Guarded) or key in stands.split()
+            found[key] = ours if all_calls else door(label, one, ours)
+            if isinstance(ours, FunctionType):
+                found[key].__wrapped__ = one
         elif isinstance(one, np.ufunc) or inspect.isroutine(one):
-            found[key] = passing(label, one)
+            found[key] = door(label, one)
         elif callable(one) and type(one).__module__.startswith("scipy."):
             found[key] = Guarded(one, label)
         else:
@@ -240,20 +251,26 @@ def namespace(name: str, own: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def stands(function: Any) -> Any:
-    """Mark a function that takes all calls, of Tensors or not: closures may hold some."""
-    function.stands = True
-    return function
+def publish(module: dict[str, Any], more: dict[str, Any], stands: str = "") -> None:
+    """Give one of the room's modules SciPy's names: its own functions of these, and ``more``."""
+    home = module["__name__"]
+    own = {key: x for key, x in module.items() if getattr(x, "__module__", None) == home}
+    module.update(namespace(home.removeprefix(f"{ROOM}."), own | more, stands))
 
 
 class Module(ModuleType):
-    """One of SciPy's modules without derivatives, which is filled when it is first used."""
+    """One of SciPy's modules with few or no derivatives, which is filled when it is first used."""
+
+    def __init__(self, name: str, own: dict[str, Any]) -> None:
+        super().__init__(f"{ROOM}.{name}")
+        self.__path__, self._own = [], own
+        sys.modules[self.__name__] = self
 
     def __getattr__(self, key: str) -> Any:
         if key[:2] == "__" and key not in ("__all__", "__doc__"):
             raise AttributeError(key)
         name = self.__name__.removeprefix(f"{ROOM}.")
-        found = namespace(name, {})
+        found = namespace(name, self._own)
         vars(self).update({"__all__": list(found)} | found | vars(self))
         try:
             return vars(self)[key]

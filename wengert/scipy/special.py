@@ -14,8 +14,8 @@ import numpy as np
 
 import wengert as wg
 from wengert.ops import special as _module
-from wengert.scipy import elementary
-from wengert.scipy.naming import inexact, namespace, values_of
+from wengert.scipy.elementary import TABLE
+from wengert.scipy.naming import inexact, publish, values_of
 from wengert.tape.tensor import Tensor
 
 _special: Any = _module
@@ -25,7 +25,7 @@ _SAME = (
 )
 
 
-def _of_arrays(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def _ufunc(function: Callable[..., Any]) -> Callable[..., Tensor]:
     """A ufunc of operands of any kind: integers as float64."""
     return lambda *args: function(*inexact(*args))
 
@@ -38,12 +38,11 @@ def _order(n: Any, function: str) -> Any:
     return n
 
 
-def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
+def _lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:
     """Lambert's function, which is complex."""
-    (x,) = inexact(z)
     if k != 0:
         raise NotImplementedError("lambertw of Tensors is the branch k=0 alone")
-    return elementary.lambertw_of(wg.astype(x, "complex128"))  # type: ignore[no-any-return]
+    return TABLE["lambertw"](wg.astype(inexact(z)[0], "complex128"))
 
 
 def logsumexp(
@@ -64,18 +63,14 @@ def zeta(x: Any, q: Any = None) -> Tensor:
     return _special.zeta(*inexact(x, 1.0 if q is None else q))  # type: ignore[no-any-return]
 
 
-_TABLE: dict[str, Callable[..., Any]] = {
-    **{name: _of_arrays(getattr(_special, name)) for name in _SAME.split()},
-    **{name: _of_arrays(one) for name, one in elementary.TABLE.items()},
-    **{one.__name__: one for one in (lambertw, logsumexp, polygamma, zeta)},
-    "expm1": _of_arrays(wg.expm1),
-    "jn": _of_arrays(elementary.jv),
-    "kn": lambda n, x: elementary.kv(*inexact(_order(n, "kn"), x)),
-    "log1p": _of_arrays(wg.log1p),
+_UFUNCS = TABLE | {name: getattr(_special, name) for name in _SAME.split()}
+_UFUNCS |= {"expm1": wg.expm1, "jn": TABLE["jv"], "log1p": wg.log1p}
+_OWN: dict[str, Any] = {
+    "kn": lambda n, x: TABLE["kv"](*inexact(_order(n, "kn"), x)),
+    "lambertw": _lambertw,
     "log_softmax": lambda x, axis=None: _special.log_softmax(*inexact(x), axis=axis),
     "multigammaln": lambda a, d: _special.multigammaln(*inexact(a), d),
     "softmax": lambda x, axis=None: _special.softmax(*inexact(x), axis=axis),
-    "yn": lambda n, x: elementary.yv(*inexact(_order(n, "yn"), x)),
+    "yn": lambda n, x: TABLE["yv"](*inexact(_order(n, "yn"), x)),
 }
-
-globals().update(namespace("special", _TABLE))
+publish(globals(), {name: _ufunc(one) for name, one in _UFUNCS.items()} | _OWN)

@@ -9,28 +9,18 @@ tensor(0.2500, dtype=wengert.float64)
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
+from scipy import stats as _scipy
 
 import wengert as wg
 from wengert.scipy.densities import CONTINUOUS, DISCRETE
-from wengert.scipy.naming import (
-    Guarded,
-    door,
-    inexact,
-    like_first,
-    namespace,
-    run,
-    scipy_module,
-    stands,
-    tensors_in,
-    values_of,
-)
+from wengert.scipy.naming import Guarded, door, inexact, like_first, publish, tensors_in, values_of
 from wengert.tape.tensor import Tensor
 
-_scipy = scipy_module("stats")
 _DEFAULTS = {"loc": 0.0, "scale": 1.0, "size": None, "random_state": None}
 
 
@@ -46,21 +36,8 @@ class _Family(Guarded):
     def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
         raise NotImplementedError
 
-    def _bind(self, words: str, args: Any, keywords: Any) -> dict[str, Any]:
-        """The arguments by their names, with defaults."""
-        kind = Parameter.POSITIONAL_OR_KEYWORD
-        names = [
-            Parameter(n, kind, default=_DEFAULTS.get(n, Parameter.empty)) for n in words.split()
-        ]
-        try:
-            bound = Signature(names).bind(*args, **keywords)
-        except TypeError as error:
-            raise TypeError(f"{self._label}: {error}") from None
-        bound.apply_defaults()
-        return dict(bound.arguments)
-
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        if not tensors_in((*args, *keywords.values())):
+        if not tensors_in(args, keywords):
             self._theirs(*args, **keywords)  # SciPy's own errors
         return Frozen(self, args, keywords)
 
@@ -75,14 +52,14 @@ class Frozen:
 
     def __getattr__(self, name: str) -> Any:
         theirs: Any = None
-        if not tensors_in((*self.args, *self.kwds.values())):
+        if not tensors_in(self.args, self.kwds):
             theirs = getattr(self.dist._theirs(*self.args, **self.kwds), name)
             if not callable(theirs):
                 return theirs
 
         def call(*args: Any, **keywords: Any) -> Any:
-            if theirs is not None and not tensors_in((*args, *keywords.values())):
-                return run(f"{self.dist._label}.{name}", theirs, args, keywords)
+            if theirs is not None and not tensors_in(args, keywords):
+                return door(f"{self.dist._label}.{name}", theirs)(*args, **keywords)
             method = getattr(self.dist, name)
             if name == "rvs":
                 keywords.update(zip(("size", "random_state"), args, strict=False))
@@ -92,67 +69,90 @@ class Frozen:
         return call
 
 
-class _Continuous(_Family):
-    def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        own = self._density = CONTINUOUS[name]
-        self._words = f"{own.shapes} loc scale"
-        ends = {"cdf": (0.0, 1.0), "sf": (1.0, 0.0), "logcdf": (-math.inf, 0.0)}
-        ends["logsf"] = ends["logcdf"][::-1]
-        return {
-            "logpdf": self._logpdf,
-            "pdf": lambda *args, **keywords: wg.exp(self._logpdf(*args, **keywords)),
-            **{key: self._integral(own.form(key), *pair) for key, pair in ends.items()},
-            "ppf": self._inverse(own.ppf, own.low, own.high),
-            "isf": self._inverse(own.form("isf"), own.high, own.low),
-            "rvs": self._draw,
-        }
+class _Univariate(_Family):
+    """A distribution of the tables, of real or of whole numbers."""
 
-    def _given(self, first: str, args: Any, keywords: Any) -> tuple[Any, Any, Any, Any, Any]:
+    def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
+        own = self._law = (CONTINUOUS | DISCRETE)[name]
+        self._whole = own.pdf is not None
+        self._words = f"{own.shapes} loc" if self._whole else f"{own.shapes} loc scale"
+        inf = math.inf
+        found = {"cdf": self._method("cdf", 0, 1), "sf": self._method("sf", 1, 0)}
+        log, pdf = self._method("log", -inf, -inf), self._method("pdf", 0, 0)
+        if self._whole:
+            return {"logpmf": log, "pmf": pdf, **found}
+        found |= {"logcdf": self._method("logcdf", -inf, 0)}
+        found |= {"logsf": self._method("logsf", 0, -inf), "rvs": self._draw, "logpdf": log}
+        found["pdf"] = lambda *args, **keywords: wg.exp(log(*args, **keywords))
+        found["ppf"] = self._inverse("ppf", own.low, own.high)
+        found["isf"] = self._inverse("isf", own.high, own.low)
+        return found
+
+    def _bind(self, words: str, args: Any, keywords: Any) -> dict[str, Any]:
+        """The arguments by their names, with defaults."""
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        names = [
+            Parameter(n, kind, default=_DEFAULTS.get(n, Parameter.empty)) for n in words.split()
+        ]
+        try:
+            bound = Signature(names).bind(*args, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{self._label}: {error}") from None
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _arguments(self, first: str, args: Any, keywords: Any) -> tuple[Any, Any, Any, Any, Any]:
         """``x`` or ``q``, shapes, location, scale, and where all parameters are valid."""
-        x, *shapes, loc, scale = inexact(
-            *self._bind(f"{first} {self._words}", args, keywords).values()
-        )
-        valid = scale > 0
-        for shape in shapes:
-            valid = valid & (shape > 0)
-        shapes = [wg.where(valid, shape, 1.0) for shape in shapes]
+        first = "k" if self._whole else first
+        bound = self._bind(f"{first} {self._words}", args, keywords)
+        x, *shapes, loc, scale = inexact(*({**bound, "scale": 1.0} | bound).values())
+        valid = reduce(lambda a, b: a & b, self._law.valid(*shapes), scale > 0)
+        safe = [0.5 if name == "p" else 1.0 for name in self._law.shapes.split()]
+        shapes = [wg.where(valid, s, other) for s, other in zip(shapes, safe, strict=True)]
         return x, shapes, loc, wg.where(valid, scale, 1.0), valid
 
     def _inside(self, y: Tensor, there: Any) -> Tensor:
         """Places, and one within the support for those that are not there."""
-        return wg.where(there, y, 0.5 if self._density.low == 0 else 0.0)
+        inner = 0.5 if self._law.low == 0 and not self._whole else 0.0
+        return wg.where(there, y, inner)
 
-    def _logpdf(self, *args: Any, **keywords: Any) -> Tensor:
-        x, shapes, loc, scale, valid = self._given("x", args, keywords)
-        y = (x - loc) / scale
-        inside = (y >= self._density.low) & (y <= self._density.high) & wg.isfinite(y)
-        edge = (y == self._density.low) | (y == self._density.high)
-        within = self._inside(y, inside & ~edge) if shapes else self._inside(y, inside)
-        value = self._density.logpdf(*wg.broadcast_arrays(within, *shapes))
-        if shapes:  # where the logarithm of a power has no derivative
-            ends = wg.broadcast_arrays(self._inside(y, edge), *shapes)
-            value = wg.where(edge, self._density.logpdf(*(z.detach() for z in ends)), value)
-        return _defined(wg.where(inside, value - wg.log(scale), -math.inf), x, valid)
+    def _method(self, name: str, below: float, above: float) -> Any:
+        """A density or an integral, which is ``below`` and ``above`` where the support is not."""
+        dense = name in ("log", "pdf")
 
-    def _integral(self, form: Callable[..., Any], below: float, above: float) -> Any:
         def call(*args: Any, **keywords: Any) -> Tensor:
-            x, shapes, loc, scale, valid = self._given("x", args, keywords)
-            y = (x - loc) / scale
-            left, right = y <= self._density.low, y >= self._density.high
-            value = form(*wg.broadcast_arrays(self._inside(y, ~(left | right)), *shapes))
-            return _defined(wg.where(left, below, wg.where(right, above, value)), x, valid)
+            x, shapes, loc, scale, valid = self._arguments("x", args, keywords)
+            form, low, high = self._law.form(name), self._law.low, self._law.high
+            y, high = (x - loc) / scale, high(*shapes) if callable(high) else high
+            if dense:
+                left, right = y < low, (y > high) | wg.isinf(y)
+                right = right | (wg.floor(y) != y) if self._whole else right
+            else:
+                y = wg.floor(y) if self._whole else y
+                left, right = y <= low - self._whole, y >= high
+            inside = within = ~(left | right)
+            if dense and not self._whole:
+                # Infinite logarithms at the ends of the support have no derivative.
+                ends = self._inside(y, (y == low) | (y == high)), *shapes
+                at_ends = form(*wg.broadcast_arrays(*(z.detach() for z in ends)))
+                within = inside & ~wg.isinf(at_ends)
+            value = form(*wg.broadcast_arrays(self._inside(y, within), *shapes))
+            if dense and not self._whole:
+                value = wg.where(within, value, at_ends) - wg.log(scale)
+            outside = wg.where(left, float(below), float(above))
+            return _with_nan(wg.where(inside, value, outside), x, valid)
 
         return call
 
-    def _inverse(self, form: Callable[..., Any], *ends: float) -> Any:
+    def _inverse(self, name: str, *ends: float) -> Any:
         def call(*args: Any, **keywords: Any) -> Tensor:
-            q, shapes, loc, scale, valid = self._given("q", args, keywords)
-            inside = (q > 0) & (q < 1)
-            found = loc + scale * form(*wg.broadcast_arrays(wg.where(inside, q, 0.5), *shapes))
+            q, shapes, loc, scale, valid = self._arguments("q", args, keywords)
+            places = wg.broadcast_arrays(wg.where((q > 0) & (q < 1), q, 0.5), *shapes)
+            found = loc + scale * self._law.form(name)(*places)
             for at, end in enumerate(ends):
                 # An infinite end takes no derivative along; a finite one moves with parameters.
                 found = wg.where(q == at, end if math.isinf(end) else loc + scale * end, found)
-            return _defined(found, q, valid & (q >= 0) & (q <= 1))
+            return _with_nan(found, q, valid & (q >= 0) & (q <= 1))
 
         return call
 
@@ -168,75 +168,39 @@ class _Continuous(_Family):
         y = self._theirs.rvs(*numbers, scale=signs, size=size, random_state=state)
         place = like_first(given, y)
         if shapes:
-            low, high = (
-                like_first(given, np.clip(function(y, *numbers), 1e-300, 0.5))
-                for function in (self._theirs.cdf, self._theirs.sf)
+            tails = [(self._theirs.cdf, "ppf"), (self._theirs.sf, "isf")]
+            lower, upper = (
+                self._law.form(inverse)(*wg.broadcast_arrays(q, *shapes))
+                for tail, inverse in tails
+                for q in [like_first(given, np.clip(tail(y, *numbers), 1e-300, 0.5))]
             )
-            upper = self._density.form("isf")(*wg.broadcast_arrays(high, *shapes))
-            lower = self._density.ppf(*wg.broadcast_arrays(low, *shapes))
-            moved = wg.where(high < 0.5, upper, lower)
+            below = like_first(given, self._theirs.sf(y, *numbers) >= 0.5)
+            moved = wg.where(below, lower, upper)
             place = moved + (place - like_first(given, values_of(moved, self._label)))
         return loc + scale * place
 
 
-def _defined(found: Tensor, x: Tensor, valid: Any) -> Tensor:
+def _with_nan(found: Tensor, x: Tensor, valid: Any) -> Tensor:
     """NaN for NaN, and where parameters are invalid."""
     return wg.where(valid & ~wg.isnan(x), found, math.nan)
-
-
-class _Discrete(_Family):
-    def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        self._mass = DISCRETE[name]
-        return {
-            "logpmf": self._logpmf,
-            "pmf": lambda *args, **keywords: wg.exp(self._logpmf(*args, **keywords)),
-            "cdf": self._integral(self._mass.cdf, 0.0, 1.0),
-            "sf": self._integral(self._mass.sf, 1.0, 0.0),
-        }
-
-    def _given(self, args: Any, keywords: Any) -> tuple[Any, Any, Any]:
-        names = self._mass.shapes.split()
-        k, *shapes, loc = inexact(
-            *self._bind(f"k {self._mass.shapes} loc", args, keywords).values()
-        )
-        valid = self._mass.valid(*shapes)
-        safe = [0.5 if name == "p" else 1.0 for name in names]
-        return k - loc, [wg.where(valid, s, x) for s, x in zip(shapes, safe, strict=True)], valid
-
-    def _logpmf(self, *args: Any, **keywords: Any) -> Tensor:
-        k, shapes, valid = self._given(args, keywords)
-        inside = (k >= 0) & (k <= self._mass.high(*shapes)) & (wg.floor(k) == k)
-        value = self._mass.logpmf(*wg.broadcast_arrays(wg.where(inside, k, 0.0), *shapes))
-        return _defined(wg.where(inside, value, -math.inf), k, valid)
-
-    def _integral(self, form: Callable[..., Any], below: float, above: float) -> Any:
-        def call(*args: Any, **keywords: Any) -> Tensor:
-            k, shapes, valid = self._given(args, keywords)
-            whole = wg.floor(k)
-            inside = (whole >= 0) & (whole < self._mass.high(*shapes))
-            value = form(*wg.broadcast_arrays(wg.where(inside, whole, 0.0), *shapes))
-            return _defined(wg.where(inside, value, wg.where(whole < 0, below, above)), k, valid)
-
-        return call
 
 
 class _Normals(_Family):
     """``multivariate_normal``, by place, mean and covariance."""
 
     def _methods(self, name: str) -> dict[str, Callable[..., Any]]:
-        pdf = lambda *args, **keywords: wg.exp(self._logpdf(*args, **keywords))
-        return {"logpdf": self._logpdf, "pdf": pdf, "rvs": self._draw}
+        pdf = lambda *args, **keywords: wg.exp(self._log(*args, **keywords))
+        return {"logpdf": self._log, "pdf": pdf, "rvs": self._draw}
 
     @staticmethod
-    def _given(mean: Any, cov: Any) -> tuple[Tensor, Tensor]:
-        c, m = inexact(cov, 0.0 if mean is None else mean)
+    def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
+        c, m, *rest = inexact(cov, 0.0 if mean is None else mean, *more)
         n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
         c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else c
-        return wg.broadcast_to(m, (n,)), c
+        return wg.broadcast_to(m, (n,)), c, *rest
 
-    def _logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Tensor:
-        places, c, m = inexact(x, cov, 0.0 if mean is None else mean)
-        m, c = self._given(m, c)
+    def _log(self, x: Any, mean: Any = None, cov: Any = 1) -> Tensor:
+        m, c, places = self._arguments(mean, cov, x)
         n = m.shape[0]
         outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
         off = wg.reshape(places, (-1, n)) - m
@@ -250,7 +214,7 @@ class _Normals(_Family):
         self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None
     ) -> Tensor:
         """SciPy's draws, as they move with mean and covariance by the Cholesky factor."""
-        m, c = self._given(mean, cov)
+        m, c = self._arguments(mean, cov)
         own = values_of(m, self._label), values_of(c, self._label)
         draws = self._theirs.rvs(*own, size=size, random_state=random_state)
         off = np.reshape(draws, (-1, m.shape[0])) - own[0]
@@ -259,9 +223,5 @@ class _Normals(_Family):
         return wg.reshape(moved, np.shape(draws))
 
 
-_OWN: dict[str, Any] = {
-    **{name: stands(_Continuous(name)) for name in CONTINUOUS},
-    **{name: stands(_Discrete(name)) for name in DISCRETE},
-    "multivariate_normal": stands(_Normals("multivariate_normal")),
-}
-globals().update(namespace("stats", _OWN))
+_OWN: dict[str, Any] = {name: _Univariate(name) for name in (*CONTINUOUS, *DISCRETE)}
+publish(globals(), _OWN | {"multivariate_normal": _Normals("multivariate_normal")})

@@ -155,7 +155,8 @@ def _weighted(
             b = b * factor
         if not is_complex(a):
             # Terms of weight 0 must not overflow. (The logarithm may have been rounded up.)
-            terms = xp.minimum(terms, math.log(xp.finfo(a.dtype).max) * (1 - 2**-10))
+            most = math.log(xp.finfo(a.dtype).max) * (1 - 2**-10)
+            terms = xp.where(b == 0, xp.minimum(terms, most), terms)
         terms = b * xp.exp(terms)
     else:
         terms = xp.exp(terms)
