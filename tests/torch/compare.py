@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.torch.rows import arguments
+from tests.catalogue.torch import arguments
 
 
 def evaluate(library: Any, line: str, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

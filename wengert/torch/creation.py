@@ -189,7 +189,7 @@ NO_METHODS = {*_CONSTRUCTORS, *_SAME.split()}
 # -- classes that are constructors -----------------------------------------------------------------
 
 
-class Legacy(type):
+class Legacy(type(wg.Tensor)):  # type: ignore[misc]
     """The class of `Tensor`, `FloatTensor` and `Variable`: all Tensors are their instances."""
 
     dtype: Any
