@@ -10,18 +10,13 @@ import numpy as np
 import wengert as wg
 from wengert.backends import generators
 from wengert.tape.node import is_lifted
-from wengert.torch.naming import FUNCTIONS, lines, members, with_options
+from wengert.torch.naming import FUNCTIONS, lines, members, signed
 from wengert.torch.shapes import lengths
 
 #: Dtypes by PyTorch's names.
-DTYPES: dict[str, Any] = dict(
-    members(
-        wg,
-        "bfloat16 bool cdouble=complex128 cfloat=complex64 complex128 complex64 double=float64 "
-        "float=float32 float16 float32 float64 half=float16 int=int32 int16 int32 int64 int8 "
-        "long=int64 short=int16 uint8",
-    )
-)
+_DTYPES = "bfloat16 bool cdouble=complex128 cfloat=complex64 complex128 complex64 double=float64 "
+_DTYPES += "float=float32 float16 float32 float64 half=float16 int=int32 int16 int32 int64 int8 "
+DTYPES: dict[str, Any] = dict(members(wg, f"{_DTYPES} long=int64 short=int16 uint8"))
 
 
 class device(str):
@@ -67,7 +62,7 @@ class Generator(np.random.Generator):
         return self
 
 
-def drawn(function: Callable[..., Any]) -> Callable[..., Any]:
+def drawn(function: Callable[..., Any]) -> Any:
     """Let a function that draws on the host take a generator, whose numbers it draws then."""
 
     @wraps(function)
@@ -85,8 +80,7 @@ def drawn(function: Callable[..., Any]) -> Callable[..., Any]:
             finally:
                 given.state, own.state = own.state, kept
 
-    vars(draw)["__signature__"] = with_options(function, "generator")
-    return draw
+    return signed(draw, function, "generator")
 
 
 @drawn
@@ -117,7 +111,7 @@ def _multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any
 # -- constructors ----------------------------------------------------------------------------------
 
 
-def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
+def _constructor(function: Callable[..., Any]) -> Any:
     """A function that makes Tensors, with the options that PyTorch's have."""
 
     @wraps(function)
@@ -127,8 +121,7 @@ def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **options)
 
     names = ("dtype", "layout", "device", "requires_grad", "pin_memory", "memory_format")
-    vars(construct)["__signature__"] = with_options(function, *names)
-    return construct
+    return signed(construct, function, *names)
 
 
 def _sized(function: Any) -> Callable[..., Any]:
@@ -186,9 +179,6 @@ lines(bernoulli=_bernoulli, multinomial=_multinomial)
 NO_METHODS = {*_CONSTRUCTORS, *_SAME.split()}
 
 
-# -- classes that are constructors -----------------------------------------------------------------
-
-
 class Legacy(type(wg.Tensor)):  # type: ignore[misc]
     """The class of `Tensor`, `FloatTensor` and `Variable`: all Tensors are their instances."""
 
@@ -204,9 +194,9 @@ class Legacy(type(wg.Tensor)):  # type: ignore[misc]
     def make(cls, *data: Any, **options: Any) -> Any:
         """Make a Tensor of lengths, whose values are 0, or of data."""
         dtype = cls.__dict__.get("dtype") or wg.get_default_dtype()
-        one = data[0] if len(data) == 1 else None
-        if one is None or isinstance(one, int | Size):
-            return wg.zeros(lengths(data), dtype=dtype, **options)
+        one = data[0] if len(data) == 1 else 0
+        if isinstance(one, int | Size):
+            return wg.zeros(lengths(data or (0,)), dtype=dtype, **options)
         if isinstance(one, wg.Tensor):
             return one if one.dtype is dtype else wg.astype(one, dtype)
         return wg.tensor(one, dtype=dtype, **options)
