@@ -47,9 +47,6 @@ class Size(tuple[int, ...]):
         return f"torch.Size({list(self)})"
 
 
-# -- random numbers --------------------------------------------------------------------------------
-
-
 class Generator(np.random.Generator):
     """NumPy's generator, with PyTorch's ``manual_seed``."""
 
@@ -108,9 +105,6 @@ def _multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any
     return order[..., 0] if replacement else order[..., :num_samples]
 
 
-# -- constructors ----------------------------------------------------------------------------------
-
-
 def _constructor(function: Callable[..., Any]) -> Any:
     """A function that makes Tensors, with the options that PyTorch's have."""
 
@@ -151,6 +145,17 @@ def _randint(low: int, high: Any = None, size: Any = None, **options: Any) -> An
     return wg.randint(low, high, tuple(size), **options)
 
 
+@wg.no_grad()  # PyTorch's derivatives by the moments are 0
+def _normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -> Any:
+    return wg.normal(mean, std, size, **options)
+
+
+@wg.no_grad()
+def _tensor(data: Any, **options: Any) -> Any:
+    """A copy that is untracked, also of Tensors in a list."""
+    return wg.tensor(data.detach() if isinstance(data, wg.Tensor) else data, **options)
+
+
 _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     **{name: _sized(function) for name, function in members(wg, "empty ones zeros")},
     **{name: drawn(_sized(function)) for name, function in members(wg, "rand randn")},
@@ -161,16 +166,18 @@ _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "linspace": lambda start, end, steps, **options: wg.linspace(
         _number(start), _number(end), steps, **options
     ),
-    "normal": drawn(
-        lambda mean=0.0, std=1.0, size=None, **options: wg.normal(mean, std, size, **options)
-    ),
+    "normal": drawn(_normal),
     "randint": drawn(_randint),
     "randperm": drawn(lambda n, **options: wg.randperm(n, **options)),  # noqa: PLW0108
-    "tensor": lambda data, **options: wg.tensor(
-        data.detach() if isinstance(data, wg.Tensor) else data, **options
+    "tensor": _tensor,
+    **dict.fromkeys(
+        ("as_tensor", "asarray"),
+        lambda data, **options: (wg.asarray if hasattr(data, "shape") else _tensor)(
+            data, **options
+        ),
     ),
 }
-_SAME = "as_tensor asarray can_cast finfo from_dlpack from_numpy get_default_dtype get_rng_state "
+_SAME = "can_cast finfo from_dlpack from_numpy get_default_dtype get_rng_state "
 _SAME += "iinfo manual_seed rand_like result_type set_default_dtype set_rng_state"
 FUNCTIONS.update(members(wg, _SAME))
 lines(**{name: _constructor(function) for name, function in _CONSTRUCTORS.items()})
@@ -199,7 +206,7 @@ class Legacy(type(wg.Tensor)):  # type: ignore[misc]
             return wg.zeros(lengths(data or (0,)), dtype=dtype, **options)
         if isinstance(one, wg.Tensor):
             return one if one.dtype is dtype else wg.astype(one, dtype)
-        return wg.tensor(one, dtype=dtype, **options)
+        return _tensor(one, dtype=dtype, **options)
 
 
 _KINDS = "Bool=bool Byte=uint8 Char=int8 Double=float64 Float=float32 Half=float16 "

@@ -218,8 +218,8 @@ def _div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 @listed
 def fmod(input: Any, other: Any) -> Any:
     """Remainder with the dividend's sign."""
-    divisor = wg.abs(other) if isinstance(other, wg.Tensor) else abs(other)
-    return wg.sign(input) * wg.remainder(wg.abs(input), divisor)
+    other = wg.abs(other) if isinstance(other, wg.Tensor) else abs(other)
+    return wg.where(input < 0, -wg.remainder(-input, other), wg.remainder(input, other))
 
 
 def _scaled(function: Any) -> Callable[..., Any]:
@@ -269,9 +269,8 @@ bitwise_not=bitwise_invert bitwise_or bitwise_right_shift bitwise_xor ceil clamp
 cos cosh divide eq=equal erf erfc exp expit expm1 fix=trunc floor floor_divide ge=greater_equal
 greater greater_equal gt=greater hypot imag isfinite isinf isnan le=less_equal less less_equal log
 log10 log1p log2 logaddexp lt=less matmul maximum minimum mul=multiply multiply ne=not_equal
-neg=negative negative nextafter not_equal positive pow real reciprocal relu remainder sgn=sign
-sigmoid=expit sign signbit sin sinh sqrt square tan tanh true_divide=divide trunc
-vdot=vecdot xlogy"""
+neg=negative negative nextafter not_equal positive pow real reciprocal relu remainder
+sigmoid=expit signbit sin sinh sqrt square tan tanh true_divide=divide trunc vdot=vecdot xlogy"""
 FUNCTIONS.update(members(wg, _SAME))
 FUNCTIONS.update(members(wg.special, "digamma erfinv i0 lgamma=gammaln polygamma sinc"))
 FUNCTIONS.update(members(wg.linalg, "cholesky det inverse=inv pinverse=pinv outer ger=outer trace"))
@@ -279,6 +278,7 @@ lines(
     **{n: _scaled(f) for n, f in members(wg, "add sub=subtract subtract")},
     **{n: _logical(f) for n, f in members(wg, "logical_and logical_or logical_xor")},
     **{n: _softmax(f) for n, f in members(wg, "log_softmax softmax")},
+    **dict.fromkeys(("sgn", "sign"), lambda input: wg.sign(wg.where(input == input, input, 0))),
     **dict.fromkeys(("addmm", "baddbmm"), _addmm),
     addcdiv=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 / tensor2),
     addcmul=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 * tensor2),

@@ -86,9 +86,6 @@ _GPUS["current_accelerator"] = lambda: device("cuda") if _is_available() else No
 module("accelerator", _GPUS)
 
 
-# -- autograd --------------------------------------------------------------------------------------
-
-
 def _variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Any:
     tensor = wg.asarray(data)
     return tensor.detach().requires_grad_() if requires_grad else tensor

@@ -220,7 +220,7 @@ def become(self: wg.Tensor, result: wg.Tensor) -> wg.Tensor:
     return self
 
 
-def _drawn(draw: Callable[..., Any]) -> Callable[..., Any]:
+def _drawn(draw: Callable[..., Any]) -> Any:
     def filled(self: Any, *args: Any, **named: Any) -> Any:
         options = {{"from": "low", "to": "high"}.get(key, key): v for key, v in named.items()}
         where = {"size": self.shape, "dtype": self.dtype, "device": self.device}
