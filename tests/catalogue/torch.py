@@ -569,6 +569,11 @@ t.Tensor([1, 2])
 t.Tensor()
 t.FloatTensor()
 t.tensor([v[0], v[1]]).requires_grad
+t.tensor([np.float32(1.5), 2.5])
+t.tensor([np.float64(1.5), 2.5])
+t.as_tensor([[np.int64(3), 2], [0.5, True]])
+t.tensor([np.int32(3), 2.5], requires_grad=True).requires_grad
+t.tensor([np.arange(2), [0.5, 1.5]], dtype=t.float64)
 t.as_tensor([v[0], 2.0]).requires_grad
 t.as_tensor(v).requires_grad
 t.Tensor([v[0], 2]).requires_grad
@@ -882,6 +887,8 @@ t.no_grad()(lambda: x * 2)().requires_grad
 t.inference_mode()(lambda: x * 2)().requires_grad
 t.set_grad_enabled(False); a = x * 2; t.set_grad_enabled(True); a.requires_grad
 t.autograd.Variable(x.detach(), requires_grad=True).requires_grad
+t.autograd.Variable(x * 2).requires_grad
+t.autograd.Variable(x * 2, requires_grad=True).is_leaf
 t.autograd.grad((x * x).sum(), x)
 t.autograd.grad(t.autograd.grad((x**3).sum(), x, create_graph=True)[0].sum(), x)
 t.autograd.grad(x * 2, x, grad_outputs=t.ones_like(x), retain_graph=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 import wengert as wg
 from wengert.backends import generators
+from wengert.func import tree_leaves
 from wengert.tape.node import is_lifted
 from wengert.torch.naming import FUNCTIONS, lines, members, signed
 from wengert.torch.shapes import lengths
@@ -152,8 +153,13 @@ def _normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -
 
 @wg.no_grad()
 def _tensor(data: Any, **options: Any) -> Any:
-    """A copy that is untracked, also of Tensors in a list."""
-    return wg.tensor(data.detach() if isinstance(data, wg.Tensor) else data, **options)
+    """A copy that is untracked; Python's numbers are float32 beside NumPy's of other kinds."""
+    found = wg.tensor(data.detach() if isinstance(data, wg.Tensor) else data, **options)
+    if found.dtype is wg.float64 and not options.get("dtype") and isinstance(data, list | tuple):
+        kinds = {str(getattr(leaf, "dtype", "")).rpartition(".")[2] for leaf in tree_leaves(data)}
+        if "float64" not in kinds:
+            return wg.tensor(data, **options | {"dtype": wg.get_default_dtype()})
+    return found
 
 
 _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
@@ -199,7 +205,6 @@ class Legacy(type(wg.Tensor)):  # type: ignore[misc]
         return cls.make(*data, **options)
 
     def make(cls, *data: Any, **options: Any) -> Any:
-        """Make a Tensor of lengths, whose values are 0, or of data."""
         dtype = cls.__dict__.get("dtype") or wg.get_default_dtype()
         one = data[0] if len(data) == 1 else 0
         if isinstance(one, int | Size):

@@ -50,7 +50,6 @@ def nothing(*args: Any, **options: Any) -> None:
 
 
 def _is_available() -> Any:
-    """Whether the selected backend is on a GPU."""
     return device(wg.empty((0,)).device).type == "cuda"
 
 
@@ -87,8 +86,9 @@ module("accelerator", _GPUS)
 
 
 def _variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Any:
-    tensor = wg.asarray(data)
-    return tensor.detach().requires_grad_() if requires_grad else tensor
+    x = wg.asarray(data)
+    apart = requires_grad or x.requires_grad
+    return x.detach().requires_grad_(requires_grad) if apart else x
 
 
 _MADE = {"__slots__": (), "__doc__": "PyTorch's.", "make": staticmethod(_variable)}
