@@ -202,9 +202,6 @@ lines(
 )
 
 
-# -- elements --------------------------------------------------------------------------------------
-
-
 @listed
 def _div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode not in (None, "floor", "trunc"):
@@ -278,7 +275,7 @@ lines(
     **{n: _scaled(f) for n, f in members(wg, "add sub=subtract subtract")},
     **{n: _logical(f) for n, f in members(wg, "logical_and logical_or logical_xor")},
     **{n: _softmax(f) for n, f in members(wg, "log_softmax softmax")},
-    **dict.fromkeys(("sgn", "sign"), lambda input: wg.sign(wg.where(input == input, input, 0))),
+    **dict.fromkeys(("sgn", "sign"), lambda input: wg.sign(wg.where(input == input, input, False))),
     **dict.fromkeys(("addmm", "baddbmm"), _addmm),
     addcdiv=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 / tensor2),
     addcmul=lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 * tensor2),
