@@ -589,6 +589,8 @@ t.ByteTensor([1])
 isinstance(x, t.Tensor)
 isinstance(i, t.LongTensor)
 isinstance(x, t.LongTensor)
+type(x) == t.Tensor, t.Tensor == type(x), type(x) != t.Tensor, type(x) in {t.Tensor: 1}
+type(x) == t.FloatTensor, type(x) == t.autograd.Variable, type(nn.Parameter(x.detach())) == t.Tensor
 x.new_zeros(2, 3)
 x.new_zeros((2,))
 x.new_ones(3)

@@ -193,9 +193,11 @@ NO_METHODS = {*_CONSTRUCTORS, *_SAME.split()}
 
 
 class Legacy(type(wg.Tensor)):  # type: ignore[misc]
-    """The class of `Tensor`, `FloatTensor` and `Variable`: all Tensors are their instances."""
+    """The class of `Tensor`, `FloatTensor` and `Variable`: Tensors are of these types."""
 
     dtype: Any
+    __eq__ = lambda cls, other: cls is other or (other is wg.Tensor and cls is LEGACY["Tensor"])
+    __hash__ = lambda cls: hash(wg.Tensor)
 
     def __instancecheck__(cls, value: Any) -> bool:
         dtype = cls.__dict__.get("dtype")
