@@ -13,7 +13,7 @@ from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import Batched, BatchExit, members
 from wengert.interpreters.levels import leave
 from wengert.interpreters.lifted import bottom, new_level
-from wengert.ops.hints import refusing
+from wengert.ops.hints import refuse_keywords
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several, tick
@@ -23,7 +23,7 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 P = ParamSpec("P")
 
 
-@refusing
+@refuse_keywords
 def jacrev(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -90,7 +90,7 @@ def jacrev(
     return rows
 
 
-@refusing
+@refuse_keywords
 def jacfwd(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -149,7 +149,7 @@ def jacfwd(
     return jacobian
 
 
-@refusing
+@refuse_keywords
 def jacobian(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -186,7 +186,7 @@ def jacobian(
     return _chosen(function, argnums, has_aux, chunk_size, "jacobian")
 
 
-@refusing
+@refuse_keywords
 def hessian(
     function: Callable[P, Any],
     argnums: Argnums = 0,

@@ -47,7 +47,7 @@ def _instead(what: str) -> str:
     return f"use {what}" + (", the Array API standard's name" if standard else "")
 
 
-def refusing(transform: F) -> F:
+def refuse_keywords(transform: F) -> F:
     """Let a function refuse the keywords of other libraries' transforms."""
 
     @wraps(transform)

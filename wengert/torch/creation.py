@@ -11,7 +11,7 @@ import wengert as wg
 from wengert.backends import generators
 from wengert.func import tree_leaves
 from wengert.tape.node import is_lifted
-from wengert.torch.naming import FUNCTIONS, lines, members, signed
+from wengert.torch.naming import FUNCTIONS, give_signature, lines, members
 from wengert.torch.shapes import lengths
 
 #: Dtypes by PyTorch's names.
@@ -78,7 +78,7 @@ def drawn(function: Callable[..., Any]) -> Any:
             finally:
                 given.state, own.state = own.state, kept
 
-    return signed(draw, function, "generator")
+    return give_signature(draw, function, "generator")
 
 
 @drawn
@@ -116,7 +116,7 @@ def _constructor(function: Callable[..., Any]) -> Any:
         return function(*args, **options)
 
     names = ("dtype", "layout", "device", "requires_grad", "pin_memory", "memory_format")
-    return signed(construct, function, *names)
+    return give_signature(construct, function, *names)
 
 
 def _sized(function: Any) -> Callable[..., Any]:

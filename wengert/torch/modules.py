@@ -16,7 +16,7 @@ from wengert.optim import lr_scheduler, swa_utils
 from wengert.torch import distributions
 from wengert.torch.creation import LEGACY, Legacy, device
 from wengert.torch.functions import axes
-from wengert.torch.naming import FUNCTIONS, members, name_of_torch, signed
+from wengert.torch.naming import FUNCTIONS, give_signature, members, name_of_torch
 from wengert.torch.networks import FUNCTIONAL, LAYERS
 from wengert.torch.shapes import lengths
 
@@ -91,8 +91,8 @@ def _variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> A
     return x.detach().requires_grad_(requires_grad) if apart else x
 
 
-_MADE = {"__slots__": (), "__doc__": "PyTorch's.", "make": staticmethod(_variable)}
-Variable = signed(Legacy("Variable", (wg.Tensor,), _MADE), _variable)
+_VARIABLE = {"__slots__": (), "__doc__": "PyTorch's.", "make": staticmethod(_variable)}
+Variable = give_signature(Legacy("Variable", (wg.Tensor,), _VARIABLE), _variable)
 
 
 def _grad(*args: Any, only_inputs: bool = True, **options: Any) -> Any:
@@ -111,7 +111,7 @@ def _of_inputs(transform: Any) -> Any:
 
 
 _OWN = {"Variable": Variable, "grad": _grad, "gradcheck": testing.gradcheck}
-signed(_grad, wg.autograd.grad, "only_inputs")
+give_signature(_grad, wg.autograd.grad, "only_inputs")
 _TWO = {"jacobian": _of_inputs(wg.jacobian), "hessian": _of_inputs(wg.hessian)}
 module("autograd", names(wg.autograd, "graph") | _OWN)
 module("autograd.function", {"Function": wg.autograd.Function})
@@ -154,7 +154,7 @@ _FILES = "activation batchnorm container conv dropout linear loss module normali
 _FILES += "pooling rnn sparse transformer upsampling"
 _INIT = names(nn.init)
 _DATA = names(data, "progress")
-_DATA["DataLoader"] = signed(DataLoader, data.DataLoader, *_DOES_NOTHING.split())
+_DATA["DataLoader"] = give_signature(DataLoader, data.DataLoader, *_DOES_NOTHING.split())
 _DATA["default_collate"] = lambda batch: data.default_collate(_doubles(batch))
 _SCHEDULES = {**names(lr_scheduler), "_LRScheduler": lr_scheduler.LRScheduler}
 _CHECKPOINT = {"checkpoint": wg.checkpoint, "checkpoint_sequential": wg.checkpoint_sequential}

@@ -25,7 +25,7 @@ def name_of_torch(name: str, function: Callable[..., Any]) -> Callable[..., Any]
     if also or function.__name__[0] in "<_":
         result.__name__ = result.__qualname__ = name
         result.__doc__ = f"PyTorch's ``{name}``."
-    return signed(result, function, *also) if also else result
+    return give_signature(result, function, *also) if also else result
 
 
 #: PyTorch's functions of Tensors.
@@ -50,7 +50,7 @@ def members(home: Any, words: str) -> Iterator[tuple[str, Any]]:
         yield name, getattr(home, other or name)
 
 
-def signed(called: Any, function: Any, *names: str) -> Any:
+def give_signature(called: Any, function: Any, *names: str) -> Any:
     """Give the signature of a function to another, with more keywords in place of ``**options``."""
     signature, kind = inspect.signature(function), inspect.Parameter
     own = [p for p in signature.parameters.values() if p.kind is not kind.VAR_KEYWORD]

@@ -18,7 +18,7 @@ from wengert.tape.observers import observing, tell
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, assign
 from wengert.tape.views import same, show
 from wengert.torch.creation import DTYPES, LEGACY, NO_METHODS, Size, device, drawn
-from wengert.torch.naming import FUNCTIONS, members, name_of_torch, signed
+from wengert.torch.naming import FUNCTIONS, give_signature, members, name_of_torch
 from wengert.torch.shapes import lengths
 
 #: The core's own, which gives plain copies.
@@ -257,7 +257,7 @@ def _to(core: Any) -> Any:
     ) -> Any:
         return core(self, *(w for w in where if not isinstance(w, bool)), **options)
 
-    return signed(to, core, "non_blocking", "memory_format")
+    return give_signature(to, core, "non_blocking", "memory_format")
 
 
 def _cast(dtype: Any) -> Callable[..., Any]:
