@@ -9,11 +9,11 @@ import pytest
 
 import wengert as wg
 from wengert.nn.state import State
-from wengert.ops.operators import FOREIGN, GIVEN
+from wengert.ops.operators import GIVEN
 from wengert.tape import aliases
 
 _STATE_DICT = State.state_dict
-_CORE, _FOREIGN = dict(vars(wg.Tensor)), frozenset(FOREIGN)
+_CORE = dict(vars(wg.Tensor))
 
 
 def restore() -> None:
@@ -29,7 +29,6 @@ def restore() -> None:
     for name, attribute in _CORE.items():
         if vars(wg.Tensor).get(name) is not attribute:
             setattr(wg.Tensor, name, attribute)
-    FOREIGN.update(_FOREIGN)
 
 
 def meanings_of(name: str) -> tuple[Any, Any]:

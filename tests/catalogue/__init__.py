@@ -1,0 +1,1 @@
+"""Sample calls of public functions, one file for each room."""

@@ -220,6 +220,15 @@ def test_argnums_that_do_not_fit(argnums: Any, message: str) -> None:
         func.grad(lambda x, y: x * y, argnums)(1.0, 2.0)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["grad", "value_and_grad", "elementwise_grad", "jacrev", "jacfwd", "jacobian", "hessian"],
+)
+def test_the_keyword_of_autograd_is_told(name: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name} takes no argnum, .* write argnums=$"):
+        getattr(func, name)(lambda x: x, argnum=0)
+
+
 @pytest.mark.parametrize("argnums", ["x", 1.0, (0, None), None])
 def test_argnums_that_are_no_integers(argnums: Any) -> None:
     with pytest.raises(TypeError, match="argnums should be an integer or several"):

@@ -12,6 +12,7 @@ import pytest
 
 import wengert as wg
 from tests.project import stubs
+from tests.restoring import restore
 from wengert.backends import Backend
 from wengert.names import HINTS
 from wengert.ops import methods, operators
@@ -241,12 +242,28 @@ def test_methods_of_others_are_told(name: str) -> None:
     assert not hasattr(x, name)
     with pytest.raises(AttributeError, match=rf"'Tensor' object has no attribute '{name}'; use "):
         getattr(x, name)
-    assert name not in dir(x)
+    assert name not in dir(x) and name not in dir(wg.Tensor)
     text = HINTS["Tensor"].get(name) or HINTS["wengert"][name]
     for method in re.findall(r"\bx\.(\w+)", text):
         assert hasattr(x, method)
     for path in mentioned(text):
         assert hasattr(wg, path.partition(".")[0])
+
+
+def test_what_a_room_gives_or_two_rooms_refuse_is_listed_by_what_is_there() -> None:
+    """PyTorch's ``clamp`` is there then; NumPy and PyTorch mean two things by another."""
+    operators.give("a", {"clamp": wg.clip, "cat": wg.concat})
+    operators.give("b", {"cat": wg.concat})
+    try:
+        for listed in (dir(wg.Tensor), dir(wg.ones(2))):
+            assert "clamp" in listed and "cat" not in listed
+    finally:
+        restore()
+
+    class Named(wg.Tensor):
+        data = 3
+
+    assert "data" in dir(Named) and "data" not in dir(wg.Tensor)
 
 
 #: What PyTorch has, and NumPy has not.
@@ -262,7 +279,9 @@ PYTORCHS = (
     "register_backward_hook relu_ resize_ scatter_ scatter_add_ share_memory_ sigmoid_ sqrt_ "
     "squeeze_ stride tril_ triu_ uniform_ unsqueeze_"
     " FloatTensor LongTensor Variable cuda device double float half int jit long mps multinomial"
-    " randn_like short utils"
+    " randn_like short utils accelerator bincount bucketize ByteTensor diag_embed dist"
+    " distributions DoubleTensor dtype Generator ger is_complex preserve_format range"
+    " set_deterministic Size sparse sparse_coo_tensor new"
 )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import wengert as wg
 from wengert.names import HINTS
 
 PAGE = Path(__file__).parents[2] / "docs/design/scope.md"
@@ -54,3 +55,30 @@ def test_the_scope_has_all_of_pytorchs_names(module: str) -> None:
         names = {*theirs.__all__}
     spaces = {"lr_scheduler", "swa_utils"}
     assert table(module).keys() == names - spaces
+
+
+#: Namespaces that are asked for PyTorch's names; `x` stands for a Tensor.
+ASKED = {"torch", "torch.nn", "torch.optim", "torch.nn.functional", "torch.linalg", "torch.func"}
+ASKED |= {"torch.nn.init", "torch.nn.utils", "torch.optim.lr_scheduler", "torch.autograd", "x"}
+#: Names alike that are right.
+ALIKE = {"clip_grad_norm": "clip_grad_norm_"}
+
+
+def test_a_name_that_programs_use_is_here_or_says_what_to_write() -> None:
+    """Those of 3 or more of 582 public files, the parts before them included."""
+    used = (Path(__file__).parents[1] / "torch" / "used.txt").read_text().splitlines()
+    asked = 0
+    for name in [line.split()[0] for line in used]:
+        place, *parts = name.split(".")
+        found = wg.ones(2) if place == "x" else wg
+        for part in parts:
+            if place not in ASKED:
+                break
+            if not hasattr(found, part):
+                also = f"did you mean '{ALIKE[part]}'" if part in ALIKE else "; use "
+                with pytest.raises(AttributeError, match=f"has no attribute '{part}'.*{also}"):
+                    getattr(found, part)
+                break
+            found, place = getattr(found, part), f"{place}.{part}"
+        asked += 1
+    assert asked > 250

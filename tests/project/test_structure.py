@@ -38,7 +38,7 @@ BUDGETS = {
     ("testing",): 5_000,
     ("distributed",): 1_372,
     ("nn", "optim"): 14_110,
-    ("torch",): 1_910,
+    ("torch",): 1_800,
     ("numpy",): 700,
     ("hips",): 300,
     ("running",): 131,

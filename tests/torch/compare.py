@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.torch.rows import arguments
+from tests.catalogue.torch import arguments
 
 
 def evaluate(library: Any, line: str, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -43,7 +43,13 @@ def evaluate(library: Any, line: str, given: dict[str, Any]) -> tuple[Any, dict[
 
     *before, last = ast.parse(line).body
     with TemporaryDirectory() as folder:
-        space = {"D": library.distributions, "fill": fill, "steps": steps, "path": f"{folder}/a.pt"}
+        space = {
+            "np": np,
+            "D": library.distributions,
+            "fill": fill,
+            "steps": steps,
+            "path": f"{folder}/a.pt",
+        }
         space |= names | tensors | {"__name__": "rows"}
         exec(compile(ast.Module(before, []), line, "exec"), space)
         assert isinstance(last, ast.Expr)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.catalogue.torch import REFUSED, ROWS, arguments
 from tests.torch.compare import differences, evaluate
-from tests.torch.rows import REFUSED, ROWS, arguments
 
 pytestmark = pytest.mark.oracle
 

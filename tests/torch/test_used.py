@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tests.torch.rows import REFUSED, ROWS
+from tests.catalogue.torch import REFUSED, ROWS
 from tests.torch.test_running import PROGRAMS
 from wengert.running import _imports, _uses
 
@@ -55,7 +55,7 @@ def test_what_three_programs_use_is_compared_with_pytorch(room: Any) -> None:
         if counts and not there and name not in NOTHING and name not in OF_GPUS:
             left.append(name)
     assert len(NAMES) > 250
-    assert not left, f"no row of tests/torch/rows.py calls {left}"
+    assert not left, f"no row of tests/catalogue/torch.py calls {left}"
 
 
 def test_names_that_do_nothing_are_listed_on_the_page(room: Any) -> None:

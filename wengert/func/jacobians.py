@@ -13,6 +13,7 @@ from wengert.func.reverse import Reverse
 from wengert.interpreters.batched import Batched, BatchExit, members
 from wengert.interpreters.levels import leave
 from wengert.interpreters.lifted import bottom, new_level
+from wengert.ops.hints import refuse_keywords
 from wengert.tape.grad_mode import recording
 from wengert.tape.hooks import has_hooks
 from wengert.tape.node import AccumulateGrad, Indexed, Node, Output, Several, tick
@@ -22,6 +23,7 @@ from wengert.tape.tensor import Tensor, untracked, wrapped
 P = ParamSpec("P")
 
 
+@refuse_keywords
 def jacrev(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -79,6 +81,7 @@ def jacrev(
     return _transform(function, argnums, has_aux, chunk_size, "jacrev")
 
 
+@refuse_keywords
 def jacfwd(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -137,6 +140,7 @@ def jacfwd(
     return jacobian
 
 
+@refuse_keywords
 def jacobian(
     function: Callable[P, Any],
     argnums: Argnums = 0,
@@ -173,6 +177,7 @@ def jacobian(
     return _transform(function, argnums, has_aux, chunk_size, "jacobian")
 
 
+@refuse_keywords
 def hessian(
     function: Callable[P, Any],
     argnums: Argnums = 0,

@@ -15,6 +15,7 @@ from wengert.func.arguments import (
 )
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, constant
+from wengert.ops.hints import refuse_keywords
 from wengert.tape.grad_mode import following, recording, tangents_flow
 from wengert.tape.node import Node, tick, walk
 from wengert.tape.observers import observing
@@ -178,6 +179,7 @@ def _input(tensor: Tensor, connect: bool) -> Tensor:
 _identity = PRIMITIVES["positive"]
 
 
+@refuse_keywords
 def grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, Any]:
@@ -232,6 +234,7 @@ def grad(
     return _gradient(function, argnums, has_aux, "grad")
 
 
+@refuse_keywords
 def value_and_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, tuple[Any, Any]]:
@@ -302,6 +305,7 @@ def _pull_ones(swept: Reverse, transform: str, scalar: bool) -> Any:
     return swept.call.pack(swept.pull([ones], keep=False))
 
 
+@refuse_keywords
 def elementwise_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[P, Any]:

@@ -1,11 +1,13 @@
 """Errors for names that a module or a Tensor does not have, which say what to write instead."""
 
-from difflib import get_close_matches
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from importlib import import_module
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from wengert.names import HINTS, KEYWORDS
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: Not the standard's names.
 _BEYOND: Final = (
@@ -29,7 +31,7 @@ def _text(module: str, name: str, known: tuple[str, ...], also: str) -> str:
         return f"{text}; {_instead(HINTS[module][name])}"
     if also and name in import_module(also).__all__:
         return f"{text}; {_instead(f'wg{also[7:]}.{name}')}"
-    close = get_close_matches(name, known, n=1, cutoff=0.75)
+    close = import_module("difflib").get_close_matches(name, known, n=1, cutoff=0.75)
     return f"{text}; did you mean {close[0]!r}?" if close else text
 
 
@@ -45,6 +47,18 @@ def _instead(what: str) -> str:
     return f"use {what}" + (", the Array API standard's name" if standard else "")
 
 
+def refuse_keywords(transform: F) -> F:
+    """Let a function refuse the keywords of other libraries' transforms."""
+
+    @wraps(transform)
+    def called(*args: Any, **options: Any) -> Any:
+        for name in KEYWORDS["transforms"].keys() & options:
+            raise TypeError(f"{transform.__name__} takes no {name}, {KEYWORDS['transforms'][name]}")
+        return transform(*args, **options)
+
+    return called  # type: ignore[return-value]
+
+
 class Refusing:
     """A base of classes that refuse some keywords of PyTorch's, and say why.
 
@@ -53,10 +67,7 @@ class Refusing:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse keywords."""
-        refused: dict[str, str] = {}
         for base in cls.__mro__:
-            refused |= KEYWORDS.get(base.__name__, {})
-        for name in kwargs:
-            if name in refused:
-                raise TypeError(f"{cls.__name__} takes no {name}, {refused[name]}")
+            for name in KEYWORDS.get(base.__name__, {}).keys() & kwargs:
+                raise TypeError(f"{cls.__name__} takes no {name}, {KEYWORDS[base.__name__][name]}")
         return super().__new__(cls)

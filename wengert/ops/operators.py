@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from inspect import getattr_static
 from types import NoneType
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ from wengert.tape.node import Node
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Tensor, assign, with_node
+from wengert.tape.tensor import Kind, Tensor, assign, with_node
 from wengert.tape.views import same, show
 
 Function = Callable[..., Tensor]
@@ -411,10 +412,12 @@ class _Foreign:
         raise import_module("wengert.ops.hints").no_method(self.kind, self.name)
 
 
-def _dir(self: Tensor) -> list[str]:
-    return [name for name in object.__dir__(self) if name not in FOREIGN]
+def _dir(self: Any) -> list[str]:
+    kind, own = (self, type) if isinstance(self, type) else (type(self), object)
+    return [n for n in own.__dir__(self) if not isinstance(getattr_static(kind, n), _Foreign)]
 
 
+Kind.__dir__ = _dir  # type: ignore[method-assign]
 attach(vars(differentiable))
 _attach_operators()
 #: Names of NumPy's and PyTorch's that Tensors do not have: `wengert.names` has what to write.
@@ -441,7 +444,6 @@ def give(room: str, meanings: Mapping[str, Any]) -> None:
             attribute = OWN.get(name) or _Foreign("Tensor", name)
             attribute = _plain_keys(attribute) if name.endswith("item__") else attribute
         setattr(Tensor, name, attribute)
-    FOREIGN.difference_update(meanings)
 
 
 def _plain_keys(function: Any) -> Function:

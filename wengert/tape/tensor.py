@@ -37,7 +37,11 @@ else:
     Methods = object
 
 
-class Tensor(Methods):
+class Kind(type):
+    """The class of `Tensor`, whose ``__dir__`` is that of `wengert.ops.operators`."""
+
+
+class Tensor(Methods, metaclass=Kind):
     """An array of any library, whose operations are recorded for differentiation.
 
     It is the Array API standard's array object; methods and operators call `wengert`'s functions.
@@ -246,17 +250,14 @@ class Tensor(Methods):
     @property
     def grad_fn(self) -> Node | None:
         """The recorded operation that gave this Tensor; None for a leaf."""
-        if self.is_leaf:
-            return None
-        node = self._node
+        node = None if self.is_leaf else self._node
         return node.parents[0] if isinstance(node, Output) else node
 
     def detach(self) -> "Tensor":
         """Return a Tensor of the same values that is not tracked, and has no tangent."""
         if observing:
             tell("left", self, "detach")
-        array = self._array
-        detached = untracked(array.as_constant() if is_lifted(array) else array)
+        detached = untracked(self._array.as_constant() if is_lifted(self._array) else self._array)
         show(detached, self, same, {})
         return detached
 
@@ -310,9 +311,8 @@ class Tensor(Methods):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol; use x.detach() first"
             )
-        backend = backend_of(self._array)
         copied = type(self).__new__(type(self))
-        copied._array = backend.namespace.asarray(self.array, copy=True)
+        copied._array = backend_of(self._array).namespace.asarray(self.array, copy=True)
         copied._node = None
         copied._grad = None if self._grad is None else self._grad.detach().clone()
         copied.requires_grad = self.requires_grad

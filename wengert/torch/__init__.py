@@ -9,27 +9,17 @@ Importing this room gives PyTorch's meanings to the methods of all Tensors in th
 (tensor([1, 1]), 2)
 """
 
-from typing import Any
-
 import wengert as wg
-from wengert.torch import creation, modules, saving
+from wengert.torch import creation, modules
 from wengert.torch.naming import FUNCTIONS, members
-from wengert.torch.tensor import install
+from wengert.torch.tensor import as_dtype, install
 
 __version__ = "2.13.0"
 #: Choices of PyTorch's own kernels and of how it prints: they do nothing.
-_NOTHING = (
-    "set_deterministic set_float32_matmul_precision set_num_threads set_printoptions "
-    "use_deterministic_algorithms"
-)
+_NOTHING = "set_deterministic set_float32_matmul_precision set_num_threads set_printoptions "
+_NOTHING += "use_deterministic_algorithms"
 #: Layouts in memory, which are the library's own affair.
 _FORMATS = ("channels_last", "contiguous_format", "preserve_format", "strided")
-
-
-def _compile(model: Any = None, **options: Any) -> Any:
-    """Return a function or module as it is: `wengert.compile` is the compiler."""
-    return model if model is not None else lambda function: function
-
 
 globals().update(
     {
@@ -40,14 +30,10 @@ globals().update(
         **{name: name for name in _FORMATS},
         **dict(members(wg, "enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled")),
         **dict(members(wg, "dtype=DType e inf nan newaxis pi")),
-        "Generator": creation.Generator,
-        "Size": creation.Size,
-        "autocast": modules.autocast,
-        "compile": _compile,
-        "device": creation.device,
-        "load": saving.load,
-        "save": saving.save,
-        "set_default_tensor_type": modules.set_default_tensor_type,
+        **dict(members(creation, "Generator Size device")),
+        **dict(members(modules, "autocast load save")),
+        "compile": lambda model=None, **options: (lambda f: f) if model is None else model,
+        "set_default_tensor_type": lambda t: wg.set_default_dtype(as_dtype(t)),
     }
 )
 install()

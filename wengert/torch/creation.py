@@ -9,19 +9,15 @@ import numpy as np
 
 import wengert as wg
 from wengert.backends import generators
+from wengert.func import tree_leaves
 from wengert.tape.node import is_lifted
-from wengert.torch.naming import FUNCTIONS, lines, members, with_options
+from wengert.torch.naming import FUNCTIONS, give_signature, lines, members
 from wengert.torch.shapes import lengths
 
 #: Dtypes by PyTorch's names.
-DTYPES: dict[str, Any] = dict(
-    members(
-        wg,
-        "bfloat16 bool cdouble=complex128 cfloat=complex64 complex128 complex64 double=float64 "
-        "float=float32 float16 float32 float64 half=float16 int=int32 int16 int32 int64 int8 "
-        "long=int64 short=int16 uint8",
-    )
-)
+_DTYPES = "bfloat16 bool cdouble=complex128 cfloat=complex64 complex128 complex64 double=float64 "
+_DTYPES += "float=float32 float16 float32 float64 half=float16 int=int32 int16 int32 int64 int8 "
+DTYPES: dict[str, Any] = dict(members(wg, f"{_DTYPES} long=int64 short=int16 uint8"))
 
 
 class device(str):
@@ -52,9 +48,6 @@ class Size(tuple[int, ...]):
         return f"torch.Size({list(self)})"
 
 
-# -- random numbers --------------------------------------------------------------------------------
-
-
 class Generator(np.random.Generator):
     """NumPy's generator, with PyTorch's ``manual_seed``."""
 
@@ -67,7 +60,7 @@ class Generator(np.random.Generator):
         return self
 
 
-def drawn(function: Callable[..., Any]) -> Callable[..., Any]:
+def drawn(function: Callable[..., Any]) -> Any:
     """Let a function that draws on the host take a generator, whose numbers it draws then."""
 
     @wraps(function)
@@ -85,8 +78,7 @@ def drawn(function: Callable[..., Any]) -> Callable[..., Any]:
             finally:
                 given.state, own.state = own.state, kept
 
-    vars(draw)["__signature__"] = with_options(function, "generator")
-    return draw
+    return give_signature(draw, function, "generator")
 
 
 @drawn
@@ -114,10 +106,7 @@ def _multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any
     return order[..., 0] if replacement else order[..., :num_samples]
 
 
-# -- constructors ----------------------------------------------------------------------------------
-
-
-def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
+def _constructor(function: Callable[..., Any]) -> Any:
     """A function that makes Tensors, with the options that PyTorch's have."""
 
     @wraps(function)
@@ -127,8 +116,7 @@ def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **options)
 
     names = ("dtype", "layout", "device", "requires_grad", "pin_memory", "memory_format")
-    vars(construct)["__signature__"] = with_options(function, *names)
-    return construct
+    return give_signature(construct, function, *names)
 
 
 def _sized(function: Any) -> Callable[..., Any]:
@@ -158,6 +146,22 @@ def _randint(low: int, high: Any = None, size: Any = None, **options: Any) -> An
     return wg.randint(low, high, tuple(size), **options)
 
 
+@wg.no_grad()  # PyTorch's derivatives by the moments are 0
+def _normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -> Any:
+    return wg.normal(mean, std, size, **options)
+
+
+@wg.no_grad()
+def _tensor(data: Any, **options: Any) -> Any:
+    """A copy that is untracked; Python's numbers are float32 beside NumPy's of other kinds."""
+    found = wg.tensor(data.detach() if isinstance(data, wg.Tensor) else data, **options)
+    if found.dtype is wg.float64 and not options.get("dtype") and isinstance(data, list | tuple):
+        kinds = {str(getattr(leaf, "dtype", "")).rpartition(".")[2] for leaf in tree_leaves(data)}
+        if "float64" not in kinds:
+            return wg.tensor(data, **options | {"dtype": wg.get_default_dtype()})
+    return found
+
+
 _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     **{name: _sized(function) for name, function in members(wg, "empty ones zeros")},
     **{name: drawn(_sized(function)) for name, function in members(wg, "rand randn")},
@@ -168,16 +172,18 @@ _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "linspace": lambda start, end, steps, **options: wg.linspace(
         _number(start), _number(end), steps, **options
     ),
-    "normal": drawn(
-        lambda mean=0.0, std=1.0, size=None, **options: wg.normal(mean, std, size, **options)
-    ),
+    "normal": drawn(_normal),
     "randint": drawn(_randint),
     "randperm": drawn(lambda n, **options: wg.randperm(n, **options)),  # noqa: PLW0108
-    "tensor": lambda data, **options: wg.tensor(
-        data.detach() if isinstance(data, wg.Tensor) else data, **options
+    "tensor": _tensor,
+    **dict.fromkeys(
+        ("as_tensor", "asarray"),
+        lambda data, **options: (wg.asarray if hasattr(data, "shape") else _tensor)(
+            data, **options
+        ),
     ),
 }
-_SAME = "as_tensor asarray can_cast finfo from_dlpack from_numpy get_default_dtype get_rng_state "
+_SAME = "can_cast finfo from_dlpack from_numpy get_default_dtype get_rng_state "
 _SAME += "iinfo manual_seed rand_like result_type set_default_dtype set_rng_state"
 FUNCTIONS.update(members(wg, _SAME))
 lines(**{name: _constructor(function) for name, function in _CONSTRUCTORS.items()})
@@ -186,13 +192,12 @@ lines(bernoulli=_bernoulli, multinomial=_multinomial)
 NO_METHODS = {*_CONSTRUCTORS, *_SAME.split()}
 
 
-# -- classes that are constructors -----------------------------------------------------------------
-
-
-class Legacy(type):
-    """The class of `Tensor`, `FloatTensor` and `Variable`: all Tensors are their instances."""
+class Legacy(type(wg.Tensor)):  # type: ignore[misc]
+    """The class of `Tensor`, `FloatTensor` and `Variable`: Tensors are of these types."""
 
     dtype: Any
+    __eq__ = lambda cls, other: cls is other or (other is wg.Tensor and cls is LEGACY["Tensor"])
+    __hash__ = lambda cls: hash(wg.Tensor)
 
     def __instancecheck__(cls, value: Any) -> bool:
         dtype = cls.__dict__.get("dtype")
@@ -202,14 +207,13 @@ class Legacy(type):
         return cls.make(*data, **options)
 
     def make(cls, *data: Any, **options: Any) -> Any:
-        """Make a Tensor of lengths, whose values are 0, or of data."""
         dtype = cls.__dict__.get("dtype") or wg.get_default_dtype()
-        one = data[0] if len(data) == 1 else None
-        if one is None or isinstance(one, int | Size):
-            return wg.zeros(lengths(data), dtype=dtype, **options)
+        one = data[0] if len(data) == 1 else 0
+        if isinstance(one, int | Size):
+            return wg.zeros(lengths(data or (0,)), dtype=dtype, **options)
         if isinstance(one, wg.Tensor):
             return one if one.dtype is dtype else wg.astype(one, dtype)
-        return wg.tensor(one, dtype=dtype, **options)
+        return _tensor(one, dtype=dtype, **options)
 
 
 _KINDS = "Bool=bool Byte=uint8 Char=int8 Double=float64 Float=float32 Half=float16 "

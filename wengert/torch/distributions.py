@@ -29,11 +29,12 @@ class Distribution:
     stddev = property(lambda self: wg.sqrt(self.variance))
 
     def __init_subclass__(cls, parameters: str = "") -> None:
-        """Take the names of parameters, which are given by position or by name."""
-        kind, words = inspect.Parameter, parameters.split()
-        given = [kind(word, kind.POSITIONAL_OR_KEYWORD) for word in words]
-        given += [kind("validate_args", kind.POSITIONAL_OR_KEYWORD, default=None)]
-        if words:
+        """Take the names of parameters, by position or by name; a ``=`` marks those left out."""
+        cls.__doc__ = cls.__doc__ or f"PyTorch's ``{cls.__name__}``."
+        kind, words = inspect.Parameter, [*parameters.split(), "validate_args="]
+        both, none = kind.POSITIONAL_OR_KEYWORD, {True: None, False: kind.empty}
+        given = [kind(w.strip("="), both, default=none["=" in w]) for w in words]
+        if parameters:
             cls.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -78,8 +79,6 @@ class Distribution:
 
 
 class Normal(Distribution, parameters="loc scale"):
-    """PyTorch's ``Normal``."""
-
     mean = property(lambda self: self.loc)
     variance = property(lambda self: self.scale**2)
     entropy = lambda self: (1 + _LOG_2PI) / 2 + wg.log(self.scale)
@@ -90,8 +89,6 @@ class Normal(Distribution, parameters="loc scale"):
 
 
 class Laplace(Distribution, parameters="loc scale"):
-    """PyTorch's ``Laplace``."""
-
     entropy = lambda self: 1 + wg.log(2 * self.scale)
     _log = lambda self, x: -wg.log(2 * self.scale) - wg.abs(x - self.loc) / self.scale
 
@@ -101,8 +98,6 @@ class Laplace(Distribution, parameters="loc scale"):
 
 
 class Uniform(Distribution, parameters="low high"):
-    """PyTorch's ``Uniform``."""
-
     entropy = lambda self: wg.log(self.high - self.low)
     _within = lambda self, x: (x >= self.low) & (x <= self.high)
     _draw = lambda self, noise: self.low + (self.high - self.low) * noise(wg.rand)
@@ -110,8 +105,6 @@ class Uniform(Distribution, parameters="low high"):
 
 
 class Exponential(Distribution, parameters="rate"):
-    """PyTorch's ``Exponential``."""
-
     entropy = lambda self: 1 - wg.log(self.rate)
     _within = lambda self, x: x >= 0
     _draw = lambda self, noise: -wg.log1p(-noise(wg.rand)) / self.rate
@@ -128,8 +121,6 @@ def _gamma(noise: Any, concentration: Any) -> Any:
 
 
 class Gamma(Distribution, parameters="concentration rate"):
-    """PyTorch's ``Gamma``."""
-
     _within = lambda self, x: x >= 0
     _draw = lambda self, noise: _gamma(noise, self.concentration) / self.rate
 
@@ -139,8 +130,6 @@ class Gamma(Distribution, parameters="concentration rate"):
 
 
 class Beta(Distribution, parameters="concentration1 concentration0"):
-    """PyTorch's ``Beta``."""
-
     has_rsample = False
     mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
     _within = lambda self, x: (x >= 0) & (x <= 1)
@@ -154,9 +143,6 @@ class Beta(Distribution, parameters="concentration1 concentration0"):
         return wg.xlogy(a - 1, x) + wg.xlogy(b - 1, 1 - x) - wg.special.betaln(a, b)
 
 
-# -- of probabilities or their logarithms ----------------------------------------------------------
-
-
 class _Discrete(Distribution):
     has_rsample = False
 
@@ -166,11 +152,8 @@ class _Discrete(Distribution):
         given = probs if logits is None else logits
         if not isinstance(given, wg.Tensor):
             given = wg.asarray(given, dtype=wg.get_default_dtype())
-        self._checked, self._like, self._shape = (
-            validate_args is not False,
-            given,
-            Size(given.shape),
-        )
+        self._checked, self._like = validate_args is not False, given
+        self._shape = Size(given.shape)
         if logits is None:
             self.probs = p = given / wg.sum(given, -1, keepdims=True) if self._event else given
             eps = wg.finfo(p.dtype).eps
@@ -183,8 +166,6 @@ class _Discrete(Distribution):
 
 
 class Bernoulli(_Discrete):
-    """PyTorch's ``Bernoulli``."""
-
     mean = property(lambda self: self.probs)
     variance = property(lambda self: self.probs * (1 - self.probs))
     entropy = lambda self: wg.softplus(self.logits) - self.probs * self.logits
@@ -194,8 +175,6 @@ class Bernoulli(_Discrete):
 
 
 class Categorical(_Discrete):
-    """PyTorch's ``Categorical``."""
-
     _event = 1
     event_shape = Size(())
     _within = lambda self, x: (x >= 0) & (x < self._shape[-1]) & (x % 1 == 0)
@@ -216,36 +195,24 @@ class Categorical(_Discrete):
         return -wg.sum(self.probs * wg.clip(self.logits, least), axis=-1)
 
 
-# -- of vectors ------------------------------------------------------------------------------------
-
-
-class MultivariateNormal(Distribution):
-    """PyTorch's ``MultivariateNormal``."""
-
+class MultivariateNormal(
+    Distribution, parameters="loc covariance_matrix= precision_matrix= scale_tril="
+):
     _event = 1
     mean = property(lambda self: self.loc)
     _draw = lambda self, noise: self.loc + (self.scale_tril @ noise(wg.randn)[..., None])[..., 0]
 
-    def __init__(
-        self,
-        loc: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
-        validate_args: Any = None,
-    ) -> None:
-        given = [m for m in (covariance_matrix, precision_matrix, scale_tril) if m is not None]
-        if len(given) != 1:
+    def _keep(self, checked: Any, **given: Any) -> None:
+        loc, matrices = given.pop("loc"), {k: m for k, m in given.items() if m is not None}
+        if len(matrices) != 1:
             raise ValueError("Exactly one of the three matrices may be specified.")
-        (matrix,) = given
-        like = wg.tril(matrix) if scale_tril is not None else wg.matrix_transpose(matrix)
-        if scale_tril is None:
-            whole = matrix if precision_matrix is None else wg.linalg.inv(matrix)
-            scale_tril = wg.linalg.cholesky(whole)
-        self._keep(validate_args, loc=wg.broadcast_arrays(loc, scale_tril[..., 0])[0])
+        ((name, matrix),) = matrices.items()
+        like = wg.tril(matrix) if name == "scale_tril" else wg.matrix_transpose(matrix)
+        whole = wg.linalg.inv(matrix) if name == "precision_matrix" else matrix
+        self.scale_tril = scale_tril = matrix if name == "scale_tril" else wg.linalg.cholesky(whole)
+        super()._keep(checked, loc=wg.broadcast_arrays(loc, scale_tril[..., 0])[0])
         self._demand("matrix", matrix, FUNCTIONS["isclose"](matrix, like, atol=1e-6))
         self._demand("scale_tril", scale_tril, wg.linalg.diagonal(scale_tril) > 0)
-        self.scale_tril = scale_tril
         self._half_log_det = wg.sum(wg.log(wg.linalg.diagonal(scale_tril)), axis=-1)
 
     def _log(self, value: Any) -> Any:

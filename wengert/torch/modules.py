@@ -7,30 +7,31 @@ from functools import cache, reduce
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import wengert as wg
 from wengert import amp, data, func, nn, optim, testing
+from wengert.func import tree_map
 from wengert.optim import lr_scheduler, swa_utils
 from wengert.torch import distributions
 from wengert.torch.creation import LEGACY, Legacy, device
-from wengert.torch.naming import FUNCTIONS, name_of_torch, with_options
+from wengert.torch.functions import axes
+from wengert.torch.naming import FUNCTIONS, give_signature, members, name_of_torch
 from wengert.torch.networks import FUNCTIONAL, LAYERS
-from wengert.torch.reductions import axes
 from wengert.torch.shapes import lengths
-from wengert.torch.tensor import as_dtype
 
 
-def module(name: str, members: dict[str, Any]) -> ModuleType:
+def module(name: str, table: dict[str, Any]) -> None:
     """Make a module of its members, which `import` finds by its name."""
     made = ModuleType(f"{__package__}.{name}", f"PyTorch's ``torch.{name}``.")
     sys.modules[made.__name__] = made
-    vars(made).update(members, __all__=[key for key in members if key[0] != "_"])
-    vars(made)["__path__"] = []  # so that modules inside are looked for
-    for key, member in members.items():
+    # With a path, modules inside are looked for.
+    vars(made).update(table, __all__=[key for key in table if key[0] != "_"], __path__=[])
+    for key, member in table.items():
         if getattr(member, "__name__", "") == "<lambda>":
             vars(made)[key] = name_of_torch(key, member)
     parent, _, own = made.__name__.rpartition(".")
     setattr(sys.modules[parent], own, made)
-    return made
 
 
 def names(home: Any, *left_out: str) -> dict[str, Any]:
@@ -48,17 +49,8 @@ def nothing(*args: Any, **options: Any) -> None:
     """Do nothing: a choice of PyTorch's own kernels and devices."""
 
 
-def set_default_tensor_type(t: Any) -> None:
-    """Set the dtype that new Tensors have by default, by a class or its name."""
-    wg.set_default_dtype(as_dtype(t))
-
-
 def _is_available() -> Any:
-    """Whether the selected backend is on a GPU."""
     return device(wg.empty((0,)).device).type == "cuda"
-
-
-# -- devices ---------------------------------------------------------------------------------------
 
 
 def autocast(
@@ -70,7 +62,10 @@ def autocast(
     return contextlib.nullcontext()
 
 
-_AMP = {"autocast": autocast, "GradScaler": amp.GradScaler}
+_AMP = {
+    "autocast": autocast,
+    "GradScaler": lambda device="cuda", *args, **options: amp.GradScaler(*args, **options),
+}
 _CUDA = {
     "device_count": lambda: int(_is_available()),
     "get_device_name": lambda device=None: str(wg.empty((0,)).device),
@@ -81,37 +76,27 @@ _CUDA = {
 }
 module("amp", _AMP)
 module("cuda", _CUDA)
-module("cuda.amp", _AMP)
+module("cuda.amp", _AMP | {"GradScaler": amp.GradScaler})
 module("backends", {})
 module("backends.cudnn", {"benchmark": False, "deterministic": False, "enabled": True})
 module("backends.mps", {"is_available": lambda: False, "is_built": lambda: False})
-_CURRENT = {"current_accelerator": lambda: device("cuda") if _is_available() else None}
-module("accelerator", {**_CURRENT, **{n: _CUDA[n] for n in ("is_available", "device_count")}})
+_GPUS = {n: _CUDA[n] for n in ("is_available", "device_count")}
+_GPUS["current_accelerator"] = lambda: device("cuda") if _is_available() else None
+module("accelerator", _GPUS)
 
 
-# -- autograd --------------------------------------------------------------------------------------
+def _variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Any:
+    x = wg.asarray(data)
+    apart = requires_grad or x.requires_grad
+    return x.detach().requires_grad_(requires_grad) if apart else x
 
 
-class _Variable(Legacy):
-    """The class of `Variable`."""
-
-    def make(cls, *data: Any, **options: Any) -> Any:  # noqa: N805
-        """Return the values, and let them require grad where that is asked for."""
-        tensor = wg.asarray(data[0] if data else options["data"])
-        tracked = bool(options.get("requires_grad"))
-        return tensor.detach().requires_grad_() if tracked else tensor
-
-
-_TAKES = with_options(lambda data, requires_grad=False: None, "volatile")
-_AS_VARIABLE = {"__slots__": (), "__doc__": "A Tensor.", "__signature__": _TAKES}
-Variable = _Variable("Variable", (wg.Tensor,), _AS_VARIABLE)
+_VARIABLE = {"__slots__": (), "__doc__": "PyTorch's.", "make": staticmethod(_variable)}
+Variable = give_signature(Legacy("Variable", (wg.Tensor,), _VARIABLE), _variable)
 
 
 def _grad(*args: Any, only_inputs: bool = True, **options: Any) -> Any:
-    return wg.autograd.grad(*args, **options)
-
-
-vars(_grad)["__signature__"] = with_options(wg.autograd.grad, "only_inputs")
+    return wg.autograd.grad(*args[:5], *args[6:], **options)
 
 
 def _of_inputs(transform: Any) -> Any:
@@ -126,45 +111,54 @@ def _of_inputs(transform: Any) -> Any:
 
 
 _OWN = {"Variable": Variable, "grad": _grad, "gradcheck": testing.gradcheck}
+give_signature(_grad, wg.autograd.grad, "only_inputs")
 _TWO = {"jacobian": _of_inputs(wg.jacobian), "hessian": _of_inputs(wg.hessian)}
 module("autograd", names(wg.autograd, "graph") | _OWN)
 module("autograd.function", {"Function": wg.autograd.Function})
 module("autograd.functional", _TWO)
 module("autograd.variable", {"Variable": Variable})
-module("func", names(func))
+_VMAP = lambda func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None: wg.vmap(
+    func, in_dims, out_dims, chunk_size, randomness
+)
+module("func", names(func) | {"vmap": _VMAP})
 
 
 # -- networks and their data -----------------------------------------------------------------------
 
-_DOES_NOTHING = [
-    *("multiprocessing_context", "num_workers", "persistent_workers", "pin_memory"),
-    *("pin_memory_device", "prefetch_factor", "timeout", "worker_init_fn"),
-]
+_DOES_NOTHING = "multiprocessing_context num_workers persistent_workers pin_memory "
+_DOES_NOTHING += "pin_memory_device prefetch_factor timeout worker_init_fn"
 
 
 class DataLoader(data.DataLoader):
     """Batches of a dataset; processes and pinned memory do nothing here, and a warning says so."""
 
-    __signature__ = with_options(data.DataLoader, *_DOES_NOTHING)
     __new__ = lambda cls, *args, **options: object.__new__(cls)  # without the base's refusals
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        given = [name for name in _DOES_NOTHING if options.pop(name, None)]
+        given = [name for name in _DOES_NOTHING.split() if options.pop(name, None)]
         if given:
             say(f"DataLoader makes its batches in this process: {', '.join(given)} does nothing")
         super().__init__(*args, **options)
 
+    def _collate(self, found: list[Any]) -> Any:
+        return super()._collate(_doubles(found) if self.collate_fn is None else found)
+
+
+def _doubles(batch: Any) -> Any:
+    """Samples whose Python floats become float64, as in PyTorch."""
+    return tree_map(lambda x: np.float64(x) if type(x) is float else x, [*batch])
+
 
 #: The modules by which PyTorch's own files are imported.
-_FILES = (
-    "activation batchnorm container conv dropout linear loss module normalization padding pooling "
-    "rnn sparse transformer upsampling"
-)
+_FILES = "activation batchnorm container conv dropout linear loss module normalization padding "
+_FILES += "pooling rnn sparse transformer upsampling"
 _INIT = names(nn.init)
-_DATA = {**names(data, "progress"), "DataLoader": DataLoader}
+_DATA = names(data, "progress")
+_DATA["DataLoader"] = give_signature(DataLoader, data.DataLoader, *_DOES_NOTHING.split())
+_DATA["default_collate"] = lambda batch: data.default_collate(_doubles(batch))
 _SCHEDULES = {**names(lr_scheduler), "_LRScheduler": lr_scheduler.LRScheduler}
 _CHECKPOINT = {"checkpoint": wg.checkpoint, "checkpoint_sequential": wg.checkpoint_sequential}
-_NORMS = {name: getattr(nn.utils, name) for name in nn.utils.__all__ if name[0] in "cgpv"}
+_NORMS = {name: one for name, one in names(nn.utils).items() if name[0] in "cgpv"}
 module("nn", LAYERS)
 module("nn.functional", FUNCTIONAL)
 module("nn.init", _INIT | {name.rstrip("_"): function for name, function in _INIT.items()})
@@ -187,7 +181,23 @@ for _name in ("dataset", "dataloader", "sampler"):
     module(f"utils.data.{_name}", _DATA)
 
 
-# -- the standard's extensions ---------------------------------------------------------------------
+def save(obj: Any, f: Any) -> None:
+    """Write Tensors, numbers and text in dicts and lists: of a module its ``state_dict()``."""
+    if isinstance(obj, nn.Module):
+        raise TypeError("torch.save writes no modules, whose pickles run code: model.state_dict()")
+    tracked = tree_map(lambda x: isinstance(x, wg.Tensor) and x.requires_grad, obj)
+    wg.save(f, value=obj, tracked=tracked)
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: Any = None) -> Any:
+    """Read what `save` wrote, or any safetensors file; a pickle, as PyTorch's, is an error."""
+    try:
+        found = wg.load(f)
+    except ValueError as error:
+        if "without a checkpoint" not in str(error):
+            raise
+        return nn.load(f)
+    return tree_map(lambda x, t: x.requires_grad_() if t else x, found["value"], found["tracked"])
 
 
 def _transform(name: str) -> Any:
@@ -207,7 +217,7 @@ _FFT = {
     for name in ("fft", "ifft", "rfft", "irfft")
     for end in ("", "2", "n")
 }
-_FFT |= {name: getattr(wg.fft, name) for name in ("fftfreq", "rfftfreq")}
+_FFT |= members(wg.fft, "fftfreq rfftfreq")
 _FFT["fftshift"] = lambda input, dim=None: wg.fft.fftshift(input, axes=dim)
 _FFT["ifftshift"] = lambda input, dim=None: wg.fft.ifftshift(input, axes=dim)
 

@@ -25,9 +25,7 @@ def name_of_torch(name: str, function: Callable[..., Any]) -> Callable[..., Any]
     if also or function.__name__[0] in "<_":
         result.__name__ = result.__qualname__ = name
         result.__doc__ = f"PyTorch's ``{name}``."
-    if also:
-        vars(result)["__signature__"] = with_options(function, *also)
-    return result
+    return give_signature(result, function, *also) if also else result
 
 
 #: PyTorch's functions of Tensors.
@@ -52,11 +50,11 @@ def members(home: Any, words: str) -> Iterator[tuple[str, Any]]:
         yield name, getattr(home, other or name)
 
 
-def with_options(function: Any, *names: str) -> inspect.Signature:
-    """The signature of a function, with more keywords in place of ``**options``."""
+def give_signature(called: Any, function: Any, *names: str) -> Any:
+    """Give the signature of a function to another, with more keywords in place of ``**options``."""
     signature, kind = inspect.signature(function), inspect.Parameter
     own = [p for p in signature.parameters.values() if p.kind is not kind.VAR_KEYWORD]
-    more = [n for n in names if n not in signature.parameters]
-    return signature.replace(
-        parameters=[*own, *[kind(n, kind.KEYWORD_ONLY, default=None) for n in more]]
-    )
+    more = [name for name in names if name not in signature.parameters]
+    own += [kind(name, kind.KEYWORD_ONLY, default=None) for name in more]
+    called.__signature__ = signature.replace(parameters=own)
+    return called

@@ -11,6 +11,8 @@ from wengert.tape.tensor import assign
 
 #: Options of losses in PyTorch's order; two are old words for the last.
 _LOSS = ("size_average", "ignore_index", "reduce", "reduction")
+#: Losses that never had the old words.
+_NEW = ("GaussianNLLLoss", "HuberLoss", "gaussian_nll_loss", "huber_loss")
 
 
 def _as_pytorch(function: Any, *own: str) -> tuple[inspect.Signature, Callable[..., Any]]:
@@ -19,6 +21,7 @@ def _as_pytorch(function: Any, *own: str) -> tuple[inspect.Signature, Callable[.
     All options may be given by position: ``own`` come after ours by position, and before the rest.
     """
     kind, ours = inspect.Parameter, inspect.signature(function).parameters
+    own = () if function.__name__ in _NEW else own
     ours = {"input" if name == "x" else name: p for name, p in ours.items()}  # type: ignore[assignment]
     first = [name for name, p in ours.items() if p.kind is not kind.KEYWORD_ONLY]
     names = [*first, *(n for n in own if n in ours or n != "ignore_index"), *ours]
@@ -47,6 +50,8 @@ def _function(function: Any, *own: str) -> Callable[..., Any]:
     def called(*args: Any, **options: Any) -> Any:
         given, named = translate(*args, **options)
         inplace = named.pop("inplace", False)
+        if "dropout" in function.__name__ and not (given[1] and given[2]):
+            return given[0]
         result = function(*given, **named)
         return assign(given[0], result) if inplace else result
 
@@ -70,6 +75,8 @@ def _loss(kind: Any) -> Any:
 
 def _changing(kind: Any) -> Any:
     def forward(self: Any, input: Any) -> Any:
+        if "Dropout" in kind.__name__ and not (self.training and self.p):
+            return input
         result = kind.forward(self, input)
         return assign(input, result) if self.inplace else result
 
@@ -112,6 +119,7 @@ for _name in nn.__all__:
         _make = _loss if "reduction" in _options else _changing if "inplace" in _options else None
         LAYERS[_name] = _make(_member) if _make else _member
         _changed.update({_name.lower()} if _make is _changing else ())
+LAYERS["Identity"] = _subclass(nn.Identity, forward=lambda self, input: input)
 for _name in F.__all__:
     _member = getattr(F, _name)
     if "reduction" in inspect.signature(_member).parameters:

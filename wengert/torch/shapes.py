@@ -137,20 +137,18 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
     return wg.astype(whole, wg.result_type(*tensors), copy=False)
 
 
-_SAME = (
-    "broadcast_tensors=broadcast_arrays broadcast_to clone isin moveaxis movedim=moveaxis reshape"
-)
-FUNCTIONS.update(members(wg, _SAME))
+_SAME = "broadcast_tensors=broadcast_arrays broadcast_to clone isin moveaxis movedim=moveaxis "
+FUNCTIONS.update(members(wg, f"{_SAME} reshape"))
+FUNCTIONS.update(members(methods, "flatten ravel swapaxes swapdims=swapaxes t transpose=swapaxes"))
 lines(
     **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
-    **dict.fromkeys(("swapaxes", "swapdims", "transpose"), methods.swapaxes),
+    **dict.fromkeys(("nelement", "numel"), lambda input: math.prod(input.shape)),
     argwhere=lambda input: wg.stack(wg.nonzero(input), axis=1),
     diag=lambda input, diagonal=0: (
         _diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal)
     ),
     diagonal=_diagonal,
-    flatten=methods.flatten,
-    flip=lambda input, *dims: wg.flip(input, axis=lengths(dims)),
+    flip=lambda input, *given, dims=None: wg.flip(input, axis=lengths(given or (dims,))),
     gather=lambda input, dim, index: input[_places(input, dim, index)] if input.ndim else input,
     hstack=lambda tensors: _cat(tensors, int(tensors[0].ndim > 1)),
     index_add=lambda input, dim, index, source, *, alpha=1: input.at(
@@ -168,13 +166,10 @@ lines(
         wg.broadcast_to(mask, wg.broadcast_shapes(input.shape, mask.shape))
     ],
     meshgrid=lambda *tensors, indexing="ij": wg.meshgrid(*listing(tensors), indexing=indexing),
-    nelement=lambda input: math.prod(input.shape),
     nonzero=lambda input, *, as_tuple=False: (
         wg.nonzero(input) if as_tuple else wg.stack(wg.nonzero(input), axis=1)
     ),
-    numel=lambda input: math.prod(input.shape),
-    permute=lambda input, *dims: wg.permute_dims(input, lengths(dims)),
-    ravel=methods.ravel,
+    permute=lambda input, *given, dims=None: wg.permute_dims(input, lengths(given or (dims,))),
     repeat_interleave=lambda input, repeats, dim=None: wg.repeat(
         wg.reshape(input, (-1,)) if dim is None else input, repeats, axis=dim or 0
     ),
@@ -185,10 +180,8 @@ lines(
     ),
     select=lambda input, dim, index: input[at_axis(as_axis(dim, input.ndim, "dim"), int(index))],
     stack=lambda tensors, dim=0: wg.stack(tensors, axis=dim),
-    t=methods.t,
     take=lambda input, index: wg.take(wg.reshape(input, (-1,)), index),
-    tile=lambda input, *dims: wg.tile(input, lengths(dims)),
-    trace=wg.linalg.trace,
+    tile=lambda input, *given, dims=None: wg.tile(input, lengths(given or (dims,))),
     tril=lambda input, diagonal=0: wg.tril(input, k=diagonal),
     triu=lambda input, diagonal=0: wg.triu(input, k=diagonal),
     unbind=lambda input, dim=0: wg.unstack(input, axis=dim),

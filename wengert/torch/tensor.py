@@ -17,25 +17,24 @@ from wengert.tape.node import is_lifted
 from wengert.tape.observers import observing, tell
 from wengert.tape.tensor import IN_PLACE_ON_LEAF, assign
 from wengert.tape.views import same, show
-from wengert.torch import elementwise as elementwise  # all chapters list their functions
 from wengert.torch.creation import DTYPES, LEGACY, NO_METHODS, Size, device, drawn
-from wengert.torch.naming import FUNCTIONS, members, name_of_torch, with_options
+from wengert.torch.naming import FUNCTIONS, give_signature, members, name_of_torch
 from wengert.torch.shapes import lengths
 
 #: The core's own, which gives plain copies.
 STATE_DICT = State.state_dict
 #: Functions that are no methods, or others as methods.
-_NO_METHODS = NO_METHODS | {
-    *("broadcast_tensors", "cat", "cdist", "concat", "concatenate", "einsum", "hstack", "imag"),
-    *("is_tensor", "meshgrid", "real", "searchsorted", "stack", "tensordot", "vstack", "where"),
-}
+_NO_METHODS = (
+    "broadcast_tensors cat cdist concat concatenate einsum hstack imag is_tensor meshgrid real "
+    "searchsorted stack tensordot vstack where"
+)
 #: Functions that PyTorch has in place too.
 _IN_PLACE = (
     "abs acos addcdiv addcmul addmm asin atan baddbmm bitwise_and bitwise_or ceil clamp clamp_max "
-    "clamp_min clip cos cosh cumprod cumsum eq erf erfinv exp exp2 expm1 floor floor_divide fmod "
-    "ge gt index_add index_copy index_fill le lerp log log10 log1p log2 logical_and logical_not "
-    "logical_or logit lt masked_fill ne neg pow reciprocal relu remainder round rsqrt scatter "
-    "scatter_add scatter_reduce sigmoid sign sin sinh sqrt square tan tanh tril triu trunc"
+    "clamp_min clip cos cosh cumprod cumsum div eq erf erfinv exp exp2 expm1 floor floor_divide "
+    "fmod ge gt index_add index_copy index_fill le lerp log log10 log1p log2 logical_and "
+    "logical_not logical_or logit lt masked_fill ne neg pow reciprocal relu remainder round rsqrt "
+    "scatter scatter_add scatter_reduce sigmoid sign sin sinh sqrt square tan tanh tril triu trunc"
 )
 #: Functions that change shapes, and that PyTorch has in place.
 _RESHAPES = "squeeze swapaxes swapdims t transpose unsqueeze"
@@ -44,16 +43,15 @@ _RESHAPES = "squeeze swapaxes swapdims t transpose unsqueeze"
 class _Count(int):
     """The number of elements, which can be called for the shape, as PyTorch's ``size``."""
 
-    shape: tuple[int, ...]
+    shape: Size
+
+    def __new__(cls, x: wg.Tensor) -> "_Count":
+        count = super().__new__(cls, math.prod(x.shape))
+        count.shape = Size(x.shape)
+        return count
 
     def __call__(self, dim: int | None = None) -> Any:
-        return Size(self.shape) if dim is None else self.shape[dim]
-
-
-def _size(self: wg.Tensor) -> _Count:
-    count = _Count(math.prod(self.shape))
-    count.shape = tuple(self.shape)
-    return count
+        return self.shape if dim is None else self.shape[dim]
 
 
 def _through(name: str, refused: str = "") -> Any:
@@ -172,13 +170,20 @@ def _numbers_first(x: wg.Tensor, key: Any) -> tuple[Any, Any] | None:
     return (tuple(numbers), tuple(rest)) if mixed else None
 
 
+def _masks(key: Any) -> Any:
+    """An index in which Tensors of dtype uint8 are masks, as in PyTorch."""
+    if type(key) is tuple:
+        return tuple(map(_masks, key))
+    return key.bool() if isinstance(key, wg.Tensor) and key.dtype is wg.uint8 else key
+
+
 def _getitem(self: wg.Tensor, key: Any) -> wg.Tensor:
-    apart = _numbers_first(self, key)
+    apart = _numbers_first(self, key := _masks(key))
     return getitem(self, key) if apart is None else getitem(getitem(self, apart[0]), apart[1])
 
 
 def _setitem(self: wg.Tensor, key: Any, value: Any) -> None:
-    if (apart := _numbers_first(self, key)) is not None:
+    if (apart := _numbers_first(self, key := _masks(key))) is not None:
         key, value = apart[0], replaced(getitem(self, apart[0]), apart[1], value)
     setitem(self, key, value)
 
@@ -215,7 +220,7 @@ def become(self: wg.Tensor, result: wg.Tensor) -> wg.Tensor:
     return self
 
 
-def _drawn(draw: Callable[..., Any]) -> Callable[..., Any]:
+def _drawn(draw: Callable[..., Any]) -> Any:
     def filled(self: Any, *args: Any, **named: Any) -> Any:
         options = {{"from": "low", "to": "high"}.get(key, key): v for key, v in named.items()}
         where = {"size": self.shape, "dtype": self.dtype, "device": self.device}
@@ -231,9 +236,6 @@ def _integers(low: int = 0, high: int | None = None, *, size: Any, dtype: Any, d
     return wg.astype(wg.randint(low, high, size, device=device), dtype)
 
 
-# -- converting ------------------------------------------------------------------------------------
-
-
 def as_dtype(dtype: Any) -> Any:
     """The dtype that PyTorch's words and classes name: ``"torch.FloatTensor"`` is float32."""
     if isinstance(dtype, str):
@@ -245,32 +247,25 @@ def as_dtype(dtype: Any) -> Any:
 def _type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     if dtype is None:
         name = next(n for n, kind in LEGACY.items() if kind.__dict__.get("dtype") is self.dtype)
-        return f"torch.{'cuda.' if _is_cuda(self) else ''}{name}"
+        return f"torch.{'cuda.' if self.is_cuda else ''}{name}"
     return wg.astype(self, as_dtype(dtype), copy=False)
 
 
-def _to(core: Any) -> Callable[..., Any]:
+def _to(core: Any) -> Any:
     def to(
         self: Any, *where: Any, non_blocking: Any = None, memory_format: Any = None, **options: Any
     ) -> Any:
         return core(self, *(w for w in where if not isinstance(w, bool)), **options)
 
-    vars(to)["__signature__"] = with_options(core, "non_blocking", "memory_format")
-    return to
+    return give_signature(to, core, "non_blocking", "memory_format")
 
 
 def _cast(dtype: Any) -> Callable[..., Any]:
     return lambda self: wg.astype(self, dtype, copy=False)
 
 
-def _is_cuda(self: Any) -> bool:
-    return bool(self.device.type == "cuda")
-
-
-def _cuda(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
-    return self.to(
-        "cuda" if device is None else device if isinstance(device, str) else f"cuda:{device}"
-    )
+def _cuda(self: Any, device: Any = "cuda", non_blocking: bool = False) -> Any:
+    return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
 
 def _new(function: str) -> Callable[..., Any]:
@@ -285,17 +280,23 @@ def _detach(self: Any) -> Any:
     return self.requires_grad_(False) if self.is_leaf else become(self, self.detach())
 
 
+def _format(self: Any, spec: str) -> str:
+    whole = self.ndim or is_lifted(self._array)
+    return object.__format__(self, spec) if whole else format(self.item(), spec)
+
+
 _same = lambda self, *args, **options: self
 _core = dict(vars(wg.Tensor))
 #: What PyTorch's Tensors have, by name: made once, of the core's own attributes.
 ATTRIBUTES: dict[str, Any] = {
-    **{name: function for name, function in FUNCTIONS.items() if name not in _NO_METHODS},
+    **{n: FUNCTIONS[n] for n in FUNCTIONS.keys() - NO_METHODS - {*_NO_METHODS.split()}},
     **{f"{name}_": _in_place(name) for name in _IN_PLACE.split()},
     **{f"{name}_": _reshaped(name) for name in _RESHAPES.split()},
     **{f"new_{name}": _new(name) for name in ("empty", "full", "ones", "tensor", "zeros")},
     **{n: _cast(d) for n, d in members(wg, "bfloat16 byte=uint8 char=int8 short=int16")},
     **dict.fromkeys(("contiguous", "pin_memory", "share_memory_"), _same),
     **dict.fromkeys(("H", "mH"), property(lambda self: self.mT.conj())),
+    "__format__": _format,
     "__getitem__": _getitem,
     "__setitem__": _setitem,
     "bernoulli_": lambda self, p=0.5, *, generator=None: self.copy_(
@@ -306,12 +307,12 @@ ATTRIBUTES: dict[str, Any] = {
     "detach_": _detach,
     "device": property(lambda self: device(_core["device"].fget(self))),
     "is_contiguous": lambda self: True,
-    "is_cuda": property(_is_cuda),
+    "is_cuda": property(lambda self: self.device.type == "cuda"),
     "new": lambda self, *data: wg.astype(LEGACY["Tensor"](*data), self.dtype, copy=False),
     "normal_": _drawn(wg.normal),
     "random_": _drawn(_integers),
     "repeat": lambda self, *repeats: wg.tile(self, lengths(repeats)),
-    "size": property(_size),
+    "size": property(_Count),
     "to": _to(_core["to"]),
     "type": _type,
     "uniform_": _drawn(wg.uniform),

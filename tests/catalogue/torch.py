@@ -165,6 +165,9 @@ t.mode(i % 3)
 t.median(t.tensor([2.0, float("nan"), 1.0, float("nan")]), 0)
 t.cummax(t.tensor([2.0, 2.0, 1.0, float("nan"), 5.0, float("nan")]), 0)
 t.cummin(i, -1)
+j.byte().any()
+j.byte().all(1)
+j.byte().sum(0)
 """
 
 SHAPES = """
@@ -316,6 +319,13 @@ t.zeros(4, dtype=x.dtype).scatter_reduce_(0, t.tensor([0, 3, 0, 3]), w, "sum")
 t.searchsorted(v.sort()[0], w)
 t.searchsorted(t.tensor([1, 2, 2, 3]), t.tensor([2, 0]), right=True)
 t.searchsorted(t.tensor([1, 2, 2, 3]), t.tensor([2, 9]), side="right")
+x[t.tensor([1, 0, 1], dtype=t.uint8)]
+x[(j % 2).byte()]
+x[t.tensor([1, 0, 1], dtype=t.uint8), 0]
+a = x.detach().clone(); a[t.tensor([1, 0, 1], dtype=t.uint8)] = y[:2].detach(); a
+t.flip(x, dims=(0,))
+x.permute(dims=(1, 0))
+t.tile(x, dims=(2,))
 """
 
 ELEMENTS = """
@@ -371,6 +381,11 @@ t.floor_divide(i, j)
 t.remainder(i, j)
 i % j
 t.fmod(x, y)
+t.fmod(u, 2)
+t.fmod(u * 3 - 4, -2)
+t.sign(t.tensor([float("nan"), -2.0]))
+t.sign(i)
+x.detach().clone().div_(2, rounding_mode="floor")
 t.fmod(i, j)
 t.pow(x, 2)
 t.pow(p, 0.5)
@@ -552,6 +567,21 @@ t.FloatTensor([1, 2])
 t.FloatTensor([[1.5, 2]])
 t.LongTensor([1, 2])
 t.Tensor([1, 2])
+t.Tensor()
+t.FloatTensor()
+t.tensor([v[0], v[1]]).requires_grad
+t.tensor([np.float32(1.5), 2.5])
+t.tensor([np.float64(1.5), 2.5])
+t.as_tensor([[np.int64(3), 2], [0.5, True]])
+t.tensor([np.int32(3), 2.5], requires_grad=True).requires_grad
+t.tensor([np.arange(2), [0.5, 1.5]], dtype=t.float64)
+t.as_tensor([v[0], 2.0]).requires_grad
+t.as_tensor(v).requires_grad
+t.Tensor([v[0], 2]).requires_grad
+x.new_tensor([v[0], 2]).requires_grad
+t.normal(x, 0.0)
+t.normal(x, std=x.abs() * 0)
+f"{t.tensor(2)} {t.tensor(0.5, requires_grad=True)} {t.tensor(0.25):.1f} {t.tensor([2])}"
 t.Tensor(2, 3).shape == (2, 3)
 t.DoubleTensor([1])
 t.BoolTensor([True])
@@ -559,6 +589,8 @@ t.ByteTensor([1])
 isinstance(x, t.Tensor)
 isinstance(i, t.LongTensor)
 isinstance(x, t.LongTensor)
+type(x) == t.Tensor, t.Tensor == type(x), type(x) != t.Tensor, type(x) in {t.Tensor: 1}
+type(x) == t.FloatTensor, type(x) == t.autograd.Variable, type(nn.Parameter(x.detach())) == t.Tensor
 x.new_zeros(2, 3)
 x.new_zeros((2,))
 x.new_ones(3)
@@ -678,6 +710,15 @@ F.mse_loss(x, y, size_average=False)
 F.mse_loss(x, y, False)
 F.mse_loss(x, y, None, None, "sum")
 F.smooth_l1_loss(x, y, None, None, "sum", 0.5)
+F.huber_loss(x, y, "sum", 0.3)
+nn.HuberLoss("sum", 0.3)(x, y)
+F.gaussian_nll_loss(x, y, p, True)
+F.gaussian_nll_loss(x, y, p, False, 0.5, "sum")
+F.dropout(x, 0.5, False) is x
+F.dropout(x, 0.0) is x
+nn.Dropout(0.5).eval()(x) is x
+nn.Dropout2d(0.0)(f) is f
+nn.Identity()(x) is x
 F.cross_entropy(x, n, None, None, 0)
 F.cross_entropy(x, n, p[0].detach(), False)
 F.cross_entropy(x, n, None, None, -100, None, "sum", 0.1)
@@ -849,6 +890,8 @@ t.no_grad()(lambda: x * 2)().requires_grad
 t.inference_mode()(lambda: x * 2)().requires_grad
 t.set_grad_enabled(False); a = x * 2; t.set_grad_enabled(True); a.requires_grad
 t.autograd.Variable(x.detach(), requires_grad=True).requires_grad
+t.autograd.Variable(x * 2).requires_grad
+t.autograd.Variable(x * 2, requires_grad=True).is_leaf
 t.autograd.grad((x * x).sum(), x)
 t.autograd.grad(t.autograd.grad((x**3).sum(), x, create_graph=True)[0].sum(), x)
 t.autograd.grad(x * 2, x, grad_outputs=t.ones_like(x), retain_graph=True)
@@ -863,6 +906,12 @@ S = type("S", (t.utils.data.Dataset,), {"__len__": lambda s: 5, "__getitem__": l
 (x.detach()[i % 3], i)}); [a for pair in t.utils.data.DataLoader(S(), batch_size=2) for a in pair]
 S = t.utils.data.TensorDataset(x, n); [len(b[0]) for b in t.utils.data.DataLoader(S, 2, True)]
 [len(part) for part in t.utils.data.random_split(range(7), [4, 3])]
+next(iter(t.utils.data.DataLoader([(0.5, 1), (1.5, 2)], batch_size=2)))
+t.utils.data.default_collate([0.5, 1.5])
+next(iter(t.utils.data.DataLoader([0.5, 1.5], 2, collate_fn=t.tensor)))
+t.func.vmap(lambda a, b: a * b, in_dims=(0, None), out_dims=1)(x, v)
+t.amp.GradScaler("cpu", enabled=False).is_enabled()
+t.autograd.grad((x * x).sum(), x, None, False, False, True)
 [t.utils.data.Subset(t.utils.data.TensorDataset(n), [2, 0])[k][0] for k in (0, 1)]
 """
 
