@@ -92,11 +92,6 @@ def jvp(
     aux : object
         With ``has_aux`` alone.
 
-    See Also
-    --------
-    linearize : For many tangents at one point.
-    vjp : The adjoint.
-
     Notes
     -----
     It is forward mode: one pass, which keeps nothing. Around it, modes such as `no_grad` leave it

@@ -54,11 +54,6 @@ def jacrev(
         and of the kind and dtype of the argument's leaf; if it is real and the result complex, of
         the complex dtype of its precision. With ``has_aux``, it returns ``(jacobian, aux)``.
 
-    See Also
-    --------
-    jacfwd : By columns.
-    jacobian : By the cheaper of the two.
-
     Notes
     -----
     Of complex results it is the derivative :math:`\partial y / \partial x` itself, as `jacfwd` and
@@ -108,10 +103,6 @@ def jacfwd(
         sequence), whose leaves have the shape of the value's leaf followed by that of the
         argument's. With ``has_aux``, it returns a pair ``(jacobian, aux)``.
 
-    See Also
-    --------
-    jacrev : The same by the reverse sweep, for functions of many inputs and few outputs.
-
     Notes
     -----
     A derivative has the dtype of the result: `jacrev` gives it that of the argument.
@@ -149,13 +140,8 @@ def jacobian(
 ) -> Callable[P, Any]:
     """Return a function that computes a function's Jacobian, by rows or by columns.
 
-    ``argnums`` and ``has_aux`` are as for `grad`, and ``chunk_size`` as for `jacrev`. Raises
-    `TypeError` or `ValueError` as by `jacrev`.
-
-    Returns
-    -------
-    callable
-        As of `jacrev`.
+    ``argnums`` and ``has_aux`` are as for `grad`, ``chunk_size``, errors and what is returned as for
+    `jacrev`.
 
     Notes
     -----

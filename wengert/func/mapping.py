@@ -54,10 +54,6 @@ def vmap(
     randomness : {"error", "different", "same"}
         Whether random numbers are refused, drawn for each member, or the same for all.
 
-    See Also
-    --------
-    jacobian, hessian : Many derivatives in one sweep.
-
     Notes
     -----
     Transforms nest with it in any order: ``vmap(grad(loss), in_axes=(None, 0, 0))`` gives gradients

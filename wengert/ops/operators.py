@@ -36,7 +36,7 @@ from wengert.tape.node import Node
 from wengert.tape.primitive import PRIMITIVES, ZERO, Primitive
 from wengert.tape.promotion import SCALARS, number_type
 from wengert.tape.record import argument_names
-from wengert.tape.tensor import Kind, Tensor, assign, with_node
+from wengert.tape.tensor import Tensor, assign, with_node
 from wengert.tape.views import same, show
 
 Function = Callable[..., Tensor]
@@ -412,12 +412,13 @@ class _Foreign:
         raise import_module("wengert.ops.hints").no_method(self.kind, self.name)
 
 
-def _dir(self: Any) -> list[str]:
-    kind, own = (self, type) if isinstance(self, type) else (type(self), object)
-    return [n for n in own.__dir__(self) if not isinstance(getattr_static(kind, n), _Foreign)]
+def _dir(self: Tensor) -> list[str]:
+    found = object.__dir__(self)
+    return [
+        name for name in found if not isinstance(getattr_static(type(self), name, None), _Foreign)
+    ]
 
 
-Kind.__dir__ = _dir  # type: ignore[method-assign]
 attach(vars(differentiable))
 _attach_operators()
 #: Names of NumPy's and PyTorch's that Tensors do not have: `wengert.names` has what to write.

@@ -94,13 +94,7 @@ def binary(
 
     def call(x1: Any, x2: Any, /) -> Tensor:
         # Tracked arrays are floating: they promote only what is beside them.
-        if weak and type(x2) in NUMBERS and isinstance(x1, Tensor):
-            array1, array2 = x1._array, x2
-            node1, node2 = x1._node, None
-            kind = type(array1)
-            if node1 is None and type(array1.dtype) not in FLOATING and not inexact(array1):
-                array1, array2 = cast([array1, array2])
-        elif isinstance(x1, Tensor) and isinstance(x2, Tensor):
+        if isinstance(x1, Tensor) and isinstance(x2, Tensor):
             array1, array2 = x1._array, x2._array
             node1, node2 = x1._node, x2._node
             kind = type(array1)
@@ -111,7 +105,13 @@ def binary(
                 or (floating and type(array1.dtype) not in FLOATING and not inexact(array1))
             ):
                 array1, array2 = cast([array1, array2])
-        elif weak and type(x1) in NUMBERS and isinstance(x2, Tensor):
+        elif weak and isinstance(x1, Tensor) and type(x2) in NUMBERS:
+            array1, array2 = x1._array, x2
+            node1, node2 = x1._node, None
+            kind = type(array1)
+            if node1 is None and type(array1.dtype) not in FLOATING and not inexact(array1):
+                array1, array2 = cast([array1, array2])
+        elif weak and isinstance(x2, Tensor) and type(x1) in NUMBERS:
             array1, array2 = x1, x2._array
             node1, node2 = None, x2._node
             kind = type(array2)

@@ -37,11 +37,7 @@ else:
     Methods = object
 
 
-class Kind(type):
-    """The class of `Tensor`, whose ``__dir__`` is that of `wengert.ops.operators`."""
-
-
-class Tensor(Methods, metaclass=Kind):
+class Tensor(Methods):
     """An array of any library, whose operations are recorded for differentiation.
 
     It is the Array API standard's array object; methods and operators call `wengert`'s functions.
