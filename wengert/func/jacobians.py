@@ -140,7 +140,7 @@ def jacobian(
 ) -> Callable[P, Any]:
     """Return a function that computes a function's Jacobian, by rows or by columns.
 
-    ``argnums`` and ``has_aux`` are as for `grad`, ``chunk_size``, errors and what is returned as for
+    ``argnums`` and ``has_aux`` are as for `grad`, ``chunk_size``, errors and the result as for
     `jacrev`.
 
     Notes
