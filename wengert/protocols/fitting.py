@@ -11,7 +11,7 @@ from wengert.ops.axes import as_axes
 from wengert.ops.conversion import beside
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
-from wengert.protocols.translation import cast, inexact, refuse
+from wengert.protocols.translation import as_new, cast, inexact, refuse
 from wengert.tape.tensor import Tensor, host_values
 
 __all__ = ["TABLE", "values"]
@@ -148,7 +148,7 @@ def nan_quantile(scale: float, share: Any = None) -> Callable[..., Tensor]:
             between = xp.where(beside(x, count > 0), between, math.nan)
             shape = kept if keepdims else between.shape[:-1]
             found.append(xp.reshape(cast(between, x.dtype), shape))
-        return xp.stack(found) if np.ndim(q) else found[0]  # type: ignore[no-any-return]
+        return xp.stack(found) if np.ndim(q) else as_new(found[0])
 
     return call if share is None else lambda a, axis=None, **more: call(a, share, axis, **more)
 

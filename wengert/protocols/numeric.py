@@ -20,7 +20,7 @@ from wengert.ops.operands import operands
 from wengert.ops.shares import by_float32
 from wengert.protocols import UnsupportedError
 from wengert.protocols.shapes import diagonal, of_diagonal
-from wengert.protocols.translation import cast, inexact, refuse
+from wengert.protocols.translation import as_new, cast, inexact, refuse
 from wengert.tape.tensor import Tensor
 
 # -- products --------------------------------------------------------------------------------------
@@ -144,7 +144,8 @@ def quantiles(scale: float) -> Callable[..., Tensor]:
             raise UnsupportedError("weights are not supported for Tensors")
         (x,) = operands(a)
         share = q / scale if hasattr(q, "dtype") else (np.asarray(q) / scale).tolist()
-        return quantile(inexact(x), share, axis=axis, keepdims=keepdims, method=method)
+        result = quantile(inexact(x), share, axis=axis, keepdims=keepdims, method=method)
+        return as_new(result)
 
     return call
 
@@ -153,7 +154,7 @@ def middle(a: Any, axis: Any = None, *, keepdims: bool = False, **keywords: Any)
     """``np.median``."""
     refuse(keywords)
     (x,) = operands(a)
-    return median(inexact(x), axis=axis, keepdims=keepdims)
+    return as_new(median(inexact(x), axis=axis, keepdims=keepdims))
 
 
 def cov(
@@ -359,7 +360,7 @@ def interp(
     last = getitem(values, -1) if right is None else operands(at, right)[1]
     result = searching.where(ew.less(flat, low), first, result)
     result = searching.where(ew.greater(flat, high), last, result)
-    return ma.reshape(result, at.shape)
+    return as_new(ma.reshape(result, at.shape))
 
 
 def diff(

@@ -89,7 +89,7 @@ def stack_with(axis: int, make: Callable[[Tensor], Tensor]) -> Callable[..., Ten
 
     def call(tup: Sequence[Any], *, dtype: Any = None, **keywords: Any) -> Tensor:
         refuse(keywords)
-        parts = [cast(make(x), dtype) for x in operands(*tup)]
+        parts = [cast(x if x.ndim > max(axis, 1) else make(x), dtype) for x in operands(*tup)]
         # np.hstack joins vectors along the only axis that they have.
         return ma.concat(parts, axis=min(axis, parts[0].ndim - 1))
 
