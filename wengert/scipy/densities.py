@@ -141,7 +141,7 @@ CONTINUOUS: dict[str, Density] = {
         low=0.0,
         shapes="s",
     ),
-    "norm": Density(lambda y: -y * y / 2 - _LOG_ROOT, sp.ndtr, sp.ndtri, logcdf=sp.log_ndtr),
+    "norm": Density(lambda y: y * y * -0.5 - _LOG_ROOT, sp.ndtr, sp.ndtri, logcdf=sp.log_ndtr),
     "t": Density(_student, _last(el.stdtr), _last(el.stdtrit), shapes="df"),
     "uniform": Density(
         *(wg.zeros_like, lambda y: y, lambda q: q, lambda y: 1 - y, lambda q: 1 - q),

@@ -9,6 +9,7 @@ tensor(0.2500, dtype=wengert.float64)
 
 import math
 from collections.abc import Callable
+from functools import cache
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -32,6 +33,9 @@ from wengert.tape.tensor import Tensor
 
 _scipy = scipy_module("stats")
 _DEFAULTS = {"loc": 0.0, "scale": 1.0, "size": None, "random_state": None}
+_KIND = Parameter.POSITIONAL_OR_KEYWORD
+_parameter = lambda n: Parameter(n, _KIND, default=_DEFAULTS.get(n, Parameter.empty))
+_signature = cache(lambda words: Signature([*map(_parameter, words.split())]))
 
 
 class _Family(Guarded):
@@ -48,12 +52,8 @@ class _Family(Guarded):
 
     def _bind(self, words: str, args: Any, keywords: Any) -> dict[str, Any]:
         """The arguments by their names, with defaults."""
-        kind = Parameter.POSITIONAL_OR_KEYWORD
-        names = [
-            Parameter(n, kind, default=_DEFAULTS.get(n, Parameter.empty)) for n in words.split()
-        ]
         try:
-            bound = Signature(names).bind(*args, **keywords)
+            bound = _signature(words).bind(*args, **keywords)
         except TypeError as error:
             raise TypeError(f"{self._label}: {error}") from None
         bound.apply_defaults()
@@ -83,11 +83,10 @@ class Frozen:
         def call(*args: Any, **keywords: Any) -> Any:
             if theirs is not None and not tensors_in((*args, *keywords.values())):
                 return run(f"{self.dist._label}.{name}", theirs, args, keywords)
-            method = getattr(self.dist, name)
             if name == "rvs":
                 keywords.update(zip(("size", "random_state"), args, strict=False))
                 args = ()
-            return method(*args, *self.args, **self.kwds, **keywords)
+            return getattr(self.dist, name)(*args, *self.args, **self.kwds, **keywords)
 
         return call
 
@@ -125,14 +124,16 @@ class _Continuous(_Family):
     def _logpdf(self, *args: Any, **keywords: Any) -> Tensor:
         x, shapes, loc, scale, valid = self._given("x", args, keywords)
         y = (x - loc) / scale
-        inside = (y >= self._density.low) & (y <= self._density.high) & wg.isfinite(y)
-        edge = (y == self._density.low) | (y == self._density.high)
-        within = self._inside(y, inside & ~edge) if shapes else self._inside(y, inside)
-        value = self._density.logpdf(*wg.broadcast_arrays(within, *shapes))
-        if shapes:  # where the logarithm of a power has no derivative
-            ends = wg.broadcast_arrays(self._inside(y, edge), *shapes)
-            value = wg.where(edge, self._density.logpdf(*(z.detach() for z in ends)), value)
-        return _defined(wg.where(inside, value - wg.log(scale), -math.inf), x, valid)
+        own, inside = self._density, wg.isfinite(y) & valid
+        if own.low == 0:
+            inside = inside & (y >= 0) & (y <= own.high)
+        edge = (y == 0) | (y == own.high) if shapes and own.low == 0 else None
+        value = own.logpdf(self._inside(y, inside if edge is None else inside & ~edge), *shapes)
+        if edge is not None:  # where the logarithm of a power has no derivative
+            ends = [z.detach() for z in (self._inside(y, edge), *shapes)]
+            value = wg.where(edge, own.logpdf(*ends), value)
+        outside = _defined(wg.full_like(y, -math.inf), x, valid)
+        return wg.where(inside, value - wg.log(scale), outside)
 
     def _integral(self, form: Callable[..., Any], below: float, above: float) -> Any:
         def call(*args: Any, **keywords: Any) -> Tensor:
@@ -195,12 +196,11 @@ class _Discrete(_Family):
         }
 
     def _given(self, args: Any, keywords: Any) -> tuple[Any, Any, Any]:
-        names = self._mass.shapes.split()
         k, *shapes, loc = inexact(
             *self._bind(f"k {self._mass.shapes} loc", args, keywords).values()
         )
         valid = self._mass.valid(*shapes)
-        safe = [0.5 if name == "p" else 1.0 for name in names]
+        safe = [0.5 if name == "p" else 1.0 for name in self._mass.shapes.split()]
         return k - loc, [wg.where(valid, s, x) for s, x in zip(shapes, safe, strict=True)], valid
 
     def _logpmf(self, *args: Any, **keywords: Any) -> Tensor:
@@ -234,7 +234,9 @@ class _Normals(_Family):
         c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else c
         return wg.broadcast_to(m, (n,)), c
 
-    def _logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Tensor:
+    def _logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = 0) -> Tensor:
+        if allow_singular:
+            raise TypeError(f"{self._label}: allow_singular=True has no derivative: leave it out")
         places, c, m = inexact(x, cov, 0.0 if mean is None else mean)
         m, c = self._given(m, c)
         n = m.shape[0]
@@ -255,8 +257,7 @@ class _Normals(_Family):
         draws = self._theirs.rvs(*own, size=size, random_state=random_state)
         off = np.reshape(draws, (-1, m.shape[0])) - own[0]
         white = np.linalg.solve(np.linalg.cholesky(own[1]), off.T)
-        moved = m + (wg.linalg.cholesky(c) @ like_first([m], white)).T
-        return wg.reshape(moved, np.shape(draws))
+        return wg.reshape(m + (wg.linalg.cholesky(c) @ like_first([m], white)).T, np.shape(draws))
 
 
 _OWN: dict[str, Any] = {
