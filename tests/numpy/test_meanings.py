@@ -59,6 +59,12 @@ def test_a_write_through_a_view_is_an_error(room: Any, line: str) -> None:
         exec(line, {"a": a, "n": room})
 
 
+def test_numbers_are_conditions_of_where(room: Any) -> None:
+    given = [room.array(x) for x in ([0.0, -2.0], [1.0, 2.0], [3.0, 4.0])]
+    assert room.where(*given).tolist() == [3.0, 2.0]
+    assert [x.tolist() for x in room.where(given[0])] == [[1]]
+
+
 def test_real_arrays_are_their_conjugates(room: Any) -> None:
     a, z = room.arange(3.0), room.array([1j])
     a.conj()[0] = 5.0
