@@ -91,8 +91,8 @@ def _quick(name: str, general: Callable[..., Any], ours: Callable[..., Any]) -> 
         return general(arrays, *more, **keywords)
 
     def choose(*args: Any, **keywords: Any) -> Any:
-        quick = len(args) == 3 and not keywords and {*map(type, args)} == {Tensor}
-        quick = quick and args[0].dtype.kind == "bool"
+        quick = len(args) == 3 and not keywords and type(args[0]) is Tensor is type(args[1])
+        quick = quick and type(args[2]) is Tensor and args[0].dtype.kind == "bool"
         return searching.where(*args) if quick else general(*args, **keywords)
 
     joins = name in ("hstack", "vstack", "concatenate", "stack")
