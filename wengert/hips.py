@@ -4,10 +4,8 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import partial, wraps
-from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from itertools import count, pairwise
+from importlib import abc, import_module, machinery
+from itertools import count, pairwise, product
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -48,6 +46,7 @@ def unary_to_nary(transform: Function) -> Function:
 
         @wraps(fun, updated=())
         def call(*args: Any, **keywords: Any) -> Any:
+            @wraps(fun, updated=())
             def unary(x: Any) -> Any:
                 given = list(args)
                 for at, one in zip(places, x if places is argnum else [x], strict=True):
@@ -62,8 +61,8 @@ def unary_to_nary(transform: Function) -> Function:
     return operator
 
 
-def _paired(value_and_gradient: Any) -> Any:
-    return value_and_gradient[0], _conjugate(value_and_gradient[1])
+def _grad_and_aux(gradient: Any, aux: Any) -> Any:
+    return _conjugate(gradient), aux
 
 
 def _make_vjp(fun: Function, x: Any) -> Any:
@@ -81,9 +80,28 @@ def _check_grads(fun: Function, x: Any, modes: Any = ("fwd", "rev"), order: int 
     checks: Any = import_module("wengert.testing.gradcheck")
     leaves = tree_map(lambda leaf: wg.asarray(leaf).detach().requires_grad_(), x)
     ways = {"check_forward_ad": "fwd" in modes, "check_backward_ad": "rev" in modes}
-    checks.gradcheck(_followed(fun), (leaves,), fast_mode=True, **ways)
-    if order > 1 and any(map(isbox, tree_leaves(fun(leaves)))):
-        checks.gradgradcheck(_followed(fun), (leaves,), fast_mode=True)
+    name = getattr(fun, "__name__", "a function")
+    try:
+        checks.gradcheck(_followed(fun), (leaves,), fast_mode=True, **ways)
+        if order > 1 and any(map(isbox, tree_leaves(fun(leaves)))):
+            name = f"vjp_{name}"
+            checks.gradgradcheck(_followed(fun), (leaves,), fast_mode=True)
+    except AssertionError as error:
+        kind = "VJP" if "rev" in modes else "JVP"
+        raise AssertionError(f"Derivative ({kind}) check of {name} failed: {error}") from None
+
+
+def fixed_point(f: Function, a: Any, x0: Any, distance: Function, tol: float) -> Any:
+    """Iterate ``f(a)`` from ``x0`` to the point that it keeps, differentiated implicitly."""
+    implicit: Any = import_module("wengert.scipy.implicit")
+    step, unflatten = f(a), flatten(x0)[1]
+    with wg.no_grad():
+        x, before = step(x0), x0
+        while distance(x, before) > tol:
+            x, before = step(x), x
+        found = implicit.values_of(flatten(x)[0], "fixed_point")
+    residual = lambda vector: flatten(step(unflatten(vector)))[0] - vector
+    return unflatten(implicit.solution("fixed_point", residual, found, tree_leaves((a, x0))))
 
 
 #: HIPS/autograd's name to what transforms a function of one argument, at a point.
@@ -91,7 +109,7 @@ UNARY: dict[str, Function] = {
     "deriv": lambda fun, x: UNARY["make_jvp"](fun, x)(tree_map(np.ones_like, x))[1],
     "elementwise_grad": lambda fun, x: _conjugate(func.elementwise_grad(_followed(fun))(x)),
     "grad": lambda fun, x: UNARY["value_and_grad"](fun, x)[1],
-    "grad_and_aux": lambda fun, x: _paired(wg.grad(fun, has_aux=True)(x)[::-1])[::-1],
+    "grad_and_aux": lambda fun, x: _grad_and_aux(*wg.grad(fun, has_aux=True)(x)),
     "hessian": lambda fun, x: UNARY["jacobian"](partial(UNARY["jacobian"], fun), x),
     "holomorphic_grad": lambda fun, x: UNARY["grad"](lambda z: np.real(fun(z)), x),
     "jacobian": lambda fun, x: _jacobian(_followed(fun), x),
@@ -99,18 +117,31 @@ UNARY: dict[str, Function] = {
     "make_jvp": lambda fun, x: lambda v: wg.jvp(_followed(fun), (x,), (_floating(v),)),
     "make_jvp_reversemode": lambda fun, x: func.linearize(_followed(fun), x)[1],
     "make_vjp": _make_vjp,
-    "value_and_grad": lambda fun, x: _paired(wg.value_and_grad(_followed(fun))(x)),
+    "value_and_grad": lambda fun, x: _conjugate(wg.value_and_grad(_followed(fun))(x)),
 }
 NARY = {name: unary_to_nary(transform) for name, transform in UNARY.items()}
 NARY |= {
+    "check_equivalent": partial(
+        tree_map, lambda a, b: np.testing.assert_allclose(getval(a), getval(b), 1e-6, 1e-6)
+    ),
     "check_grads": unary_to_nary(_check_grads),
     "checkpoint": lambda fun: wraps(fun, updated=())(partial(wg.checkpoint, fun)),
+    "combo_check": lambda fun, *options, **named: (
+        lambda *lists, **more: [
+            NARY["check_grads"](fun, *options, **named)(*args, **dict(zip(more, last, strict=True)))
+            for *args, last in product(*lists, product(*more.values()))
+        ]
+    ),
     "hessian_tensor_product": lambda fun, argnum=0: (
         lambda *args, **given: NARY["make_hvp"](fun, argnum)(*args[:-1], **given)[0](args[-1])
+    ),
+    "make_diagonal": lambda D, *, axis1=0, axis2=1: np.moveaxis(
+        np.where(np.eye(np.shape(D)[-1]) > 0, np.expand_dims(D, -1), 0.0), (-1, -2), (axis1, axis2)
     ),
     "make_ggnvp": lambda f, g=lambda y: np.sum(y**2, axis=-1) / 2, f_argnum=0: unary_to_nary(
         lambda fun, x: lambda v: func.ggnvp(fun, g, (x,), (v,))[0]
     )(f, f_argnum),
+    "scalar_close": lambda a, b: abs(a - b) < 1e-6 * max(1.0, abs(a + b)),
     "tensor_jacobian_product": lambda fun, argnum=0: NARY["jacobian"](
         lambda *args: np.tensordot(args[-1], fun(*args[:-1]), axes=np.ndim(args[-1])), argnum
     ),
@@ -247,13 +278,15 @@ OPTIMIZERS = SimpleNamespace(
 )
 
 
-class _Modules(MetaPathFinder, Loader):
+class _Modules(abc.MetaPathFinder, abc.Loader):
     """Finds HIPS/autograd's modules: tables, or what is in `wengert.numpy` and `wengert.scipy`."""
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Any, target: Any = None
+    ) -> machinery.ModuleSpec | None:
         room, _, name = fullname.partition("hips.")
         own = room == "wengert." and (name in _MODULES or name.startswith(("numpy", "scipy")))
-        return ModuleSpec(fullname, self, is_package=True) if own else None
+        return machinery.ModuleSpec(fullname, self, is_package=True) if own else None
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__.removeprefix(f"{__name__}.")
@@ -279,6 +312,7 @@ _MODULES: dict[str, Any] = {
     **dict.fromkeys(_OWN.split(), _NAMES),
     "core": {**_NAMES, **UNARY},
     "misc": {**_NAMES, "optimizers": OPTIMIZERS},
+    "misc.fixed_points": {"fixed_point": fixed_point},
     "misc.flatten": flatten,
     "misc.optimizers": OPTIMIZERS,
 }
@@ -297,4 +331,5 @@ __path__: list[str] = []
 if __name__ == "__main__":
     import_module("wengert.running").main("autograd")
 sys.meta_path.insert(0, _Modules())  # before those that would load parts of rooms again
+vars(sys.modules["wengert.numpy"]).update(make_diagonal=NARY["make_diagonal"])
 setattr(Tensor, "_value", property(getval))  # noqa: B010 -- it is HIPS/autograd's

@@ -180,6 +180,73 @@ def test_modules_and_values():
     assert seen == [(np.ndarray, True, True), (X.tolist(), np.ndarray)]
 
 
+def test_fixed_points_are_differentiated_implicitly():
+    fixed_point, jacobian = of("fixed_point", ".misc.fixed_points"), of("jacobian")
+
+    def root(a, scale=1.0):  # by Heron's steps, which converge wholly; the factor is in a closure
+        return fixed_point(
+            lambda a: lambda x: (x + a * scale / x) / 2,
+            a,
+            X**2 + 1,
+            lambda x, y: np.max(abs(x - y)),
+            1e-14,
+        )
+
+    a = np.array([2.0, 3.0, 0.5])
+    assert np.allclose(root(a), np.sqrt(a))
+    assert np.allclose(jacobian(root)(a), np.diag(0.5 / np.sqrt(a)))
+    assert np.allclose(jacobian(root, 1)(a, 1.0), np.sqrt(a) / 2)
+    assert np.allclose(of("make_jvp")(root)(a)(X)[1], X / 2 / np.sqrt(a))
+    second = of("hessian")(lambda a: np.sum(root(a)))(a)
+    assert np.allclose(second, np.diag(-(a**-1.5) / 4))
+
+    def pair(p):  # trees: the circle's point by an angle, as the point that a contraction keeps
+        step = lambda x: {"c": x["c"] / 2 + np.cos(p[0]) / 2, "s": [x["s"][0] / 3 + p[1]]}
+        away = lambda x, y: abs(x["c"] - y["c"]) + abs(x["s"][0] - y["s"][0])
+        found = fixed_point(lambda _: step, p, {"c": 0.0, "s": [0.0]}, away, 1e-15)
+        return found["c"] * found["s"][0]
+
+    p = np.array([0.4, 2.0])
+    assert np.allclose(of("grad")(pair)(p), [-3 * np.sin(0.4), 1.5 * np.cos(0.4)])
+
+
+def test_checks_of_combinations_name_the_function():
+    combo_check, getval = of("combo_check", ".test_util"), of("getval", ".tracer")
+    seen = []
+
+    def scaled(x, y, by):
+        seen.append((float(getval(x)), float(getval(y)), by))
+        return x * y * by
+
+    combo_check(scaled, (0, 1), order=1)([1.0, 2.0], [3.0], by=[4.0, 5.0])
+    assert {(1.0, 3.0, 5.0), (2.0, 3.0, 4.0)} < {*seen}
+    wrong = of("primitive", ".extend")(lambda x: x**2)
+    wrong.__name__ = "squared"
+    of("defvjp", ".extend")(wrong, lambda ans, x: lambda g: g * 2.01 * x)
+    with pytest.raises(AssertionError, match=r"\(VJP\) check of squared failed: the gradient"):
+        combo_check(wrong, modes=["rev"], order=1)([1.0])
+
+
+def test_equality_of_trees():
+    equal, close = (of(name, ".test_util") for name in ("check_equivalent", "scalar_close"))
+    equal({"a": X, "b": [1.0]}, {"a": X + 1e-9, "b": [1.0]})
+    with pytest.raises(AssertionError):
+        equal({"a": X, "b": [1.0]}, {"a": X, "b": [1.001]})
+    assert close(1e6, 1e6 + 1)
+    assert not close(1.0, 1.00001)
+
+
+def test_diagonal_matrices():
+    make = of("make_diagonal", ".numpy")
+    rows = np.array([[1.0, np.inf, 3.0], [4.0, 5.0, 6.0]])
+    expected = np.stack([np.where(np.eye(3) > 0, row, 0.0) for row in rows])
+    assert np.array_equal(make(rows, axis1=-1, axis2=-2), expected)
+    assert np.array_equal(make(rows), np.moveaxis(expected, (1, 2), (0, 1)))
+    weights = np.arange(9.0).reshape(3, 3)
+    found = of("grad")(lambda d: np.sum(make(d, axis1=-1, axis2=-2) * weights))(X)
+    assert found.tolist() == [0.0, 4.0, 8.0]
+
+
 SCRIPT = """
 import sys
 import autograd.numpy as np

@@ -34,6 +34,9 @@ def tracked(*values: float) -> Any:
         "for row in a: row += 1.0",
         "d = n.diagonal(a); d[0] = 1.0",
         "b = a[0]; a[0] = 1.0; b",
+        "b = a[0]; a -= b; b",
+        "b = a[0]; a[1] = b; b[0] = 1.0",
+        "n.sum(a); rows = [a[0], a[1]]; rows[0] += 1.0",
         "b = a.T; a += 1.0; b",
         "n.squeeze(a[None])[0] = 1.0",
         "n.atleast_2d(a)[0] = 1.0",
@@ -54,6 +57,31 @@ def test_a_write_through_a_view_is_an_error(room: Any, line: str) -> None:
     a = room.arange(4.0).reshape(2, 2).copy()
     with pytest.raises(ViewWarning):
         exec(line, {"a": a, "n": room})
+
+
+def test_numbers_are_conditions_of_where(room: Any) -> None:
+    given = [room.array(x) for x in ([0.0, -2.0], [1.0, 2.0], [3.0, 4.0])]
+    assert room.where(*given).tolist() == [3.0, 2.0]
+    assert [x.tolist() for x in room.where(given[0])] == [[1]]
+
+
+def test_real_arrays_are_their_conjugates(room: Any) -> None:
+    a, z = room.arange(3.0), room.array([1j])
+    a.conj()[0] = 5.0
+    assert a.tolist() == [5.0, 1.0, 2.0]
+    assert a.conjugate() is a
+    assert z.conj().tolist() == [-1j]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["median(a)", "quantile(a, 0.5)", "percentile(a, 50)", "nanmedian(a)", "interp(1.0, a, a)"],
+)
+def test_statistics_are_numbers_that_do_not_change(room: Any, line: str) -> None:
+    number = eval(f"n.{line}", {"a": room.arange(3.0), "n": room})
+    before = number
+    number += 1
+    assert (float(before), float(number)) == (1.0, 2.0)
 
 
 @pytest.mark.parametrize(

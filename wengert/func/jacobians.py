@@ -190,10 +190,6 @@ def hessian(
         :math:`\partial^2 y_i / \partial x_j \partial x_k`, of shape ``(*y.shape, *x.shape,
         *x.shape)``. With ``has_aux``, it returns ``(hessian, aux)``.
 
-    See Also
-    --------
-    hvp : The product with one direction, at the cost of some gradients.
-
     Examples
     --------
     >>> import numpy as np

@@ -145,10 +145,6 @@ def linearize(
     aux : object
         With ``has_aux`` alone.
 
-    See Also
-    --------
-    jvp : For one tangent, which keeps nothing.
-
     Notes
     -----
     The pullback of `vjp` is linear in the cotangent. It is recorded once, and the pushforward

@@ -59,8 +59,7 @@ _FORMER = (
 _NAMES.update((word.split("=")[0], _NAMES[word.split("=")[1]]) for word in _FORMER.split())
 _NAMES.update({kind.__name__: kind for kind in (bool, complex, float, int, object, str)})
 globals().update(_NAMES)
-for _name, _one in _NAMES.items():
-    if isinstance(_one, ModuleType):
-        sys.modules.setdefault(f"{__name__}.{_name}", _one)
+_MODULES = {f"{__name__}.{n}": one for n, one in _NAMES.items() if isinstance(one, ModuleType)}
+sys.modules.update(_MODULES | sys.modules)
 __version__ = np.__version__
 tensor.install()

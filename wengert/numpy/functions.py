@@ -14,7 +14,6 @@ from wengert.protocols import functions
 from wengert.tape.tensor import Tensor, assign
 
 TABLE = functions.TABLE
-_RANDOM = np.random
 #: NumPy's functions that make arrays of numbers alone.
 _MAKERS = "empty eye fromiter identity indices ones tri zeros"
 
@@ -55,8 +54,7 @@ def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
 ) -> Any:
     """Make a Tensor of one value, or of one that broadcasts; its derivative is kept."""
-    value = array(fill_value, dtype)
-    return as_array(wg.broadcast_to(value, shape).clone())
+    return as_array(wg.broadcast_to(array(fill_value, dtype), shape).clone())
 
 
 def _maker(name: str) -> Callable[..., Any]:
@@ -83,8 +81,7 @@ class _Indexed:
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
         if not holds(Tensor, parts):
-            found = self._own[key]
-            return found if holds(np.ndarray, parts) else as_tensors(found)
+            return self._own[key] if holds(np.ndarray, parts) else as_tensors(self._own[key])
         if any(isinstance(part, str) for part in parts):
             raise TypeError("np.r_ and np.c_ take no directives with Tensors: use np.concatenate")
         arrays = operands(*[np.r_[part] if isinstance(part, slice) else part for part in parts])
@@ -114,7 +111,7 @@ class vectorize:
 def shuffle(x: Any) -> None:
     """``np.random.shuffle``; a Tensor keeps its derivatives."""
     order = np.arange(len(x)) if isinstance(x, Tensor) else x
-    _RANDOM.shuffle(order)
+    np.random.shuffle(order)  # noqa: NPY002 -- the state that np.random.seed sets
     if order is not x:
         assign(x, getitem(x, order))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ops import linear_algebra, statistical
+from wengert.ops import linear_algebra, manipulation, searching, statistical
 from wengert.ops.conversion import asarray
 from wengert.protocols import array_ufunc, call_counterpart
 from wengert.protocols.ufuncs import ELEMENTWISE
@@ -27,6 +27,7 @@ newshape obj operands out pad_width reps shape shift source subscripts tup
 """.split()  # noqa: SIM905 -- a page of names is none to read
 #: What becomes a Tensor: NumPy's arrays of text and objects stay.
 _NUMBERS = "?bhilqBHILQefdFD"
+_REDUCTIONS = ("max", "mean", "min", "prod", "std", "sum", "var")
 #: Tensors that NumPy would have as arrays of no axes, which change in place, and not as numbers.
 ARRAYS: "weakref.WeakValueDictionary[int, Tensor]" = weakref.WeakValueDictionary()
 
@@ -73,48 +74,57 @@ def _join(x: Any, name: str = "") -> Any:
     return asarray(x) if nested else x
 
 
-#: Functions that are the core's own, of one Tensor of floating dtype and an axis.
-_DIRECT = {
-    f"np.{name}": getattr(statistical, name)
-    for name in ("max", "mean", "min", "prod", "std", "sum", "var")
-}
+def _quick(name: str, general: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function, for which another stands where its arguments are Tensors and an axis."""
+    own: Any = (vars(manipulation) | vars(statistical)).get(name.replace("enate", ""), ours)
+
+    def reduce(a: Any, axis: Any = None, *more: Any, **keywords: Any) -> Any:
+        quick = type(a) is Tensor and not (more or keywords)
+        if quick and (a._node is not None or a.dtype.inexact):
+            return own(a, axis=axis)
+        return general(a, axis, *more, **keywords)
+
+    def join(arrays: Any, *more: Any, **keywords: Any) -> Any:
+        quick = type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor} and not more
+        if quick and (not keywords or [*keywords] == ["axis"]):
+            return own(arrays, **keywords)
+        return general(arrays, *more, **keywords)
+
+    def choose(*args: Any, **keywords: Any) -> Any:
+        quick = len(args) == 3 and not keywords and type(args[0]) is Tensor is type(args[1])
+        quick = quick and type(args[2]) is Tensor and args[0].dtype.kind == "bool"
+        return searching.where(*args) if quick else general(*args, **keywords)
+
+    joins = name in ("hstack", "vstack", "concatenate", "stack")
+    quick = join if joins else choose if name == "where" else general
+    return wraps(general)(reduce if name in _REDUCTIONS else quick)
 
 
 def door(label: str, theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's function, of Tensors its counterpart."""
     names = list(inspect.signature(theirs).parameters)
     out_at = names.index("out") if "out" in names and names[0] != "operands" else len(names)
-    several = names[0] in ("arrays", "tup")
-    direct = _DIRECT.get(label)
 
     @wraps(theirs)
     def call(*args: Any, **keywords: Any) -> Any:
-        first = args[0] if args else None
-        if type(first) is Tensor:
-            own = direct if len(args) == 1 and keywords.keys() <= {"axis"} else None
-            if own is not None and (first._node is not None or first.dtype.inexact):
-                return own(first, **keywords)
-            if not keywords and len(args) <= out_at and list not in map(type, args):
-                try:
-                    return ours(*args)
-                except (TypeError, OverflowError):  # told below, by name
-                    pass
-        elif several and type(first) is list and keywords.keys() <= {"axis"} and not args[1:]:
-            tensors = {*map(type, first)} == {Tensor}
-            if tensors:
-                return ours(first, **keywords)
+        one = bool(args) and type(args[0]) is Tensor and not keywords and len(args) <= out_at
+        if one and list not in map(type, args):
+            try:
+                return ours(*args)
+            except (TypeError, OverflowError):  # told below, by name
+                pass
         if not (holds(Tensor, args) or holds(Tensor, keywords.values())):
             return _own(theirs, args, keywords)
         keywords.update(zip(names[out_at:], args[out_at:], strict=False))
         out, args = keywords.pop("out", None), args[:out_at] if out_at < len(names) else args
-        if several and args and label != "np.block":
+        if names[0] in ("arrays", "tup") and args and label != "np.block":
             args = ([_join(x) for x in args[0]], *args[1:])
         given = [_join(x, name) for name, x in zip(names, args, strict=False)]
         keywords = {name: _join(x, name) for name, x in keywords.items()}
         return call_counterpart(label, ours, (*given, *args[len(given) :]), keywords, out)
 
     call.__module__ = __name__
-    return call
+    return _quick(label.removeprefix("np."), call, ours)
 
 
 #: The types of operands that a ufunc's counterpart takes at once.
@@ -193,11 +203,9 @@ def passing(label: str, theirs: Callable[..., Any], lost: bool = True) -> Callab
     def call(*args: Any, **keywords: Any) -> Any:
         if isinstance(keywords.get("out"), Tensor):
             raise TypeError(f"{label} is NumPy's own, and can't write into a Tensor: leave out=")
-        given = [*args, *keywords.values()]
-        if holds(Tensor, given):
-            args = tuple([plain(x, label, lost) for x in args])
-            keywords = {name: plain(x, label, lost) for name, x in keywords.items()}
-        return _own(theirs, args, keywords, given)
+        values = [plain(x, label, lost) for x in args]
+        named = {name: plain(x, label, lost) for name, x in keywords.items()}
+        return _own(theirs, values, named, [*args, *keywords.values()])
 
     return call
 
@@ -206,15 +214,13 @@ def namespace(
     module: ModuleType, table: dict[str, Callable[..., Any]], lost: bool = True
 ) -> dict[str, Any]:
     """The public names of one of NumPy's modules: doors by a table, and what is NumPy's own."""
-    label, found = module.__name__.replace("numpy", "np", 1), {}
-    for name in dir(module):
-        theirs = getattr(module, name)
+    label = module.__name__.replace("numpy", "np", 1)
+    found = {name: getattr(module, name) for name in dir(module) if name[0] != "_"}
+    for name, theirs in found.items():
         if isinstance(theirs, np.ufunc):
             found[name] = of_ufunc(theirs)
         elif (own := table.get(getattr(theirs, "__name__", name))) is not None:
             found[name] = door(f"{label}.{name}", theirs, own)
         elif callable(theirs) and not isinstance(theirs, type):
             found[name] = passing(f"{label}.{name}", theirs, lost)
-        else:
-            found[name] = theirs
-    return {name: one for name, one in found.items() if name[0] != "_"}
+    return found

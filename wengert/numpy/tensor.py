@@ -34,9 +34,8 @@ class _Flat:
         return read(wg.reshape(self._x, (-1,)).clone(), key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        x = self._x
-        flat = indexing.replaced(wg.reshape(x, (-1,)), key, value)
-        assign(x, wg.reshape(flat, x.shape), value)
+        flat = indexing.replaced(wg.reshape(self._x, (-1,)), key, value)
+        assign(self._x, wg.reshape(flat, self._x.shape), value)
 
 
 def _changes(x: Tensor) -> bool:
@@ -70,15 +69,13 @@ def _in_place(name: str) -> Callable[..., None]:
 
 
 def _python(kind: type) -> Callable[[Any], Any]:
-    core = OWN[f"__{kind.__name__}__"]
-
     def convert(self: Tensor) -> Any:
         if self.dtype.inexact and self.requires_grad and recording():
             raise TypeError(
                 f"{kind.__name__}(x) of a tracked Tensor loses its derivative, also in a[i] = x of "
                 "NumPy's own a: take a = np.array(a). Where none is needed, write x.item()"
             )
-        return core(self)
+        return OWN[f"__{kind.__name__}__"](self)
 
     return convert
 
@@ -114,6 +111,8 @@ ATTRIBUTES: dict[str, Any] = {
     "__round__": lambda self, *at: TABLE["round"](self, *at) if at else int(self.round()),
     "__setitem__": write,
     "compress": lambda self, condition, axis=None: TABLE["compress"](condition, self, axis),
+    "conj": lambda self: OWN["conj"](self) if self.dtype.complex else self,
+    "conjugate": lambda self: self.conj(),
     "copy": lambda self, order="C": array(self) if _changes(self) else self.clone(),
     "fill": lambda self, value: indexing.setitem(self, ..., value),
     "flat": property(_Flat, lambda self, value: _Flat(self).__setitem__(..., value)),

@@ -12,7 +12,7 @@ from wengert.ops.beyond.quantiles import between
 from wengert.ops.conversion import beside
 from wengert.ops.operands import operands
 from wengert.protocols import UnsupportedError
-from wengert.protocols.translation import cast, inexact, refuse
+from wengert.protocols.translation import as_new, cast, inexact, refuse
 from wengert.tape.tensor import Tensor, host_values
 
 __all__ = ["TABLE", "values"]
@@ -149,7 +149,7 @@ def nan_quantile(scale: float, share: Any = None) -> Callable[..., Tensor]:
             out = xp.where(beside(x, count > 0), out, math.nan)
             shape = kept if keepdims else out.shape[:-1]
             found.append(xp.reshape(cast(out, x.dtype), shape))
-        return xp.stack(found) if np.ndim(q) else found[0]  # type: ignore[no-any-return]
+        return xp.stack(found) if np.ndim(q) else as_new(found[0])
 
     return call if share is None else lambda a, axis=None, **more: call(a, share, axis, **more)
 

@@ -20,7 +20,7 @@ from wengert.ops.operands import operands
 from wengert.ops.shares import by_float32
 from wengert.protocols import UnsupportedError
 from wengert.protocols.shapes import diagonal, of_diagonal
-from wengert.protocols.translation import cast, inexact, refuse
+from wengert.protocols.translation import as_new, cast, inexact, refuse
 from wengert.tape.tensor import Tensor
 
 # -- products --------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def quantiles(scale: float) -> Callable[..., Tensor]:
             raise UnsupportedError("weights are not supported for Tensors")
         x = inexact(*operands(a))
         share = q / scale if hasattr(q, "dtype") else (np.asarray(q) / scale).tolist()
-        return quantile(x, share, axis=axis, keepdims=keepdims, method=method)
+        return as_new(quantile(x, share, axis=axis, keepdims=keepdims, method=method))
 
     return call
 
@@ -143,7 +143,7 @@ def quantiles(scale: float) -> Callable[..., Tensor]:
 def middle(a: Any, axis: Any = None, *, keepdims: bool = False, **keywords: Any) -> Tensor:
     """``np.median``."""
     refuse(keywords)
-    return median(inexact(*operands(a)), axis=axis, keepdims=keepdims)
+    return as_new(median(inexact(*operands(a)), axis=axis, keepdims=keepdims))
 
 
 def cov(
@@ -344,7 +344,7 @@ def interp(
     last = getitem(values, -1) if right is None else operands(at, right)[1]
     result = searching.where(ew.less(flat, low), first, result)
     result = searching.where(ew.greater(flat, high), last, result)
-    return ma.reshape(result, at.shape)
+    return as_new(ma.reshape(result, at.shape))
 
 
 def diff(

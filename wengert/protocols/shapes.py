@@ -84,12 +84,12 @@ def join(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, **keywords:
     return ma.stack([cast(x, dtype) for x in operands(*arrays)], axis=axis)
 
 
-def stack_with(axis: int, make: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+def stack_with(axis: int, make: Callable[[Tensor], Tensor], ndim: int) -> Callable[..., Tensor]:
     """``np.vstack`` and its kin: arrays get the axes that they lack and are joined along one."""
 
     def call(tup: Sequence[Any], *, dtype: Any = None, **keywords: Any) -> Tensor:
         refuse(keywords)
-        parts = [cast(make(x), dtype) for x in operands(*tup)]
+        parts = [cast(x if x.ndim >= ndim else make(x), dtype) for x in operands(*tup)]
         # np.hstack joins vectors along the only axis that they have.
         return ma.concat(parts, axis=min(axis, parts[0].ndim - 1))
 

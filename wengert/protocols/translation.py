@@ -101,3 +101,10 @@ def floats(*values: Any) -> list[Tensor]:
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """A Tensor in another dtype, or itself where None is asked for."""
     return x if dtype is None else astype(x, dtype, copy=False)
+
+
+def as_new(x: Tensor) -> Tensor:
+    """A result that is no view in NumPy, though it was made by operations that give views."""
+    if hasattr(x, "_shown"):
+        delattr(x, "_shown")
+    return x

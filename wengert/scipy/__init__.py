@@ -22,7 +22,7 @@ from wengert.scipy.distances import cdist
 from wengert.scipy.naming import Module, scipy_module
 
 #: Modules of this room, and those of which all is SciPy's own.
-_OURS = "integrate interpolate linalg optimize signal special stats"
+_FILES = ["integrate", "interpolate", "linalg", "optimize", "signal", "special", "stats"]
 _THEIRS = (
     "cluster cluster.hierarchy cluster.vq constants datasets differentiate fft fftpack io "
     "io.arff io.wavfile linalg.blas linalg.interpolative linalg.lapack ndimage odr "
@@ -30,7 +30,6 @@ _THEIRS = (
     "spatial.distance spatial.transform stats.contingency stats.distributions stats.mstats "
     "stats.qmc stats.sampling"
 )
-_FILES = _OURS.split()
 
 __version__ = scipy_module("").__version__
 for _name in _THEIRS.split():

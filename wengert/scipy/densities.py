@@ -150,7 +150,7 @@ CONTINUOUS: dict[str, Law] = {
         low=0.0,
         shapes="s",
     ),
-    "norm": Law(lambda y: -y * y / 2 - _LOG_ROOT, sp.ndtr, sp.ndtri, logcdf=sp.log_ndtr),
+    "norm": Law(lambda y: y * y * -0.5 - _LOG_ROOT, sp.ndtr, sp.ndtri, logcdf=sp.log_ndtr),
     "t": Law(_student, _flip("stdtr"), _flip("stdtrit"), shapes="df"),
     "uniform": Law(
         wg.zeros_like, lambda y: y, lambda q: q, lambda y: 1 - y, lambda q: 1 - q, low=0.0, high=1.0

@@ -9,7 +9,7 @@ tensor(0.2500, dtype=wengert.float64)
 
 import math
 from collections.abc import Callable
-from functools import reduce
+from functools import cache, reduce
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -22,6 +22,9 @@ from wengert.scipy.naming import Guarded, door, inexact, like_first, publish, te
 from wengert.tape.tensor import Tensor
 
 _DEFAULTS = {"loc": 0.0, "scale": 1.0, "size": None, "random_state": None}
+_KIND = Parameter.POSITIONAL_OR_KEYWORD
+_parameter = lambda n: Parameter(n, _KIND, default=_DEFAULTS.get(n, Parameter.empty))
+_signature = cache(lambda words: Signature([*map(_parameter, words.split())]))
 
 
 class _Family(Guarded):
@@ -60,11 +63,10 @@ class Frozen:
         def call(*args: Any, **keywords: Any) -> Any:
             if theirs is not None and not tensors_in(args, keywords):
                 return door(f"{self.dist._label}.{name}", theirs)(*args, **keywords)
-            method = getattr(self.dist, name)
             if name == "rvs":
                 keywords.update(zip(("size", "random_state"), args, strict=False))
                 args = ()
-            return method(*args, *self.args, **self.kwds, **keywords)
+            return getattr(self.dist, name)(*args, *self.args, **self.kwds, **keywords)
 
         return call
 
@@ -90,12 +92,8 @@ class _Univariate(_Family):
 
     def _bind(self, words: str, args: Any, keywords: Any) -> dict[str, Any]:
         """The arguments by their names, with defaults."""
-        kind = Parameter.POSITIONAL_OR_KEYWORD
-        names = [
-            Parameter(n, kind, default=_DEFAULTS.get(n, Parameter.empty)) for n in words.split()
-        ]
         try:
-            bound = Signature(names).bind(*args, **keywords)
+            bound = _signature(words).bind(*args, **keywords)
         except TypeError as error:
             raise TypeError(f"{self._label}: {error}") from None
         bound.apply_defaults()
@@ -131,14 +129,16 @@ class _Univariate(_Family):
                 y = wg.floor(y) if self._whole else y
                 left, right = y <= low - self._whole, y >= high
             inside = within = ~(left | right)
-            if dense and not self._whole:
+            if has_ends := dense and not self._whole and low > -math.inf:
                 # Infinite logarithms at the ends of the support have no derivative.
                 ends = self._inside(y, (y == low) | (y == high)), *shapes
                 at_ends = form(*wg.broadcast_arrays(*(z.detach() for z in ends)))
                 within = inside & ~wg.isinf(at_ends)
             value = form(*wg.broadcast_arrays(self._inside(y, within), *shapes))
+            if has_ends:
+                value = wg.where(within, value, at_ends)
             if dense and not self._whole:
-                value = wg.where(within, value, at_ends) - wg.log(scale)
+                value = value - wg.log(scale)
             outside = wg.where(left, float(below), float(above))
             return _with_nan(wg.where(inside, value, outside), x, valid)
 
@@ -199,7 +199,9 @@ class _Normals(_Family):
         c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else c
         return wg.broadcast_to(m, (n,)), c, *rest
 
-    def _log(self, x: Any, mean: Any = None, cov: Any = 1) -> Tensor:
+    def _log(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = 0) -> Tensor:
+        if allow_singular:
+            raise TypeError(f"{self._label}: allow_singular=True has no derivative: leave it out")
         m, c, places = self._arguments(mean, cov, x)
         n = m.shape[0]
         outer = places.shape if places.ndim < 2 and n == 1 else places.shape[:-1]
@@ -219,8 +221,7 @@ class _Normals(_Family):
         draws = self._theirs.rvs(*own, size=size, random_state=random_state)
         off = np.reshape(draws, (-1, m.shape[0])) - own[0]
         white = np.linalg.solve(np.linalg.cholesky(own[1]), off.T)
-        moved = m + (wg.linalg.cholesky(c) @ like_first([m], white)).T
-        return wg.reshape(moved, np.shape(draws))
+        return wg.reshape(m + (wg.linalg.cholesky(c) @ like_first([m], white)).T, np.shape(draws))
 
 
 _OWN: dict[str, Any] = {name: _Univariate(name) for name in (*CONTINUOUS, *DISCRETE)}

@@ -59,16 +59,9 @@ WORK: Any = 10_000
 def check(x: Any, result: Any, operand: Any, key: Any) -> None:
     """Warn if another live Tensor has elements that are about to change in ``x`` alone.
 
-    Parameters
-    ----------
-    x : Tensor
-        What is changed.
-    result : Tensor
-        The new value of ``x``, which nothing else holds.
-    operand : object
-        The right-hand side, which is left out: in ``x += x.T`` nobody sees it afterwards.
-    key : index
-        What part of ``x`` changes.
+    ``result`` is the new value of ``x``, which nothing else holds; ``key`` says what part changes.
+    The right-hand side is left out, as nobody sees that of ``x += x.T``; where lost writes are
+    errors only if no variable holds it.
     """
     # Weak references to one object are equal, so that identities have to be compared.
     own, new = x._shown, getattr(result, "_shown", None)
@@ -78,6 +71,8 @@ def check(x: Any, result: Any, operand: Any, key: Any) -> None:
         return
     frame = next(frames(), None)
     beside = getattr(operand, "_shown", None)
+    if lost_writes_raise and frame and any(one is operand for one in frame.f_locals.values()):
+        beside = None
     others = [one for one in others if one is not beside]
     if frame is not None and (name := _stored_back(frame.f_code, frame.f_lasti)) is not None:
         root = frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
@@ -131,8 +126,10 @@ def _stored_back(code: CodeType, at: int) -> str | None:
     after = (i.opname for i in instructions[here + 1 :] if not i.opname.startswith(between))
     if next(after, "") not in ("STORE_SUBSCR", "STORE_SLICE"):
         return None
-    line = [i.positions and i.positions.lineno for i in instructions]
-    loaded = (i.argval for i, n in zip(instructions, line, strict=True) if n == line[here])
+    spots = [(p.lineno, p.col_offset or 0) if (p := i.positions) else (0, 0) for i in instructions]
+    line, start = spots[here]
+    there = [i for i, at in enumerate(spots) if at[0] == line and at[1] >= start]
+    loaded = (instructions[i].argval for i in there)
     # From Python 3.13 on one instruction may read two variables.
     names = (value[0] if isinstance(value, tuple) else value for value in loaded if value)
     return next((name for name in names if isinstance(name, str)), "")

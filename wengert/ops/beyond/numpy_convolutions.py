@@ -26,8 +26,8 @@ Margins = tuple[tuple[int, int], ...]
 #: Stride, zeros before and after each axis, dilation and groups.
 How = tuple[Sizes, Margins, Sizes, int]
 
-#: Numbers of windows that are made at once: a megabyte in single precision.
-AT_ONCE: Final = 1 << 18
+#: Numbers of windows that are made at once: two megabytes in single precision.
+AT_ONCE: Final = 1 << 19
 #: Products up to which OpenBLAS multiplies matrices as they are, which is a quarter faster than to
 #: arrange them first, and the fewest places for which matrices are made so small.
 SMALL: Final = 10**6
