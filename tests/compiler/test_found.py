@@ -357,3 +357,28 @@ def test_containers_with_access_of_their_own_are_refused() -> None:
     t = D(k=wg.ones(3))
     with pytest.raises(CompileError, match="__getitem__"):
         wg.compile(lambda x: x * t["k"])(X)
+
+
+@pytest.mark.parametrize("kept", ["a tuple", "a key", "a list", "a name"])
+def test_a_tensor_that_is_replaced_and_stays_elsewhere(kept: str) -> None:
+    """A program in which both were one ran on when the second had stayed."""
+
+    def run(compiled: bool) -> list[float]:
+        c = SimpleNamespace(h=wg.zeros(2))
+        held: Any = {"a tuple": (c.h, X), "a key": {c.h: 1}, "a list": [c.h], "a name": c.h}[kept]
+
+        def first() -> Any:
+            return held if kept == "a name" else next(iter(held))
+
+        def step(x: Any) -> Any:
+            c.h = c.h * 2 + x
+            return wg.sum(first()) + wg.sum(c.h)
+
+        f, found = wg.compile(step, check=0) if compiled else step, []
+        for i in range(12):
+            if i % 4 == 0:
+                c.h = first()
+            found.append(float(f(wg.ones(2) * i)))
+        return found
+
+    assert run(True) == run(False)

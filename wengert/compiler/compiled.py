@@ -21,7 +21,7 @@ from wengert.compiler.capture.lines import raised_by_user
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import DrawError
-from wengert.compiler.checking import Before, check
+from wengert.compiler.checking import check
 from wengert.compiler.effects import Asked
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.exchanges import noted
@@ -368,13 +368,12 @@ class Compiled(Generic[P, R]):
 
     def _new(self, call: Call, state: State, signature: dict[str, Any]) -> Any:
         """Record a program."""
-        why, before = self._why(signature), Before(state, call.leaves)
+        why = self._why(signature)
         try:
             answer = self._record(call, state, signature, why)
         except TraceError as error:
             if self._options.strict:
                 raise
-            before.restore()
             self._refused[call.kinds] = str(error)
             text = f"{self.report.name} runs as it is, and not compiled: {error}"
             if text not in self._warned:

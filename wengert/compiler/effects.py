@@ -38,7 +38,7 @@ UNASKED: Any = Unasked()
 
 def effects_of(call: "Call") -> list[Effect]:
     """All changes of a call."""
-    return [*_of_tensors(call), *_of_places(call), *_of_tuples(call)]
+    return [*_of_tensors(call), *_of_places(call), *_of_spots(call)]
 
 
 def _of_tensors(call: "Call") -> Iterator[Effect]:
@@ -85,7 +85,7 @@ def _of_tensors(call: "Call") -> Iterator[Effect]:
 
 
 def _of_places(call: "Call") -> Iterator[Effect]:
-    """The changes of optimisers' state, of numbers, and places with another Tensor."""
+    """The changes of optimisers' state and of numbers."""
     state = call.state
     arrays = [(place, place) for place in state.arrays]
     numbers = [
@@ -111,16 +111,6 @@ def _of_places(call: "Call") -> Iterator[Effect]:
             yield Effect(place, call.output(now))  # type: ignore[arg-type]
         else:
             raise changed(place.name, call.before[first.spot], now)
-    for kind, each in (("place", state.tensors), ("also", state.also)):
-        for i, (tensor, _, at) in enumerate(each):
-            if at is None or at.kind == "part":
-                continue
-            now = at.get()
-            if now is tensor:
-                continue
-            if not isinstance(now, Tensor):
-                raise changed(at.name, tensor, now)
-            yield _moved(call, Ref(kind, i), at.name, now)
 
 
 def _moved(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
@@ -138,16 +128,14 @@ def _moved(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
     return Effect(ref, call.made(now))
 
 
-def _of_tuples(call: "Call") -> Iterator[Effect]:
-    """The tuples of Tensors and numbers that others have replaced."""
-    for k, ((place, held), inside) in enumerate(zip(call.state.tuples, call.inside, strict=True)):
-        if place.kind == "part":
-            continue
+def _of_spots(call: "Call") -> Iterator[Effect]:
+    """The Tensors, and the tuples of Tensors and numbers, that others have replaced."""
+    for k, ((place, held), inside) in enumerate(zip(call.state.spots, call.inside, strict=True)):
         now = place.get()
         if now is inside or now is held:
             continue
         parts: list[Effect] = []
-        for name, old, new in _tuple_parts(place.name, held, inside, now):
+        for name, old, new in _leaves(place.name, held, inside, now):
             if isinstance(new, Tensor) and isinstance(old, Tensor):
                 parts.append(_moved(call, Ref("part", k), name, new))
             elif _is_number(old, new) or (is_plain(old) and is_plain(new) and same(old, new)):
@@ -156,7 +144,7 @@ def _of_tuples(call: "Call") -> Iterator[Effect]:
                 parts.append(Effect(Ref("part", k), None))
             else:
                 raise changed(name, old, new)
-        yield Effect(Ref("tuple", k), None, parts=tuple(parts))
+        yield Effect(Ref("spot", k), None, parts=tuple(parts))
 
 
 def _is_number(old: Any, new: Any) -> bool:
@@ -164,12 +152,12 @@ def _is_number(old: Any, new: Any) -> bool:
     return type(old) in NUMBERS and (is_plain(new) or isinstance(new, TracedNumber))
 
 
-def _tuple_parts(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The leaves of a tuple, and of one of its structure that replaces it."""
+def _leaves(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The leaves of what is at a spot, and of what replaces it."""
     if not isinstance(old, tuple):
         yield name, old, new
         return
     if type(old) is not type(new) or len(old) != len(new):
         raise changed(name, old, new)
     for i, (a, b, c) in enumerate(zip(old, inside, new, strict=True)):
-        yield from _tuple_parts(f"{name}[{i}]", a, b, c)
+        yield from _leaves(f"{name}[{i}]", a, b, c)

@@ -192,6 +192,10 @@ class _Walk:
         state.numbers.append(place)
 
     def tensor(self, x: Tensor, place: Place | None, name: str) -> None:
+        if place is None:
+            self.state.fixed.append(x)
+        elif place.kind != "part":
+            self.state.spots.append((place, x))
         if self.first(x, name):
             self.state.tensors.append(TensorAt(x, name, place))
             self.fact(name, "a Tensor")
@@ -207,8 +211,6 @@ class _Walk:
             grad = x._grad
             if grad is not None and id(grad) in self.state.known:
                 self.fact(f"{name}.grad", f"the same as {self.state.known[id(grad)]}")
-        elif place is not None:
-            self.state.also.append(TensorAt(x, name, place))
 
     def array(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
         state = self.state
@@ -243,7 +245,8 @@ class _Walk:
             return
         self.state.known.setdefault(id(x), name)
         self.state.objects.append(x)
-        self.state.tuples.append((place, x))
+        if place.kind != "part":
+            self.state.spots.append((place, x))
         for i, part in enumerate(x):
             called = item_name(name, i)
             self.visit(part, Place(place, i, called, "part"), called, numeric)

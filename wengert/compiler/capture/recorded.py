@@ -51,9 +51,7 @@ class Effect(NamedTuple):
     Attributes
     ----------
     ref : Ref
-        What is changed. ``"place"`` means that another Tensor is put in this Tensor's place,
-        ``"also"`` that one is put in one of the further places of Tensors, and ``"tuple"`` that a
-        tuple is replaced.
+        What is changed. ``"spot"`` means that a Tensor, or a tuple of them, is replaced.
     output : int or None
         The output of the program that is stored; None if a gradient is deleted.
     new : bool
@@ -65,7 +63,7 @@ class Effect(NamedTuple):
     inside : bool
         Whether it is the old gradient's array that changes.
     parts : tuple of Effect
-        Of a new tuple the leaves.
+        The leaves of what is put at a spot.
     """
 
     ref: Ref

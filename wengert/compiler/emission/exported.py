@@ -68,21 +68,25 @@ def exported_program(
     refs = recording.refs
     at = {ref: i for i, ref in enumerate(refs)}
     count = len(state.tensors)
+    tensors = {id(each.tensor): i for i, each in enumerate(state.tensors)}
     given = {r for r in refs if r.kind == "leaf" or (r.kind == "tensor" and r.index >= count)}
     becomes: dict[Ref, Any] = {}
     for effect in recording.effects:
-        if effect.ref.kind == "tuple":
-            raise ValueError(
-                f"{name} can't be saved: it replaces the tuple "
-                f"{state.tuples[effect.ref.index][0].name}; keep its Tensors in a list"
-            )
-        ref = _reading(effect.ref, state)
+        ref, output = effect.ref, effect.output
+        if ref.kind == "spot":
+            spot, held = state.spots[ref.index]
+            if isinstance(held, tuple):
+                raise ValueError(
+                    f"{name} can't be saved: it replaces the tuple {spot.name}; keep its Tensors "
+                    "in a list"
+                )
+            ref, output = Ref("tensor", tensors[id(held)]), effect.parts[0].output
         if ref in given:
             raise ValueError(
                 f"{name} can't be saved: it changes its argument {program.inputs[at[ref]].name}"
             )
-        if ref in at and effect.output is not None:
-            becomes[ref] = program.outputs[effect.output]
+        if ref in at and output is not None:
+            becomes[ref] = program.outputs[output]
     for ref in recording.pinned:
         if ref in becomes:
             raise ValueError(
@@ -126,16 +130,6 @@ def exported_program(
         [place[at[ref]] for ref in decided.refs],
         structure,
     )
-
-
-def _reading(ref: Ref, state: State) -> Ref:
-    """The input by which the next call reads what an effect stores."""
-    if ref.kind == "place":
-        return Ref("tensor", ref.index)
-    if ref.kind == "also":
-        now = state.also[ref.index].tensor
-        return next(Ref("tensor", i) for i, at in enumerate(state.tensors) if at.tensor is now)
-    return ref
 
 
 def _answer(recording: Recording, state: State) -> tuple[TreeDef, list[tuple[str, Any]]]:
