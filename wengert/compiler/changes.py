@@ -93,7 +93,7 @@ class Before:
                 )
 
     def restore(self) -> None:
-        """Put all of it back."""
+        """Put all of it back but other libraries' generators."""
         for x, array, node, grad, held in self._held:
             x._array, x._node, x._grad = array, node, grad
             if grad is not None:
@@ -109,7 +109,6 @@ class Before:
         self.state.forget()
         generators.set_rng_state(self._rng)
         messages.rewind(self._at)
-        _set_random_states(self.state, self._randoms)
         state, dtype, registry.default = self._modes
         set_recording(state)
         if get_default_dtype() is not dtype:
@@ -175,19 +174,3 @@ def _comparable(x: Any) -> Any:
     if hasattr(type(x), "__next__"):  # in another iterator
         return _comparable(_random_state(x))
     return x if type(x) is int else repr(x)
-
-
-def _set_random_states(state: State, states: Sequence[tuple[str, Any]]) -> None:
-    """Put back what `_random_states` has given."""
-    random.setstate(states[0][1])
-    others = states[1:]
-    if others and others[0][0] == "np.random":
-        np.random.set_state(others[0][1])  # noqa: NPY002
-        others = others[1:]
-    for (_, x), (_, before) in zip(state.randoms, others, strict=False):
-        if isinstance(x, random.Random):
-            x.setstate(before)
-        elif isinstance(x, np.random.Generator):
-            x.bit_generator.state = before
-        elif isinstance(x, np.random.RandomState):
-            x.set_state(before)

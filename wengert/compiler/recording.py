@@ -28,9 +28,16 @@ from wengert.compiler.capture.trace import Trace, copied
 from wengert.compiler.capture.traced import Traced, inner_array
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.changes import CONTAINERS, Before
-from wengert.compiler.effects import UNASKED, Asked, effects_of
+from wengert.compiler.effects import (
+    UNASKED,
+    Asked,
+    check_arguments,
+    check_dtype,
+    check_found,
+    check_memory,
+    effects_of,
+)
 from wengert.compiler.program import Value
-from wengert.compiler.refusals import check_arguments, check_dtype, check_found, check_memory
 from wengert.compiler.state import Missing, Place, State, is_array, is_plain, tensors_in
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
@@ -47,7 +54,6 @@ class _Held(NamedTuple):
     array: Any
     node: Node | None
     grad: Tensor | None
-    grad_array: Any
     outside: Outside | None
 
 
@@ -101,8 +107,7 @@ class Call:
             made = self.input(array, Ref("tensor", i), name)
             if node is not None and not isinstance(node, AccumulateGrad):
                 outside = Outside(node, made, name or "a Tensor")
-            held = None if grad is None else grad._array
-            self.held.append(_Held(tensor, array, node, grad, held, outside))
+            self.held.append(_Held(tensor, array, node, grad, outside))
             tensor._array, tensor._node = made, outside or node
         grads = set[int]()
         for i, held in enumerate(self.held):
@@ -256,7 +261,6 @@ def record(
     walk: Callable[[], State],
     *,
     assumed: bool,
-    samples: dict[Value, Any] | None = None,
 ) -> tuple[list[Any], Recording, State, list[Any]]:
     """Run a function while it is recorded.
 
@@ -272,8 +276,6 @@ def record(
         Finds the state again: an optimiser may begin to keep something.
     assumed : bool
         Whether it is assumed that the function does not look at gradients which are not there.
-    samples : dict, optional
-        Filled with the results of each instruction.
 
     Returns
     -------
@@ -288,7 +290,6 @@ def record(
         optimisers are as before.
     """
     call = Call(function, state, layout, leaves)
-    call.trace.samples = samples
     try:
         return _recorded(call, walk, assumed=assumed)
     except BaseException as error:

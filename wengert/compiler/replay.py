@@ -11,6 +11,7 @@ from wengert.compiler import messages
 from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
 from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
+from wengert.compiler.capture.errors import surely
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.recorded import Recording, Ref
 from wengert.compiler.emission.emit import Emitted, emit
@@ -220,16 +221,15 @@ def _undone(function: Function) -> Function:
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         before, at = generators.get_rng_state(), messages.position()
+
+        def restore() -> None:
+            generators.set_rng_state(before)
+            messages.rewind(at)
+
         try:
             return function(*inputs)
         except BaseException:
-            try:
-                generators.set_rng_state(before)
-                messages.rewind(at)
-            except BaseException:  # an interrupt
-                generators.set_rng_state(before)
-                messages.rewind(at)
-                raise
+            surely(restore)
             raise
 
     return call

@@ -115,9 +115,6 @@ class Backward:
     sweeps : tuple of SweepProgram
         The joint sweep of all results, and if there are several the sweep of each: a leaf that
         does not affect a differentiated result gets no gradient instead of zeros.
-    joined : tuple of frozenset of int
-        For each result the results that share operations with it, itself included. Its sweep
-        frees what theirs need.
     """
 
     results: tuple[int, ...]
@@ -125,7 +122,6 @@ class Backward:
     leaves: tuple[Ref, ...]
     kept: tuple[int, ...]
     sweeps: tuple[SweepProgram, ...]
-    joined: tuple[frozenset[int], ...]
 
 
 class Arithmetic(NamedTuple):

@@ -20,7 +20,7 @@ from wengert.compiler.cupy.routines import (
     routine,
     universal,
 )
-from wengert.compiler.kernels import KERNELS, PLAIN
+from wengert.compiler.facts import KERNELS, PLAIN
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
