@@ -177,22 +177,6 @@ def test_a_sweep_ends_at_arguments_that_lead_to_what_the_function_reads_itself()
     assert compiled.report.recordings == 1
 
 
-def a_leaf(x):
-    return wg.zeros(2, requires_grad=True)
-
-
-def a_hooked(x):
-    made = x * 2
-    made.register_hook(lambda g: g + 1)
-    return made
-
-
-def a_retained(x):
-    made = x * 2
-    made.retain_grad()
-    return made
-
-
 def graph_of_what_was_plain(x, y, w):
     x[0] = w[0] * 2
 
@@ -284,93 +268,6 @@ def test_what_is_returned_and_kept_is_one_tensor_from_the_first_call_on():
         return found
 
     assert seen(wg.compile) == seen(lambda step: step)
-
-
-class Counted(wg.autograd.Function):
-    """Counts how often it is differentiated."""
-
-    times = 0
-
-    @staticmethod
-    def forward(ctx, x):
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, g):
-        Counted.times += 1
-        return g * 2
-
-
-def _hooked(hook):
-    def step(x, w):
-        h = x * w
-        h.register_hook(hook)
-        return wg.sum(h * h)
-
-    return step
-
-
-def _counts_by_hook():
-    held = {"n": 0}
-    return _hooked(lambda g: held.update(n=held["n"] + 1)), lambda: held["n"]
-
-
-def _notes_by_hook():
-    noted = []
-    return _hooked(lambda g: noted.append(1)), lambda: len(noted)
-
-
-def _counts_by_rule():
-    Counted.times = 0
-    return lambda x, w: wg.sum(Counted.apply(x * w) * 3), lambda: Counted.times
-
-
-def _retains(w):
-    def function(y):
-        y.retain_grad()
-        return wg.sum(y * y)
-
-    return function
-
-
-def _differentiates(w):
-    def function(y):
-        loss = wg.sum(y * y)
-        loss.backward()
-        return loss.detach()
-
-    return function
-
-
-def _hooks(w):
-    def function(y):
-        y.register_hook(lambda g: g * 3)
-        return wg.sum(y * y)
-
-    return function
-
-
-def _asks(w):
-    def function(y):
-        (g,) = wg.autograd.grad(wg.sum(y * w), [w])
-        return g * 2.0
-
-    return function
-
-
-def _is_leaf(w):
-    return lambda y: y * 2.0 if y.is_leaf else y * 3.0
-
-
-def _operation(w):
-    def operation(x):
-        return x.grad_fn
-
-    return lambda x: x * 2.0 if operation(x) is None else x * 3.0
-
-
-def _retained(w):
-    return lambda y: y * 2.0 if y.retains_grad else y * 3.0
 
 
 def _insides(w, v):
