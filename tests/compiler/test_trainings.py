@@ -20,27 +20,13 @@ STEPS = 200
 SAVED = 190
 
 
-class LayerNorm(wg.nn.Module):
-    """Elements of the last axis with mean 0 and variance 1, scaled."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.scale = wg.nn.Parameter(wg.ones(width))
-        self.shift = wg.nn.Parameter(wg.zeros(width))
-
-    def forward(self, x: Any) -> Any:
-        away = x - wg.mean(x, axis=-1, keepdims=True)
-        spread = wg.mean(away**2, axis=-1, keepdims=True)
-        return away / wg.sqrt(spread + 1e-5) * self.scale + self.shift
-
-
 class Attention(wg.nn.Module):
     """Masked attention of several heads, between layer norms and residual connections."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.before, self.after = LayerNorm(width), LayerNorm(width)
+        self.before, self.after = wg.nn.LayerNorm(width), wg.nn.LayerNorm(width)
         self.qkv, self.out = wg.nn.Linear(width, 3 * width), wg.nn.Linear(width, width)
         self.wide = wg.nn.Sequential(
             wg.nn.Linear(width, 2 * width), wg.nn.GELU(), wg.nn.Linear(2 * width, width)
@@ -64,7 +50,7 @@ class Perceptron(wg.nn.Module):
         super().__init__()
         widths = [7, 12, 12, 12, 12, 12, 3]
         self.linear = wg.nn.ModuleList([wg.nn.Linear(a, b) for a, b in pairwise(widths)])
-        self.norms = wg.nn.ModuleList([LayerNorm(width) for width in widths[1:-1]])
+        self.norms = wg.nn.ModuleList([wg.nn.LayerNorm(width) for width in widths[1:-1]])
         self.dropout = wg.nn.Dropout(0.1)
 
     def forward(self, x: Any) -> Any:
@@ -73,22 +59,18 @@ class Perceptron(wg.nn.Module):
         return self.linear[-1](x)
 
 
-class LSTM(wg.nn.Module):
-    """Long short-term memory, of which the last hidden state is read."""
+class Recurrent(wg.nn.Module):
+    """A cell that is called for each step, of which the last hidden state is read."""
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
-        self.of_x, self.of_h = wg.nn.Linear(inputs, 4 * width), wg.nn.Linear(width, 4 * width)
-        self.read, self.width = wg.nn.Linear(width, 1), width
+        self.cell, self.read = wg.nn.LSTMCell(inputs, width), wg.nn.Linear(width, 1)
 
     def forward(self, x: Any) -> Any:
-        h = c = wg.zeros((x.shape[0], self.width))
+        state = None
         for t in range(x.shape[1]):
-            gates = self.of_x(x[:, t]) + self.of_h(h)
-            i, f, g, o = [gates[:, k * self.width : (k + 1) * self.width] for k in range(4)]
-            c = wg.special.expit(f) * c + wg.special.expit(i) * wg.tanh(g)
-            h = wg.special.expit(o) * wg.tanh(c)
-        return self.read(h)
+            state = self.cell(x[:, t], state)
+        return self.read(state[0])
 
 
 Step = Callable[..., Any]
@@ -128,7 +110,7 @@ def perceptron() -> tuple[Step, list[tuple[Any, Any]]]:
 
 
 def lstm() -> tuple[Step, list[tuple[Any, Any]]]:
-    model = LSTM(2, 6)
+    model = Recurrent(2, 6)
     optimizer = wg.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 
     def step(x: Any, y: Any) -> Any:

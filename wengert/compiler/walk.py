@@ -426,14 +426,14 @@ class _Walk:
             space = vars(base)
             self.state.sizes.append((space, len(space), name))
             for key in [*space]:
-                called = (key.startswith("__") and key not in _SKIPPED) or key in self.names
-                called |= key != "__init__" and any(hasattr(x, key) for x in others)
-                if not (called or self.every) or key in _SKIPPED:
+                x, special = space[key], key.startswith("__")
+                if special:
+                    called = callable(x) or hasattr(x, "__func__")
+                else:
+                    called = self.every or any(hasattr(each, key) for each in others)
+                if not (called or key in self.names) or key in _SKIPPED:
                     continue
-                x = space[key]
-                if type(x) is MemberDescriptorType or key == PROGRAMS:
-                    continue
-                if key in _OF_DATACLASSES and _generated(x):
+                if type(x) is MemberDescriptorType or (key in _OF_DATACLASSES and _generated(x)):
                     continue
                 if is_leaf(x) or type(x) in (FunctionType, list, dict, tuple, set):
                     attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
@@ -550,20 +550,8 @@ class _Walk:
 
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
-_SKIPPED = frozenset(
-    [
-        "__dict__",
-        "__weakref__",
-        "__doc__",
-        "__module__",
-        "__qualname__",
-        "__init__",
-        "__annotations__",
-    ]
-    + ["__slots__", "__match_args__", "__dataclass_fields__", "__dataclass_params__", "__repr__"]
-    + ["__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__"]
-    + ["__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"]
-)
+#: Methods that no computation calls, and what is no state.
+_SKIPPED = frozenset({"__init__", "__repr__", "__annotate_func__", "__dict__", PROGRAMS})
 
 
 def _is_open(kind: type) -> bool:
