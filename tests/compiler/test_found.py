@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import operator
 import sys
+import weakref
 from collections import UserDict, defaultdict
 from collections.abc import Callable
 from enum import Enum
@@ -179,6 +180,14 @@ def a_global_of_an_enums_method() -> Case:
 
     c = SimpleNamespace(mode=Mode.A)
     return lambda x: c.mode.scaled(x), rescale
+
+
+@case
+def the_elements_of_an_enums_value() -> Case:
+    class Filter(Enum):
+        A = np.ones(3, np.float32)
+
+    return lambda x: x * wg.asarray(Filter.A.value), lambda: Filter.A.value.fill(5.0)
 
 
 @case
@@ -382,3 +391,25 @@ def test_a_tensor_that_is_replaced_and_stays_elsewhere(kept: str) -> None:
         return found
 
     assert run(True) == run(False)
+
+
+def test_arrays_that_can_not_be_read_anew_are_refused() -> None:
+    """Programs went on with their first elements."""
+    array = np.ones(3, np.float32)
+
+    class Scaled:
+        def by(self, y: Any, x: Any) -> Any:
+            return x * wg.asarray(y)
+
+        scale = functools.partialmethod(by, array)
+
+    total, weak, part, scaled = array.sum, weakref.ref(array), slice(array), Scaled()
+    functions: list[Callable[[Any], Any]] = [
+        lambda x: x * float(total()),
+        lambda x: x * wg.asarray(weak()),
+        lambda x: x * wg.asarray(part.stop),
+        lambda x: scaled.scale(x),
+    ]
+    for function in functions:
+        with pytest.raises(CompileError, match="can't be read anew in each call; pass it"):
+            wg.compile(function)(X)

@@ -43,7 +43,7 @@ __all__ = [
 #: Types of values that are compared.
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 #: Classes of further values that are compared, by their texts.
-UNCHANGING = (np.generic, np.dtype, DType, Enum, range, slice, Decimal, Fraction, date, PurePath)
+UNCHANGING = (np.generic, np.dtype, DType, Enum, range, Decimal, Fraction, date, PurePath)
 #: Classes of generators of random numbers, whose states can be put back.
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 #: Types of numbers that may be inputs.
@@ -255,7 +255,8 @@ def tensors_in(x: Any) -> list[Tensor]:
 
 
 def is_plain(x: Any) -> bool:
-    """Whether a value, or all of a tuple, is plain."""
+    """Whether a value, or all of a tuple or slice, is plain."""
+    x = (x.start, x.stop, x.step) if type(x) is slice else x
     if isinstance(x, tuple):
         return all(map(is_plain, x))
     return type(x) in PLAIN or isinstance(x, UNCHANGING)

@@ -167,8 +167,8 @@ class _Walk:
             self.state.known[id(x)] = name
             self.state.objects.append(x)
             self.attributes(x, kind, name)
-            self.visit(x.value, None, f"{name}.value")
-        if kind in PLAIN or isinstance(x, UNCHANGING):
+            self.visit(x.value, Place(x, "_value_", f"{name}.value", "attr"), f"{name}.value")
+        if kind in PLAIN or isinstance(x, UNCHANGING) or (kind is slice and is_plain(x)):
             self.fact(name, Exact(x))
             if place is not None:
                 self.state.held.append((place, x))
@@ -220,10 +220,15 @@ class _Walk:
             if place is not None:
                 state.held.append((place, x))
             return
-        if place is None or not (numeric or self.first(x, name)):
-            if place is not None:
-                state.held.append((place, x))
-                state.twins.append(place)
+        if place is None:
+            raise TraceError(
+                f"{name} is an array that is reached by a method of its own, a weak reference or "
+                "the like, and so can't be read anew in each call; pass it as an argument, or hold "
+                "it in a variable or attribute"
+            )
+        if not (numeric or self.first(x, name)):
+            state.held.append((place, x))
+            state.twins.append(place)
             return
         self.fact(name, "an array")
         if not numeric:
@@ -313,6 +318,8 @@ class _Walk:
             self.visit(x.__self__, None, f"{name}.__self__")
         elif kind is functools.partialmethod:
             self.visit((x.func, x.args, tuple(x.keywords.items())), None, name)
+        elif kind is slice:
+            self.visit((x.start, x.stop, x.step), None, name)
         elif isinstance(x, weakref.ref):
             self.visit(x(), None, f"{name}()")
         elif isinstance(x, attrgetter | methodcaller):
