@@ -183,6 +183,39 @@ def a_global_of_an_enums_method() -> Case:
 
 
 @case
+def a_global_of_a_class_that_is_called() -> Case:
+    class Scaled:
+        def __init__(self) -> None:
+            self.k = SCALE
+
+    return lambda x: x * Scaled().k, rescale
+
+
+@case
+def another_init() -> Case:
+    @dataclasses.dataclass
+    class Scaled:
+        k: float = 2.0
+
+    def init(self: Any) -> None:
+        self.k = 3.0
+
+    return lambda x: x * Scaled().k, lambda: setattr(Scaled, "__init__", init)
+
+
+@case
+def an_attribute_of_a_metaclass() -> Case:
+    class Meta(type):
+        def __getattr__(cls, name: str) -> Any:
+            return cls.table[name]  # a KeyError for others
+
+    class Scaled(metaclass=Meta):
+        table = {"k": 2.0}
+
+    return lambda x: x * Scaled.k, lambda: Scaled.table.update(k=3.0)
+
+
+@case
 def the_elements_of_an_enums_value() -> Case:
     class Filter(Enum):
         A = np.ones(3, np.float32)

@@ -297,8 +297,11 @@ class _Walk:
         elif isinstance(x, type):
             self.fact(name, Identity(x))
             self.names.update({"type"} if x is type else ())
-            self.names.update(_names(getattr(vars(x).get("__init__"), "__code__", None)))
             self.cls(x, name)
+            for base in x.__mro__:  # objects of it may be made
+                if of_user(base.__module__) and "__init__" in vars(base):
+                    at = Place(vars(base), "__init__", f"{base.__name__}.__init__")
+                    self.visit(at.get(), at, at.name)
         elif isinstance(x, GENERATORS) or hasattr(kind, "__next__"):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
@@ -423,7 +426,7 @@ class _Walk:
         if of_user(type(kind).__module__):
             self.cls(type(kind), type(kind).__name__)
         own = [base for base in kind.__mro__ if of_user(base.__module__)]
-        self.names.update(getattr(kind, "__match_args__", ()))
+        made = not self.names.isdisjoint({"type", "__class__"})  # objects of it, perhaps
         others = [base for base in kind.__mro__ if package_of(base.__module__) == "wengert"]
         for base in own:
             if base in self.classes:
@@ -431,11 +434,12 @@ class _Walk:
             self.classes.add(base)
             self.first(base, name)
             space = vars(base)
+            self.names.update(space.get("__match_args__", ()))
             self.state.sizes.append((space, len(space), name))
             for key in [*space]:
                 x, special = space[key], key.startswith("__")
                 if special:
-                    called = callable(x) or hasattr(x, "__func__")
+                    called = (callable(x) or hasattr(x, "__func__")) and (made or key != "__init__")
                 else:
                     called = self.every or any(hasattr(each, key) for each in others)
                 if not (called or key in self.names) or key in _SKIPPED:
@@ -558,7 +562,7 @@ class _Walk:
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
 #: Methods that no computation calls, and what is no state.
-_SKIPPED = frozenset({"__init__", "__repr__", "__annotate_func__", "__dict__", PROGRAMS})
+_SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", PROGRAMS})
 
 
 def _is_open(kind: type) -> bool:
