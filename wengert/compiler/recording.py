@@ -264,30 +264,11 @@ def record(
 ) -> tuple[list[Any], Recording, State, list[Any]]:
     """Run a function while it is recorded.
 
-    Parameters
-    ----------
-    function : callable
-        The function.
-    state : State
-        What it leads to.
-    layout, leaves : Layout, sequence
-        The arguments. Static ones are not traced.
-    walk : callable
-        Finds the state again: an optimiser may begin to keep something.
-    assumed : bool
-        Whether it is assumed that the function does not look at gradients which are not there.
-
-    Returns
-    -------
-    list, Recording, State, list
-        The answer's leaves, the recording, the state after the call, and the arrays of this run
-        that the results' sweeps need.
-
-    Raises
-    ------
-    TraceError
-        If the function does something that a replay could not repeat. After this, Tensors and
-        optimisers are as before.
+    Returns the answer's leaves, the recording, the state after the call, which ``walk`` finds
+    again where an optimiser has begun to keep something, and the arrays of this run that the
+    results' sweeps need. It may be ``assumed`` that the function does not look at gradients which
+    are not there. Raises `TraceError` if it does what a replay could not repeat: after this,
+    Tensors and optimisers are as before.
     """
     call = Call(function, state, layout, leaves)
     try:

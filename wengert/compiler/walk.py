@@ -94,20 +94,10 @@ def find_state(
     *,
     exact: bool = False,
 ) -> State:
-    """Walk through what a function leads to.
+    """Walk through what a function, the objects among arguments, and ``more`` state lead to.
 
-    Parameters
-    ----------
-    function : callable
-        The function.
-    arguments : iterable of (str, object)
-        Leaves of a call's arguments with their names, of which objects are visited.
-    names : set of str
-        Names that the function's code is known to have; the walk adds what it finds.
-    more : object
-        Further state.
-    exact : bool
-        Whether names of attributes are no globals, which takes a look at each instruction.
+    The walk adds to the ``names`` that the function's code is known to have. If it is ``exact``,
+    names of attributes are no globals, which takes a look at each instruction.
     """
     arguments = [(name, x) for name, x in arguments if not is_leaf(x)]
     while True:
