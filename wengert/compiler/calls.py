@@ -4,7 +4,6 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from types import FunctionType
 from typing import Any
 
 from wengert.backends import backend_of, selection
@@ -40,11 +39,6 @@ class Arguments:
 
     def names(self, count: int) -> list[str]:
         """The names of the first ``count`` positional arguments."""
-        function = self._function
-        if type(function) is FunctionType and not vars(function):
-            code = function.__code__  # inspect.signature takes as long as half a small step
-            if count <= code.co_argcount:
-                return list(code.co_varnames[:count])
         try:
             known = self._signature.parameters.values()
         except (TypeError, ValueError):

@@ -155,13 +155,8 @@ class _Writer:
         return dict.fromkeys([x for x in functions if isinstance(x, Kernel)])
 
     def _constant(self, value: Value) -> str:
-        """Write the call that makes a constant, or bind it, with a comment."""
+        """Bind a constant, and say what it is."""
         array = self.program.constants[value]
-        made = self.speller.made(array)
-        if made is not None:
-            wanted, call = made
-            self.known[value] = name = self.names.new(identifier(value.name or wanted))
-            return f"{name} = {call}"
         self.known[value] = name = self.speller.bind(array, identifier(value.name or "constant"))
         return f"# {name}: {value.dtype} of shape {value.shape}"
 
