@@ -1,5 +1,6 @@
 """Changes between calls that compiled functions have once missed, each beside eager code."""
 
+import contextlib
 import dataclasses
 import functools
 import operator
@@ -213,6 +214,54 @@ def an_attribute_of_a_metaclass() -> Case:
         table = {"k": 2.0}
 
     return lambda x: x * Scaled.k, lambda: Scaled.table.update(k=3.0)
+
+
+@case
+def what_a_method_caller_was_given() -> Case:
+    class Scaled:
+        def by(self, factors: list[float]) -> float:
+            return factors[0]
+
+    factors, scaled = [2.0], Scaled()
+    call = operator.methodcaller("by", factors=factors)
+    return lambda x: x * call(scaled), lambda: operator.setitem(factors, 0, 3.0)
+
+
+@case
+def a_global_of_a_method_by_types() -> Case:
+    class Scaled:
+        @functools.singledispatchmethod
+        def of(self, x: Any) -> Any:
+            return x
+
+        @of.register
+        def _(self, x: wg.Tensor) -> Any:
+            return x * SCALE
+
+    scaled = Scaled()
+    return lambda x: scaled.of(x), rescale
+
+
+@case
+def what_a_context_gives() -> Case:
+    factors = [2.0]
+    context = contextlib.nullcontext(factors)
+
+    def f(x: Any) -> Any:
+        with context as given:
+            return x * given[0]
+
+    return f, lambda: operator.setitem(factors, 0, 3.0)
+
+
+@case
+def an_object_that_is_held_weakly() -> Case:
+    class Held:
+        k = 2.0
+
+    held = Held()
+    weak = weakref.WeakValueDictionary(a=held)
+    return lambda x: x * weak["a"].k, lambda: setattr(held, "k", 3.0)
 
 
 @case

@@ -72,14 +72,14 @@ _OWN = ("wengert.nn", "wengert.optim", "wengert.amp", "wengert.distributed", "we
 #: Classes of the standard library whose objects hold attributes alone.
 _OPEN = frozenset(
     ["types.SimpleNamespace", "argparse.Namespace", "collections.ChainMap"]
-    + ["collections.UserDict", "collections.UserList"]
+    + ["collections.UserDict", "collections.UserList", "contextlib.nullcontext"]
+    + ["weakref.WeakKeyDictionary", "weakref.WeakValueDictionary"]
 )
 #: Packages and classes of objects that never change, or that do nothing to a program.
 _STILL = frozenset(
     ["numpy", "builtins", "typing", "types", "re", "pathlib", "operator", "enum", "abc", "torch"]
-    + ["jax", "jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "decimal"]
-    + ["fractions", "weakref", "_weakrefset", "dataclasses", "functools", "scipy", "_abc"]
-    + ["array_api_compat", "contextlib", "logging", "warnings"]
+    + ["jax", "jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "fractions"]
+    + ["dataclasses", "scipy", "_abc", "array_api_compat", "logging", "warnings"]
 )
 #: Classes among them whose objects change.
 _CHANGING = frozenset({bytearray, memoryview, np.poly1d, np.vectorize, np.matrix})
@@ -316,10 +316,14 @@ class _Walk:
         elif isinstance(x, weakref.ref):
             self.visit(x(), None, f"{name}()")
         elif isinstance(x, attrgetter | methodcaller):
-            self.fact(name, Identity(x))
-            self.names.update(str(x.__reduce__()[1]).replace("'", ".").split("."))
+            self.names.update(str(x.__reduce__()).replace("'", ".").split("."))
+            self.visit(x.__reduce__(), None, name)
         elif isinstance(x, staticmethod | classmethod):
             self.visit(x.__func__, None, name)
+        elif isinstance(x, functools.cached_property):
+            self.visit(x.func, None, name)
+        elif isinstance(x, functools.singledispatchmethod):
+            self.visit(x.dispatcher, None, name)
         elif isinstance(x, property):
             self.visit((x.fget, x.fset), None, name)
         else:
@@ -337,8 +341,8 @@ class _Walk:
                 continue
             if isinstance(held, Plan):  # which the first call of an operation replaces
                 continue
-            if not mine and type(held) is BuiltinMethodType:  # of a cache
-                continue
+            if not mine and isinstance(held, BuiltinMethodType | weakref.WeakKeyDictionary):
+                continue  # of a cache
             called = variable if mine else f"{name}.{variable}"
             self.visit(held, Place(cell, "cell_contents", called, "attr"), called)
         for where in ("__defaults__", "__kwdefaults__"):
