@@ -396,14 +396,13 @@ class _Walk:
 
     def check_access(self, x: Any, name: str) -> None:
         """Raise for a container of a user's class that reads its items by methods of its own."""
-        for base in type(x).__mro__:
-            if of_user(base.__module__):
-                for method in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"):
-                    if method in vars(base):
-                        raise TraceError(
-                            f"{name} is a {type(x).__name__}, whose {method} is its own, so that "
-                            "its items can't be compared; pass what the function needs of it"
-                        )
+        own = set().union(*[vars(base) for base in type(x).__mro__ if of_user(base.__module__)])
+        for method in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"):
+            if method in own:
+                raise TraceError(
+                    f"{name} is a {type(x).__name__}, whose {method} is its own, so that its items "
+                    "can't be compared; pass what the function needs of it"
+                )
 
     def set(self, x: Any, name: str) -> None:
         """Compare a set of plain values; those of others are not looked into."""
@@ -440,13 +439,11 @@ class _Walk:
                     continue
                 if type(x) is MemberDescriptorType or (key in _OF_DATACLASSES and _generated(x)):
                     continue
-                if is_leaf(x) or type(x) in (FunctionType, list, dict, tuple, set):
-                    attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
-                    holder = base if attr else space
-                    at = Place(holder, key, f"{name}.{key}", "attr" if attr else "item")
-                    self.visit(x, at, at.name)
-                else:
-                    self.visit(x, Place(space, key, f"{name}.{key}"), f"{name}.{key}")
+                attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
+                at = Place(
+                    base if attr else space, key, f"{name}.{key}", "attr" if attr else "item"
+                )
+                self.visit(x, at, at.name)
 
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
