@@ -91,8 +91,8 @@ class Binding:
         self._checks: list[str] = []
         self._bound: dict[int, str] = {}
 
-    def function(self, state: State, leaves: Sequence[Any]) -> tuple[str, Callable[..., Any]]:
-        """The source, and the function bound to the objects of a state and a call's ``leaves``."""
+    def function(self, state: State, leaves: Sequence[Any]) -> Callable[..., Any]:
+        """The function bound to the objects of a state and a call's ``leaves``."""
         self._state = state
         args = [f"a{i}" for i in range(len(leaves))]
         self._tensors = [f"t{i}" for i in range(len(state.tensors))]
@@ -117,9 +117,8 @@ class Binding:
         lines += ["    try:", *[f"        {line}" for line in self._checks]]
         lines += [f"    except ({_MISSED}):", "        return MISS"]
         lines += self._run(inputs)
-        source = "\n".join(lines) + "\n"
-        exec(_code(source), self.names)  # noqa: S102
-        return source, self.names.pop("call")  # which need not hold itself
+        exec(_code("\n".join(lines) + "\n"), self.names)  # noqa: S102
+        return self.names.pop("call")  # type: ignore[no-any-return]  # which need not hold itself
 
     def _run(self, inputs: list[str]) -> list[str]:
         """The lines that run the program, store its changes, and return the answer."""

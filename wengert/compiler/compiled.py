@@ -222,11 +222,6 @@ class Compiled(Generic[P, R]):
         replay = self._last()
         return replay.exported(self.report.name, self._state(replay.objects), unread=True)
 
-    def comparisons(self, args: tuple[Any, ...]) -> int:
-        """How many comparisons a call makes before its program."""
-        call, state = self.looked(args, {})
-        return self._last().comparisons(call.leaves, state)
-
     def _last(self) -> Replay:
         if not self._replays:
             raise RuntimeError(

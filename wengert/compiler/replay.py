@@ -191,16 +191,10 @@ class Replay:
         run = self._bound(call.leaves, state, Pool(function, lambda: function))
         return run(*call.leaves)
 
-    def comparisons(self, leaves: Sequence[Any], state: State) -> int:
-        """How many comparisons a call makes."""
-        return self._binding(self.pool).function(state, leaves)[0].count("return MISS")
-
     def _bound(self, leaves: Sequence[Any], state: State, pool: Pool) -> Callable[..., Any]:
-        return self._binding(pool).function(state, leaves)[1]
-
-    def _binding(self, pool: Pool) -> Binding:
         alone = len(self.program.inputs) > len(self.recording.refs)
-        return Binding(self.recording, self.signature, pool, self.attach, alone=alone)
+        made = Binding(self.recording, self.signature, pool, self.attach, alone=alone)
+        return made.function(state, leaves)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that returns `MISS` when the next check is due."""
