@@ -1,6 +1,7 @@
 """Results of compiled functions are differentiated outside."""
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -393,3 +394,51 @@ def test_what_a_step_creates_for_several_parameters_is_kept_under_each_of_them()
         return found
 
     assert run(True) == run(False)
+
+
+def test_what_an_argument_retains_and_comes_from_is_told() -> None:
+    """Programs of the one were run for the other."""
+
+    def made(i: int) -> wg.Tensor:
+        y = (wg.exp if i % 2 else wg.sin)(wg.ones(2, requires_grad=True))
+        if i % 3 == 2:
+            y.retain_grad()
+        return y
+
+    def retained(y: wg.Tensor) -> wg.Tensor:
+        return y * (2.0 if y.retains_grad else 3.0)
+
+    def named(y: wg.Tensor) -> wg.Tensor:
+        assert y.grad_fn is not None
+        return y * (2.0 if "Exp" in y.grad_fn.name() else 3.0)
+
+    compiled = wg.compile(retained, check=0)
+    for i in range(9):
+        assert compiled(made(i)).tolist() == retained(made(i)).tolist()
+    with pytest.raises(CompileError, match="which operation y comes from"):
+        wg.compile(named)(made(0))
+
+
+@pytest.mark.parametrize("check", [None, 0])
+def test_gradients_and_states_that_code_asks_for_by_other_names(check: int | None) -> None:
+    def train(compiled: bool) -> list[Any]:
+        w, found = wg.nn.Parameter(wg.ones(3)), []
+        optimizer = wg.optim.Adam([w])
+
+        def step(x: wg.Tensor) -> wg.Tensor:
+            there = getattr(w, "gr" + "ad") is not None
+            optimizer.zero_grad()
+            loss = wg.sum(w * x) * (len(optimizer.state) + 1.0) * (2.0 if there else 3.0)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = wg.compile(step, check=check) if compiled else step
+        for i in range(9):
+            if i in (4, 7):
+                optimizer.state.clear()
+                w.grad = None
+            found.append((run(wg.ones(3) * i).item(), w.tolist()))
+        return found
+
+    assert train(True) == train(False)

@@ -246,10 +246,11 @@ class Binding:
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
                 if tracked is not None:
                     self._check(f"{name}.is_leaf is not {tracked}")
+                    watched = "" if tracked else f" or {name}.retains_grad"
                     self._check(
-                        f"has_hooks({name}._node)"
-                        if not hooked
-                        else f"{name} is not {self._bind(leaf)}"
+                        f"{name} is not {self._bind(leaf)}"
+                        if hooked
+                        else f"has_hooks({name}._node){watched}"
                     )
             elif hasattr(leaf, "dtype") and hasattr(leaf, "shape") and isinstance(kind, tuple):
                 self._is_new(name, leaf, kind, raws)
@@ -333,6 +334,8 @@ class Binding:
                 self._check(
                     f"n is not {self._bind(node)} or type(n) is not {self._bind(type(node))}"
                 )
+                if not at.tensor.is_leaf:
+                    self._check(f"n.watch is not {self._bind(node.watch)}")
         for i, there in self._found.grads.items():
             if i < len(self._tensors):
                 self._check(f"{self._tensors[i]}._grad is {'' if there else 'not '}None")

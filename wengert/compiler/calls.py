@@ -190,7 +190,7 @@ def _kind_of_gradient(x: Any) -> Any:
 def _kind(x: Any, fixed: bool) -> Any:
     """The part of an argument, or of a Tensor of the state, that belongs to the signature."""
     if isinstance(x, Tensor):
-        hooked = x._node is not None and has_hooks(x._node)
+        hooked = x._node is not None and (has_hooks(x._node) or (x.retains_grad and "retained"))
         return (*kind_of(x._array), None if x._node is None else x.is_leaf, hooked)
     if is_array(x):
         return kind_of(x)

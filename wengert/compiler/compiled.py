@@ -49,7 +49,7 @@ PATIENCE = 10.0
 #: Whether compiled functions run as they are in this thread or task.
 _eager = ContextVar("wengert_eager", default=False)
 #: Names by which code looks whether there are gradients.
-_GRADIENTS = frozenset({"grad", "_grad"})
+_GRADIENTS = frozenset({"grad", "_grad", "getattr", "attrgetter"})
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -407,7 +407,8 @@ class Compiled(Generic[P, R]):
         self.report.recorded(recording, why, after.unseen)
         if self._options.check == 0:
             replay.left = None
-        if recording.repeatable:
+        began = after is not state and "state" in self._names  # it may ask what there is
+        if recording.repeatable and not began:
             self._replays.append(replay)
         return recording.answer.unflatten(answer)
 

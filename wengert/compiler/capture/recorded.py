@@ -251,6 +251,11 @@ class Outside(Node):
         return []
 
     def name(self) -> str:
+        if self.open:
+            raise TraceError(
+                f"{user_line()}: the compiled function asks which operation {self._called} comes "
+                "from, which differs from call to call; decide outside, and pass what was decided"
+            )
         return self._place.name()
 
     @property
