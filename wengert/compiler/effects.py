@@ -105,10 +105,9 @@ def _of_places(call: "Call") -> Iterator[Effect]:
     numbers = [
         (place, state.numbers[k]) for place, k in zip(state.numbers, state.shares, strict=True)
     ]
-    late = {id(value): before for value, _, _, before in call.trace.kept}
-    for value, held, key, _ in call.trace.kept:
+    for value, held, key, before in call.trace.kept:
         place = Place(held, key, f"{key} of an optimizer")
-        call.inputs[place.spot], call.before[place.spot] = value, late[id(value)]
+        call.inputs[place.spot], call.before[place.spot] = value, before
         (arrays if value.shape is not None else numbers).append((place, place))
     for place, first in (*arrays, *numbers):
         now = place.get()
