@@ -304,6 +304,33 @@ def a_dict_by_its_method() -> Case:
     return lambda x: x * get("k"), lambda: d.update(k=3.0)
 
 
+def of_an_object(make: Callable[[], Any]) -> Case:
+    """An attribute of an object that is no instance of a plain class."""
+    made = make()
+    made.k = 2.0
+    return lambda x: x * made.k, lambda: setattr(made, "k", 3.0)
+
+
+class OwnTuple(tuple[float, ...]):  # noqa: SLOT001 -- it has attributes
+    pass
+
+
+class OwnSet(set[float]):
+    pass
+
+
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "a partial": lambda: functools.partial(abs),
+    "a cached function": lambda: functools.lru_cache(lambda x: x),
+    "a function by types": lambda: functools.singledispatch(lambda x: x),
+    "a tuple": lambda: OwnTuple((1.0,)),
+    "a set": lambda: OwnSet({1.0}),
+    "an error": lambda: ValueError(1.0),
+}
+for _name, _make in OBJECTS.items():
+    CASES[f"an attribute of {_name}"] = functools.partial(of_an_object, _make)
+
+
 @case
 def an_attribute_of_a_tensors_subclass() -> Case:
     class P(wg.nn.Parameter):

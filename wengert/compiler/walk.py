@@ -227,7 +227,7 @@ class _Walk:
 
     def tuple(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
         if of_user(type(x).__module__):
-            self.cls(type(x), type(x).__name__)
+            self.attributes(x, type(x), name)
         if is_plain(x) and not (numeric and place is not None):
             self.fact(name, Exact(x))
             if place is not None:
@@ -266,6 +266,7 @@ class _Walk:
             self.visit(x.func, None, f"{name}.func")
             for part in ("args", "keywords"):
                 self.visit(getattr(x, part), Place(x, part, f"{name}.{part}", "attr"), name)
+            self.own(x, name)
         elif isinstance(x, list | deque):
             self.check_access(x, name)
             self.fact(name, (Identity(kind), len(x)))
@@ -279,6 +280,7 @@ class _Walk:
             self.attributes(x, kind, name)
         elif isinstance(x, set | frozenset):
             self.set(x, name)
+            self.attributes(x, kind, name)
         elif isinstance(x, ModuleType):
             self.fact(name, Identity(x))
             if of_user(x.__name__):
@@ -359,15 +361,15 @@ class _Walk:
                     self.state.held.append((Place(space, key, key), Missing))
                 elif key in sys.modules and of_user(key):  # imported in the function
                     self.visit(sys.modules[key], None, key)
-            self.own(x, name)
+        self.own(x, name, wrapped=mine)
 
-    def own(self, x: Any, name: str) -> None:
-        """Visit attributes of a function or of a Tensor of a user's class that code names."""
+    def own(self, x: Any, name: str, *, wrapped: bool = True) -> None:
+        """Visit attributes of a function or the like that code names, and what it wraps."""
         space = vars(x)
         for key in [key for key in space if key in self.names and key != "__wrapped__"]:
             called = f"{name}.{key}"
             self.visit(space[key], Place(space, key, called), called)
-        if "__wrapped__" in space:
+        if wrapped and "__wrapped__" in space:
             self.visit(space["__wrapped__"], None, name)
         self.state.sizes.append((space, len(space), name))
 
@@ -459,10 +461,13 @@ class _Walk:
         walked = mine or kind.__module__.startswith(_OWN)
         if not walked and not _is_open(kind):
             if callable(getattr(x, "__wrapped__", None)):
-                self.visit(x.__wrapped__, None, name)
+                self.own(x, name)
                 return
             self.fact(name, Identity(x))
-            if package_of(kind.__module__) not in (*_STILL, "wengert") or kind in _CHANGING:
+            if isinstance(x, BaseException):
+                self.own(x, name)
+            still = package_of(kind.__module__) in (*_STILL, "wengert")
+            if not still or kind in _CHANGING or kind.__module__.startswith("numpy.polynomial"):
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
             return
         if isinstance(x, Optimizer):
@@ -473,7 +478,7 @@ class _Walk:
     def attributes(self, x: Any, kind: type, name: str, *, numeric: bool = False) -> None:
         """Visit the attributes of an object, and of its class, that code names or Wengert reads."""
         mine = of_user(kind.__module__)
-        if not mine and isinstance(x, dict | list | deque):
+        if not mine and isinstance(x, dict | list | deque | set | frozenset):
             return
         space = getattr(x, "__dict__", None)
         module = isinstance(x, Module)
