@@ -135,11 +135,10 @@ CHANGES = {
     "trainer.losses": "trainer.losses.append(1)",
     "held['a']": "held['a'] = 3",
     "counter": "global counter; counter += 1",
-    "made": "trainer.made = 1; len(trainer.made_up)",
 }
 
 
-@pytest.mark.parametrize("name", [x for x in CHANGES if x != "made"])
+@pytest.mark.parametrize("name", CHANGES)
 def test_changes_of_python_values_are_errors_that_name_the_place(name: str) -> None:
     space = {"trainer": Trainer(), "held": {"a": 1}, "counter": 0}
     exec(f"def f(x):\n    {CHANGES[name]}\n    return x * 2", space)
@@ -203,11 +202,9 @@ def test_reading_values_is_an_error_that_names_the_line(read: Any) -> None:
     ],
 )
 def test_numbers_that_are_not_wengerts_are_errors(draw: Any) -> None:
-    before = random.getstate()
     f = wg.compile(lambda x: x * draw())
     with pytest.raises(CompileError, match="draws from"):
         f(X)
-    assert random.getstate() == before
 
 
 iterator, generator = iter([1.0, 2.0, 3.0]), np.random.default_rng(0)
@@ -361,35 +358,6 @@ def test_a_function_that_raises_leaves_what_it_has_done() -> None:
     assert value(held) == value(X * 5)
 
 
-def test_values_that_are_refused_raise_the_functions_error() -> None:
-    loss = wg.nn.CrossEntropyLoss()
-    f = wg.compile(lambda x, y: loss(x, y))
-    x, good = wg.ones((2, 3)), wg.asarray([0, 1])
-    f(x, good), f(x, good)
-    with pytest.raises(IndexError):
-        f(x, wg.asarray([0, 7]))
-    assert f(x, good).item() == pytest.approx(np.log(3), rel=1e-6)
-
-
-def test_threads_with_models_of_their_own() -> None:
-    def train(seed: int, compiled: bool) -> Any:
-        trainer = Trainer()
-        step = wg.compile(trainer.step) if compiled else trainer.step
-        for i in range(20):
-            step(X * (seed + i))
-        return value(trainer.weight)
-
-    found: dict[int, Any] = {}
-    threads = [
-        threading.Thread(target=lambda i=i: found.__setitem__(i, train(i, True))) for i in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == {i: train(i, False) for i in range(4)}
-
-
 def test_too_large_a_state_names_its_branch() -> None:
     held = {"data": [float(i) for i in range(20_000)]}
     with pytest.raises(CompileError, match=r"held\['data'\]"):
@@ -407,17 +375,6 @@ def test_what_is_not_looked_into_is_reported() -> None:
     f = wg.compile(lambda x: x * 2 if held.source and lock else x)
     f(X)
     assert "not looked into: held.source" in str(f.report)
-
-
-def test_results_are_differentiated_outside() -> None:
-    w = wg.asarray([1.0, 2.0, 3.0], requires_grad=True)
-    f = wg.compile(lambda x: wg.sum(w**2 * x))
-    for _ in range(3):
-        w.grad = None
-        f(X).backward()
-        assert value(w.grad) == [2.0, 8.0, 18.0]
-    (g,) = wg.autograd.grad(f(X), [w], create_graph=True)
-    assert value(wg.autograd.grad(wg.sum(g), [w])[0]) == [2.0, 4.0, 6.0]
 
 
 def test_inside_transforms() -> None:

@@ -1,9 +1,11 @@
 """Changes between calls that compiled functions have once missed, each beside eager code."""
 
+import contextlib
 import dataclasses
 import functools
 import operator
 import sys
+import weakref
 from collections import UserDict, defaultdict
 from collections.abc import Callable
 from enum import Enum
@@ -182,6 +184,95 @@ def a_global_of_an_enums_method() -> Case:
 
 
 @case
+def a_global_of_a_class_that_is_called() -> Case:
+    class Scaled:
+        def __init__(self) -> None:
+            self.k = SCALE
+
+    return lambda x: x * Scaled().k, rescale
+
+
+@case
+def another_init() -> Case:
+    @dataclasses.dataclass
+    class Scaled:
+        k: float = 2.0
+
+    def init(self: Any) -> None:
+        self.k = 3.0
+
+    return lambda x: x * Scaled().k, lambda: setattr(Scaled, "__init__", init)
+
+
+@case
+def an_attribute_of_a_metaclass() -> Case:
+    class Meta(type):
+        def __getattr__(cls, name: str) -> Any:
+            return cls.table[name]  # a KeyError for others
+
+    class Scaled(metaclass=Meta):
+        table = {"k": 2.0}
+
+    return lambda x: x * Scaled.k, lambda: Scaled.table.update(k=3.0)
+
+
+@case
+def what_a_method_caller_was_given() -> Case:
+    class Scaled:
+        def by(self, factors: list[float]) -> float:
+            return factors[0]
+
+    factors, scaled = [2.0], Scaled()
+    call = operator.methodcaller("by", factors=factors)
+    return lambda x: x * call(scaled), lambda: operator.setitem(factors, 0, 3.0)
+
+
+@case
+def a_global_of_a_method_by_types() -> Case:
+    class Scaled:
+        @functools.singledispatchmethod
+        def of(self, x: Any) -> Any:
+            return x
+
+        @of.register
+        def _(self, x: wg.Tensor) -> Any:
+            return x * SCALE
+
+    scaled = Scaled()
+    return lambda x: scaled.of(x), rescale
+
+
+@case
+def what_a_context_gives() -> Case:
+    factors = [2.0]
+    context = contextlib.nullcontext(factors)
+
+    def f(x: Any) -> Any:
+        with context as given:
+            return x * given[0]
+
+    return f, lambda: operator.setitem(factors, 0, 3.0)
+
+
+@case
+def an_object_that_is_held_weakly() -> Case:
+    class Held:
+        k = 2.0
+
+    held = Held()
+    weak = weakref.WeakValueDictionary(a=held)
+    return lambda x: x * weak["a"].k, lambda: setattr(held, "k", 3.0)
+
+
+@case
+def the_elements_of_an_enums_value() -> Case:
+    class Filter(Enum):
+        A = np.ones(3, np.float32)
+
+    return lambda x: x * wg.asarray(Filter.A.value), lambda: Filter.A.value.fill(5.0)
+
+
+@case
 def an_item_of_a_subclass_of_a_librarys_dict() -> Case:
     class Config(UserDict[str, float]):
         pass
@@ -211,6 +302,33 @@ def a_dict_by_its_method() -> Case:
     d = {"k": 2.0}
     get = d.get
     return lambda x: x * get("k"), lambda: d.update(k=3.0)
+
+
+def of_an_object(make: Callable[[], Any]) -> Case:
+    """An attribute of an object that is no instance of a plain class."""
+    made = make()
+    made.k = 2.0
+    return lambda x: x * made.k, lambda: setattr(made, "k", 3.0)
+
+
+class OwnTuple(tuple[float, ...]):  # noqa: SLOT001 -- it has attributes
+    pass
+
+
+class OwnSet(set[float]):
+    pass
+
+
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "a partial": lambda: functools.partial(abs),
+    "a cached function": lambda: functools.lru_cache(lambda x: x),
+    "a function by types": lambda: functools.singledispatch(lambda x: x),
+    "a tuple": lambda: OwnTuple((1.0,)),
+    "a set": lambda: OwnSet({1.0}),
+    "an error": lambda: ValueError(1.0),
+}
+for _name, _make in OBJECTS.items():
+    CASES[f"an attribute of {_name}"] = functools.partial(of_an_object, _make)
 
 
 @case
@@ -357,3 +475,50 @@ def test_containers_with_access_of_their_own_are_refused() -> None:
     t = D(k=wg.ones(3))
     with pytest.raises(CompileError, match="__getitem__"):
         wg.compile(lambda x: x * t["k"])(X)
+
+
+@pytest.mark.parametrize("kept", ["a tuple", "a key", "a list", "a name"])
+def test_a_tensor_that_is_replaced_and_stays_elsewhere(kept: str) -> None:
+    """A program in which both were one ran on when the second had stayed."""
+
+    def run(compiled: bool) -> list[float]:
+        c = SimpleNamespace(h=wg.zeros(2))
+        held: Any = {"a tuple": (c.h, X), "a key": {c.h: 1}, "a list": [c.h], "a name": c.h}[kept]
+
+        def first() -> Any:
+            return held if kept == "a name" else next(iter(held))
+
+        def step(x: Any) -> Any:
+            c.h = c.h * 2 + x
+            return wg.sum(first()) + wg.sum(c.h)
+
+        f, found = wg.compile(step, check=0) if compiled else step, []
+        for i in range(12):
+            if i % 4 == 0:
+                c.h = first()
+            found.append(float(f(wg.ones(2) * i)))
+        return found
+
+    assert run(True) == run(False)
+
+
+def test_arrays_that_can_not_be_read_anew_are_refused() -> None:
+    """Programs went on with their first elements."""
+    array = np.ones(3, np.float32)
+
+    class Scaled:
+        def by(self, y: Any, x: Any) -> Any:
+            return x * wg.asarray(y)
+
+        scale = functools.partialmethod(by, array)
+
+    total, weak, part, scaled = array.sum, weakref.ref(array), slice(array), Scaled()
+    functions: list[Callable[[Any], Any]] = [
+        lambda x: x * float(total()),
+        lambda x: x * wg.asarray(weak()),
+        lambda x: x * wg.asarray(part.stop),
+        lambda x: scaled.scale(x),
+    ]
+    for function in functions:
+        with pytest.raises(CompileError, match="can't be read anew in each call; pass it"):
+            wg.compile(function)(X)

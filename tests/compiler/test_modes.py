@@ -88,6 +88,15 @@ def _takes_a_state(x):
     return x * wg.rand_like(x)
 
 
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [(_seeds, "seeded"), (_leaves_a_state, "at an earlier state"), (_takes_a_state, "not saved")],
+)
+def test_states_of_generators_that_a_replay_would_not_set(function, says):
+    with pytest.raises(TraceError, match=says):
+        wg.compile(function)(wg.ones(2))
+
+
 def test_graph_breaks_sees_what_a_replay_would_not_show():
     w = wg.asarray([1.5], requires_grad=True)
 
@@ -194,53 +203,6 @@ def test_a_loss_that_was_differentiated_inside_comes_back_as_it_does_eagerly(che
     for _ in range(4):
         assert seen(compiled) == expected
     assert compiled.report.recordings == 1
-
-
-def _custom(forward, backward):
-    """A function with rules of its own, which differ from it, so that one sees which has run."""
-    own = wg.custom_vjp(lambda h: h * 2.0)
-    own.defvjp(forward, backward)
-    w = wg.asarray([1.0, -2.0, 0.5], requires_grad=True)
-
-    def step(x):
-        w.grad = None
-        beside = own(x)
-        with wg.no_grad():
-            untracked = own(w)
-        loss = wg.sum(own(w * x) * beside)
-        loss.backward()
-        return loss.detach(), beside, untracked, w.grad
-
-    return step
-
-
-def _draws():
-    def forward(h):
-        mask = wg.astype(wg.rand(*h.shape) > 0.5, h.dtype)
-        return h * mask, mask
-
-    return _custom(forward, lambda mask, g: (g * mask,)), list
-
-
-def _computes_between():
-    def forward(h):
-        return h * 3.0, (wg.exp(h), wg.rand(3) + h)
-
-    return _custom(forward, lambda kept, g: (g * kept[0] * kept[1],)), list
-
-
-def _counts():
-    n = {"forward": 0, "backward": 0}
-
-    def forward(h):
-        n["forward"] += 1
-        return h * n["forward"], wg.exp(h)
-
-    def backward(kept, g):
-        n["backward"] += 1
-        return (g * kept * n["backward"],)
-
-    return _custom(forward, backward), lambda: list(n.values())
 
 
 def test_a_function_without_a_rule_that_nobody_differentiates():

@@ -13,7 +13,7 @@ import wengert as wg
 from wengert import nn
 from wengert.backends import namespaces
 from wengert.backends.backend import composites
-from wengert.compiler.kernels import KERNELS
+from wengert.compiler.facts import KERNELS
 from wengert.nn import functional as F
 from wengert.testing import gradcheck, gradgradcheck
 

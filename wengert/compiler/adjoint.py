@@ -204,8 +204,7 @@ def attach(
 class CompiledNode(Several):
     """A replay as one operation on the tape.
 
-    A sweep frees the saved arrays that the function's own operations would have freed. So results
-    that share no operation can be differentiated one after the other, as without the compiler.
+    The saved arrays are freed when all results have been differentiated.
     """
 
     __slots__ = ("_kept", "_open", "_swept", "adjoint")
@@ -220,8 +219,9 @@ class CompiledNode(Several):
         adjoint: Adjoint,
     ) -> None:
         self.number = tick()
-        self.parents, self.adjoint, self._kept = parents, adjoint, saved
-        self._open, self._swept = set(range(len(results))), dict[int, tuple[int, ...]]()
+        self.parents, self.adjoint = parents, adjoint
+        self._kept: tuple[Any, ...] | None = saved
+        self._open, self._swept = set(range(len(results))), dict[int, set[int]]()
         self.watch = None
         self.shape = tuple([x.shape for x in results])
         self.dtype = tuple([x.dtype for x in results])
@@ -229,30 +229,21 @@ class CompiledNode(Several):
     @property
     def saved(self) -> tuple[Any, ...] | None:
         """What later sweeps need; None after the last."""
-        return self._kept if self._open else None
+        return self._kept
 
     @saved.setter
     def saved(self, value: tuple[Any, ...] | None) -> None:
-        behind = self.adjoint.behind
-        for i in self._swept.pop(get_ident()):
-            self._open -= behind.joined[i]
-        needed = {
-            at
-            for swept in behind.sweeps
-            if self._open.issuperset(swept.results)
-            for at in swept.kept
-        }
-        *kept, given = self._kept
-        kept = [x if at in needed else None for at, x in enumerate(kept)]
-        self._kept = (*kept, given if self._open else ())
+        self._open -= self._swept.pop(get_ident())
+        if not self._open:
+            self._kept = None
 
     def flows(self, g: Any, wanted: Any = None) -> list[tuple[int, Any]]:
         like = next(iter(g.items.values()))
         sweeps, given = self.adjoint.sweeps, tuple(sorted(g.items))
         saved = self._kept
-        if not self._open.issuperset(given):
+        if saved is None or not self._open.issuperset(given):
             raise RuntimeError(FREED)
-        self._swept[get_ident()] = given
+        self._swept[get_ident()] = {*given}
         if namespaces[type(like)].records:
             return self.adjoint.rerun.flows(self, self.adjoint.behind, saved[-1], g)
         # Results without a cotangent take no part: zeros would make gradients of zeros.

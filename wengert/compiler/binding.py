@@ -19,7 +19,7 @@ from wengert.compiler.capture.recorded import Effect, Recording, Ref, Swept, beh
 from wengert.compiler.emission.spelling import Names, Speller, conditions
 from wengert.compiler.passes.flatten import LARGEST
 from wengert.compiler.passes.inplace import ALONE, CHANGED, LATE
-from wengert.compiler.state import Missing, Place, State, is_plain, same
+from wengert.compiler.state import Missing, Place, State, is_plain, same, tensors_in
 from wengert.ops.data_type import get_default_dtype
 from wengert.tape.grad_mode import is_inference_mode_enabled, recording
 from wengert.tape.hooks import has_hooks
@@ -91,8 +91,8 @@ class Binding:
         self._checks: list[str] = []
         self._bound: dict[int, str] = {}
 
-    def function(self, state: State, leaves: Sequence[Any]) -> tuple[str, Callable[..., Any]]:
-        """The source, and the function bound to the objects of a state and a call's ``leaves``."""
+    def function(self, state: State, leaves: Sequence[Any]) -> Callable[..., Any]:
+        """The function bound to the objects of a state and a call's ``leaves``."""
         self._state = state
         args = [f"a{i}" for i in range(len(leaves))]
         self._tensors = [f"t{i}" for i in range(len(state.tensors))]
@@ -117,9 +117,8 @@ class Binding:
         lines += ["    try:", *[f"        {line}" for line in self._checks]]
         lines += [f"    except ({_MISSED}):", "        return MISS"]
         lines += self._run(inputs)
-        source = "\n".join(lines) + "\n"
-        exec(_code(source), self.names)  # noqa: S102
-        return source, self.names.pop("call")  # which need not hold itself
+        exec(_code("\n".join(lines) + "\n"), self.names)  # noqa: S102
+        return self.names.pop("call")  # type: ignore[no-any-return]  # which need not hold itself
 
     def _run(self, inputs: list[str]) -> list[str]:
         """The lines that run the program, store its changes, and return the answer."""
@@ -173,54 +172,55 @@ class Binding:
         self._check(f"default_dtype() is not {self._bind(default)}")
 
     def _moved(self) -> None:
-        """Read the Tensors, and the tuples of them, that calls replace."""
-        state, effects = self._state, self._found.effects
-        self._replaced = sorted({x.ref.index for x in effects if x.ref.kind == "place"})
-        moved = {x.ref.index for x in effects if x.ref.kind == "tuple"}
+        """Read the Tensors, and the tuples of them, that calls replace; compare the others."""
+        spots, tensors = self._state.spots, self._state.tensors
+        moved = {x.ref.index for x in self._found.effects if x.ref.kind == "spot"}
         kinds = self._signature["a Tensor of the state"]
-        parts: dict[Any, str] = {}
-        for k, (place, held) in enumerate(state.tuples):
-            if k in moved:
-                self._checks.append(f"s{k} = {self._at(place)}")
-                parts |= {at: f"s{k}{path}" for path, at in self._parts(place, held, "", k)}
-            elif place.kind != "part":
-                self._check(f"{self._at(place)} is not {self._bind(held)}")
-        for i, at in enumerate(state.tensors):
-            spot = None if at.place is None else at.place.spot
-            if i in self._replaced:
-                self._checks.append(f"t{i} = {self._at(at.place)}")  # type: ignore[arg-type]
-            elif spot in parts:
-                self._checks.append(f"t{i} = {parts[spot]}")
-                self._replaced.append(i)
-            elif at.place is not None and at.place.kind != "part":
-                self._check(f"{self._at(at.place)} is not t{i}")
+        number = {id(at.tensor): i for i, at in enumerate(tensors)}
+        again: list[tuple[str, int]] = []  # further occurrences of Tensors
+        self._replaced: list[int] = []
+        for k in sorted(moved):
+            self._checks.append(f"s{k} = {self._at(spots[k][0])}")
+            for text, spot, tensor in self._parts(*spots[k], f"s{k}"):
+                i = number[id(tensor)]
+                if (first := tensors[i].place) is None or first.spot != spot:
+                    again.append((text, i))
+                else:
+                    self._checks.append(f"t{i} = {text}")
+                    self._replaced.append(i)
         for i in self._replaced:
-            self._check(f"type(t{i}) is not {self._bind(type(state.tensors[i].tensor))}")
+            self._check(f"type(t{i}) is not {self._bind(type(tensors[i].tensor))}")
             for j, kind in enumerate(kinds):
                 if j != i and kind == kinds[i] and not (j in self._replaced and j < i):
                     self._check(f"t{i} is t{j}")
-        for tensor, _, also in state.also:
-            assert also is not None, "it is found at a further place"
-            i = next(i for i, at in enumerate(state.tensors) if at.tensor is tensor)
-            if also.spot in parts:
-                self._check(f"{parts[also.spot]} is not t{i}")
-            elif also.kind != "part":
-                self._check(f"{self._at(also)} is not t{i}")
+        for k, (place, held) in enumerate(spots):
+            if k not in moved and isinstance(held, Tensor):
+                again.append((self._at(place), number[id(held)]))
+            elif k not in moved:
+                self._check(f"{self._at(place)} is not {self._bind(held)}")
+                again += self._still(tensors_in(held), number)
+        for text, i in (*again, *self._still(self._state.fixed, number)):
+            self._check(f"{text} is not t{i}")
 
-    def _parts(self, place: Place, held: Any, path: str, k: int) -> Iterator[tuple[str, Any]]:
-        """The leaves of a tuple: the text of their paths, and their spots."""
-        kind = self._bind(type(held))
-        self._check(f"type(s{k}{path}) is not {kind} or len(s{k}{path}) != {len(held)}")
-        for i, part in enumerate(held):
-            at, inner = Place(place, i, "", "part"), f"{path}[{i}]"
-            if isinstance(part, Tensor):
-                yield inner, at.spot
-            elif isinstance(part, tuple) and not is_plain(part):
-                yield from self._parts(at, part, inner, k)
-            elif is_plain(part):
-                self._exactly(f"s{k}{inner}", part)
-            else:
-                self._check(f"s{k}{inner} is not {self._bind(part)}")
+    def _still(self, held: Sequence[Tensor], number: dict[int, int]) -> list[tuple[str, int]]:
+        """Those Tensors of which another place gets another one."""
+        found = [(x, number[id(x)]) for x in held]
+        return [(self._bind(x), i) for x, i in found if i in self._replaced]
+
+    def _parts(self, place: Place, held: Any, text: str) -> Iterator[tuple[str, Any, Tensor]]:
+        """The Tensors at a spot: their texts, spots, and themselves; the rest is compared."""
+        if isinstance(held, Tensor):
+            yield text, place.spot, held
+        elif isinstance(held, tuple) and not is_plain(held):
+            self._check(
+                f"type({text}) is not {self._bind(type(held))} or len({text}) != {len(held)}"
+            )
+            for i, part in enumerate(held):
+                yield from self._parts(Place(place, i, "", "part"), part, f"{text}[{i}]")
+        elif is_plain(held):
+            self._exactly(text, held)
+        else:
+            self._check(f"{text} is not {self._bind(held)}")
 
     def _arguments(self, args: list[str], leaves: Sequence[Any]) -> None:
         state, signature = self._state, self._signature
@@ -246,10 +246,11 @@ class Binding:
                 self._check(f"{name}._node is {'not ' if tracked is None else ''}None")
                 if tracked is not None:
                     self._check(f"{name}.is_leaf is not {tracked}")
+                    watched = "" if tracked else f" or {name}.retains_grad"
                     self._check(
-                        f"has_hooks({name}._node)"
-                        if not hooked
-                        else f"{name} is not {self._bind(leaf)}"
+                        f"{name} is not {self._bind(leaf)}"
+                        if hooked
+                        else f"has_hooks({name}._node){watched}"
                     )
             elif hasattr(leaf, "dtype") and hasattr(leaf, "shape") and isinstance(kind, tuple):
                 self._is_new(name, leaf, kind, raws)
@@ -333,6 +334,8 @@ class Binding:
                 self._check(
                     f"n is not {self._bind(node)} or type(n) is not {self._bind(type(node))}"
                 )
+                if not at.tensor.is_leaf:
+                    self._check(f"n.watch is not {self._bind(node.watch)}")
         for i, there in self._found.grads.items():
             if i < len(self._tensors):
                 self._check(f"{self._tensors[i]}._grad is {'' if there else 'not '}None")
@@ -423,8 +426,8 @@ class Binding:
         made = Counter([what for kind, what in found.leaves if kind == "tensor"])
         tracked = [found.leaves[k][1] for each in found.backward for k in each.results]
         self._shared = {x for x, n in made.items() if n > 1 and x not in tracked}
-        stored = [x for x in found.effects if x.new or x.ref.kind in ("place", "also")]
-        stored += [x for each in found.effects for x in each.parts if x.ref.kind == "part"]
+        stored = [x for x in found.effects if x.new]
+        stored += [x for each in found.effects for x in each.parts]
         outputs = found.program.outputs
         self._shared |= {
             x.output
@@ -455,13 +458,11 @@ class Binding:
                     yield f"{name}._grad = {self._new(effect.output)}"
                 else:
                     yield f"{name}._grad._array = {out}"
-            elif ref.kind == "tuple":
-                place, held = self._state.tuples[ref.index]
-                yield f"{self._at(place)} = {self._tuple(held, iter(effect.parts))}"
+            elif ref.kind == "spot":
+                place, held = self._state.spots[ref.index]
+                yield f"{self._at(place)} = {self._put(held, iter(effect.parts))}"
             else:
-                if ref.kind in ("place", "also"):
-                    out = self._moving(effect)
-                elif ref.kind == "array" and effect.alike and f"was{ref.index}" in self.names:
+                if ref.kind == "array" and effect.alike and f"was{ref.index}" in self.names:
                     yield f"was{ref.index} = {out}"
                 yield from self._stored(self._state.place(*ref), out)
 
@@ -473,19 +474,19 @@ class Binding:
             place = place.holder
         yield f"{self._at(place)} = {value}"
 
-    def _moving(self, effect: Effect) -> str:
-        """The Tensor that a place gets."""
-        return self._new(effect.output) if effect.tensor is None else self._tensors[effect.tensor]
-
-    def _tuple(self, held: Any, parts: Iterator[Effect]) -> str:
-        """An expression for a tuple with other leaves."""
-        if not isinstance(held, tuple):
-            part = next(parts)
-            if part.output is None:
-                return self._bind(held)
-            return self._moving(part) if isinstance(held, Tensor) else f"o{part.output}"
-        made = "".join([f"{self._tuple(x, parts)}, " for x in held])
-        return f"({made})" if type(held) is tuple else f"new({self._bind(type(held))}, ({made}))"
+    def _put(self, held: Any, parts: Iterator[Effect]) -> str:
+        """An expression for what a spot gets: a Tensor, or a tuple with other leaves."""
+        if isinstance(held, tuple):
+            made = "".join([f"{self._put(x, parts)}, " for x in held])
+            return (
+                f"({made})" if type(held) is tuple else f"new({self._bind(type(held))}, ({made}))"
+            )
+        part = next(parts)
+        if part.tensor is not None:
+            return self._tensors[part.tensor]
+        if part.output is None:
+            return self._bind(held)
+        return self._new(part.output) if isinstance(held, Tensor) else f"o{part.output}"
 
     def _answer(self) -> Iterator[str]:
         found = self._found

@@ -4,7 +4,6 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from types import FunctionType
 from typing import Any
 
 from wengert.backends import backend_of, selection
@@ -40,11 +39,6 @@ class Arguments:
 
     def names(self, count: int) -> list[str]:
         """The names of the first ``count`` positional arguments."""
-        function = self._function
-        if type(function) is FunctionType and not vars(function):
-            code = function.__code__  # inspect.signature takes as long as half a small step
-            if count <= code.co_argcount:
-                return list(code.co_varnames[:count])
         try:
             known = self._signature.parameters.values()
         except (TypeError, ValueError):
@@ -196,7 +190,7 @@ def _kind_of_gradient(x: Any) -> Any:
 def _kind(x: Any, fixed: bool) -> Any:
     """The part of an argument, or of a Tensor of the state, that belongs to the signature."""
     if isinstance(x, Tensor):
-        hooked = x._node is not None and has_hooks(x._node)
+        hooked = x._node is not None and (has_hooks(x._node) or (x.retains_grad and "retained"))
         return (*kind_of(x._array), None if x._node is None else x.is_leaf, hooked)
     if is_array(x):
         return kind_of(x)

@@ -1,16 +1,24 @@
-"""What a function may not change: Python values, generators, iterators, and modes."""
+"""What there is before a call: to be put back, and what a function may not change.
 
+It may not change Python values, generators and iterators of other libraries, and modes.
+"""
+
+import copy
 import random
 import sys
 import threading
 import warnings
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from types import GeneratorType
 from typing import Any
 
 import numpy as np
 
-from wengert.backends import registry
+from wengert.backends import generators, registry
+from wengert.compiler import messages
+from wengert.compiler.calls import tensors_of
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
@@ -19,25 +27,35 @@ from wengert.ops.data_type import get_default_dtype, set_default_dtype
 from wengert.tape.grad_mode import recording, set_recording
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Beside", "DrawError", "changed"]
+__all__ = ["CONTAINERS", "Before", "DrawError", "changed"]
+
+#: Containers whose items are put back.
+CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
 
 
 class DrawError(TraceError):
     """Random numbers are drawn during a call: by the function, or by another thread."""
 
 
-class Beside:
-    """What is beside Tensors and optimisers before a call."""
+class Before:
+    """What a state and the arguments of a call hold before it."""
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    def __init__(self, state: State, leaves: Sequence[Any]) -> None:
+        self.state, self.tensors = state, tensors_of(leaves, state)
+        self._held = [
+            (x, x._array, x._node, x._grad, None if x._grad is None else x._grad._array)
+            for x in self.tensors
+        ]
+        self._places = [(place, place.get()) for place in state.changing()]
         self.sizes = [len(x) for x, _, _ in state.sizes]
+        self._items = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in CONTAINERS]
+        self._rng, self._at = generators.get_rng_state(), messages.position()
         self._randoms, self._modes = _random_states(state), _modes()
         #: Whether random numbers can't be drawn by another thread.
         self.alone = threading.active_count() == 1
 
     def check(self) -> None:
-        """Raise if something of it has changed."""
+        """Raise if something has changed that a replay would not change."""
         state = self.state
         for before, (x, keys, name) in zip(self.sizes, state.sizes, strict=True):
             if id(x) in state.growing:
@@ -75,8 +93,22 @@ class Beside:
                 )
 
     def restore(self) -> None:
-        """Put generators and modes back."""
-        _set_random_states(self.state, self._randoms)
+        """Put all of it back but other libraries' generators."""
+        for x, array, node, grad, held in self._held:
+            x._array, x._node, x._grad = array, node, grad
+            if grad is not None:
+                grad._array = held
+        for container, items in self._items:
+            if len(container) != len(items):
+                container.clear()
+                (container.update if isinstance(container, dict) else container.extend)(items)
+        for place, x in (*self._places, *self.state.held):
+            if place.kind != "part" and place.get() is not x:
+                with suppress(AttributeError, TypeError):  # of what is read-only
+                    place.set(x)
+        self.state.forget()
+        generators.set_rng_state(self._rng)
+        messages.rewind(self._at)
         state, dtype, registry.default = self._modes
         set_recording(state)
         if get_default_dtype() is not dtype:
@@ -142,19 +174,3 @@ def _comparable(x: Any) -> Any:
     if hasattr(type(x), "__next__"):  # in another iterator
         return _comparable(_random_state(x))
     return x if type(x) is int else repr(x)
-
-
-def _set_random_states(state: State, states: Sequence[tuple[str, Any]]) -> None:
-    """Put back what `_random_states` has given."""
-    random.setstate(states[0][1])
-    others = states[1:]
-    if others and others[0][0] == "np.random":
-        np.random.set_state(others[0][1])  # noqa: NPY002
-        others = others[1:]
-    for (_, x), (_, before) in zip(state.randoms, others, strict=False):
-        if isinstance(x, random.Random):
-            x.setstate(before)
-        elif isinstance(x, np.random.Generator):
-            x.bit_generator.state = before
-        elif isinstance(x, np.random.RandomState):
-            x.set_state(before)

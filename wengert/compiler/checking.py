@@ -12,10 +12,10 @@ import numpy as np
 from wengert.backends import backend_of, dtype_of, generators
 from wengert.compiler import messages
 from wengert.compiler.binding import MISS, Failed
-from wengert.compiler.calls import Call, tensors_of
+from wengert.compiler.calls import Call
 from wengert.compiler.capture.errors import CompileError, surely
 from wengert.compiler.capture.recorded import swept
-from wengert.compiler.changes import Beside, DrawError
+from wengert.compiler.changes import Before, DrawError
 from wengert.compiler.replay import Replay
 from wengert.compiler.state import Missing, State, is_array, is_plain
 from wengert.func.trees import tree_flatten
@@ -23,7 +23,7 @@ from wengert.tape.hooks import Hooked
 from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor
 
-__all__ = ["Before", "check", "different"]
+__all__ = ["check", "different"]
 
 #: Tolerance in units in the last place of an array's largest element. Programs call the same
 #: kernels on the same operands, so they differ only where a library's rounding depends on the
@@ -31,37 +31,6 @@ __all__ = ["Before", "check", "different"]
 ROUNDING: Final = {"float16": 4, "bfloat16": 2, "float32": 32, "float64": 32}
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 _EPS = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}
-
-
-class Before:
-    """Tensors, gradients, and what is at the places of a state, to be put back."""
-
-    def __init__(self, state: State, leaves: Sequence[Any]) -> None:
-        self.state, self.tensors = state, tensors_of(leaves, state)
-        self._held = [
-            (x, x._array, x._node, x._grad, None if x._grad is None else x._grad._array)
-            for x in self.tensors
-        ]
-        self._places = [(place, place.get()) for place in _places(state)]
-        self._random, self._at = generators.get_rng_state(), messages.position()
-
-    def restore(self) -> None:
-        """Put all of it back."""
-        for x, array, node, grad, held in self._held:
-            x._array, x._node, x._grad = array, node, grad
-            if grad is not None:
-                grad._array = held
-        for place, x in self._places:
-            if place.kind != "part" and place.get() is not x:
-                place.set(x)
-        self.state.forget()
-        generators.set_rng_state(self._random)
-        messages.rewind(self._at)
-
-
-def _places(state: State) -> list[Any]:
-    tensors = [at.place for at in (*state.tensors, *state.also) if at.place is not None]
-    return [*state.arrays, *state.numbers, *[place for place, _ in state.tuples], *tensors]
 
 
 class Checked(NamedTuple):
@@ -89,14 +58,14 @@ def check(
         one = _seen(given, before)
     finally:
         surely(before.restore)
-    beside = Beside(state)
+    start = Before(state, call.leaves)  # external functions of the program may have drawn numbers
     answer = function()
     other = _seen(answer, before)
     found = list(_differences(one, other))
     try:
-        beside.check()
+        start.check()
     except CompileError as error:
-        if not isinstance(error, DrawError) or beside.alone:
+        if not isinstance(error, DrawError) or start.alone:
             found.insert(0, str(error))
     if not found and replay.adjoints:
         found = list(_of_gradients(one, other, before.tensors))
@@ -129,8 +98,7 @@ def _seen(answer: Any, before: Before) -> _Seen:
         name = names.get(id(x), "an argument")
         parts.append((name, _held(x)))
         parts.append((f"{name}.grad", _held(x._grad)))
-    places = [place for place in _places(before.state) if place.kind != "part"]
-    parts += [(place.name, _held(place.get())) for place in places]
+    parts += [(place.name, _held(place.get())) for place in before.state.changing()]
     return _Seen(structure, list(map(_held, leaves)), parts, generators.get_rng_state())
 
 

@@ -21,7 +21,7 @@ from wengert.compiler.capture.lines import raised_by_user
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.changes import DrawError
-from wengert.compiler.checking import Before, check
+from wengert.compiler.checking import check
 from wengert.compiler.effects import Asked
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.exchanges import noted
@@ -49,7 +49,7 @@ PATIENCE = 10.0
 #: Whether compiled functions run as they are in this thread or task.
 _eager = ContextVar("wengert_eager", default=False)
 #: Names by which code looks whether there are gradients.
-_GRADIENTS = frozenset({"grad", "_grad"})
+_GRADIENTS = frozenset({"grad", "_grad", "getattr", "attrgetter"})
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -222,11 +222,6 @@ class Compiled(Generic[P, R]):
         replay = self._last()
         return replay.exported(self.report.name, self._state(replay.objects), unread=True)
 
-    def comparisons(self, args: tuple[Any, ...]) -> int:
-        """How many comparisons a call makes before its program."""
-        call, state = self.looked(args, {})
-        return self._last().comparisons(call.leaves, state)
-
     def _last(self) -> Replay:
         if not self._replays:
             raise RuntimeError(
@@ -368,13 +363,12 @@ class Compiled(Generic[P, R]):
 
     def _new(self, call: Call, state: State, signature: dict[str, Any]) -> Any:
         """Record a program."""
-        why, before = self._why(signature), Before(state, call.leaves)
+        why = self._why(signature)
         try:
             answer = self._record(call, state, signature, why)
         except TraceError as error:
             if self._options.strict:
                 raise
-            before.restore()
             self._refused[call.kinds] = str(error)
             text = f"{self.report.name} runs as it is, and not compiled: {error}"
             if text not in self._warned:
@@ -413,7 +407,8 @@ class Compiled(Generic[P, R]):
         self.report.recorded(recording, why, after.unseen)
         if self._options.check == 0:
             replay.left = None
-        if recording.repeatable:
+        began = after is not state and "state" in self._names  # it may ask what there is
+        if recording.repeatable and not began:
             self._replays.append(replay)
         return recording.answer.unflatten(answer)
 

@@ -1,22 +1,36 @@
-"""What a recorded call has changed: Tensors, optimisers, and the Tensors at places."""
+"""What a recorded call has changed, and what it may not have done."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from wengert.backends import DTYPES
+from wengert.backends.references import held_elsewhere, holders
 from wengert.compiler.calls import kind_of
 from wengert.compiler.capture.errors import TraceError
+from wengert.compiler.capture.raw import RawArray, shared
 from wengert.compiler.capture.recorded import Effect, Ref
 from wengert.compiler.capture.traced import Traced, inner_array
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
 from wengert.compiler.changes import changed
 from wengert.compiler.state import NUMBERS, Place, is_plain, same
+from wengert.func.trees import tree_flatten
 from wengert.tape.node import AccumulateGrad
 from wengert.tape.tensor import Tensor
 
 if TYPE_CHECKING:
     from wengert.compiler.recording import Call
 
-__all__ = ["UNASKED", "Asked", "effects_of"]
+__all__ = [
+    "UNASKED",
+    "Asked",
+    "check_arguments",
+    "check_dtype",
+    "check_found",
+    "check_memory",
+    "effects_of",
+]
 
 
 class Asked(BaseException):
@@ -38,7 +52,7 @@ UNASKED: Any = Unasked()
 
 def effects_of(call: "Call") -> list[Effect]:
     """All changes of a call."""
-    return [*_of_tensors(call), *_of_places(call), *_of_tuples(call)]
+    return [*_of_tensors(call), *_of_places(call), *_of_spots(call)]
 
 
 def _of_tensors(call: "Call") -> Iterator[Effect]:
@@ -85,16 +99,15 @@ def _of_tensors(call: "Call") -> Iterator[Effect]:
 
 
 def _of_places(call: "Call") -> Iterator[Effect]:
-    """The changes of optimisers' state, of numbers, and places with another Tensor."""
+    """The changes of optimisers' state and of numbers."""
     state = call.state
     arrays = [(place, place) for place in state.arrays]
     numbers = [
         (place, state.numbers[k]) for place, k in zip(state.numbers, state.shares, strict=True)
     ]
-    late = {id(value): before for value, _, _, before in call.trace.kept}
-    for value, held, key, _ in call.trace.kept:
+    for value, held, key, before in call.trace.kept:
         place = Place(held, key, f"{key} of an optimizer")
-        call.inputs[place.spot], call.before[place.spot] = value, late[id(value)]
+        call.inputs[place.spot], call.before[place.spot] = value, before
         (arrays if value.shape is not None else numbers).append((place, place))
     for place, first in (*arrays, *numbers):
         now = place.get()
@@ -111,16 +124,6 @@ def _of_places(call: "Call") -> Iterator[Effect]:
             yield Effect(place, call.output(now))  # type: ignore[arg-type]
         else:
             raise changed(place.name, call.before[first.spot], now)
-    for kind, each in (("place", state.tensors), ("also", state.also)):
-        for i, (tensor, _, at) in enumerate(each):
-            if at is None or at.kind == "part":
-                continue
-            now = at.get()
-            if now is tensor:
-                continue
-            if not isinstance(now, Tensor):
-                raise changed(at.name, tensor, now)
-            yield _moved(call, Ref(kind, i), at.name, now)
 
 
 def _moved(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
@@ -138,16 +141,14 @@ def _moved(call: "Call", ref: Ref, name: str, now: Tensor) -> Effect:
     return Effect(ref, call.made(now))
 
 
-def _of_tuples(call: "Call") -> Iterator[Effect]:
-    """The tuples of Tensors and numbers that others have replaced."""
-    for k, ((place, held), inside) in enumerate(zip(call.state.tuples, call.inside, strict=True)):
-        if place.kind == "part":
-            continue
+def _of_spots(call: "Call") -> Iterator[Effect]:
+    """The Tensors, and the tuples of Tensors and numbers, that others have replaced."""
+    for k, ((place, held), inside) in enumerate(zip(call.state.spots, call.inside, strict=True)):
         now = place.get()
         if now is inside or now is held:
             continue
         parts: list[Effect] = []
-        for name, old, new in _tuple_parts(place.name, held, inside, now):
+        for name, old, new in _leaves(place.name, held, inside, now):
             if isinstance(new, Tensor) and isinstance(old, Tensor):
                 parts.append(_moved(call, Ref("part", k), name, new))
             elif _is_number(old, new) or (is_plain(old) and is_plain(new) and same(old, new)):
@@ -156,7 +157,7 @@ def _of_tuples(call: "Call") -> Iterator[Effect]:
                 parts.append(Effect(Ref("part", k), None))
             else:
                 raise changed(name, old, new)
-        yield Effect(Ref("tuple", k), None, parts=tuple(parts))
+        yield Effect(Ref("spot", k), None, parts=tuple(parts))
 
 
 def _is_number(old: Any, new: Any) -> bool:
@@ -164,12 +165,68 @@ def _is_number(old: Any, new: Any) -> bool:
     return type(old) in NUMBERS and (is_plain(new) or isinstance(new, TracedNumber))
 
 
-def _tuple_parts(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The leaves of a tuple, and of one of its structure that replaces it."""
+def _leaves(name: str, old: Any, inside: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The leaves of what is at a spot, and of what replaces it."""
     if not isinstance(old, tuple):
         yield name, old, new
         return
     if type(old) is not type(new) or len(old) != len(new):
         raise changed(name, old, new)
     for i, (a, b, c) in enumerate(zip(old, inside, new, strict=True)):
-        yield from _tuple_parts(f"{name}[{i}]", a, b, c)
+        yield from _leaves(f"{name}[{i}]", a, b, c)
+
+
+# -- what a replay could not repeat ----------------------------------------------------------------
+
+
+def check_dtype(x: Any, name: str) -> None:
+    """Raise for an array of a dtype that the standard has not."""
+    if isinstance(x, np.ndarray) and x.dtype.name not in DTYPES:
+        raise TraceError(f"{name} is an array of {x.dtype}, which a program does not take")
+
+
+def check_arguments(call: "Call") -> None:
+    """Raise if the call has changed containers among the arguments."""
+    if call.arguments is None:
+        return
+    given = {id(leaf) for leaf in call.leaves}
+    leaves, now = tree_flatten(call.arguments, lambda x: id(x) in given and x is not None)
+    names = call.layout.names
+    if now != call.layout.structure:
+        raise TraceError(
+            "the compiled function changes the structure of its arguments, which a replay would "
+            "not do. Make a new container"
+        )
+    for name, leaf, given_ in zip(names, leaves, call.leaves, strict=True):
+        if leaf is not given_:
+            raise changed(f"{name} among its arguments", given_, leaf)
+
+
+def check_found(call: "Call", leaves: Sequence[Any]) -> None:
+    """Raise if the function uses a Tensor that the walk has not found."""
+    beside = [call.trace.constants[value] for value in call.trace.beside]
+    # An array that only `constants` refers to was made in the trace.
+    held = held_elsewhere(beside, known=1)
+    arrays = {id(x) for x in held}
+    known = {id(x) for x in (*call.tensors, *leaves)}
+    if held and any(id(x._array) in arrays and id(x) not in known for x in holders(held, Tensor)):
+        raise TraceError(
+            "the compiled function uses a Tensor that is reached by none of the names in its code; "
+            "pass it as an argument, or hold it in a variable or attribute"
+        )
+
+
+def check_memory(call: "Call") -> None:
+    """Raise if what the caller gets shares memory with a raw array that he has, too."""
+    inputs = {*call.inputs.values()}
+    made = [x for x in call.outputs if isinstance(x, Traced) and x.value not in inputs]
+    raw = [x for x in made if type(x) is RawArray]
+    for x in made:
+        others = [y for y in raw if y is not x] if type(x) is RawArray else raw
+        for other in (*call._raws.values(), *others):
+            if shared(x.inner, other.inner):
+                raise TraceError(
+                    "what the compiled function returns or keeps shares memory with "
+                    f"{other.value.name or 'another raw array'}, which a replay would copy; "
+                    "return or keep a copy"
+                )

@@ -1,6 +1,9 @@
-"""What a compiled program may do with an operation; the operation's row says what it is.
+"""What a compiled program may do with an operation, and with a backend's kernel.
 
-The table goes by the names of rows: a name is that of one row, and some chapters are imported late.
+The operation's row says what it is.
+
+The table of operations goes by the names of rows: a name is that of one row, and some chapters are
+imported late.
 A row that is added later has no facts. It replaces no value, and may raise unless it is
 elementwise or linear.
 
@@ -11,9 +14,15 @@ infinities, is no identity. The pass compares shape and dtype itself.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
+import numpy as np
+
+from wengert.backends import cupy, numpy, numpy_reductions
+from wengert.backends.backend import Kernel
+from wengert.nn.kernels import cupy_classification, numpy_classification, numpy_normalisations
+from wengert.ops.beyond import numpy_convolutions
 from wengert.tape.primitive import PRIMITIVES, Primitive
 
 Rule = Callable[[Any], Any]
@@ -35,8 +44,6 @@ class Facts(NamedTuple):
         Whether the result's shape depends on values: always, or where an index is a mask.
     moves : bool
         Whether the result has elements of the first input alone.
-    reduces : bool
-        Whether it reduces axes, in kernels that take no memory from the host.
     """
 
     identity: Rule | None = None
@@ -44,7 +51,6 @@ class Facts(NamedTuple):
     raises: tuple[str, ...] = ()
     dynamic: bool | Literal["masks"] = False
     moves: bool = False
-    reduces: bool = False
 
 
 def unit(*, left: bool) -> Rule:
@@ -228,8 +234,7 @@ FACTS: Final[dict[str, Facts]] = {
     **_each("scatter_add setitem", Facts(raises=("indices",))),
     "concat_arrays": Facts(only_one),
     "sum": Facts(of_whole_numbers_over_no_axes),
-    **_each("max min prod", Facts(over_no_axes, reduces=True)),
-    **_each("all any logsumexp std var", Facts(reduces=True)),
+    **_each("max min prod", Facts(over_no_axes)),
     **_each("nonzero unique_all unique_counts unique_inverse unique_values", Facts(dynamic=True)),
     **{
         f"linalg.{name}": Facts(raises=("x",))
@@ -240,10 +245,10 @@ FACTS: Final[dict[str, Facts]] = {
 #: Neither elementwise nor linear, and defined for all values.
 HARMLESS: Final = frozenset(
     """
-argmax argmin argsort class_mask cofactors convolution count_nonzero cumulative_prod isin
+all any argmax argmin argsort class_mask cofactors convolution count_nonzero cumulative_prod isin
 linalg.det linalg.qr linalg.slogdet linalg.vector_norm linear linear_recurrence log_softmax
-gru lstm moments scatter_max scatter_min searchsorted softmax softmax_cross_entropy sort
-standardised window_argmax
+logsumexp gru lstm moments scatter_max scatter_min searchsorted softmax softmax_cross_entropy sort
+standardised std var window_argmax
 """.split()  # noqa: SIM905 -- a page of names is none to read
 )
 _NOTHING: Final = Facts()
@@ -263,3 +268,86 @@ def facts_of(row: Primitive | None) -> Facts:
     if row.name in FACTS or row.name in HARMLESS or row.elementwise or row.linear is not None:
         return FACTS.get(row.name, _NOTHING)
     return Facts(raises=tuple([name.lstrip("*") for name in row.inputs]))
+
+
+# -- the backends' kernels ------------------------------------------------------------------------
+
+
+class KernelFacts(NamedTuple):
+    """Facts of one function.
+
+    Attributes
+    ----------
+    looks : bool
+        Whether the function reads values or chooses its memory. Programs call it whole.
+    raises : bool
+        Whether values raise errors.
+    of_rows : bool
+        Whether the function takes a number for each row, and can write into its first operand.
+        Programs call it whole.
+    chooses, reduction : callable or None
+        ``chooses(x, axis, keepdims)`` is not None if the order in memory matters. Otherwise
+        programs call this reduction of a ufunc.
+    covers, kernel : callable or None
+        Programs call the kernel if ``covers`` holds of the arguments, and otherwise the pieces of
+        the composite.
+    pieces : callable or None
+        ``pieces()`` gives the functions that the kernel calls in turn, by name. Each takes the
+        result of the one before and the next operand.
+    """
+
+    looks: bool = False
+    raises: bool = False
+    of_rows: bool = False
+    chooses: Callable[..., Any] | None = None
+    reduction: Kernel | None = None
+    covers: Callable[..., bool] | None = None
+    kernel: Kernel | None = None
+    pieces: Callable[[], dict[str, Kernel]] | None = None
+
+
+#: Facts of a function that is not listed.
+PLAIN: Final = KernelFacts()
+
+_LOOKS: Final = KernelFacts(looks=True)
+_OF_ROWS: Final = KernelFacts(of_rows=True)
+
+
+def _sums_by_rows(x: Any, axis: Any, keepdims: bool) -> Any:
+    return numpy_reductions.rows(x.shape, axis, not keepdims)
+
+
+def _clip_pieces() -> dict[str, Kernel]:
+    library = cupy.BACKEND.cupy
+    return {"maximum": library.maximum, "minimum": library.minimum}
+
+
+KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
+    numpy_classification.targets: KernelFacts(looks=True, raises=True),
+    numpy_classification.counted_losses: _LOOKS,
+    numpy_classification.number_counted: _LOOKS,
+    numpy.deviation_of_few: _LOOKS,
+    numpy_normalisations.inverse_roots: _LOOKS,
+    numpy_normalisations.units: _LOOKS,
+    numpy_normalisations.scaled_rows: _OF_ROWS,
+    numpy_normalisations.shifted_rows: _OF_ROWS,
+    numpy_normalisations.steep_rows: _OF_ROWS,
+    numpy_reductions.roots: _LOOKS,
+    numpy_reductions.sum_over: KernelFacts(chooses=_sums_by_rows, reduction=np.add.reduce),
+    numpy_reductions.max_over: KernelFacts(
+        chooses=numpy_reductions.short_rows, reduction=np.maximum.reduce
+    ),
+    numpy_reductions.min_over: KernelFacts(
+        chooses=numpy_reductions.short_rows, reduction=np.minimum.reduce
+    ),
+    **{
+        function: KernelFacts(
+            covers=numpy_convolutions.covers, kernel=numpy_convolutions.COVERED[name]
+        )
+        for name, function in numpy_convolutions.KERNELS.items()
+    },
+    cupy.clip: KernelFacts(pieces=_clip_pieces),
+    cupy_classification.softmax_cross_entropy_parts: KernelFacts(
+        covers=cupy_classification.covered, kernel=cupy_classification.cupy_softmax_cross_entropy
+    ),
+}

@@ -10,19 +10,13 @@ from wengert.backends.registry import is_library
 
 __all__ = ["of_user", "package_of"]
 
-#: Packages whose functions are pure.
-PURE = frozenset(
-    {
-        *("array_api_compat", "array_api_strict", "cloudpickle", "cupy", "cytoolz", "dask"),
-        *("distributed", "fsspec", "jax", "jaxlib", "ml_dtypes", "mpmath", "numpy", "opt_einsum"),
-        *("partd", "scipy", "sympy", "tlz", "toolz", "torch"),
-    }
-)
 #: Packages whose code is not looked through.
-_FOREIGN = PURE | {
-    *("cupyx", "hypothesis", "matplotlib", "numba", "pandas", "pytest", "sklearn", "tqdm"),
-    *("triton", "_pytest"),
-}
+_FOREIGN = frozenset({
+    *("array_api_compat", "array_api_strict", "cloudpickle", "cupy", "cupyx", "cytoolz", "dask"),
+    *("distributed", "fsspec", "hypothesis", "jax", "jaxlib", "matplotlib", "ml_dtypes", "mpmath"),
+    *("numba", "numpy", "opt_einsum", "pandas", "partd", "pytest", "_pytest", "scipy", "sklearn"),
+    *("sympy", "tlz", "toolz", "torch", "tqdm", "triton"),
+})  # fmt: skip
 #: The directory of the standard library.
 _LIBRARY = str(Path(os.__file__).parent)
 

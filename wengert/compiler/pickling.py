@@ -54,7 +54,7 @@ def by_name(compiled: Any, given: Any, name: str) -> bool:
 
 def _leaves(x: Any, names: Iterable[str] = ()) -> bool:
     """Whether an object leads to Tensors, arrays or numbers; from modules by some names."""
-    state = find_state(x, (), set(names))
+    state = find_state([x], (), set(names))  # type: ignore[arg-type]
     return bool(state.tensors or state.arrays or state.numbers)
 
 

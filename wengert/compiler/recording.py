@@ -4,16 +4,12 @@ During the call, what the program takes as inputs is traced: the arrays of Tenso
 and numbers. Afterwards all of it has the values that the call has computed.
 """
 
-import copy
 import math
-from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from wengert.backends import generators
-from wengert.compiler import messages
-from wengert.compiler.calls import Layout, tensors_of
+from wengert.compiler.calls import Layout
 from wengert.compiler.capture.errors import TraceError, surely
 from wengert.compiler.capture.lines import line_that_raised, user_line
 from wengert.compiler.capture.raw import RawArray, check_class
@@ -31,19 +27,24 @@ from wengert.compiler.capture.sweeps import programs
 from wengert.compiler.capture.trace import Trace, copied
 from wengert.compiler.capture.traced import Traced, inner_array
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
-from wengert.compiler.changes import Beside
-from wengert.compiler.effects import UNASKED, Asked, effects_of
+from wengert.compiler.changes import CONTAINERS, Before
+from wengert.compiler.effects import (
+    UNASKED,
+    Asked,
+    check_arguments,
+    check_dtype,
+    check_found,
+    check_memory,
+    effects_of,
+)
 from wengert.compiler.program import Value
-from wengert.compiler.refusals import check_arguments, check_dtype, check_found, check_memory
-from wengert.compiler.state import Missing, Place, State, is_array, is_plain
+from wengert.compiler.state import Missing, Place, State, is_array, is_plain, tensors_in
 from wengert.func.trees import tree_flatten
 from wengert.tape.hooks import Hooked
 from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.tensor import Tensor, with_node
 
 __all__ = ["record"]
-
-_CONTAINERS = (list, deque, dict, OrderedDict, defaultdict)
 
 
 class _Held(NamedTuple):
@@ -53,7 +54,6 @@ class _Held(NamedTuple):
     array: Any
     node: Node | None
     grad: Tensor | None
-    grad_array: Any
     outside: Outside | None
 
 
@@ -64,12 +64,12 @@ class Call:
         self, function: Callable[..., Any], state: State, layout: Layout, leaves: Sequence[Any]
     ) -> None:
         self.function, self.state, self.layout = function, state, layout
-        self.trace = Trace()
+        self.trace, self.start = Trace(), Before(state, leaves)
+        self.tensors, self.sizes = self.start.tensors, self.start.sizes
         self.inputs: dict[Any, Value] = {}  # by `Ref`; of places by their spots
         self.before: dict[Any, Any] = {}  # likewise
         self.outputs: list[Any] = []  # traced arrays and numbers
         self.held: list[_Held] = []
-        self.tensors = tensors_of(leaves, state)
         self.known = {id(tensor): i for i, tensor in enumerate(self.tensors)}
         self.over: dict[int, str] = {}  # outputs that were differentiated inside
         self.kept: list[Any] = []  # arrays of this run that the results' sweeps need
@@ -77,14 +77,8 @@ class Call:
         self.arguments: Any = None  # as the function gets them
         self.inside: list[Any] = []  # the state's tuples with traced numbers
         self.gone: frozenset[int] = frozenset()
-        self.beside = Beside(state)
-        self.sizes = self.beside.sizes
-        #: What containers have before the call.
-        self.contents = [(x, copy.copy(x)) for x, _, _ in state.sizes if type(x) in _CONTAINERS]
         self._made: dict[int, tuple[int, Any]] = {}  # the outputs of new Tensors and arrays
         self._raws: dict[int, Any] = {}  # raw arrays by the identity of what they stand for
-        self._puts: list[tuple[Place, Any]] = []  # what was at places
-        self._rng, self._at = generators.get_rng_state(), messages.position()
 
     def input(self, x: Any, ref: Any, name: str, *, raw: bool = False) -> Any:
         """Make an array or a number an input; return what replaces it."""
@@ -113,8 +107,7 @@ class Call:
             made = self.input(array, Ref("tensor", i), name)
             if node is not None and not isinstance(node, AccumulateGrad):
                 outside = Outside(node, made, name or "a Tensor")
-            held = None if grad is None else grad._array
-            self.held.append(_Held(tensor, array, node, grad, held, outside))
+            self.held.append(_Held(tensor, array, node, grad, outside))
             tensor._array, tensor._node = made, outside or node
         grads = set[int]()
         for i, held in enumerate(self.held):
@@ -141,7 +134,7 @@ class Call:
             if first == i:
                 numbers[i] = self.input(place.get(), place.spot, place.name)
             self._put(place, numbers[first])
-        self.inside = [place.get() for place, _ in state.tuples]
+        self.inside = [place.get() for place, _ in state.spots]
         for i, (leaf, static) in enumerate(zip(self.leaves, self.layout.static, strict=True)):
             if isinstance(leaf, Tensor) or (static and not is_array(leaf)):
                 continue
@@ -153,14 +146,9 @@ class Call:
                 self.leaves[i] = self.input(leaf, Ref("leaf", i), names[i])
 
     def _put(self, place: Place, x: Any) -> None:
-        if place.kind != "part":
-            self._puts.append((place, place.get()))
-        elif place.holder.kind != "part":
-            self._puts.append((place.holder, place.holder.get()))
         try:
             place.set(x)
         except (AttributeError, TypeError) as error:
-            self._puts.pop()
             raise TraceError(
                 f"{place.name} can't be replaced while the compiled function is recorded, since "
                 "what holds it is read-only; pass it as an argument, or make it a Tensor"
@@ -179,27 +167,7 @@ class Call:
         """End the trace, and put back what there was before."""
         self.trace.close()
         self.trace.locks.release()
-        for x in self.held:
-            x.tensor._array, x.tensor._grad, x.tensor._node = x.array, x.grad, x.node
-            if x.grad is not None:
-                x.grad._array = x.grad_array
-        for container, contents in self.contents:
-            if len(container) != len(contents):
-                container.clear()
-                (container.update if isinstance(container, dict) else container.extend)(contents)
-        for place, before in reversed(self._puts):
-            place.set(before)
-        for tensor, _, place in (*self.state.tensors, *self.state.also):
-            if place is not None and place.kind != "part" and place.get() is not tensor:
-                place.set(tensor)
-        for place, before in (*self.state.tuples, *self.state.held):
-            if place.kind != "part" and place.get() is not before:
-                with suppress(AttributeError, TypeError):  # of what is read-only
-                    place.set(before)
-        self.state.forget()
-        generators.set_rng_state(self._rng)
-        messages.rewind(self._at)
-        self.beside.restore()
+        self.start.restore()
 
     def leave(self) -> None:
         """Replace traced values by those of this run."""
@@ -217,24 +185,17 @@ class Call:
                 if grad is not None:
                     grad._array = inner_array(grad._array)
         real = {id(made): made.inner for made in self._raws.values()}
-        for (place, held), inside in zip(self.state.tuples, self.inside, strict=False):
-            now = place.get()
-            if place.kind != "part" and now is not held and now is not Missing:
-                place.set(held if now is inside else _untraced(now))
-        for place in (*self.state.arrays, *self.state.numbers, *self.state.twins):
+        real |= {id(x): held for x, (_, held) in zip(self.inside, self.state.spots, strict=False)}
+        for place in [*self.state.changing(), *[place for place, _ in self.state.held]]:
             if place.kind != "part" and (now := place.get()) is not Missing:
-                place.set(real[id(now)] if id(now) in real else _untraced(now))
-        for place, held in self.state.held:
-            now = place.get()
-            if place.kind != "part" and now is not held and now is not Missing:
-                with suppress(AttributeError, TypeError):
-                    place.set(_untraced(now))
-        for at in (*self.state.tensors, *self.state.also):
-            if at.place is not None and at.place.kind != "part":
-                _untraced(at.place.get())
-        for container, _ in self.contents:  # Tensors that the function has added
-            for x in container.values() if isinstance(container, dict) else container:
-                _untraced(x)
+                new = real[id(now)] if id(now) in real else _untraced(now)
+                if new is not now:
+                    with suppress(AttributeError, TypeError):
+                        place.set(new)
+        for x, _, _ in self.state.sizes:  # Tensors that the function has added
+            if type(x) in CONTAINERS:
+                for part in x.values() if isinstance(x, dict) else x:
+                    _untraced(part)
         for kept in self.kept_by_optimizers():
             for key, x in kept.items():
                 kept[key] = _untraced(x)
@@ -300,39 +261,16 @@ def record(
     walk: Callable[[], State],
     *,
     assumed: bool,
-    samples: dict[Value, Any] | None = None,
 ) -> tuple[list[Any], Recording, State, list[Any]]:
     """Run a function while it is recorded.
 
-    Parameters
-    ----------
-    function : callable
-        The function.
-    state : State
-        What it leads to.
-    layout, leaves : Layout, sequence
-        The arguments. Static ones are not traced.
-    walk : callable
-        Finds the state again: an optimiser may begin to keep something.
-    assumed : bool
-        Whether it is assumed that the function does not look at gradients which are not there.
-    samples : dict, optional
-        Filled with the results of each instruction.
-
-    Returns
-    -------
-    list, Recording, State, list
-        The answer's leaves, the recording, the state after the call, and the arrays of this run
-        that the results' sweeps need.
-
-    Raises
-    ------
-    TraceError
-        If the function does something that a replay could not repeat. After this, Tensors and
-        optimisers are as before.
+    Returns the answer's leaves, the recording, the state after the call, which ``walk`` finds
+    again where an optimiser has begun to keep something, and the arrays of this run that the
+    results' sweeps need. It may be ``assumed`` that the function does not look at gradients which
+    are not there. Raises `TraceError` if it does what a replay could not repeat: after this,
+    Tensors and optimisers are as before.
     """
     call = Call(function, state, layout, leaves)
-    call.trace.samples = samples
     try:
         return _recorded(call, walk, assumed=assumed)
     except BaseException as error:
@@ -343,7 +281,7 @@ def record(
             try:
                 check_arguments(call)
                 if isinstance(error, Asked):
-                    call.beside.check()
+                    call.start.check()
             except TraceError as found:
                 refused, mine = found, False
         if isinstance(error, ValueError) and "read-only" in str(error) and refused is None:
@@ -386,7 +324,7 @@ def _recorded(
             raise TraceError(trace.failed)
         graphs = call.graphs()
         check_arguments(call)
-        call.beside.check()
+        call.start.check()
         objects = {id(x): i for i, x in enumerate(call.state.objects) if not isinstance(x, tuple)}
         objects.pop(id(None), None)
         out, structure = tree_flatten(returned, lambda x: id(x) in objects)
@@ -536,10 +474,8 @@ def _answer(call: Call, leaves: list[Any], kinds: Sequence[tuple[str, Any]]) -> 
     """The leaves of this run's answer."""
     # A Tensor that is both returned and stored stays one Tensor.
     grads = [g for x in call.tensors if (g := x._grad) is not None and g is not UNASKED]
-    same_: dict[int, Tensor] = {id(g): g for g in grads}
-    for at in (*call.state.tensors, *call.state.also):
-        if at.place is not None and isinstance(now := at.place.get(), Tensor):
-            same_[id(now)] = now
+    stored = [each for place, _ in call.state.spots for each in tensors_in(place.get())]
+    same_: dict[int, Tensor] = {id(x): x for x in (*grads, *stored)}
     made: list[Any] = []
     for leaf, (kind, what) in zip(leaves, kinds, strict=True):
         if kind == "tensor":

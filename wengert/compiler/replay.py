@@ -11,6 +11,7 @@ from wengert.compiler import messages
 from wengert.compiler.adjoint import Rerun, adjoints_of, attach, draws, once
 from wengert.compiler.binding import MISS, Binding
 from wengert.compiler.calls import Call, Layout
+from wengert.compiler.capture.errors import surely
 from wengert.compiler.capture.lines import described
 from wengert.compiler.capture.recorded import Recording, Ref
 from wengert.compiler.emission.emit import Emitted, emit
@@ -190,16 +191,10 @@ class Replay:
         run = self._bound(call.leaves, state, Pool(function, lambda: function))
         return run(*call.leaves)
 
-    def comparisons(self, leaves: Sequence[Any], state: State) -> int:
-        """How many comparisons a call makes."""
-        return self._binding(self.pool).function(state, leaves)[0].count("return MISS")
-
     def _bound(self, leaves: Sequence[Any], state: State, pool: Pool) -> Callable[..., Any]:
-        return self._binding(pool).function(state, leaves)[1]
-
-    def _binding(self, pool: Pool) -> Binding:
         alone = len(self.program.inputs) > len(self.recording.refs)
-        return Binding(self.recording, self.signature, pool, self.attach, alone=alone)
+        made = Binding(self.recording, self.signature, pool, self.attach, alone=alone)
+        return made.function(state, leaves)
 
     def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A call that returns `MISS` when the next check is due."""
@@ -220,16 +215,15 @@ def _undone(function: Function) -> Function:
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         before, at = generators.get_rng_state(), messages.position()
+
+        def restore() -> None:
+            generators.set_rng_state(before)
+            messages.rewind(at)
+
         try:
             return function(*inputs)
         except BaseException:
-            try:
-                generators.set_rng_state(before)
-                messages.rewind(at)
-            except BaseException:  # an interrupt
-                generators.set_rng_state(before)
-                messages.rewind(at)
-                raise
+            surely(restore)
             raise
 
     return call

@@ -37,12 +37,13 @@ __all__ = [
     "is_leaf",
     "is_plain",
     "same",
+    "tensors_in",
 ]
 
 #: Types of values that are compared.
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
 #: Classes of further values that are compared, by their texts.
-UNCHANGING = (np.generic, np.dtype, DType, Enum, range, slice, Decimal, Fraction, date, PurePath)
+UNCHANGING = (np.generic, np.dtype, DType, Enum, range, Decimal, Fraction, date, PurePath)
 #: Classes of generators of random numbers, whose states can be put back.
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 #: Types of numbers that may be inputs.
@@ -117,7 +118,7 @@ class Place(NamedTuple):
 
 
 class TensorAt(NamedTuple):
-    """A Tensor of the state, its readable name, and its place if there is one."""
+    """A Tensor of the state, its readable name, and its first place if there is one."""
 
     tensor: Tensor
     name: str
@@ -175,8 +176,6 @@ class State:
     ----------
     tensors : list of TensorAt
         Each Tensor once.
-    also : list of TensorAt
-        Their further places.
     arrays : list of Place
         Raw arrays: inputs.
     twins : list of Place
@@ -187,8 +186,10 @@ class State:
         Numbers of optimisers and schedules: inputs.
     shares : list of int
         For each number the first one that it has to equal: an optimiser's counters.
-    tuples : list of (Place, tuple)
-        Tuples with Tensors or numbers in them, which calls may replace.
+    spots : list of (Place, object)
+        Places with a Tensor, or with a tuple of Tensors or numbers, which calls may replace.
+    fixed : list of Tensor
+        Those that are met at no place.
     facts : list of Fact
         What a program assumes about any objects of this structure.
     held : list of (Place, object)
@@ -209,13 +210,13 @@ class State:
 
     def __init__(self) -> None:
         self.tensors: list[TensorAt] = []
-        self.also: list[TensorAt] = []
         self.arrays: list[Place] = []
         self.own: set[int] = set()
         self.twins: list[Place] = []
         self.numbers: list[Place] = []
         self.shares: list[int] = []
-        self.tuples: list[tuple[Place, tuple[Any, ...]]] = []
+        self.spots: list[tuple[Place, Any]] = []
+        self.fixed: list[Tensor] = []
         self.facts: list[Fact] = []
         self.held: list[tuple[Place, Any]] = []
         self.sizes: list[tuple[Any, Any, str]] = []
@@ -226,10 +227,13 @@ class State:
         self.growing: set[int] = set()
 
     def place(self, kind: str, index: int) -> Place:
-        """The place of an array or a number, or for ``"place"`` and ``"also"`` of a Tensor."""
-        found = getattr(self, _LISTS[kind])[index]
-        place: Place = found if isinstance(found, Place) else found.place
-        return place
+        """The place of an array or a number."""
+        return (self.arrays if kind == "array" else self.numbers)[index]
+
+    def changing(self) -> list[Place]:
+        """The places that calls may change."""
+        found = [*self.arrays, *self.twins, *self.numbers, *[place for place, _ in self.spots]]
+        return [place for place in found if place.kind != "part"]
 
     def forget(self) -> None:
         """Delete what optimisers have begun to keep."""
@@ -243,11 +247,16 @@ class State:
         return (*self.facts, Fact("what optimizers share", tuple(self.shares)))
 
 
-_LISTS = {"array": "arrays", "number": "numbers", "place": "tensors", "also": "also"}
+def tensors_in(x: Any) -> list[Tensor]:
+    """The Tensors at a spot: the object itself, or those in a tuple."""
+    if isinstance(x, tuple):
+        return [each for part in x for each in tensors_in(part)]
+    return [x] if isinstance(x, Tensor) else []
 
 
 def is_plain(x: Any) -> bool:
-    """Whether a value, or all of a tuple, is plain."""
+    """Whether a value, or all of a tuple or slice, is plain."""
+    x = (x.start, x.stop, x.step) if type(x) is slice else x
     if isinstance(x, tuple):
         return all(map(is_plain, x))
     return type(x) in PLAIN or isinstance(x, UNCHANGING)

@@ -72,14 +72,14 @@ _OWN = ("wengert.nn", "wengert.optim", "wengert.amp", "wengert.distributed", "we
 #: Classes of the standard library whose objects hold attributes alone.
 _OPEN = frozenset(
     ["types.SimpleNamespace", "argparse.Namespace", "collections.ChainMap"]
-    + ["collections.UserDict", "collections.UserList"]
+    + ["collections.UserDict", "collections.UserList", "contextlib.nullcontext"]
+    + ["weakref.WeakKeyDictionary", "weakref.WeakValueDictionary"]
 )
 #: Packages and classes of objects that never change, or that do nothing to a program.
 _STILL = frozenset(
     ["numpy", "builtins", "typing", "types", "re", "pathlib", "operator", "enum", "abc", "torch"]
-    + ["jax", "jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "decimal"]
-    + ["fractions", "weakref", "_weakrefset", "dataclasses", "functools", "scipy", "_abc"]
-    + ["array_api_compat", "contextlib", "logging", "warnings"]
+    + ["jax", "jaxlib", "cupy", "dask", "array_api_strict", "ml_dtypes", "datetime", "fractions"]
+    + ["dataclasses", "scipy", "_abc", "array_api_compat", "logging", "warnings"]
 )
 #: Classes among them whose objects change.
 _CHANGING = frozenset({bytearray, memoryview, np.poly1d, np.vectorize, np.matrix})
@@ -94,20 +94,10 @@ def find_state(
     *,
     exact: bool = False,
 ) -> State:
-    """Walk through what a function leads to.
+    """Walk through what a function, the objects among arguments, and ``more`` state lead to.
 
-    Parameters
-    ----------
-    function : callable
-        The function.
-    arguments : iterable of (str, object)
-        Leaves of a call's arguments with their names, of which objects are visited.
-    names : set of str
-        Names that the function's code is known to have; the walk adds what it finds.
-    more : object
-        Further state.
-    exact : bool
-        Whether names of attributes are no globals, which takes a look at each instruction.
+    The walk adds to the ``names`` that the function's code is known to have. If it is ``exact``,
+    names of attributes are no globals, which takes a look at each instruction.
     """
     arguments = [(name, x) for name, x in arguments if not is_leaf(x)]
     while True:
@@ -167,8 +157,8 @@ class _Walk:
             self.state.known[id(x)] = name
             self.state.objects.append(x)
             self.attributes(x, kind, name)
-            self.visit(x.value, None, f"{name}.value")
-        if kind in PLAIN or isinstance(x, UNCHANGING):
+            self.visit(x.value, Place(x, "_value_", f"{name}.value", "attr"), f"{name}.value")
+        if kind in PLAIN or isinstance(x, UNCHANGING) or (kind is slice and is_plain(x)):
             self.fact(name, Exact(x))
             if place is not None:
                 self.state.held.append((place, x))
@@ -192,6 +182,10 @@ class _Walk:
         state.numbers.append(place)
 
     def tensor(self, x: Tensor, place: Place | None, name: str) -> None:
+        if place is None:
+            self.state.fixed.append(x)
+        elif place.kind != "part":
+            self.state.spots.append((place, x))
         if self.first(x, name):
             self.state.tensors.append(TensorAt(x, name, place))
             self.fact(name, "a Tensor")
@@ -207,8 +201,6 @@ class _Walk:
             grad = x._grad
             if grad is not None and id(grad) in self.state.known:
                 self.fact(f"{name}.grad", f"the same as {self.state.known[id(grad)]}")
-        elif place is not None:
-            self.state.also.append(TensorAt(x, name, place))
 
     def array(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
         state = self.state
@@ -218,10 +210,15 @@ class _Walk:
             if place is not None:
                 state.held.append((place, x))
             return
-        if place is None or not (numeric or self.first(x, name)):
-            if place is not None:
-                state.held.append((place, x))
-                state.twins.append(place)
+        if place is None:
+            raise TraceError(
+                f"{name} is an array that is reached by a method of its own, a weak reference or "
+                "the like, and so can't be read anew in each call; pass it as an argument, or hold "
+                "it in a variable or attribute"
+            )
+        if not (numeric or self.first(x, name)):
+            state.held.append((place, x))
+            state.twins.append(place)
             return
         self.fact(name, "an array")
         if not numeric:
@@ -230,7 +227,7 @@ class _Walk:
 
     def tuple(self, x: Any, place: Place | None, name: str, numeric: bool) -> None:
         if of_user(type(x).__module__):
-            self.cls(type(x), type(x).__name__)
+            self.attributes(x, type(x), name)
         if is_plain(x) and not (numeric and place is not None):
             self.fact(name, Exact(x))
             if place is not None:
@@ -243,7 +240,8 @@ class _Walk:
             return
         self.state.known.setdefault(id(x), name)
         self.state.objects.append(x)
-        self.state.tuples.append((place, x))
+        if place.kind != "part":
+            self.state.spots.append((place, x))
         for i, part in enumerate(x):
             called = item_name(name, i)
             self.visit(part, Place(place, i, called, "part"), called, numeric)
@@ -268,6 +266,7 @@ class _Walk:
             self.visit(x.func, None, f"{name}.func")
             for part in ("args", "keywords"):
                 self.visit(getattr(x, part), Place(x, part, f"{name}.{part}", "attr"), name)
+            self.own(x, name)
         elif isinstance(x, list | deque):
             self.check_access(x, name)
             self.fact(name, (Identity(kind), len(x)))
@@ -281,6 +280,7 @@ class _Walk:
             self.attributes(x, kind, name)
         elif isinstance(x, set | frozenset):
             self.set(x, name)
+            self.attributes(x, kind, name)
         elif isinstance(x, ModuleType):
             self.fact(name, Identity(x))
             if of_user(x.__name__):
@@ -289,8 +289,11 @@ class _Walk:
         elif isinstance(x, type):
             self.fact(name, Identity(x))
             self.names.update({"type"} if x is type else ())
-            self.names.update(_names(getattr(vars(x).get("__init__"), "__code__", None)))
             self.cls(x, name)
+            for base in x.__mro__:  # objects of it may be made
+                if of_user(base.__module__) and "__init__" in vars(base):
+                    at = Place(vars(base), "__init__", f"{base.__name__}.__init__")
+                    self.visit(at.get(), at, at.name)
         elif isinstance(x, GENERATORS) or hasattr(kind, "__next__"):
             self.fact(name, Identity(kind))
             self.state.randoms.append((name, x))
@@ -310,13 +313,19 @@ class _Walk:
             self.visit(x.__self__, None, f"{name}.__self__")
         elif kind is functools.partialmethod:
             self.visit((x.func, x.args, tuple(x.keywords.items())), None, name)
+        elif kind is slice:
+            self.visit((x.start, x.stop, x.step), None, name)
         elif isinstance(x, weakref.ref):
             self.visit(x(), None, f"{name}()")
         elif isinstance(x, attrgetter | methodcaller):
-            self.fact(name, Identity(x))
-            self.names.update(str(x.__reduce__()[1]).replace("'", ".").split("."))
+            self.names.update(str(x.__reduce__()).replace("'", ".").split("."))
+            self.visit(x.__reduce__(), None, name)
         elif isinstance(x, staticmethod | classmethod):
             self.visit(x.__func__, None, name)
+        elif isinstance(x, functools.cached_property):
+            self.visit(x.func, None, name)
+        elif isinstance(x, functools.singledispatchmethod):
+            self.visit(x.dispatcher, None, name)
         elif isinstance(x, property):
             self.visit((x.fget, x.fset), None, name)
         else:
@@ -334,8 +343,8 @@ class _Walk:
                 continue
             if isinstance(held, Plan):  # which the first call of an operation replaces
                 continue
-            if not mine and type(held) is BuiltinMethodType:  # of a cache
-                continue
+            if not mine and isinstance(held, BuiltinMethodType | weakref.WeakKeyDictionary):
+                continue  # of a cache
             called = variable if mine else f"{name}.{variable}"
             self.visit(held, Place(cell, "cell_contents", called, "attr"), called)
         for where in ("__defaults__", "__kwdefaults__"):
@@ -352,15 +361,15 @@ class _Walk:
                     self.state.held.append((Place(space, key, key), Missing))
                 elif key in sys.modules and of_user(key):  # imported in the function
                     self.visit(sys.modules[key], None, key)
-            self.own(x, name)
+        self.own(x, name, wrapped=mine)
 
-    def own(self, x: Any, name: str) -> None:
-        """Visit attributes of a function or of a Tensor of a user's class that code names."""
+    def own(self, x: Any, name: str, *, wrapped: bool = True) -> None:
+        """Visit attributes of a function or the like that code names, and what it wraps."""
         space = vars(x)
         for key in [key for key in space if key in self.names and key != "__wrapped__"]:
             called = f"{name}.{key}"
             self.visit(space[key], Place(space, key, called), called)
-        if "__wrapped__" in space:
+        if wrapped and "__wrapped__" in space:
             self.visit(space["__wrapped__"], None, name)
         self.state.sizes.append((space, len(space), name))
 
@@ -389,14 +398,13 @@ class _Walk:
 
     def check_access(self, x: Any, name: str) -> None:
         """Raise for a container of a user's class that reads its items by methods of its own."""
-        for base in type(x).__mro__:
-            if of_user(base.__module__):
-                for method in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"):
-                    if method in vars(base):
-                        raise TraceError(
-                            f"{name} is a {type(x).__name__}, whose {method} is its own, so that "
-                            "its items can't be compared; pass what the function needs of it"
-                        )
+        own = set().union(*[vars(base) for base in type(x).__mro__ if of_user(base.__module__)])
+        for method in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__"):
+            if method in own:
+                raise TraceError(
+                    f"{name} is a {type(x).__name__}, whose {method} is its own, so that its items "
+                    "can't be compared; pass what the function needs of it"
+                )
 
     def set(self, x: Any, name: str) -> None:
         """Compare a set of plain values; those of others are not looked into."""
@@ -413,7 +421,7 @@ class _Walk:
         if of_user(type(kind).__module__):
             self.cls(type(kind), type(kind).__name__)
         own = [base for base in kind.__mro__ if of_user(base.__module__)]
-        self.names.update(getattr(kind, "__match_args__", ()))
+        made = not self.names.isdisjoint({"type", "__class__"})  # objects of it, perhaps
         others = [base for base in kind.__mro__ if package_of(base.__module__) == "wengert"]
         for base in own:
             if base in self.classes:
@@ -421,24 +429,23 @@ class _Walk:
             self.classes.add(base)
             self.first(base, name)
             space = vars(base)
+            self.names.update(space.get("__match_args__", ()))
             self.state.sizes.append((space, len(space), name))
             for key in [*space]:
-                called = (key.startswith("__") and key not in _SKIPPED) or key in self.names
-                called |= key != "__init__" and any(hasattr(x, key) for x in others)
-                if not (called or self.every) or key in _SKIPPED:
-                    continue
-                x = space[key]
-                if type(x) is MemberDescriptorType or key == PROGRAMS:
-                    continue
-                if key in _OF_DATACLASSES and _generated(x):
-                    continue
-                if is_leaf(x) or type(x) in (FunctionType, list, dict, tuple, set):
-                    attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
-                    holder = base if attr else space
-                    at = Place(holder, key, f"{name}.{key}", "attr" if attr else "item")
-                    self.visit(x, at, at.name)
+                x, special = space[key], key.startswith("__")
+                if special:
+                    called = (callable(x) or hasattr(x, "__func__")) and (made or key != "__init__")
                 else:
-                    self.visit(x, Place(space, key, f"{name}.{key}"), f"{name}.{key}")
+                    called = self.every or any(hasattr(each, key) for each in others)
+                if not (called or key in self.names) or key in _SKIPPED:
+                    continue
+                if type(x) is MemberDescriptorType or (key in _OF_DATACLASSES and _generated(x)):
+                    continue
+                attr = isinstance(x, Tensor | tuple) or is_array(x)  # may be replaced
+                at = Place(
+                    base if attr else space, key, f"{name}.{key}", "attr" if attr else "item"
+                )
+                self.visit(x, at, at.name)
 
     def instance(self, x: Any, name: str, *, now: bool = False) -> None:
         """Visit an object's attributes."""
@@ -454,10 +461,13 @@ class _Walk:
         walked = mine or kind.__module__.startswith(_OWN)
         if not walked and not _is_open(kind):
             if callable(getattr(x, "__wrapped__", None)):
-                self.visit(x.__wrapped__, None, name)
+                self.own(x, name)
                 return
             self.fact(name, Identity(x))
-            if package_of(kind.__module__) not in (*_STILL, "wengert") or kind in _CHANGING:
+            if isinstance(x, BaseException):
+                self.own(x, name)
+            still = package_of(kind.__module__) in (*_STILL, "wengert")
+            if not still or kind in _CHANGING or kind.__module__.startswith("numpy.polynomial"):
                 self.state.unseen.append(f"{name}, a {kind.__name__}")
             return
         if isinstance(x, Optimizer):
@@ -468,7 +478,7 @@ class _Walk:
     def attributes(self, x: Any, kind: type, name: str, *, numeric: bool = False) -> None:
         """Visit the attributes of an object, and of its class, that code names or Wengert reads."""
         mine = of_user(kind.__module__)
-        if not mine and isinstance(x, dict | list | deque):
+        if not mine and isinstance(x, dict | list | deque | set | frozenset):
             return
         space = getattr(x, "__dict__", None)
         module = isinstance(x, Module)
@@ -547,20 +557,8 @@ class _Walk:
 
 #: Methods that a dataclass, all of whose fields are compared, may have from its decorator.
 _OF_DATACLASSES = frozenset({"__eq__", "__hash__", "__setattr__", "__delattr__"})
-_SKIPPED = frozenset(
-    [
-        "__dict__",
-        "__weakref__",
-        "__doc__",
-        "__module__",
-        "__qualname__",
-        "__init__",
-        "__annotations__",
-    ]
-    + ["__slots__", "__match_args__", "__dataclass_fields__", "__dataclass_params__", "__repr__"]
-    + ["__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__"]
-    + ["__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"]
-)
+#: Methods that no computation calls, and what is no state.
+_SKIPPED = frozenset({"__repr__", "__annotate_func__", "__dict__", PROGRAMS})
 
 
 def _is_open(kind: type) -> bool:

@@ -12,7 +12,7 @@ from wengert.backends.array_api_strict import StrictBackend
 from wengert.backends.registry import local_selection, namespaces
 from wengert.compiler.calls import Call, tensors_of
 from wengert.compiler.capture.lines import line_that_raised
-from wengert.compiler.checking import Before
+from wengert.compiler.changes import Before
 from wengert.compiler.compiled import Compiled
 from wengert.compiler.emission.exported import ExportedProgram
 from wengert.compiler.state import State, is_array

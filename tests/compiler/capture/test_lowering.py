@@ -15,7 +15,7 @@ from wengert.backends import get_backend, namespaces, numpy_networks
 from wengert.compiler.capture.trace import Trace
 from wengert.compiler.capture.traced_number import TracedNumber
 from wengert.compiler.emission.emit import emit
-from wengert.compiler.kernels import KERNELS, PLAIN
+from wengert.compiler.facts import KERNELS, PLAIN
 from wengert.compiler.passes import optimise
 from wengert.compiler.program import Program
 from wengert.nn.kernels import numpy_classification

@@ -152,10 +152,21 @@ def test_a_number(name: str) -> None:
     alike(lambda: (body, list), calls)
 
 
-def test_what_is_computed_with_has_one_program() -> None:
-    f = wg.compile(lambda x, k: x * k + wg.sin(x) * (k**2 + 1) - (k // 2) * -k)
+def _beside_arrays(x: Any, k: Any) -> Any:
+    made = x * wg.full((3,), k, dtype=x.dtype) + wg.full_like(x, k) - wg.asarray(k, dtype=x.dtype)
+    found = wg.where(x > k, x, k) + wg.maximum(x, k) * wg.clip(x, -k, k)
+    return made + found + (k - x) + k / x + wg.multiply(x, k + 1) - 7 % (k - 9) + abs(-k)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_beside_arrays, lambda x, k: x * k + wg.sin(x) * (k**2 + 1) - (k // 2) * -k],
+)
+def test_what_is_computed_with_has_one_program(backend: Any, function: Body) -> None:
+    f = wg.compile(function)
     for k in FLOATS:
-        f(wg.asarray([1.0, 2.0, 3.0]), k)
+        x = wg.asarray([1.0, 2.0, 3.0])
+        np.testing.assert_allclose(f(x, k).numpy(), function(x, k).numpy(), rtol=1e-6)
     assert f.report.recordings == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from tests.compiler.bits import same_bits
-from tests.compiler.recorded import trace_arrays
+from tests.compiler.recorded import names, trace_arrays
 from wengert.autograd import checkpoint
 from wengert.backends import Backend
 from wengert.compiler.capture.errors import TraceError
@@ -57,10 +57,6 @@ def replays(
     return program
 
 
-def names(program: Program) -> list[str]:
-    return [step.name for step in program.instructions]
-
-
 # -- what is recorded ------------------------------------------------------------------------------
 
 
@@ -78,25 +74,10 @@ def _mixed(x: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "operators": lambda x: -(x + 2) * x / (x * x + 1.0) - 3,
-    "reflected": lambda x: 2.0 - x + 1 / (3.0 + x**2) + 2.0**x,
-    "comparisons": lambda x: wg.where((x > 0) & (x <= 1.5), x, 0.0),
-    "elementwise": lambda x: wg.tanh(wg.exp(x) + wg.sqrt(wg.abs(x)) + wg.logaddexp(x, x * 2)),
-    "clip": lambda x: wg.clip(x, -0.5, 1.0),
-    "integers": lambda x: wg.astype(wg.floor(x * 2), wg.int64) % 3,
-    "reductions": lambda x: (wg.sum(x), wg.mean(x, axis=0), wg.prod(x, axis=-1, keepdims=True)),
-    "moments": lambda x: (wg.var(x, axis=1), wg.std(x, correction=1.0)),
-    "extremes": lambda x: (wg.max(x, axis=0), wg.min(x), wg.argmin(x, axis=1)),
-    "tests": lambda x: (wg.any(x > 1), wg.all(x > -9, axis=0), wg.count_nonzero(x > 0)),
-    "products": lambda x: (x @ x.mT, wg.tensordot(x, x, axes=2), wg.vecdot(x, x)),
-    "einsum": lambda x: wg.einsum("ij,kj->ik", x, x),
     "shapes": lambda x: wg.permute_dims(wg.expand_dims(wg.reshape(x, (3, 2)), axis=0), (2, 0, 1)),
     "views": lambda x: wg.squeeze(wg.flip(x.mT, axis=0)[:2, None], axis=1),
     "joined": lambda x: (wg.concat([x, x * 2], axis=1), wg.stack([x, -x]), wg.tile(x, (2, 1))),
     "parted": lambda x: wg.unstack(x, axis=1),
-    "grids": lambda x: wg.meshgrid(x[0], x[1]),
-    "rolled": lambda x: (wg.roll(x, 1, axis=1), wg.repeat(x, 2, axis=0), wg.moveaxis(x, 0, 1)),
-    "sorted": lambda x: (wg.sort(x, axis=1), wg.argsort(x, axis=0), wg.cumulative_sum(x, axis=1)),
     "indices": lambda x: (x[0], x[:, ::2], x[..., -1], x[::-1], x[1, 2]),
     "index arrays": lambda x: x[wg.asarray([1, 0, 1]), :][:, wg.asarray([2, 0])],
     "taken": lambda x: wg.take(x, wg.asarray([2, 2, 0]), axis=1),
@@ -107,14 +88,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "constants": lambda x: x + wg.asarray([[1.0], [2.0]], dtype=x.dtype),
     "dtypes": lambda x: wg.astype(wg.astype(x, wg.float32) * 1.1, x.dtype),
     "copies": lambda x: (x.clone(), wg.asarray(x, copy=True), wg.positive(x)),
-    "solved": lambda x: wg.linalg.solve(x @ x.mT + 10 * wg.eye(2, dtype=x.dtype), x),
     "several": lambda x: wg.linalg.qr(x.mT)[1],
-    "decomposed": lambda x: wg.linalg.eigh(x @ x.mT).eigenvalues,
-    "norms": lambda x: (wg.linalg.vector_norm(x, axis=1), wg.linalg.det(x @ x.mT)),
-    "special": lambda x: (wg.special.erf(x), wg.special.expit(x)),
-    "rectified": lambda x: (F.relu(x), F.gelu(x), F.leaky_relu(x), F.softmax(x, dim=1)),
-    "losses": lambda x: F.cross_entropy(x, wg.asarray([2, 0])),
-    "layers": lambda x: F.linear(x, x * 2, x[:, 0]),
     "a shape in Python": lambda x: x / x.shape[0] + len(x) + x.ndim + x.size,
 }
 
@@ -218,59 +192,6 @@ def with_number(
     with trace.running():
         answer = function(untracked(trace.input(array)), trace.input(number))
         return trace, trace.program([getattr(answer, "_array", answer)])
-
-
-ARITHMETIC: dict[str, Callable[[Any], Any]] = {
-    "+": lambda a: 1 + a + 2.5,
-    "-": lambda a: 1 - (a - 2.5),
-    "*": lambda a: 3 * a * 2.5,
-    "/": lambda a: 1 / (a / 2.5),
-    "//": lambda a: 7 // a + a // 2,
-    "%": lambda a: 7 % a + a % 2,
-    "**": lambda a: 2**a + a**3,
-    "signs": lambda a: -a + +a + abs(-a),
-    "of two": lambda a: a * a - a / (a + a),
-}
-
-
-@pytest.mark.parametrize("name", ARITHMETIC)
-def test_arithmetic_of_numbers_is_recorded(name: str) -> None:
-    function = ARITHMETIC[name]
-    trace, program = with_number(lambda x, a: function(a), 3)
-    assert all(step.name.startswith("number.") for step in program.instructions)
-    assert not trace.pinned
-    for number in (3, 1.75, 11):
-        (found,) = program(POINT, number)
-        assert found == function(number)
-        assert type(found) is type(function(number))
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, a: x * a,
-        lambda x, a: a * x,
-        lambda x, a: x + a,
-        lambda x, a: a - x,
-        lambda x, a: x / a,
-        lambda x, a: a / x,
-        lambda x, a: wg.multiply(x, a + 1),
-        lambda x, a: wg.where(x > 0, x, a),
-        lambda x, a: wg.maximum(x, a),
-        lambda x, a: x > a,
-        lambda x, a: x * wg.full((3,), a, dtype=x.dtype),
-        lambda x, a: wg.full_like(x, a),
-        lambda x, a: wg.asarray(a, dtype=x.dtype) * x,
-        lambda x, a: wg.clip(x, -a, a),
-    ],
-)
-def test_numbers_beside_arrays(backend: Backend, function: Any) -> None:
-    trace, program = with_number(function, 0.5, backend.from_numpy(POINT))
-    assert not trace.pinned
-    for number in (0.5, 2.25):
-        expected = function(untracked(backend.from_numpy(POINT)), number)
-        (found,) = program(backend.from_numpy(POINT), number)
-        assert same_bits(host(found, backend), host(expected, backend))
 
 
 @pytest.mark.parametrize(

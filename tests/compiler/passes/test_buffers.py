@@ -19,8 +19,7 @@ from wengert.compiler.capture.trace import Trace
 from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import optimise
 from wengert.compiler.passes.buffers import buffers
-from wengert.compiler.passes.liveness import END, holders, liveness
-from wengert.compiler.passes.outputs import copy_outputs
+from wengert.compiler.passes.liveness import END, copy_outputs, holders, liveness
 from wengert.compiler.program import Instruction, Program
 
 NUMPY = get_backend("numpy")

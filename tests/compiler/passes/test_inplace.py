@@ -2,7 +2,6 @@
 
 import ast
 import copy
-import gc
 import io
 import operator
 import os
@@ -11,7 +10,7 @@ import sys
 import threading
 import warnings
 import weakref
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -335,56 +334,6 @@ def test_what_a_handler_raises_leaves_what_there_was(optimiser: str, handler: st
 
 class InterruptionError(Exception):
     """As a signal's handler may raise it, anywhere."""
-
-
-class Interrupted(NamedTuple):
-    """Whether an error came out of a step, how many lines of it ran, and what it has left."""
-
-    raised: bool
-    lines: int
-    left: list[Any]
-
-
-def interrupted(optimiser: str, at: int) -> Interrupted:
-    """Run a step that is interrupted at a line of the program, or of what is around it."""
-    training, lines, raised = Training(optimiser), 0, False
-    step = training.compiled()
-
-    def trace(frame: Any, event: str, _: Any) -> Any:
-        nonlocal lines
-        if not frame.f_code.co_filename.startswith(("<binding>", "<compiled ")):
-            return None
-        if event == "line":
-            lines += 1
-            if lines == at:
-                raise InterruptionError
-        return trace
-
-    tracing = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        step(*batch(4))
-    except InterruptionError:
-        raised = True
-    finally:
-        sys.settrace(tracing)
-    return Interrupted(raised, lines, training.state())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("optimiser", ["momentum", "Adam", "AdamW"])
-def test_what_comes_from_outside_never_makes_a_step_run_twice(optimiser: str) -> None:
-    """Each parameter, and each array that the optimiser keeps, has its old values or the next."""
-    before = [x.tobytes() for x in eagerly(optimiser, 4).held()]
-    after = [x.tobytes() for x in eagerly(optimiser, 5).held()]
-    lines = interrupted(optimiser, 0).lines
-    for at in (*range(1, lines - 40, 15), *range(lines - 40, lines + 1)):
-        now = interrupted(optimiser, at)
-        assert now.raised
-        held = [x.tobytes() for x in now.left[: len(before)]]
-        assert all(x in choice for x, *choice in zip(held, before, after, strict=True))
-        gc.collect()  # the copy of the program that was lost, if one was
-    assert lines > 100
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="the system has no such signal")

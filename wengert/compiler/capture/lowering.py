@@ -27,7 +27,7 @@ from wengert.backends.special import LIBRARY_FUNCTIONS, LibraryFunction
 from wengert.compiler.capture.errors import TraceError
 from wengert.compiler.capture.traced import Traced, current
 from wengert.compiler.capture.traced_number import TracedNumber
-from wengert.compiler.kernels import KERNELS, PLAIN
+from wengert.compiler.facts import KERNELS, PLAIN
 from wengert.compiler.passes.forms import (
     ARGMAX,
     ASTYPE,

@@ -51,9 +51,7 @@ class Effect(NamedTuple):
     Attributes
     ----------
     ref : Ref
-        What is changed. ``"place"`` means that another Tensor is put in this Tensor's place,
-        ``"also"`` that one is put in one of the further places of Tensors, and ``"tuple"`` that a
-        tuple is replaced.
+        What is changed. ``"spot"`` means that a Tensor, or a tuple of them, is replaced.
     output : int or None
         The output of the program that is stored; None if a gradient is deleted.
     new : bool
@@ -65,7 +63,7 @@ class Effect(NamedTuple):
     inside : bool
         Whether it is the old gradient's array that changes.
     parts : tuple of Effect
-        Of a new tuple the leaves.
+        The leaves of what is put at a spot.
     """
 
     ref: Ref
@@ -117,9 +115,6 @@ class Backward:
     sweeps : tuple of SweepProgram
         The joint sweep of all results, and if there are several the sweep of each: a leaf that
         does not affect a differentiated result gets no gradient instead of zeros.
-    joined : tuple of frozenset of int
-        For each result the results that share operations with it, itself included. Its sweep
-        frees what theirs need.
     """
 
     results: tuple[int, ...]
@@ -127,7 +122,6 @@ class Backward:
     leaves: tuple[Ref, ...]
     kept: tuple[int, ...]
     sweeps: tuple[SweepProgram, ...]
-    joined: tuple[frozenset[int], ...]
 
 
 class Arithmetic(NamedTuple):
@@ -257,6 +251,11 @@ class Outside(Node):
         return []
 
     def name(self) -> str:
+        if self.open:
+            raise TraceError(
+                f"{user_line()}: the compiled function asks which operation {self._called} comes "
+                "from, which differs from call to call; decide outside, and pass what was decided"
+            )
         return self._place.name()
 
     @property

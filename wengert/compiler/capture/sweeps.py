@@ -10,14 +10,11 @@ from wengert.compiler.capture.traced import inner_array
 from wengert.compiler.messages import apart
 from wengert.compiler.program import Program, values_in
 from wengert.tape.hooks import Hooked
-from wengert.tape.node import AccumulateGrad, Node, Output
+from wengert.tape.node import AccumulateGrad, Node
 from wengert.tape.sweep import ancestors, sweep
 from wengert.tape.tensor import Tensor
 
 __all__ = ["programs", "unhooked"]
-
-#: Nodes that are no operations.
-_NO_OPERATIONS = (Output, AccumulateGrad, Outside)
 
 
 def programs(
@@ -46,7 +43,7 @@ def programs(
     }
     found, outputs = list[Backward](), list(call.outputs)
     with apart(), unhooked(call.tensors):
-        for results, joined in _stages({k: leaves[k]._node for k in first.values()}):
+        for results in _stages({k: leaves[k]._node for k in first.values()}):
             every = tuple(range(len(results)))
             chosen = [every, *[(k,) for k in every if len(every) > 1]]
             sweeps = [
@@ -66,7 +63,7 @@ def programs(
             ]
             places = tuple(range(len(outputs), len(outputs) + len(kept)))
             same = tuple([(k, at) for k, at in duplicates if at in results])
-            found.append(Backward(results, same, tuple(refs), places, tuple(programs), joined))
+            found.append(Backward(results, same, tuple(refs), places, tuple(programs)))
             outputs += kept
             owners |= {leaves[k]._node.number: Ref("result", k) for k in results}
     for node in ancestors([leaves[k]._node for k in first.values()]):
@@ -80,10 +77,8 @@ def programs(
     return forward, tuple(found)
 
 
-def _stages(
-    results: dict[int, Node],
-) -> Iterator[tuple[tuple[int, ...], tuple[frozenset[int], ...]]]:
-    """The results by topological level, each level with its `_joined`.
+def _stages(results: dict[int, Node]) -> Iterator[tuple[int, ...]]:
+    """The results by topological level.
 
     Where one result's graph leads to another result, it is cut there.
     """
@@ -97,22 +92,7 @@ def _stages(
         if above:
             End(node, node.number).cut(node, above)
     for level in sorted(set(stage.values())):
-        some = tuple([k for k, node in results.items() if stage[node.number] == level])
-        yield some, _joined([results[k] for k in some])
-
-
-def _joined(results: Sequence[Node]) -> tuple[frozenset[int], ...]:
-    """For each result, the positions of those whose graphs share an operation with its graph."""
-    graphs = [
-        {x.number for x in ancestors([node]) if not isinstance(x, _NO_OPERATIONS)}
-        for node in results
-    ]
-    return tuple(
-        [
-            frozenset([i, *(k for k, other in enumerate(graphs) if not own.isdisjoint(other))])
-            for i, own in enumerate(graphs)
-        ]
-    )
+        yield tuple([k for k, node in results.items() if stage[node.number] == level])
 
 
 @contextmanager

@@ -26,8 +26,7 @@ from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
 from wengert.compiler.capture.traced_number import SymbolicNumber, TracedNumber
-from wengert.compiler.facts import facts_of
-from wengert.compiler.kernels import KERNELS, PLAIN
+from wengert.compiler.facts import KERNELS, PLAIN, facts_of
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.passes.simplify import simplify
 from wengert.compiler.program import (
@@ -97,8 +96,6 @@ class Trace:
         self.failed = ""  # the last failed call, for an error
         #: Called once, before the first instruction that may fail.
         self.begun: Callable[[], None] | None = None
-        #: Collects the results of each instruction, if set.
-        self.samples: dict[Value, Any] | None = None
         self.arrays: list[Callable[[], Traced | None]] = []
         self._held: dict[int, Value] = {}  # constants by identity; `constants` keeps them alive
         self._ticks: list[int] = []  # the tape's clock at each instruction
@@ -360,9 +357,6 @@ class Trace:
         self.instructions.append(
             Instruction(name, function, given, parameters, results, several, pure, line)
         )
-        if self.samples is not None:
-            parts = answer if several else (answer,)
-            self.samples.update(zip(results, map(copied, parts), strict=True))
         self._ticks.append(tick())
 
     def regularise(self, arrays: list[Any], weak: bool) -> type:

@@ -30,9 +30,8 @@ class Kernel:
 
     def __call__(self, *operands: Any, **parameters: Any) -> Any:
         if self._kernel is None:
-            self._kernel = getattr(import_module("cupy"), self.kind)(
-                *self.arguments, **self.keywords
-            )
+            made = getattr(import_module("cupy"), self.kind)
+            self._kernel = made(*self.arguments, **self.keywords)
         return self._kernel(*operands, **parameters)
 
 
@@ -44,5 +43,4 @@ def fused(program: Program) -> Program:
     cupy = sys.modules.get("cupy")
     if cupy is None or cupy.cuda.runtime.is_hip:
         return program
-    made: Program = import_module("wengert.compiler.cupy.kernels").fused(program)
-    return made
+    return import_module("wengert.compiler.cupy.kernels").fused(program)  # type: ignore[no-any-return]

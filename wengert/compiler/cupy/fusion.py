@@ -20,11 +20,11 @@ from wengert.compiler.cupy.routines import (
     routine,
     universal,
 )
-from wengert.compiler.kernels import KERNELS, PLAIN
+from wengert.compiler.facts import KERNELS, PLAIN
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Instruction, Program, Value, values_in
 
-__all__ = ["Body", "Fuse", "fuse"]
+__all__ = ["Body", "Fusion"]
 
 #: Calls at most that a reduction recomputes instead of reading their results.
 LONGEST: Final = 16
@@ -32,12 +32,10 @@ LONGEST: Final = 16
 LARGEST: Final = 64
 #: Bytes of a kernel's arguments; CUDA allows 4096, or 32 764 since Volta and CUDA 12.1.
 ARGUMENTS: Final = 4000
-#: Views with other axes of length 1. (`broadcast_to` repeats elements.)
-_AXES: Final = frozenset({"expand_dims", "reshape", "squeeze"})
+#: Views with other axes of length 1, and one that repeats elements.
+_AXES: Final = frozenset({"broadcast_to", "expand_dims", "reshape", "squeeze"})
 #: For each axis of a loop the array's axis along it; None if it has none.
 Alignment = tuple[int | None, ...]
-#: Makes the calls of independent kernels.
-Fuse = Callable[[Sequence["Body"]], Sequence[Instruction]]
 
 
 @dataclass(eq=False)
@@ -93,7 +91,7 @@ class Body:
                 yield x, None
 
 
-class _Fusion:
+class Fusion:
     """Decides which calls of a program are fused, and where.
 
     Calls that are not elementwise stay in order. A place is the position of such a call, with the
@@ -101,6 +99,7 @@ class _Fusion:
     """
 
     def __init__(self, program: Program) -> None:
+        self.program = program
         self.steps = [each for step in program.instructions for each in _expanded(step)]
         self.routines: dict[Instruction, Routine] = {}
         self.axes: set[Instruction] = set()
@@ -205,7 +204,16 @@ class _Fusion:
 
     # -- the program -----------------------------------------------------------------------------
 
-    def fused(self, made: Fuse) -> Iterator[Instruction]:
+    def fused(self, made: Callable[[Sequence[Body]], Sequence[Instruction]]) -> Program:
+        """The program with the calls of independent kernels, which ``made`` makes.
+
+        Results are the same bitwise, except that a fused sum may add in another order than the
+        library's own sum.
+        """
+        steps = tuple(self._ordered(made))
+        return dead(replace(self.program, instructions=steps), errors=True)
+
+    def _ordered(self, made: Any) -> Iterator[Instruction]:
         """All calls in a valid order."""
         due: dict[tuple[int, int], list[Instruction]] = {}
         for step in self.steps:
@@ -235,7 +243,7 @@ class _Fusion:
         return body
 
     def _made(
-        self, steps: Sequence[Instruction], place: tuple[int, int], made: Fuse
+        self, steps: Sequence[Instruction], place: tuple[int, int], made: Any
     ) -> Iterator[Instruction]:
         """The kernels of one place, by shape, and views of their results."""
         stored: dict[tuple[int, ...], list[Value]] = {}
@@ -316,12 +324,8 @@ def _expanded(step: Instruction) -> tuple[Instruction, ...]:
     if pieces is None or step.several or step.parameters:
         return (step,)
     found: list[Instruction] = []
-    value = step.operands[0]
-    calls = [
-        (name, function, x)
-        for (name, function), x in zip(pieces().items(), step.operands[1:], strict=False)
-        if x is not None
-    ]
+    value, pairs = step.operands[0], zip(pieces().items(), step.operands[1:], strict=False)
+    calls = [(*called, x) for called, x in pairs if x is not None]
     for name, function, x in calls:
         last = len(found) == len(calls) - 1
         result = step.result if last else Value(step.result.shape, step.result.dtype)
@@ -353,11 +357,7 @@ def _routine(step: Instruction) -> Routine | None:
 
 def _shows(step: Instruction) -> bool:
     """Whether a call is a view with other axes of length 1, or broadcast."""
-    if (
-        step.name not in (*_AXES, "broadcast_to")
-        or len(step.used()) != 1
-        or step.used()[0] is not step.operands[0]
-    ):
+    if step.name not in _AXES or [*step.used()] != [step.operands[0]]:
         return False
     return step.name == "broadcast_to" or _long(step.operands[0].shape) == _long(step.result.shape)
 
@@ -370,17 +370,7 @@ def _reduced(step: Instruction) -> Reduced | None:
         return None
     if step.parameters.keys() - {"axis", "keepdims", "dtype"} or not step.operands[0].size:
         return None
-    dtype = step.parameters.get("dtype")
-    if dtype is not None and dtype != step.operands[0].dtype:
+    dtype, wanted = step.operands[0].dtype, step.parameters.get("dtype")
+    if wanted is not None and wanted != dtype:
         return None
-    return reduction(step.name, step.operands[0].dtype, step.result.dtype)
-
-
-def fuse(program: Program, made: Fuse) -> Program:
-    """Fuse elementwise calls, chains and independent ones, and reductions of them.
-
-    Results are the same bitwise, except that a fused sum may add in another order than the
-    library's own sum. ``made`` makes the calls of kernels.
-    """
-    steps = tuple(_Fusion(program).fused(made))
-    return dead(replace(program, instructions=steps), errors=True)
+    return reduction(step.name, dtype, step.result.dtype)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from wengert.compiler.cupy import Kernel
-from wengert.compiler.cupy.fusion import ARGUMENTS, Alignment, Body, fuse
+from wengert.compiler.cupy.fusion import ARGUMENTS, Alignment, Body, Fusion
 from wengert.compiler.cupy.routines import ROUNDED, WRAPPED, c_number, c_type, cast
 from wengert.compiler.emission.spelling import Names, identifier
 from wengert.compiler.passes.forms import RESHAPE
@@ -22,7 +22,7 @@ __all__ = ["fused"]
 
 def fused(program: Program) -> Program:
     """The program with fused kernels in place of elementwise calls."""
-    return fuse(program, _kernel_calls)
+    return Fusion(program).fused(_kernel_calls)
 
 
 @lru_cache(maxsize=1024)
@@ -101,8 +101,8 @@ class _Text:
         text = None if given or isinstance(x, Value) else c_number(x, dtype)
         if text is not None:
             return text
-        key = x if isinstance(x, Value) else repr(x), dtype
         value = x if isinstance(x, Value) else None
+        key = value or repr(x), dtype
         return self._known.get(key) or self._give(key, x, dtype, value, "number")
 
     def _step(self, body: Body, step: Instruction, at: Alignment) -> None:
@@ -125,9 +125,8 @@ class _Text:
         name = self._known.get((step.result, at), "")
         declared = not name
         if declared:
-            name = self._known[step.result, at] = self._new(
-                step.result if step.result.name else None, identifier(step.name.split(".")[-1])
-            )
+            wanted = identifier(step.name.split(".")[-1])
+            name = self._known[step.result, at] = self._new(step.result, wanted)
         words["out0"] = name
         if found.preamble.strip():
             self.preambles[found.preamble.strip()] = None
@@ -184,8 +183,7 @@ def _read(operand: Any, found: list[Instruction], line: Any) -> Any:
         return operand
     value, at = operand
     shape = tuple([1 if axis is None else value.shape[axis] for axis in at])
-    own = (1,) * (len(shape) - len(value.shape)) + value.shape
-    if shape == own:
+    if shape == (1,) * (len(shape) - len(value.shape)) + value.shape:
         return value
     while shape and shape[0] == 1:
         shape = shape[1:]
@@ -213,19 +211,17 @@ def _elementwise(body: Body) -> list[Instruction]:
     operands, shape, found = _operands(text, line)
     if np.prod(shape) != body.outputs[0].size:  # no array has the loop's shape
         return _plain(body)
-    kernel = _kernel(
-        "ElementwiseKernel",
-        (_parameters(text.given), _parameters(text.outputs), _indented(text.lines), _named(body)),
-        _keywords(text.preambles),
-    )
+    takes, gives = _parameters(text.given), _parameters(text.outputs)
+    arguments = (takes, gives, _indented(text.lines), _named(body))
+    kernel = _kernel("ElementwiseKernel", arguments, _keywords(text.preambles))
     results = [x if x.shape == shape else Value(shape, x.dtype, x.name) for x in body.outputs]
     several = len(results) > 1
     found.append(Instruction(_NAME, kernel, operands, {}, tuple(results), several, line=line))
-    for x, result in zip(body.outputs, results, strict=True):
-        if x is not result:
-            made = Instruction("reshape", RESHAPE, (result, x.shape), {}, (x,), line=line)
-            found.append(made)
-    return found
+    return found + [
+        Instruction("reshape", RESHAPE, (result, x.shape), {}, (x,), line=line)
+        for x, result in zip(body.outputs, results, strict=True)
+        if x is not result
+    ]
 
 
 #: The name of results without one.
@@ -293,7 +289,6 @@ def _joint(bodies: Sequence[Body]) -> list[Instruction]:
     outs: list[tuple[str, str, Value]] = []
     calls: list[tuple[int, str]] = []
     start = 0
-
     for body in bodies:
         text = _Text(body, named=False)
         takes = [f"{c_type(kind)} {name}" for kind, name, _ in text.given]
@@ -315,11 +310,8 @@ def _joint(bodies: Sequence[Body]) -> list[Instruction]:
             same = (value if isinstance(value, Value) else repr(value)), kind
             if same not in given:
                 wanted = identifier(value.name) if isinstance(value, Value) and value.name else "x"
-                given[same] = (
-                    (f"raw {kind}" if array else kind),
-                    names.new(wanted, numbered=True),
-                    value,
-                )
+                name = names.new(wanted, numbered=True)
+                given[same] = (f"raw {kind}" if array else kind), name, value
             name = given[same][1]
             passed.append(name + (at if array and value.size == size else "[0]" if array else ""))
         for kind, _, value in text.outputs:
@@ -328,23 +320,14 @@ def _joint(bodies: Sequence[Body]) -> list[Instruction]:
             passed.append(outs[-1][1] + at)
         start += size
         calls.append((start, f"{functions[key]}({', '.join(passed)});"))
-    kernel = _kernel(
-        "ElementwiseKernel",
-        (
-            _parameters(list(given.values())),
-            _parameters(outs),
-            _indented(_in_ranges(calls)),
-            _named(bodies[-1]),
-        ),
-        _keywords(preambles),
-    )
+    parameters = _parameters(list(given.values())), _parameters(outs)
+    arguments = (*parameters, _indented(_in_ranges(calls)), _named(bodies[-1]))
+    kernel = _kernel("ElementwiseKernel", arguments, _keywords(preambles))
     places, empty = [Value(x.shape, x.dtype) for _, _, x in outs], sys.modules["cupy"].empty
-    for (_, _, x), place in zip(outs, places, strict=True):
-        found.append(
-            Instruction("empty", empty, (x.shape, x.dtype), {}, (place,), pure=False, line=line)
-        )
+    for x in places:
+        made = Instruction("empty", empty, (x.shape, x.dtype), {}, (x,), pure=False, line=line)
+        found.append(made)
     operands = tuple([x for _, _, x in given.values()]) + tuple(places)
     results = tuple([x for _, _, x in outs])
     options = {"size": start}
-    found.append(Instruction(_NAME, kernel, operands, options, results, True, line=line))
-    return found
+    return [*found, Instruction(_NAME, kernel, operands, options, results, True, line=line)]

@@ -111,16 +111,10 @@ class Routine(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """What a reduction does: the expressions of a ``ReductionKernel``.
+    """The expressions of a ``ReductionKernel``.
 
-    Attributes
-    ----------
-    reduce : str
-        How ``a`` and ``b`` become one.
-    identity : str
-        Of which nothing changes.
-    type : str or None
-        Of ``a`` and ``b``; None for that of the result.
+    ``reduce`` makes one of ``a`` and ``b``, which have this ``type``, or None for that of the
+    result; ``identity`` changes nothing.
     """
 
     reduce: str
@@ -173,14 +167,7 @@ def universal(function: Any) -> Any:
 def routine(function: Any, operands: Sequence[Any], gives: Any) -> Routine | None:
     """What a call of a universal function computes, or None where that is not sure.
 
-    Parameters
-    ----------
-    function : ufunc
-        Of CuPy.
-    operands : sequence
-        Data types of arrays, Python's types of numbers that are not known, and numbers.
-    gives : dtype
-        Of the result.
+    Operands are data types of arrays, Python's types of numbers that are not known, and numbers.
     """
     given = tuple(operands)
     return _found(function, given, tuple(map(type, given)), gives)
@@ -232,12 +219,13 @@ def _loop(function: Any, operands: Sequence[Any], gives: Any) -> Any:
 
 def _by_kind(operands: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """What CuPy 14 looks for: Python's numbers have no type beside arrays of their kind."""
-    weak = [_type(x) in (int, float, complex) for x in operands]
+    own = [x if isinstance(x, type) else type(x) for x in operands]
+    weak = [x in (int, float, complex) for x in own]
     strong = [_KINDS[_own(x).kind] for x, number in zip(operands, weak, strict=True) if not number]
     fits = max(strong, default=-1) >= max(_KINDS[_own(x).kind] for x in operands)
-    kinds = tuple([fits and y and _type(x) for x, y in zip(operands, weak, strict=True)])
-    for own in product(*map(_owns, operands)):
-        yield own, kinds
+    kinds = tuple([fits and y and x for x, y in zip(own, weak, strict=True)])
+    for types in product(*map(_owns, operands)):
+        yield types, kinds
 
 
 def _by_value(operands: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
@@ -268,10 +256,6 @@ _SMALL: Final[dict[type, tuple[Any, ...]]] = {
     float: (1.0, 1e30, 1e300),
     complex: (1j, 1e300j),
 }
-
-
-def _type(x: Any) -> Any:
-    return x if isinstance(x, type) else type(x)
 
 
 def _owns(x: Any) -> list[Any]:

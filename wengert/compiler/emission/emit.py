@@ -4,7 +4,7 @@ import linecache
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from operator import attrgetter
@@ -23,8 +23,7 @@ from wengert.compiler.passes.blocks import Run, blocks, together
 from wengert.compiler.passes.buffers import buffers
 from wengert.compiler.passes.forms import COPY, form
 from wengert.compiler.passes.inplace import at_once, writable
-from wengert.compiler.passes.liveness import holders
-from wengert.compiler.passes.outputs import copy_outputs
+from wengert.compiler.passes.liveness import copy_outputs, holders
 from wengert.compiler.program import Instruction, Line, Program, Value, values_in
 
 __all__ = ["Emitted", "emit", "folded", "tupled"]
@@ -48,14 +47,11 @@ class Emitted:
         current device and the inputs do not tell which device to use.
     bound : dict of str to object
         The source's globals: constants, and functions that no library has by name.
-    lines : dict of int to (Instruction, tuple of str)
-        The instruction on each line of the source, and the names of its results.
     """
 
     source: str
     function: Callable[..., tuple[Any, ...]]
     bound: Mapping[str, Any] = field(default_factory=dict)
-    lines: Mapping[int, tuple[Instruction, tuple[str, ...]]] = field(default_factory=dict)
 
 
 def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Emitted:
@@ -79,9 +75,7 @@ def emit(program: Program, backend: Backend | None, *, name: str = "step") -> Em
     exec(compile(source, file, "exec"), names)  # noqa: S102
     function: Any = names.pop(writer.name)  # no reference cycle
     weakref.finalize(function, linecache.cache.pop, file, None)
-    return Emitted(
-        source, _placed(backend, function, calls), dict(writer.speller.bound), writer.lines
-    )
+    return Emitted(source, _placed(backend, function, calls), dict(writer.speller.bound))
 
 
 def _with_copied_outputs(program: Program, backend: Backend | None) -> Program:
@@ -132,7 +126,6 @@ class _Writer:
         self.name = self.names.new(name)
         self.speller = Speller(backend, self.names)
         self.known: dict[Value, str] = {}
-        self.lines: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
         self._runs = blocks(program) if library == "numpy" else []
 
     def source(self) -> str:
@@ -154,8 +147,6 @@ class _Writer:
         inputs = [self.known[value] for value in program.inputs]
         head = folded(f"def {self.name}({', '.join(inputs)}):")
         parts = [sorted(self.speller.imports), constants + kept, kernels, [*head, *lines]]
-        before = sum(len(part) + 1 for part in parts[:3] if part) + len(head)
-        self.lines = {before + i + 1: made for i, made in body.made.items()}
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
     def _kernels(self) -> dict[Kernel, None]:
@@ -164,13 +155,8 @@ class _Writer:
         return dict.fromkeys([x for x in functions if isinstance(x, Kernel)])
 
     def _constant(self, value: Value) -> str:
-        """Write the call that makes a constant, or bind it, with a comment."""
+        """Bind a constant, and say what it is."""
         array = self.program.constants[value]
-        made = self.speller.made(array)
-        if made is not None:
-            wanted, call = made
-            self.known[value] = name = self.names.new(identifier(value.name or wanted))
-            return f"{name} = {call}"
         self.known[value] = name = self.speller.bind(array, identifier(value.name or "constant"))
         return f"# {name}: {value.dtype} of shape {value.shape}"
 
@@ -199,8 +185,6 @@ class _Body:
     ----------
     text : list of str
         The lines.
-    made : dict of int to (Instruction, tuple of str)
-        The instruction on each of them, and the names of its results.
     rows : dict of (int, int) to str
         The names of blocks' slices.
     """
@@ -209,7 +193,6 @@ class _Body:
         self.program, self.speller = writer.program, writer.speller
         self.names, self.known, self._empty = writer.names, writer.known, writer.empty
         self.text: list[str] = []
-        self.made: dict[int, tuple[Instruction, tuple[str, ...]]] = {}
         self.rows: dict[tuple[int, int], str] = {}
         self._joined, self._runs = together(self.program.instructions, runs)
         self._inline = _inline(self.program)
@@ -221,8 +204,7 @@ class _Body:
         self._written: dict[str, Value] = {}  # the value of each name so far
         self._line: Line | None = None
         self._comments: dict[Line, str] = {}
-        #: The calls of the open `at_once`: operands, the last result that each name gets, the end.
-        self._calls, self._results_of_calls, self._end = list[str](), dict[str, Value](), 0
+        self._calls, self._end = list[str](), 0  # of the open `at_once`
         self._alone = ""
         stop = 0
         for i, step in enumerate(self.program.instructions):
@@ -261,27 +243,20 @@ class _Body:
     def _gather(self, i: int, step: Instruction, run: Run | None) -> None:
         """Add calls to an `at_once`, which is written with the last of them."""
         if run is not None:
-            body, results = self._by_blocks(run, at_once=True)
+            self._calls += self._by_blocks(run, at_once=True)
         else:
             out = self.known[step.result] = self.known[step.out]  # type: ignore[index]
             self._kept.add(step.result)
-            body, results = [self._as_operand(step, out, self.known)], {out: step.result}
+            self._calls.append(self._as_operand(step, out, self.known))
         self._end = self._joined.get(i, self._end)
-        self._calls += body
-        self._results_of_calls |= results
         if self._end < (i + 1 if run is None else run.stop):
-            made = self._results_of_calls
-            self.made[len(self.text)] = _several(step, made), tuple(made)
             start = f"    {self.speller.function(at_once, 'at_once')}"
             self.text += folded(f"{start}({', '.join([self._alone, *self._calls])})")
-            self._calls, self._results_of_calls = [], {}
+            self._calls = []
 
     def _loop(self, run: Run) -> None:
         """Write a run that is computed by blocks."""
-        body, results = self._by_blocks(run, at_once=False)
-        last = self.program.instructions[run.stop - 1]
-        self.made[len(self.text)] = _several(last, results), tuple(results)
-        self.text += body
+        self.text += self._by_blocks(run, at_once=False)
         for at in range(run.start, run.stop):
             self._release(self._ending.get(at, ()))
 
@@ -293,11 +268,9 @@ class _Body:
         self._release(self._ending.get(i, ()))
         if out is not None and form(step).statement:
             self.known[step.result] = out
-            self.made[len(self.text)] = step, (out,)
             self.text += folded(f"    {call}")
             return
         given = tuple([self._named(value) for value in step.results])
-        self.made[len(self.text)] = step, given
         if not step.several:
             self.text += folded(f"    {given[0]} = {call}")
         else:
@@ -324,12 +297,11 @@ class _Body:
             if step.out is None:
                 self.text.append(f"    {self._named(step.result)} = {self._empty(step.result)}")
 
-    def _by_blocks(self, run: Run, *, at_once: bool) -> tuple[list[str], dict[str, Value]]:
-        """The loop of a run, or an operand of `at_once`, and the results by their names."""
+    def _by_blocks(self, run: Run, *, at_once: bool) -> list[str]:
+        """The loop of a run, or an operand of `at_once`."""
         size, steps = (run.shape[0], run.rows), self.program.instructions[run.start : run.stop]
         rows = self.rows.get(size) or self.rows.setdefault(size, self.names.new("blocks"))
         calls: list[str] = []
-        made: dict[str, Value] = {}
         line: Line | None = steps[0].line
         for step in steps:
             out = self.known[step.result if step.out is None else step.out]
@@ -343,10 +315,9 @@ class _Body:
                     calls.append(f"    {_comment(line)}")
                 calls += folded(f"        {self.speller.call(step, known, f'{out}[at]')}")
             self.known[step.result] = out
-            made[out] = step.result
         if at_once:
-            return [f"*[call for at in {rows} for call in ({', '.join(calls)})]"], made
-        return [f"    for at in {rows}:", *calls], made
+            return [f"*[call for at in {rows} for call in ({', '.join(calls)})]"]
+        return [f"    for at in {rows}:", *calls]
 
     def _as_operand(self, step: Instruction, out: str, known: Mapping[Value, str]) -> str:
         """A call as an operand of `at_once`: a tuple of a function and its operands."""
@@ -383,11 +354,6 @@ def _inline(program: Program) -> set[Instruction]:
         and times[step.result] == 1
         and step.result not in outputs
     }
-
-
-def _several(step: Instruction, results: Mapping[str, Value]) -> Instruction:
-    """An instruction that stands for several, with the results that are left of them."""
-    return replace(step, results=tuple(results.values()), several=True)
 
 
 def _last_uses(

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from wengert.compiler.capture.recorded import Arithmetic, Recording, Ref
 from wengert.compiler.passes.dead import dead
 from wengert.compiler.program import Program
 from wengert.compiler.state import State
-from wengert.func.trees import TreeDef, tree_flatten
-from wengert.tape.tensor import Tensor
+from wengert.func.trees import TreeDef
 
 __all__ = ["ExportedProgram", "exported_program", "present"]
 
@@ -63,26 +62,31 @@ def exported_program(
     Raises
     ------
     ValueError
-        If the program depends on a changing number's value, or changes its arguments.
+        If the program depends on a changing number's value, changes its arguments, or returns an
+        object of the state.
     """
     refs = recording.refs
     at = {ref: i for i, ref in enumerate(refs)}
     count = len(state.tensors)
+    tensors = {id(each.tensor): i for i, each in enumerate(state.tensors)}
     given = {r for r in refs if r.kind == "leaf" or (r.kind == "tensor" and r.index >= count)}
     becomes: dict[Ref, Any] = {}
     for effect in recording.effects:
-        if effect.ref.kind == "tuple":
-            raise ValueError(
-                f"{name} can't be saved: it replaces the tuple "
-                f"{state.tuples[effect.ref.index][0].name}; keep its Tensors in a list"
-            )
-        ref = _reading(effect.ref, state)
+        ref, output = effect.ref, effect.output
+        if ref.kind == "spot":
+            spot, held = state.spots[ref.index]
+            if isinstance(held, tuple):
+                raise ValueError(
+                    f"{name} can't be saved: it replaces the tuple {spot.name}; keep its Tensors "
+                    "in a list"
+                )
+            ref, output = Ref("tensor", tensors[id(held)]), effect.parts[0].output
         if ref in given:
             raise ValueError(
                 f"{name} can't be saved: it changes its argument {program.inputs[at[ref]].name}"
             )
-        if ref in at and effect.output is not None:
-            becomes[ref] = program.outputs[effect.output]
+        if ref in at and output is not None:
+            becomes[ref] = program.outputs[output]
     for ref in recording.pinned:
         if ref in becomes:
             raise ValueError(
@@ -94,8 +98,9 @@ def exported_program(
         for effect in recording.effects
         if effect.ref.kind in ("tensor", "grad") and effect.output is not None
     }
-    structure, leaves = _answer(recording, state)
-    answer = [_answered(leaf, program, at, changed) for leaf in leaves]
+    if any(kind == "object" for kind, _ in recording.leaves):
+        raise ValueError(f"{name} can't be saved: it returns an object of its state; return a copy")
+    answer = [_answered(leaf, program, at, changed) for leaf in recording.leaves]
     # State that only its own next value reads need not be kept: mostly gradients.
     wanted, updates = answer, list(becomes)
     decided = recording.decided
@@ -124,41 +129,8 @@ def exported_program(
         {place[at[ref]]: x for ref, x in recording.pinned.items() if at[ref] in place},
         decided,
         [place[at[ref]] for ref in decided.refs],
-        structure,
+        recording.answer,
     )
-
-
-def _reading(ref: Ref, state: State) -> Ref:
-    """The input by which the next call reads what an effect stores."""
-    if ref.kind == "place":
-        return Ref("tensor", ref.index)
-    if ref.kind == "also":
-        now = state.also[ref.index].tensor
-        return next(Ref("tensor", i) for i, at in enumerate(state.tensors) if at.tensor is now)
-    return ref
-
-
-def _answer(recording: Recording, state: State) -> tuple[TreeDef, list[tuple[str, Any]]]:
-    """The structure and the leaves of the answer."""
-    objects = [state.objects[what] if kind == "object" else what for kind, what in recording.leaves]
-    trees = [
-        (x if kind in ("object", "plain") else _Part(kind, x))
-        for x, (kind, _) in zip(objects, recording.leaves, strict=True)
-    ]
-    leaves, structure = tree_flatten(recording.answer.unflatten(trees), lambda x: type(x) is _Part)
-    found = [(x.kind, x.what) if type(x) is _Part else ("plain", x) for x in leaves]
-    tensors = {id(at.tensor): i for i, at in enumerate(state.tensors)}
-    return structure, [
-        ("same", Ref("tensor", tensors[id(what)])) if isinstance(what, Tensor) else (kind, what)
-        for kind, what in found
-    ]
-
-
-class _Part(NamedTuple):
-    """A leaf of the answer, as of `Recording.leaves`."""
-
-    kind: str
-    what: Any
 
 
 def _answered(

@@ -1,6 +1,6 @@
 """Programs handed to their library's compiler: ``jax.jit`` and ``torch.compile``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +45,7 @@ def finish(
     if parts is None:
         report.note("jax.jit gives no Python numbers to compute with: plain calls instead")
         return function
-    compiled = _divided(parts, program, backend, jax.jit)
+    compiled = _divided(*parts, program, backend, jax.jit)
     report.note("jax.jit has compiled the program")
     errors = jax.errors.JAXTypeError, jax.errors.JAXIndexError
     return _tried(compiled, function, "jax.jit", report, *errors)
@@ -71,56 +71,41 @@ def _tried(
     return call
 
 
-def _divided(parts: Sequence[Program], program: Program, backend: Any, made: Any) -> Function:
+def _divided(
+    numbers: Program, arrays: Program, program: Program, backend: Any, made: Any
+) -> Function:
     """Calls of arrays by the function that ``made`` gives, of numbers in Python."""
-    numbers, arrays, last = parts
     before = emit(numbers, backend, name="numbers").function
     run = made(emit(arrays, backend, name="arrays").function)
-    after = emit(last, backend, name="last").function
-    # Each output is of one of the three, or a constant.
-    values = {x: i for i, x in enumerate((*numbers.outputs, *arrays.outputs, *last.outputs))}
+    # Each output is of one of the two, or a constant.
+    values = {x: i for i, x in enumerate((*numbers.outputs, *arrays.outputs))}
     places = [values.get(x) if isinstance(x, Value) else None for x in program.outputs]
     pairs = list(zip(places, program.outputs, strict=True))
 
     def call(*inputs: Any) -> tuple[Any, ...]:
         known = before(*inputs)
-        answer = run(*inputs, *known)
-        found = *known, *answer, *after(*inputs, *known, *answer)
+        found = *known, *run(*inputs, *known)
         return tuple([x if i is None else found[i] for i, x in pairs])
 
     return call
 
 
-def _split(program: Program) -> tuple[Program, Program, Program] | None:
-    """Split a program: arithmetic of numbers, the rest, and arithmetic of what that gives.
+def _split(program: Program) -> tuple[Program, Program] | None:
+    """Split a program into arithmetic of numbers and the rest, which takes its results as inputs.
 
-    Each takes the results of those before as inputs. None, if arrays depend on the last.
+    None if numbers depend on arrays.
     """
-    own, rest, last = list[Instruction](), list[Instruction](), list[Instruction]()
-    late = set[Value]()
+    own, rest = list[Instruction](), list[Instruction]()
     for step in program.instructions:
-        given = set(step.used())
-        if not step.name.startswith("number."):
-            if given & late:
-                return None
-            rest.append(step)
-        elif given & late or any(value.shape is not None for value in given):
-            last.append(step)
-            late.update(step.results)
-        else:
-            own.append(step)
+        (own if step.name.startswith("number.") else rest).append(step)
+    if any(x.shape is not None for step in own for x in step.used()):
+        return None
     results: list[Value] = [step.result for step in own]
     outputs = list(dict.fromkeys(values_in(program.outputs)))
     passed = [x for x in outputs if x in program.inputs and x.shape is None]
     numbers = Program(program.inputs, tuple(own), (*results, *passed))
-    known = {*numbers.outputs, *program.inputs}
-    needed = [x for step in last for x in step.used() if x not in known]
-    wanted = [x for x in dict.fromkeys((*outputs, *needed)) if x not in {*numbers.outputs, *late}]
-    # What is an input twice is a copy the second time, which the programs ignore.
+    wanted = [x for x in outputs if x not in numbers.outputs]
+    # What is an input twice is a copy the second time, which the program ignores.
     spare = [Value(None, value.dtype, value.name) for value in passed]
     inputs = (*program.inputs, *results, *spare)
-    arrays = Program(inputs, tuple(rest), tuple(wanted), program.constants)
-    taken = {*inputs, *program.constants}
-    beside = [Value(x.shape, x.dtype) if x in taken else x for x in wanted]
-    ends = tuple([x for x in outputs if x in late])
-    return numbers, arrays, Program((*inputs, *beside), tuple(last), ends, program.constants)
+    return numbers, Program(inputs, tuple(rest), tuple(wanted), program.constants)

@@ -42,11 +42,8 @@ PARTS: Final = ("", "linalg", "fft", "special", "nn", "nn.functional", "lax")
 OTHERWISE: Final = frozenset({"**", "//", "%", "<<", ">>"})
 
 
-_ONE: Final = {"zeros": "zero", "ones": "one"}
 #: Characters up to which expressions are nested.
 SHORT: Final = 200
-#: Elements of the largest constants that are written as a call such as ``np.zeros``.
-MADE: Final = 1 << 16
 
 #: Characters of a line of a kernel's arguments.
 _LINE: Final = 84
@@ -235,25 +232,6 @@ class Speller:
         if isinstance(x, type):
             return self.bind(x, identifier(x.__name__))
         return self.bind(x, identifier(type(x).__name__).lower())
-
-    def made(self, array: Any) -> tuple[str, str] | None:
-        """A name for a constant array, and a NumPy call that makes it; None if there is none."""
-        if type(array) is not np.ndarray or self._library != "numpy" or not 0 < array.size <= MADE:
-            return None
-        dtype, first = self.literal(array.dtype, {}), array.flat[0]
-        if array.dtype.kind not in "biuf" or not array.flags.c_contiguous:
-            return None
-        np_, shape = self.module("numpy", "np"), self.literal(array.shape, {})
-        bits = array.reshape(-1).view(f"V{array.itemsize}")
-        if (bits == bits[0]).all() and first == first:  # nan has many bits
-            value = self.literal(first.item(), {})
-            name = {"0.0": "zeros", "0": "zeros", "1.0": "ones", "1": "ones"}.get(value)
-            if name is not None:
-                # A readable name, as in `x * ones_32`.
-                wanted = "_".join([name, *map(str, array.shape)]) if array.shape else _ONE[name]
-                return wanted, f"{np_}.{name}({shape}, {dtype})"
-            return "constant", f"{np_}.full({shape}, {value}, {dtype})"
-        return None
 
     # -- calls ---------------------------------------------------------------------------------
 

@@ -17,8 +17,7 @@ from wengert.backends import (
 )
 from wengert.backends.numpy import add_part, broadcast_to, deviation_of_few
 from wengert.compiler.cupy import Kernel
-from wengert.compiler.facts import row_of
-from wengert.compiler.kernels import KERNELS
+from wengert.compiler.facts import KERNELS, row_of
 from wengert.compiler.program import Instruction
 from wengert.nn.kernels import (
     cupy_classification,

@@ -1,12 +1,20 @@
-"""Liveness and aliasing: which values may share memory, and when each is last used."""
+"""Which values may share memory, when each is last used, and what therefore is copied."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from wengert.compiler.passes.forms import form, fresh
-from wengert.compiler.program import Program, Value, values_in
+from wengert.compiler.program import Instruction, Program, Value, values_in
 
-__all__ = ["END", "Liveness", "escaping", "holders", "liveness", "written_allocations"]
+__all__ = [
+    "END",
+    "Liveness",
+    "copy_outputs",
+    "escaping",
+    "holders",
+    "liveness",
+    "written_allocations",
+]
 
 #: The last use of outputs, after the last instruction.
 END = 1 << 60
@@ -92,3 +100,32 @@ def liveness(program: Program) -> Liveness:
     escaping = frozenset().union(*[held[x] for x in values_in(program.outputs)])
     last.update(dict.fromkeys(escaping, END))
     return Liveness(held, last, escaping)
+
+
+def copy_outputs(program: Program, copy: Callable[[Value, Value], Instruction]) -> Program:
+    """Copy outputs that may be views of an input, of a constant or of another output.
+
+    A copy is taken right after the value is computed, so that its memory may be reused. ``copy``
+    makes the instruction that copies one value to another.
+    """
+    held = holders(program, parts=False)
+    taken = {*program.inputs, *program.constants}
+    outputs = list(program.outputs)
+    copies: dict[Value, list[Instruction]] = {}
+    for at, x in enumerate(outputs):
+        if not isinstance(x, Value) or x.shape is None:
+            continue
+        if taken.isdisjoint(held[x]):
+            taken |= held[x]
+        else:
+            outputs[at] = Value(x.shape, x.dtype, x.name)
+            copies.setdefault(x, []).append(copy(x, outputs[at]))
+    if not copies:
+        return program
+    given = (*program.inputs, *program.constants)
+    steps = [each for value in given for each in copies.get(value, ())]
+    for step in program.instructions:
+        steps.append(step)
+        for result in step.results:
+            steps += [replace(each, line=step.line) for each in copies.get(result, ())]
+    return replace(program, instructions=tuple(steps), outputs=tuple(outputs))

@@ -2,7 +2,6 @@
 
 from tests.compiler.stateful.pieces import (
     computing,
-    counting,
     giving,
     holding,
     reading,
@@ -16,7 +15,6 @@ PIECES = [
     *reading.PIECES,
     *holding.PIECES,
     *computing.PIECES,
-    *counting.PIECES,
     *giving.PIECES,
     *training.PIECES,
     *speaking.PIECES,

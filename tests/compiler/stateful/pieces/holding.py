@@ -44,6 +44,14 @@ PIECES: list[Piece] = [
         pure=False,
     ),
     Piece(
+        "a tensor that is replaced and stays elsewhere",
+        "@t = wg.tanh(@t + wg.sum(h.detach(), axis=0))\nh = h + pair$[0] * @t",
+        {"t": ("pair$[0]",)},
+        "pair$ = (wg.zeros(4), wg.ones(4))",
+        changes=("@t = pair$[0]", "@t = pair$[1]"),
+        pure=False,
+    ),
+    Piece(
         "tensors in a dict",
         "for k, t in @ts.items():\n    h = h + t * len(k)",
         {"ts": ('{"a": wg.randn(4)}', '{"a": wg.randn(4), "bb": wg.randn(1)}')},

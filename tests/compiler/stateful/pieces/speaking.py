@@ -137,6 +137,29 @@ PIECES: list[Piece] = [
         pure=False,
     ),
     # what no replay could repeat
+    Piece("counter", "@n += 1\nh = h * @n", {"n": ("0", "1.5", "-0.0")}, pure=False),
+    Piece(
+        "counts sometimes",
+        "if @on:\n    @n += 1\nh = h + @n",
+        {"n": ("0", "1.5", "7"), "on": ("True", "False")},
+        pure=False,
+    ),
+    Piece(
+        "counters in containers",
+        '@d["n"] += 1\n@d["rates"][0] *= 0.5\nh = h * @d["n"] + @d["rates"][0]',
+        {"d": ('{"n": 0, "rates": [1.0, 2]}', '{"n": 0.5, "rates": [1.0], "m": None}')},
+        pure=False,
+    ),
+    Piece(
+        "counter of a module",
+        "h = @m(h)",
+        {"m": ("Counts$()",)},
+        "class Counts$(wg.nn.Module):\n    def __init__(self):\n        self.calls = 0\n"
+        "    def forward(self, h):\n        if self.training:\n            self.calls += 1\n"
+        "        return h / (1 + self.calls)",
+        changes=("@m.eval()", "@m.train()", "@m.calls = 0", "@m = copy.deepcopy(@m)"),
+        pure=False,
+    ),
     Piece("random", "h = h * random.random()", setup="random.seed(3)", pure=False),
     Piece(
         "random of numpy", "h = h * float(np.random.rand())", setup="np.random.seed(3)", pure=False
