@@ -379,7 +379,10 @@ def test_rules_that_give_zero_are_declared() -> None:
             except (TypeError, ValueError):  # it has parameters
                 continue
             if y.requires_grad:
-                (g,) = wg.autograd.grad(wg.sum(wg.real(y)), x, materialize_grads=True)
+                try:
+                    (g,) = wg.autograd.grad(wg.sum(wg.real(y)), x, materialize_grads=True)
+                except NotImplementedError:
+                    continue
                 if not bool(wg.any(g != 0)):
                     flat.add(name)
     declared = {n for n in flat if not any(map(callable, PRIMITIVES[n].rules.values()))}

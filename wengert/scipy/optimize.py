@@ -30,9 +30,6 @@ class _Result(_scipy.OptimizeResult):  # type: ignore[misc]
 
     lost = ("fjac", "grad", "hess", "hess_inv", "jac", "qtf", "r")
 
-    def __init__(self, found: Any) -> None:
-        super().__init__({key: x for key, x in found.items() if key not in self.lost})
-
     def __missing__(self, key: str) -> Any:
         if key not in self.lost:
             raise KeyError(key)
@@ -40,6 +37,10 @@ class _Result(_scipy.OptimizeResult):  # type: ignore[misc]
             f"scipy.optimize: the field {key!r} of a result has no derivative: compute it of "
             "the solution, or pass detached Tensors"
         )
+
+
+def _derived(found: Any) -> Any:
+    return _Result({key: x for key, x in found.items() if key not in _Result.lost})
 
 
 def _tuple(args: Any) -> tuple[Any, ...]:
@@ -72,13 +73,13 @@ def _solver(name: str, points: int) -> Callable[..., Any]:
 
         field = {"root": "x", "root_scalar": "root"}.get(name)
         if field is not None:
-            found = _Result(found) if called.tracked and name == "root" else found
+            found = _derived(found) if called.tracked and name == "root" else found
             found[field] = called.solved(found[field], residual)
             return found
         x, *more = found if isinstance(found, tuple) else (found,)
         x = called.solved(x, residual)
         if more and called.tracked and isinstance(more[0], dict):
-            more[0] = _Result(more[0] | ({"root": x} if "root" in more[0] else {}))
+            more[0] = _derived(more[0] | ({"root": x} if "root" in more[0] else {}))
         return (x, *more) if more else x
 
     solve.__name__, solve.__doc__ = name, theirs.__doc__
@@ -171,7 +172,7 @@ def minimize(
             f"{label}: solutions under constraints= are not differentiated: write them into the "
             "parameters, or use bounds="
         )
-    found = _Result(found) if called.tracked else found
+    found = _derived(found) if called.tracked else found
     found.x = called.solved(x, edges.within(x, gradient_of(value)))
     found.fun = as_tensor(value(found.x)) if called.tracked else found.fun
     for key in {"jac", "grad"} & found.keys():
@@ -220,7 +221,7 @@ def least_squares(
 
     found.x = called.solved(found.x, edges.within(found.x, gradient_of(cost)))
     if called.tracked:
-        found = _Result(found)
+        found = _derived(found)
         found.fun, found.cost = residual(found.x), cost(found.x)
     return found
 

@@ -35,7 +35,7 @@ def _order(n: Any, function: str) -> Any:
     n = np.asarray(values_of(n, f"scipy.special.{function}'s n"))
     if (n % 1 != 0).any():
         raise ValueError(f"scipy.special.{function} is of whole orders, and not of {n}")
-    return n
+    return n if n.ndim else n.item()
 
 
 def _lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Tensor:

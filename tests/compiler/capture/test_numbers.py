@@ -154,7 +154,7 @@ def test_a_number(name: str) -> None:
 
 def _beside_arrays(x: Any, k: Any) -> Any:
     made = x * wg.full((3,), k, dtype=x.dtype) + wg.full_like(x, k) - wg.asarray(k, dtype=x.dtype)
-    found = wg.where(x > k, x, k) + wg.maximum(x, k) * wg.clip(x, -k, k)
+    found = wg.where(x > k, x, k) + wg.maximum(x, k) * wg.clip(x, k - 3, k)
     return made + found + (k - x) + k / x + wg.multiply(x, k + 1) - 7 % (k - 9) + abs(-k)
 
 
