@@ -281,3 +281,42 @@ def test_distances_and_scattered_data_refuse_what_has_no_derivative() -> None:
         interpolate.griddata(tensor(points).requires_grad_(), np.ones(3), [[0.2, 0.2]])
     with pytest.raises(NotImplementedError, match="griddata: of Tensors method="):
         interpolate.griddata(points, x[0], [[0.2, 0.2]], method="cubic")
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "slope"),
+    [("cdf", 0.0, 0.5), ("sf", 0.0, -0.5), ("ppf", 0.5, 2.0), ("isf", 0.5, -2.0)],
+)
+def test_laplace_is_smooth_in_the_middle(name: str, at: float, slope: float) -> None:
+    assert float(wg.grad(getattr(stats.laplace, name))(tensor(at))) == pytest.approx(slope)
+
+
+def test_poisson_has_second_derivatives_at_a_mean_of_one() -> None:
+    found = wg.hessian(lambda m: -wg.sum(stats.poisson.logpmf([3, 1], m)))(tensor([1.0, 2.0]))
+    np.testing.assert_allclose(found.numpy(), np.diag([3.0, 0.25]))
+
+
+_POSITIVE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.linalg.cholesky,
+        linalg.cholesky,
+        lambda a: linalg.cholesky(a, lower=True),
+        lambda a: linalg.cho_solve(linalg.cho_factor(a), [1.0, 2.0, 3.0]),
+        lambda a: linalg.eigvalsh(a, lower=False),
+        lambda a: linalg.eigvalsh(_POSITIVE @ _POSITIVE + np.diag([1.0, 2.0, 3.0]), a),
+        lambda a: stats.multivariate_normal.logpdf([0.1, 0.2, 0.3], cov=a),
+    ],
+)
+def test_matrices_of_which_one_triangle_is_read_have_its_derivatives(function: Any) -> None:
+    def f(a: Any) -> Any:
+        out = wg.asarray(function(a))
+        return wg.sum(out * wg.reshape(wg.cos(wg.arange(out.size, dtype="float64")), out.shape))
+
+    steps = 1e-6 * np.eye(9).reshape(9, 3, 3)
+    expected = [(f(tensor(_POSITIVE + h)) - f(tensor(_POSITIVE - h))).item() / 2e-6 for h in steps]
+    found = wg.grad(f)(tensor(_POSITIVE)).numpy()
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-7)

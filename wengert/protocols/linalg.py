@@ -80,19 +80,14 @@ def _only_general(hermitian: bool) -> None:
         raise UnsupportedError("hermitian=True is not supported for Tensors; call eigh")
 
 
-def _lower(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``eigh`` and ``eigvalsh``, which read one triangle."""
-
-    def call(a: Any, UPLO: str = "L") -> Any:
-        (t,) = floats(a)
-        if UPLO.upper() == "U":
-            t = linalg.matrix_transpose(t).conj()
-        elif UPLO.upper() != "L":
-            raise ValueError(f"UPLO is 'L' or 'U', and not {UPLO!r}")
-        # The other triangle has no derivative, as differences say.
-        return function(tril(t) + linalg.matrix_transpose(tril(t, k=-1)).conj())
-
-    return call
+def _mirrored(a: Any, UPLO: str) -> Any:
+    """The Hermitian matrix of one triangle; the other has no derivative, as differences say."""
+    (t,) = floats(a)
+    if UPLO.upper() == "U":
+        t = linalg.matrix_transpose(t).conj()
+    elif UPLO.upper() != "L":
+        raise ValueError(f"UPLO is 'L' or 'U', and not {UPLO!r}")
+    return tril(t) + linalg.matrix_transpose(tril(t, k=-1)).conj()
 
 
 def _qr(a: Any, mode: Any = "reduced") -> Any:
@@ -121,9 +116,10 @@ TABLE: dict[str, Callable[..., Any]] = {
     **{name: _one(getattr(linalg, name), floats) for name in _FLOATS},
     **{name: _one(getattr(linalg, name)) for name in _ONE},
     **{name: of_two(getattr(linalg, name)) for name in _TWO},
+    "cholesky": lambda a, *, upper=False: linalg.cholesky(_mirrored(a, "LU"[upper]), upper=upper),
     "cond": _cond,
-    "eigh": _lower(linalg.eigh),
-    "eigvalsh": _lower(linalg.eigvalsh),
+    "eigh": lambda a, UPLO="L": linalg.eigh(_mirrored(a, UPLO)),
+    "eigvalsh": lambda a, UPLO="L": linalg.eigvalsh(_mirrored(a, UPLO)),
     "lstsq": lstsq,
     "matrix_power": _matrix_power,
     "matrix_rank": _matrix_rank,

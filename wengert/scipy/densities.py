@@ -64,13 +64,15 @@ def _log(form: Form) -> Form:
 
 
 def _laplace_cdf(y: Any) -> Any:
-    tail = wg.exp(-wg.abs(y)) / 2
-    return wg.where(y > 0, 1 - tail, tail)
+    right = y > 0
+    tail = wg.exp(wg.where(right, -y, y)) / 2
+    return wg.where(right, 1 - tail, tail)
 
 
 def _laplace_ppf(q: Any) -> Any:
-    far = wg.log(2 * wg.minimum(q, 1 - q))
-    return wg.where(q < 0.5, far, -far)
+    left = q < 0.5
+    far = wg.log(2 * wg.where(left, q, 1 - q))
+    return wg.where(left, far, -far)
 
 
 def _laplace_logcdf(y: Any) -> Any:
@@ -159,21 +161,23 @@ CONTINUOUS: dict[str, Law] = {
 
 
 def _mass(shapes: str, parts: Form, lower: str, upper: str, places: Form, **more: Any) -> Law:
-    """Masses :math:`w p^u (1 - p)^d` of the last shape ``p``, by the parts ``log w, u, d``.
+    """Masses :math:`w p^u (1 - p)^d` of the last shape ``p``, by ``log w``, u and d or None.
 
     Their sums are the special functions ``lower`` and ``upper`` of places.
     """
 
     def log(k: Any, *given: Any) -> Any:
         ways, up, down = parts(k, *given)
-        return ways + sp.xlogy(up, given[-1]) + sp.xlog1py(down, -given[-1])
+        found = ways + sp.xlogy(up, given[-1])
+        return found if down is None else found + sp.xlog1py(down, -given[-1])
 
     def pdf(k: Any, *given: Any) -> Any:
         *others, p = given  # at 0 and 1 powers have the derivatives that logarithms have not
-        end = (p == 0) | ((p == 1) & (parts(k, *given)[2] != 0))
+        down = parts(k, *given)[2]
+        end = (p == 0) if down is None else (p == 0) | ((p == 1) & (down != 0))
         there, inner = wg.where(end, p, 0.5), wg.where(end, 0.5, p)
         ways, up, down = parts(k, *others, there)
-        powers = wg.exp(ways) * there**up * (1 - there) ** down
+        powers = wg.exp(ways) * there**up * (1 if down is None else (1 - there) ** down)
         return wg.where(end, powers, wg.exp(log(k, *others, inner)))
 
     cdf, sf = (lambda *given, name=name: EL[name](*places(*given)) for name in (lower, upper))
@@ -189,7 +193,7 @@ def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
 
 
 def _poisson(k: Any, mu: Any) -> Any:
-    return -sp.gammaln(k + 1) - mu, k, wg.zeros_like(k)
+    return -sp.gammaln(k + 1) - mu, k, None
 
 
 DISCRETE: dict[str, Law] = {

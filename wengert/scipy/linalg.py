@@ -4,8 +4,8 @@
 >>> a = wg.tensor([[4.0, 1.0], [1.0, 3.0]], dtype=wg.float64, requires_grad=True)
 >>> linalg.cho_solve(linalg.cho_factor(a), [1.0, 2.0]).sum().backward()
 >>> a.grad
-tensor([[-0.0165, -0.0702],
-        [-0.0702, -0.1736]], dtype=wengert.float64)
+tensor([[-0.0165, -0.1405],
+        [ 0.0000, -0.1736]], dtype=wengert.float64)
 """
 
 from collections.abc import Callable
@@ -34,6 +34,12 @@ def _adjoint(x: Any, xp: Any = wg) -> Any:
     return xp.conj(xp.matrix_transpose(x))
 
 
+def _mirrored(x: Any, lower: bool, turn: Any = _adjoint) -> Any:
+    """The Hermitian matrix of one triangle; the other one has no derivative."""
+    half = wg.tril(x, k=-1) if lower else wg.triu(x, k=1)
+    return half + turn(half) + wg.tril(wg.triu(x))
+
+
 def solve(
     a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False,
     **options: Any,
@@ -43,8 +49,7 @@ def solve(
     turn: dict[Any, Any] = dict.fromkeys(("sym", "symmetric"), wg.matrix_transpose)
     turn |= dict.fromkeys(("pos", "positive definite", "her", "hermitian"), _adjoint)
     if assume_a in turn:
-        half = wg.tril(x, k=-1) if lower else wg.triu(x, k=1)
-        x = half + turn[assume_a](half) + wg.tril(wg.triu(x))
+        x = _mirrored(x, lower, turn[assume_a])
     elif assume_a in ("upper triangular", "lower triangular"):
         x = wg.triu(x) if assume_a[0] == "u" else wg.tril(x)
     elif assume_a not in (None, "gen", "general"):
@@ -61,13 +66,14 @@ def solve_triangular(
         x, lower = wg.matrix_transpose(x) if trans in (1, "T") else _adjoint(x), not lower
     columns = y[:, None] if y.ndim == 1 else y
     found = wg.linalg.solve_triangular(x, columns, upper=not lower, unitriangular=unit_diagonal)
-    return found[:, 0] if y.ndim == 1 else found
+    return found[..., 0] if y.ndim == 1 else found
 
 
 def cholesky(a: Any, lower: bool = False, **options: Any) -> Tensor:
     """Cholesky's factor, the upper one by default."""
     (x,) = _operands(options, a)
-    return wg.linalg.cholesky(x) if lower else _adjoint(wg.linalg.cholesky(_adjoint(x)))
+    found = wg.linalg.cholesky(_mirrored(x, lower))
+    return found if lower else _adjoint(found)
 
 
 def cho_factor(a: Any, lower: bool = False, **options: Any) -> tuple[Tensor, bool]:
@@ -191,10 +197,9 @@ def eigh(
 ) -> Any:
     """Eigenvalues and eigenvectors of a Hermitian matrix, also of a pair of matrices."""
     given = _operands(options, a, *([] if b is None else [b]))
-    x, *other = (z if lower else _adjoint(z) for z in given)
+    x, *other = (_mirrored(z, lower) for z in given)
     if other:
         chol = wg.linalg.cholesky(other[0])
-        x = wg.tril(x) + _adjoint(wg.tril(x, k=-1))
         half = wg.linalg.solve_triangular(chol, x, upper=False)
         x = wg.linalg.solve_triangular(chol, _adjoint(half), upper=False)
     if eigvals_only:
