@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.interpolate
+import scipy.linalg
 import scipy.stats
 from wengert.scipy.spatial.distance import cdist
 
@@ -320,3 +321,10 @@ def test_matrices_of_which_one_triangle_is_read_have_its_derivatives(function: A
     expected = [(f(tensor(_POSITIVE + h)) - f(tensor(_POSITIVE - h))).item() / 2e-6 for h in steps]
     found = wg.grad(f)(tensor(_POSITIVE)).numpy()
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_pinv_cuts_where_scipy_does_and_steps_of_data_are_refused() -> None:
+    small = np.diag([1.0, 5e-16])
+    np.testing.assert_allclose(linalg.pinv(tensor(small)).numpy(), scipy.linalg.pinv(small))
+    with pytest.raises(ValueError, match="come twice"):
+        interpolate.interp1d([0, 1, 1, 2], tensor([0.0, 0.0, 5.0, 5.0]))([1.0])

@@ -148,6 +148,8 @@ class _Interp1d(_Interpolant):
         self._theirs(values)  # raises outside of the data
         order = np.argsort(knots, kind="stable")
         self._x, self._y, knots = self._x[order], self._y[order], knots[order]
+        if not np.diff(knots).all():
+            raise ValueError(f"{self._label}: places of data that come twice have no slope")
         if self._kind in ("cubic", 3):
             found: Any = _CubicSpline(self._x, self._y)(at)
         elif self._kind in ("linear", "slinear", 1):

@@ -224,6 +224,11 @@ def qr(a: Any, mode: str = "full", **options: Any) -> Any:
     return (found.R,) if mode == "r" else tuple(found)
 
 
+def pinv(a: Any, *, rtol: Any = None, **options: Any) -> Tensor:
+    """The pseudoinverse; ``rtol`` is by default an epsilon for each row or column."""
+    return wg.linalg.pinv(*_operands(options, a), rtol=rtol)
+
+
 def _numpy_function(name: str) -> Callable[..., Any]:
     """NumPy's function of the name, with SciPy's harmless options."""
     words = ("ord", "axis", "keepdims", "full_matrices", "compute_uv")
@@ -236,5 +241,5 @@ def _numpy_function(name: str) -> Callable[..., Any]:
 
 
 _OWN = {name: _matrix_function(name) for name in ("cosm", "expm", "logm", "sinm", "sqrtm")}
-_SAME = ("det", "eigvals", "inv", "norm", "pinv", "svd", "svdvals")
+_SAME = ("det", "eigvals", "inv", "norm", "svd", "svdvals")
 publish(globals(), _OWN | {name: _numpy_function(name) for name in _SAME})
