@@ -370,6 +370,7 @@ def test_rules_that_give_zero_are_declared() -> None:
             or primitive.linear
             or len(primitive.inputs) != 1
             or not primitive.rules
+            or name.startswith("quad_")  # of SciPy's names, whose slope is an error in turn
         ):
             continue
         with warnings.catch_warnings():  # some of these points are outside of some domains
@@ -379,10 +380,7 @@ def test_rules_that_give_zero_are_declared() -> None:
             except (TypeError, ValueError):  # it has parameters
                 continue
             if y.requires_grad:
-                try:
-                    (g,) = wg.autograd.grad(wg.sum(wg.real(y)), x, materialize_grads=True)
-                except NotImplementedError:
-                    continue
+                (g,) = wg.autograd.grad(wg.sum(wg.real(y)), x, materialize_grads=True)
                 if not bool(wg.any(g != 0)):
                     flat.add(name)
     declared = {n for n in flat if not any(map(callable, PRIMITIVES[n].rules.values()))}
