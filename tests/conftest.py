@@ -116,7 +116,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if _is_quick(config):
         config.get_terminal_writer().line("A choice of 15 000 tests takes about two minutes.")
     elif config.getoption("--all-backends"):
-        config.get_terminal_writer().line("34 000 tests take about ten minutes on two cores.")
+        config.get_terminal_writer().line("34 000 tests take about twelve minutes on two cores.")
 
 
 def pytest_sessionfinish() -> None:
