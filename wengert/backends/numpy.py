@@ -97,9 +97,9 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
     if number <= correction:
         return np.sqrt(_var(x, axis=axis, ddof=correction, keepdims=keepdims))
     away, freedom = x - center / number, number - correction
+    axis = (axis,) if isinstance(axis, int) else axis
     if few:
         return deviation_of_few(away, x, axis, keepdims, freedom)
-    axis = (axis,) if isinstance(axis, int) else axis
     return roots(square_sum(away, axis, keepdims, own=x.ndim > 0), x, axis, freedom, True)
 
 
@@ -108,7 +108,6 @@ def deviation_of_few(away: Any, x: Any, axis: Any, keepdims: bool, number: float
     try:
         return errors("raise").copy().run(_root_mean_square, away, axis, keepdims, number)
     except FloatingPointError:
-        axis = (axis,) if isinstance(axis, int) else axis
         return roots(square_sum(away, axis, keepdims), x, axis, number, True)
 
 

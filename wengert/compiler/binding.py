@@ -181,7 +181,7 @@ class Binding:
         self._replaced: list[int] = []
         for k in sorted(moved):
             self._checks.append(f"s{k} = {self._at(spots[k][0])}")
-            for text, spot, tensor in self._parts(*spots[k], f"s{k}"):
+            for text, spot, tensor in self._walk_spot(*spots[k], f"s{k}"):
                 i = number[id(tensor)]
                 if (first := tensors[i].place) is None or first.spot != spot:
                     again.append((text, i))
@@ -198,16 +198,16 @@ class Binding:
                 again.append((self._at(place), number[id(held)]))
             elif k not in moved:
                 self._check(f"{self._at(place)} is not {self._bind(held)}")
-                again += self._still(tensors_in(held), number)
-        for text, i in (*again, *self._still(self._state.fixed, number)):
+                again += self._aliases(tensors_in(held), number)
+        for text, i in (*again, *self._aliases(self._state.fixed, number)):
             self._check(f"{text} is not t{i}")
 
-    def _still(self, held: Sequence[Tensor], number: dict[int, int]) -> list[tuple[str, int]]:
+    def _aliases(self, held: Sequence[Tensor], number: dict[int, int]) -> list[tuple[str, int]]:
         """Those Tensors of which another place gets another one."""
         found = [(x, number[id(x)]) for x in held]
         return [(self._bind(x), i) for x, i in found if i in self._replaced]
 
-    def _parts(self, place: Place, held: Any, text: str) -> Iterator[tuple[str, Any, Tensor]]:
+    def _walk_spot(self, place: Place, held: Any, text: str) -> Iterator[tuple[str, Any, Tensor]]:
         """The Tensors at a spot: their texts, spots, and themselves; the rest is compared."""
         if isinstance(held, Tensor):
             yield text, place.spot, held
@@ -216,7 +216,7 @@ class Binding:
                 f"type({text}) is not {self._bind(type(held))} or len({text}) != {len(held)}"
             )
             for i, part in enumerate(held):
-                yield from self._parts(Place(place, i, "", "part"), part, f"{text}[{i}]")
+                yield from self._walk_spot(Place(place, i, "", "part"), part, f"{text}[{i}]")
         elif is_plain(held):
             self._exactly(text, held)
         else:
@@ -460,7 +460,7 @@ class Binding:
                     yield f"{name}._grad._array = {out}"
             elif ref.kind == "spot":
                 place, held = self._state.spots[ref.index]
-                yield f"{self._at(place)} = {self._put(held, iter(effect.parts))}"
+                yield f"{self._at(place)} = {self._spell_effect(held, iter(effect.parts))}"
             else:
                 if ref.kind == "array" and effect.alike and f"was{ref.index}" in self.names:
                     yield f"was{ref.index} = {out}"
@@ -474,10 +474,10 @@ class Binding:
             place = place.holder
         yield f"{self._at(place)} = {value}"
 
-    def _put(self, held: Any, parts: Iterator[Effect]) -> str:
+    def _spell_effect(self, held: Any, parts: Iterator[Effect]) -> str:
         """An expression for what a spot gets: a Tensor, or a tuple with other leaves."""
         if isinstance(held, tuple):
-            made = "".join([f"{self._put(x, parts)}, " for x in held])
+            made = "".join([f"{self._spell_effect(x, parts)}, " for x in held])
             return (
                 f"({made})" if type(held) is tuple else f"new({self._bind(type(held))}, ({made}))"
             )

@@ -80,7 +80,7 @@ def _only_general(hermitian: bool) -> None:
         raise UnsupportedError("hermitian=True is not supported for Tensors; call eigh")
 
 
-def _mirrored(a: Any, UPLO: str) -> Any:
+def _mirror(a: Any, UPLO: str) -> Any:
     """The Hermitian matrix of one triangle; the other has no derivative, as differences say."""
     (t,) = floats(a)
     if UPLO.upper() == "U":
@@ -116,10 +116,10 @@ TABLE: dict[str, Callable[..., Any]] = {
     **{name: _one(getattr(linalg, name), floats) for name in _FLOATS},
     **{name: _one(getattr(linalg, name)) for name in _ONE},
     **{name: of_two(getattr(linalg, name)) for name in _TWO},
-    "cholesky": lambda a, *, upper=False: linalg.cholesky(_mirrored(a, "LU"[upper]), upper=upper),
+    "cholesky": lambda a, *, upper=False: linalg.cholesky(_mirror(a, "LU"[upper]), upper=upper),
     "cond": _cond,
-    "eigh": lambda a, UPLO="L": linalg.eigh(_mirrored(a, UPLO)),
-    "eigvalsh": lambda a, UPLO="L": linalg.eigvalsh(_mirrored(a, UPLO)),
+    "eigh": lambda a, UPLO="L": linalg.eigh(_mirror(a, UPLO)),
+    "eigvalsh": lambda a, UPLO="L": linalg.eigvalsh(_mirror(a, UPLO)),
     "lstsq": lstsq,
     "matrix_power": _matrix_power,
     "matrix_rank": _matrix_rank,

@@ -34,7 +34,7 @@ def _adjoint(x: Any, xp: Any = wg) -> Any:
     return xp.conj(xp.matrix_transpose(x))
 
 
-def _mirrored(x: Any, lower: bool, turn: Any = _adjoint) -> Any:
+def mirror(x: Any, lower: bool, turn: Any = _adjoint) -> Any:
     """The Hermitian matrix of one triangle; the other one has no derivative."""
     half = wg.tril(x, k=-1) if lower else wg.triu(x, k=1)
     return half + turn(half) + wg.tril(wg.triu(x))
@@ -49,7 +49,7 @@ def solve(
     turn: dict[Any, Any] = dict.fromkeys(("sym", "symmetric"), wg.matrix_transpose)
     turn |= dict.fromkeys(("pos", "positive definite", "her", "hermitian"), _adjoint)
     if assume_a in turn:
-        x = _mirrored(x, lower, turn[assume_a])
+        x = mirror(x, lower, turn[assume_a])
     elif assume_a in ("upper triangular", "lower triangular"):
         x = wg.triu(x) if assume_a[0] == "u" else wg.tril(x)
     elif assume_a not in (None, "gen", "general"):
@@ -72,7 +72,7 @@ def solve_triangular(
 def cholesky(a: Any, lower: bool = False, **options: Any) -> Tensor:
     """Cholesky's factor, the upper one by default."""
     (x,) = _operands(options, a)
-    found = wg.linalg.cholesky(_mirrored(x, lower))
+    found = wg.linalg.cholesky(mirror(x, lower))
     return found if lower else _adjoint(found)
 
 
@@ -197,7 +197,7 @@ def eigh(
 ) -> Any:
     """Eigenvalues and eigenvectors of a Hermitian matrix, also of a pair of matrices."""
     given = _operands(options, a, *([] if b is None else [b]))
-    x, *other = (_mirrored(z, lower) for z in given)
+    x, *other = (mirror(z, lower) for z in given)
     if other:
         chol = wg.linalg.cholesky(other[0])
         half = wg.linalg.solve_triangular(chol, x, upper=False)

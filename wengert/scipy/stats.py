@@ -18,6 +18,7 @@ from scipy import stats as _scipy
 
 import wengert as wg
 from wengert.scipy.densities import CONTINUOUS, DISCRETE
+from wengert.scipy.linalg import mirror
 from wengert.scipy.naming import Guarded, door, inexact, like_first, publish, tensors_in, values_of
 from wengert.tape.tensor import Tensor
 
@@ -196,8 +197,7 @@ class _Normals(_Family):
     def _arguments(mean: Any, cov: Any, *more: Any) -> tuple[Tensor, ...]:
         c, m, *rest = inexact(cov, 0.0 if mean is None else mean, *more)
         n = max(m.shape[0] if m.ndim else 1, c.shape[0] if c.ndim else 1)
-        # SciPy reads the lower triangle.
-        c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else wg.tril(c) + wg.tril(c, k=-1).T
+        c = wg.eye(n, dtype=c.dtype) * c if c.ndim < 2 else mirror(c, lower=True)  # as SciPy
         return wg.broadcast_to(m, (n,)), c, *rest
 
     def _log(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = 0) -> Tensor:
