@@ -13,7 +13,6 @@ from itertools import product
 from typing import Any, Final
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from wengert.backends.backend import Kernel, add_kernels, composites
 from wengert.backends.registry import namespaces
@@ -52,30 +51,40 @@ def _windows(
     x = x[:, :, *inside]
     (top, bottom), (left, right) = ((max(a, 0), max(b, 0)) for a, b in margins)
     batch, channels, height, width = x.shape
-    high, whole = height + top + bottom, width + left + right
+    high, whole, (down, across) = height + top + bottom, width + left + right, stride
     rows, columns = window_counts((high, whole), size, stride, dilation)
-    wide = max(width + max(left, right), columns)  # the zeros after a row are before the next one
-    length = columns if exact or stride != (1, 1) else wide
+    # The zeros after a row are before the next one. Elements a stride apart lie together.
+    wide = max(-(-(width + max(left, right)) // across), columns)
+    length = columns if exact else wide
     numbers = channels * math.prod(size)
     places = SMALL // (numbers * products)
     number = (places if places >= FEWEST else AT_ONCE // numbers) // length
     number = -(-rows // -(-rows // max(number, 1)))  # blocks of one size
-    at_once = AT_ONCE // max(numbers * number * length, channels * high * wide)
+    phase = -(-high // down) * wide
+    at_once = AT_ONCE // max(numbers * number * length, channels * phase * down * across)
     images = min(max(at_once, 1), max(batch, 1))
-    held = np.zeros((images, channels, high * wide + whole), x.dtype)
-    image = held[..., : high * wide].reshape(images, channels, high, wide, copy=False)
-    image = image[:, :, top : top + height, left : left + width]
+    held = np.zeros((images, channels, *stride, phase + whole), x.dtype)
+    image = held[..., :phase].reshape(images, channels, *stride, -1, wide, copy=False)
     memory = np.empty(images * numbers * number * length, x.dtype)
     apart = wide * x.itemsize, x.itemsize
-    steps = *held.strides[:2], *np.multiply(dilation, apart), *np.multiply(stride, apart)
+    steps = *held.strides[:2], dilation[0] * apart[0], dilation[1] * apart[1], *apart
     for first in range(0, batch, images):
         some = slice(first, min(first + images, batch))
-        image[: some.stop - first] = x[some]
+        for i, j in product(range(min(down, height)), range(min(across, width))):
+            own = x[some, :, i::down, j::across]
+            (row, p), (column, q) = divmod(top + i, down), divmod(left + j, across)
+            place = slice(row, row + own.shape[2]), slice(column, column + own.shape[3])
+            image[: len(own), :, p, q, *place] = own
         for start in range(0, rows, number):
             part = slice(start, min(start + number, rows))
             shape = some.stop - first, channels, *size, part.stop - start, length
             windows = memory[: math.prod(shape)].reshape(shape)
-            windows[...] = as_strided(held[:, :, start * stride[0] * wide :], shape, steps)
+            for i, j in product(range(min(down, size[0])), range(min(across, size[1]))):
+                row, p = divmod(i * dilation[0], down)
+                column, q = divmod(j * dilation[1], across)
+                at = (p * across + q) * (phase + whole) + (start + row) * wide + column
+                target = windows[:, :, i::down, j::across]  # (`as_strided` takes ten times as long)
+                target[...] = np.ndarray(target.shape, x.dtype, held, at * x.itemsize, steps)
             yield some, part, length, windows.reshape(shape[0], groups, numbers // groups, -1)
 
 
