@@ -66,8 +66,7 @@ def _windows(
     held = np.zeros((images, channels, *stride, phase + whole), x.dtype)
     image = held[..., :phase].reshape(images, channels, *stride, -1, wide, copy=False)
     memory = np.empty(images * numbers * number * length, x.dtype)
-    apart = wide * x.itemsize, x.itemsize
-    steps = *held.strides[:2], dilation[0] * apart[0], dilation[1] * apart[1], *apart
+    steps = *held.strides[:2], *np.multiply((*dilation, 1, 1), (wide, 1, wide, 1)) * x.itemsize
     for first in range(0, batch, images):
         some = slice(first, min(first + images, batch))
         for i, j in product(range(min(down, height)), range(min(across, width))):
@@ -80,8 +79,10 @@ def _windows(
             shape = some.stop - first, channels, *size, part.stop - start, length
             windows = memory[: math.prod(shape)].reshape(shape)
             for i, j in product(range(min(down, size[0])), range(min(across, size[1]))):
-                row, p = divmod(i * dilation[0], down)
-                column, q = divmod(j * dilation[1], across)
+                (row, p), (column, q) = (
+                    divmod(i * dilation[0], down),
+                    divmod(j * dilation[1], across),
+                )
                 at = (p * across + q) * (phase + whole) + (start + row) * wide + column
                 target = windows[:, :, i::down, j::across]  # (`as_strided` takes ten times as long)
                 target[...] = np.ndarray(target.shape, x.dtype, held, at * x.itemsize, steps)
