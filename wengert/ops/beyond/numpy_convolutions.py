@@ -71,19 +71,16 @@ def _windows(
         some = slice(first, min(first + images, batch))
         for i, j in product(range(min(down, height)), range(min(across, width))):
             own = x[some, :, i::down, j::across]
-            (row, p), (column, q) = divmod(top + i, down), divmod(left + j, across)
-            place = slice(row, row + own.shape[2]), slice(column, column + own.shape[3])
+            (row, p), (col, q) = divmod(top + i, down), divmod(left + j, across)
+            place = slice(row, row + own.shape[2]), slice(col, col + own.shape[3])
             image[: len(own), :, p, q, *place] = own
         for start in range(0, rows, number):
             part = slice(start, min(start + number, rows))
             shape = some.stop - first, channels, *size, part.stop - start, length
             windows = memory[: math.prod(shape)].reshape(shape)
             for i, j in product(range(min(down, size[0])), range(min(across, size[1]))):
-                (row, p), (column, q) = (
-                    divmod(i * dilation[0], down),
-                    divmod(j * dilation[1], across),
-                )
-                at = (p * across + q) * (phase + whole) + (start + row) * wide + column
+                (row, p), (col, q) = divmod(i * dilation[0], down), divmod(j * dilation[1], across)
+                at = (p * across + q) * (phase + whole) + (start + row) * wide + col
                 target = windows[:, :, i::down, j::across]  # (`as_strided` takes ten times as long)
                 target[...] = np.ndarray(target.shape, x.dtype, held, at * x.itemsize, steps)
             yield some, part, length, windows.reshape(shape[0], groups, numbers // groups, -1)
