@@ -261,7 +261,7 @@ def _accumulate(tensor: Tensor | None, g: Any, lent: set[int]) -> None:
         tensor._grad = with_node(g._array, g._node) if held is None else xp.add(held, g)
         return
     key = id(g)
-    if is_lifted(g):  # a sweep that is not recorded is constant in forward mode, too
+    if xp.backend is None:  # lifted: a sweep that is not recorded is constant in forward mode, too
         g = g.as_constant()
     if held is None:
         if key in lent or xp.is_view(g):

@@ -311,7 +311,7 @@ class Primitive:
         nodes: list[Node | None] = []
         kind = None
         tracked = None
-        regular = alone = True  # alone: an array beside numbers, if any, that kernels take
+        regular = alike = True  # alike: arrays of one dtype, beside numbers that kernels take
         for x in inputs:
             if isinstance(x, Tensor):
                 array, node = x._array, x._node
@@ -324,7 +324,7 @@ class Primitive:
                 if x is not None and not (type(x) in NUMBERS and self.weak):
                     # A NumPy scalar is a number like Python's own: np.sqrt(2) * x keeps x's dtype.
                     array = x.item() if isinstance(x, np.generic) else x
-                    alone = False
+                    alike = False
                     regular = regular and self.weak and type(array) in SCALARS
                 arrays.append(array)
                 nodes.append(None)
@@ -332,15 +332,15 @@ class Primitive:
             arrays.append(array)
             nodes.append(node)
             if kind is None:
-                kind = type(array)
+                kind, dtype = type(array), array.dtype
             else:
-                alone = False
+                alike = alike and array.dtype is dtype
                 if kind is not type(array) and namespaces[kind] is not namespaces[type(array)]:
                     regular = False
         if not regular or kind is None:
             kind = regularise(self, arrays, inputs)
         operands = arrays
-        if self.joined and (tracked is None or not alone):
+        if self.joined and (tracked is None or not alike):
             arrays = self.cast(arrays)
         try:
             out = self.kernels[kind](*arrays, **parameters)
