@@ -1,4 +1,4 @@
-"""Importing Wengert imports NumPy and no other library."""
+"""Importing Wengert, and a first gradient, import NumPy and no other library."""
 
 import subprocess
 import sys
@@ -20,12 +20,15 @@ OTHERS = [
     "matplotlib",
     "safetensors",
     "sklearn",
+    "importlib.metadata",  # 50 modules of the standard library
 ]
 
 
 def test_imports_numpy_and_no_other_library() -> None:
     code = (
         "import sys, wengert, wengert.nn, wengert.optim\n"
+        "x = wengert.tensor([1.0, 2.0], requires_grad=True)\n"
+        "(x * x).sum().backward()\n"
         f"print('numpy' in sys.modules, [n for n in {OTHERS!r} if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -133,7 +133,7 @@ def test_an_entry_point_is_selected_by_its_name(plugin: dict[str, str]) -> None:
     assert "selected: tiny (WENGERT_BACKEND=tiny)" in report.stdout
     assert re.search(r"\npacked +1\.5 +tiny\n", report.stdout)  # the version of its package
     error = run(plugin | {"WENGERT_BACKEND": "nosuch"}, "-m", "wengert").stderr
-    assert "tiny" in error.partition("installed: ")[2]
+    assert "tiny" in error.partition("Installed: ")[2]
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ TRANSFORMS = ("fftn", "ifftn", "rfftn", "irfftn")
 
 
 @contextmanager
-def importing(needs: str, kind: type[Exception] = ImportError) -> Iterator[None]:
-    """Say what is needed, and why it is not there, whatever an import in the block raises.
+def importing(needs: str, kind: type[Exception] = ImportError, end: Any = str) -> Iterator[None]:
+    """Say what is needed, why it is not there, and ``end()``, whatever an import here raises.
 
     A library raises an OSError where a shared library of its own is missing, and some exit.
     """
@@ -28,7 +28,7 @@ def importing(needs: str, kind: type[Exception] = ImportError) -> Iterator[None]
     except (Exception, SystemExit) as error:
         known = isinstance(error, ImportError)
         reason = str(error) if known else f"{type(error).__name__}: {error}"
-        raise kind(needs.replace("{}", reason)) from error
+        raise kind(needs.replace("{}", reason) + end()) from error
 
 
 class BackendError(RuntimeError):

@@ -92,15 +92,15 @@ def get_backend(name: str | None = None) -> Backend:
 def _load(name: str) -> Backend:
     if name in KNOWN:
         needs = f"the backend {name!r} needs a library that cannot be imported ({{}}); install "
-        with importing(f"{needs}{KNOWN[name]}. Installed: {_installation()}", BackendError):
+        with importing(f"{needs}{KNOWN[name]}", BackendError, _installation):
             backend: Backend = importlib.import_module(f"wengert.backends.{name}").BACKEND
             backend.namespace  # noqa: B018 -- a missing library shows here, not at the first use
         return backend
     plugins = plugin_backends()
     if name not in plugins:
         return _conforming(name)
-    needs = f"the backend {name!r} of an entry point cannot be imported ({{}}). Installed: "
-    with importing(f"{needs}{_installation()}", BackendError):
+    needs = f"the backend {name!r} of an entry point cannot be imported ({{}})"
+    with importing(needs, BackendError, _installation):
         made = plugins[name].load()
         backend = made() if isinstance(made, type) else made
     if not isinstance(backend, Backend):
@@ -108,17 +108,18 @@ def _load(name: str) -> Backend:
             f"the entry point {name!r} of 'wengert.backends' gave {made!r}; it should give a "
             "wengert.backends.Backend"
         )
-    with importing(f"{needs}{_installation()}", BackendError):
+    with importing(needs, BackendError, _installation):
         return register(backend)
 
 
 def _conforming(name: str) -> Backend:
     """The backend of a library that is named by its namespace's module."""
     with importing(
-        f"there is no backend {name!r}. Built in: {', '.join(builtin_backends())}; installed: "
-        f"{_installation()}. A library can be named by the module of its Array API namespace "
-        "({}), or registers in the entry-point group 'wengert.backends'",
+        f"there is no backend {name!r}. Built in: {', '.join(builtin_backends())}. A library can "
+        "be named by the module of its Array API namespace ({}), or registers in the entry-point "
+        "group 'wengert.backends'",
         BackendError,
+        _installation,
     ):
         xp = importlib.import_module(name)
         if not hasattr(xp, "__array_namespace_info__"):
@@ -143,7 +144,7 @@ def is_library(module: str) -> bool:
 
 def _installation() -> str:
     names = [name for name, found in builtin_backends().items() if found] + list(plugin_backends())
-    return ", ".join(names)
+    return f". Installed: {', '.join(names)}"
 
 
 def has_own_arithmetic(kind: type) -> bool:
