@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
 import numpy as np
 
-from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators
+from wengert.backends import DTYPES, DType, as_dtype, backend_of, dtype_of, generators, namespaces
 from wengert.backends.generators import get_rng_state, host, lock, set_rng_state
-from wengert.interpreters.batched import Batched, members
-from wengert.interpreters.lifted import Lifted, namespace_of
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import elementwise
 from wengert.ops.axes import operand
@@ -25,6 +23,7 @@ from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, new_device, whole
 from wengert.ops.data_type import astype, get_default_dtype, result_type
 from wengert.ops.define import operation
+from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
 __all__ = [
@@ -108,14 +107,16 @@ def _drawing() -> tuple[Map, ...]:
 
 def _drawn_in_maps(draw: Callable[..., Any], array: Any, inside: Sequence[Map]) -> Any:
     """``draw(array)``, which uses the array's shape alone, for each member of maps."""
-    array = array.as_constant() if isinstance(array, Lifted) else array
+    array = array.as_constant() if is_lifted(array) else array
     if not inside:
         return draw(array)
+    batched = import_module("wengert.interpreters.batched")  # only maps need it
     *outer, (level, size, randomness) = inside
     if randomness == "different":
-        return Batched(_drawn_in_maps(draw, members(array, level, size), outer), level)
-    if isinstance(array, Batched) and array.level == level:
-        array = namespace_of(array.inner).getitem(array.inner, key=(0, ...))
+        members = batched.members(array, level, size)
+        return batched.Batched(_drawn_in_maps(draw, members, outer), level)
+    if isinstance(array, batched.Batched) and array.level == level:
+        array = namespaces[type(array.inner)].getitem(array.inner, key=(0, ...))
     return _drawn_in_maps(draw, array, outer)
 
 
@@ -131,14 +132,12 @@ def _placed(
     """Numbers of a function of `wengert.backends.generators`, as a Tensor."""
     backend, where = new_device(device)
     inside = maps.get() and [each for each in _drawing() if each.randomness == "different"]
-    given = (draw, *arguments)
-    if inside:
-        given = (_of_members, draw, tuple([each.size for each in inside]), *arguments)
-    array = backend.drawn(_on_host, given, where)
-    raw = backend.raw_dtype(dtype)
-    array = array if array.dtype == raw else backend.namespace.astype(array, raw)
+    how = (_of_members, draw, tuple([each.size for each in inside])) if inside else (draw,)
+    array = backend.drawn(_on_host, (*how, *arguments), where)
+    if array.dtype != (raw := backend.raw_dtype(dtype)):
+        array = backend.namespace.astype(array, raw)
     for each in inside:
-        array = Batched(array, each.level)
+        array = import_module("wengert.interpreters.batched").Batched(array, each.level)
     return leaf(array, tracked)
 
 
