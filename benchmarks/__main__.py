@@ -1,8 +1,9 @@
 """Measure the bars: ``python -m benchmarks [--rows ...] [--quick] [--markdown]``.
 
 ``python -m benchmarks workloads`` measures what people run, besides networks, ``python -m
-benchmarks gpu`` networks on a GPU, and ``python -m benchmarks larger`` data beyond memory.
-``python -m benchmarks scaling`` computes what training on many ranks takes.
+benchmarks operations`` single functions, ``python -m benchmarks gpu`` networks on a GPU, and
+``python -m benchmarks larger`` data beyond memory. ``python -m benchmarks scaling`` computes what
+training on many ranks takes.
 
 Only NumPy is needed; PyTorch, JAX, HIPS/autograd and MyGrad are measured where they are
 installed.
@@ -24,6 +25,7 @@ from benchmarks import (
     larger,
     memory,
     mlp,
+    operations,
     plot,
     scaling,
     small,
@@ -78,6 +80,7 @@ def main() -> None:
     for name, module, about in (
         ("workloads", workloads, "what people run, beside their peers"),
         ("gpu", gpu, "training steps on a GPU, beside their peers"),
+        ("operations", operations, "single functions, forward, beside PyTorch"),
         ("larger", larger, "gradients of data larger than memory, on dask's workers"),
         ("scaling", scaling, "training on many ranks, on paper"),
     ):

@@ -51,6 +51,16 @@ def test_peers_train_as_hand_written_numpy_does(benchmarks: ModuleType, peer: st
     np.testing.assert_allclose(make(problem).losses(10), mlp.by_hand(problem).losses(10), rtol=1e-4)
 
 
+@pytest.mark.oracle
+def test_rows_of_operations_compute_what_pytorch_does(benchmarks: ModuleType) -> None:
+    from benchmarks import operations
+
+    pytest.importorskip("torch")
+    for row, (ours, theirs) in {k: c.values() for k, c in operations.calls(7).items()}.items():
+        found, right = np.asarray(ours().numpy()), np.asarray(theirs().numpy())
+        np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-6, err_msg=row)
+
+
 @pytest.mark.parametrize("keep", [False, True])
 def test_hand_written_gradients_are_right(benchmarks: ModuleType, keep: bool) -> None:
     """One step moves each weight by the learning rate times the difference quotient."""
