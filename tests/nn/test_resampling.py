@@ -129,11 +129,9 @@ def test_shuffled_channels(backend: Any) -> None:
         np.testing.assert_array_equal(
             values(found)[:, c, 2 * i + a, 2 * j + b], x[:, 4 * c + 2 * a + b, i, j]
         )
-    np.testing.assert_array_equal(values(F.pixel_unshuffle(found, 2)), x)
     np.testing.assert_array_equal(values(F.pixel_shuffle(wg.asarray(x[0]), 2)), values(found)[0])
-    for function in (F.pixel_shuffle, F.pixel_unshuffle):
-        given = wg.asarray(RNG.normal(size=(1, 4, 2, 4))).requires_grad_()
-        assert gradcheck(lambda x: function(x, 2), given, fast_mode=True)  # noqa: B023
+    given = wg.asarray(RNG.normal(size=(1, 4, 2, 4))).requires_grad_()
+    assert gradcheck(lambda x: F.pixel_shuffle(x, 2), given, fast_mode=True)
 
 
 @pytest.mark.parametrize(
@@ -159,8 +157,6 @@ def test_shuffled_channels(backend: Any) -> None:
         (lambda x: F.interpolate(x, scale_factor=-1), ValueError, "positive number"),
         (lambda x: F.interpolate(x, scale_factor=(2, 2, 2)), ValueError, "each of 2 axes"),
         (lambda x: F.pixel_shuffle(x, 3), RuntimeError, "divisible by the square"),
-        (lambda x: F.pixel_unshuffle(x, 4), RuntimeError, "divisible by downscale_factor"),
-        (lambda x: F.pixel_unshuffle(x[..., 1:], 2), RuntimeError, "divisible by downscale_factor"),
         (lambda x: F.pixel_shuffle(x, 0), RuntimeError, "upscale_factor of 1 at least"),
     ],
 )
@@ -178,7 +174,6 @@ MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
         "scale_factor=(2.0, 1.5), mode='bilinear'",
     ),
     ("PixelShuffle", (2,), {}, "upscale_factor=2"),
-    ("PixelUnshuffle", (2,), {}, "downscale_factor=2"),
 ]
 
 

@@ -36,7 +36,3 @@ class Upsample(Single, of=F.interpolate):
 
 class PixelShuffle(Single, of=F.pixel_shuffle):
     def __init__(self, upscale_factor: int) -> None: ...
-
-
-class PixelUnshuffle(Single, of=F.pixel_unshuffle):
-    def __init__(self, downscale_factor: int) -> None: ...

@@ -1,14 +1,12 @@
 """Losses of classifiers."""
 
+import functools
 import math
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from wengert import ops
-from wengert.backends import DTYPES, add_composite, dtype_of, namespaces
-from wengert.interpreters.lifted import lifted
+from wengert.backends import DTYPES, dtype_of
 from wengert.nn.functional.define import (
-    REDUCTIONS,
     Reduction,
     check_reduction,
     detached,
@@ -23,13 +21,8 @@ from wengert.nn.kernels import numpy_classification as numpy_classification
 from wengert.ops.axes import number, operand
 from wengert.ops.euclidean import factor_of
 from wengert.ops.shares import by_float32
-from wengert.tape.grad_mode import recording
-from wengert.tape.marks import off_tape
-from wengert.tape.node import running_forwards
-from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
-from wengert.tape.record import observe, record
-from wengert.tape.tensor import Tensor, untracked, wrapped
+from wengert.tape.tensor import Tensor, wrapped
 
 _INT64 = DTYPES["int64"]
 
@@ -62,10 +55,10 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 # -- the common case, fused ------------------------------------------------------------------------
 
 
-def _parts(
+def _cross_entropy(
     xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
-    """Return the loss, and its slope: its derivative by each logit."""
+    """The loss, and its slope: the derivative by each logit."""
     classes = x.shape[1]
     check_classes(target, classes, ignore_index)
     z = x - xp.max(x, axis=1, keepdims=True)
@@ -73,110 +66,63 @@ def _parts(
     total = xp.sum(e, axis=1, keepdims=True)
     safe, valid, wrong = _places(xp, target, classes, ignore_index)
     chosen = xp.take_along_axis(z, xp.expand_dims(safe, axis=1), axis=1)
+    right = xp.astype(xp.class_mask(target, classes=classes), x.dtype)
     if label_smoothing:
         even = xp.mean(z, axis=1, keepdims=True) * label_smoothing
         chosen = chosen * (1 - label_smoothing) + even
+        right = right * (1 - label_smoothing) + label_smoothing / classes
     losses = xp.squeeze(xp.log(total) - chosen, axis=1)
     losses = xp.where(valid, xp.where(wrong, math.nan, losses), 0.0)
-    probs = e / total
-    slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
+    slope = (e / total - right) * _row_weights(xp, x, target, ignore_index, reduction)
     if reduction == "none":
         return losses, slope
     loss = xp.sum(losses)
-    if reduction == "mean":
-        loss = loss / xp.sum(xp.astype(valid, x.dtype))
-    return loss, slope
+    return loss / xp.sum(xp.astype(valid, x.dtype)) if reduction == "mean" else loss, slope
 
 
-def _slope(
-    xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str, label_smoothing: float
+def _row_weights(xp: Any, x: Any, target: Any, ignore_index: int, reduction: str) -> Any:
+    """The part of each row's loss in the result, as a column."""
+    _, valid, wrong = _places(xp, target, x.shape[1], ignore_index)
+    weights = xp.astype(valid, x.dtype)
+    if reduction == "mean":  # if no target counts, it is nan, and its derivative is 0 all the same
+        weights = weights / xp.maximum(xp.sum(weights), 1)
+    return xp.expand_dims(xp.where(wrong, math.nan, weights), axis=1)
+
+
+def _slope_tangent(xp: Any, t: Any, x: Any, target: Any, ignore_index: int, reduction: str) -> Any:
+    """The slope's tangent; the second derivative is symmetric, so it is the cotangent, too."""
+    probs = xp.softmax(x, axis=(1,))
+    t = t * _row_weights(xp, x, target, ignore_index, reduction)
+    return probs * (t - xp.sum(probs * t, axis=1, keepdims=True))
+
+
+def _by_logits(
+    xp: Any, g: Any, x: Any, target: Any, out: Any, ignore_index: int, reduction: str
 ) -> Any:
-    """The softmax less the target in rows that count, divided by their number for a mean."""
-    classes = probs.shape[1]
-    right = xp.astype(xp.class_mask(target, classes=classes), probs.dtype)
-    if label_smoothing:
-        right = right * (1 - label_smoothing) + label_smoothing / classes
-    counted = xp.astype(target != ignore_index, probs.dtype)
-    # If no target counts, the mean is nan, and its derivative is 0 all the same.
-    weights = counted
-    if reduction == "mean":
-        weights = counted / xp.maximum(xp.sum(counted), 1)
-    _, _, wrong = _places(xp, target, classes, ignore_index)
-    weights = xp.where(wrong, math.nan, weights)  # as the loss is
-    return (probs - right) * xp.expand_dims(weights, axis=1)
+    found = []
+    if g[0] is not None:
+        found.append(out[1] * (xp.expand_dims(g[0], axis=1) if len(g[0].shape) else g[0]))
+    if g[1] is not None:
+        found.append(_slope_tangent(xp, g[1], x, target, ignore_index, reduction))
+    return functools.reduce(xp.add, found)
 
 
-add_composite("softmax_cross_entropy_parts", _parts)
+def _tangents(
+    xp: Any, t: Any, x: Any, target: Any, out: Any, ignore_index: int, reduction: str
+) -> tuple[Any, Any]:
+    first = xp.sum(out[1] * t, axis=1 if reduction == "none" else None)
+    return first, _slope_tangent(xp, t, x, target, ignore_index, reduction)
 
 
-def _composite(xp: Any, x: Any, target: Any, slope: Any, **options: Any) -> Any:
-    return xp.softmax_cross_entropy_parts(x, target, **options)[0]
-
-
-def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., Any]:
-    """A rule ``of_slope(xp, slope, g, reduction)`` of a cotangent or a tangent."""
-
-    def rule(
-        xp: Any,
-        g: Any,
-        x: Any,
-        target: Any,
-        slope: Any,
-        ignore_index: int,
-        reduction: str,
-        label_smoothing: float,
-    ) -> Any:
-        if slope is None or xp.records:  # the saved slope is an array, which has no derivative
-            probs = xp.softmax(x, axis=(1,))
-            slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
-        return of_slope(xp, slope, g, reduction)
-
-    return rule
-
-
-def _by_logits(xp: Any, slope: Any, g: Any, reduction: str) -> Any:
-    return slope * (xp.expand_dims(g, axis=1) if len(g.shape) else g)
-
-
-def _tangent_by_logits(xp: Any, slope: Any, t: Any, reduction: str) -> Any:
-    return xp.sum(slope * t, axis=1 if reduction == "none" else None)
-
-
+# The slope is a result, too, for the rules' sake.
 _fused = Primitive(
     "softmax_cross_entropy",
-    # The slope is computed in the forward pass and saved for the plain rule.
-    ("x", "target", "slope"),
-    {"x": _with_slope(_by_logits)},
-    jvps={"x": _with_slope(_tangent_by_logits)},
-    composite=_composite,
-)
-_plan = _fused.plans[(True, False, False)]
-
-
-def _softmax_cross_entropy(
-    logits: Tensor, target: Tensor, ignore_index: int, reduction: str, label_smoothing: float
-) -> Tensor:
-    """The cross entropy of logits (N, C) and class indices (N,)."""
-    x, labels, node = logits._array, target._array, logits._node
-    xp = namespaces[type(x)]
-    if namespaces[type(labels)] is not xp or xp is lifted:
-        options = {"ignore_index": ignore_index, "label_smoothing": label_smoothing}
-        return cast(Tensor, _fused.bind(logits, target, None, reduction=reduction, **options))
-    loss, slope = xp.softmax_cross_entropy_parts(
-        x,
-        labels,
-        ignore_index=ignore_index,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-    )
-    if node is None or not recording():
-        result = off_tape(loss, _fused, (node,)) if running_forwards else untracked(loss)
-    else:
-        saved = (x, labels, slope, ignore_index, reduction, label_smoothing)
-        result = record(_plan, (node, None, None), saved, loss)
-    if observing:
-        observe(_fused.name, _fused, (logits, target), result)
-    return result
+    ("x", "target"),
+    {"x": _by_logits},
+    jvps={"x": _tangents},
+    composite=_cross_entropy,
+    several=True,
+).bind
 
 
 # -- what users call -------------------------------------------------------------------------------
@@ -208,12 +154,9 @@ def cross_entropy(
     target : Tensor
         Class indices of the shape without C, integer; or probabilities of ``input``'s shape.
     weight : Tensor, optional
-        A weight :math:`w` for each class, of shape (C,).
+        A weight :math:`w` for each class, of shape (C,). The mean over class indices is weighted.
     ignore_index : int
         The class whose targets are left out of the loss; for targets that are class indices.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses. The mean over class indices is weighted by
-        :math:`w`.
     label_smoothing : float or Tensor
         The share of each target, from 0 to 1, that is spread evenly over all classes. If it is a
         Tensor, it is differentiated too.
@@ -226,22 +169,8 @@ def cross_entropy(
     >>> wg.grad(wg.nn.functional.cross_entropy)(logits, target)  # p less the one-hot target
     tensor([[-0.2130,  0.1065,  0.1065]])
     """
-    logits = input if isinstance(input, Tensor) else Tensor(input)
-    labels = target if isinstance(target, Tensor) else Tensor(target)
-    x, classes = logits._array, labels._array
-    shape = classes.shape
-    if (
-        weight is None
-        and type(label_smoothing) is float
-        and 0.0 <= label_smoothing <= 1.0
-        and x.ndim == 2
-        and shape == x.shape[:1]
-        and reduction in REDUCTIONS
-        and dtype_of(classes.dtype) is _INT64
-        and (held := dtype_of(x.dtype)).kind == "real floating"
-        and not held.narrow
-    ):
-        return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
+    logits, labels = wrapped(input), wrapped(target)
+    kind, shape = dtype_of(labels._array.dtype), labels._array.shape
     if hasattr(label_smoothing, "pinned"):  # a trace's number, whose value says which way is taken
         label_smoothing = label_smoothing.pinned()
     check_reduction(reduction)
@@ -249,20 +178,20 @@ def cross_entropy(
     label_smoothing = operand(label_smoothing, logits, "cross_entropy", "label_smoothing")
     if fails(label_smoothing, _is_share):
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if logits.ndim < 1 or not logits.dtype.kind == "real floating":
+    held = dtype_of(logits._array.dtype)
+    if logits.ndim < 1 or held.kind != "real floating":
         raise ValueError(
-            f"cross_entropy needs floating logits of at least one axis, not {logits.dtype.name} "
-            f"of shape {tuple(logits.shape)}"
+            f"cross_entropy needs floating logits of at least one axis, not {held.name} of shape "
+            f"{tuple(logits.shape)}"
         )
-    if logits.dtype.narrow:  # in which a share of a large batch would vanish
-        return by_float32(  # type: ignore[no-any-return]
-            cross_entropy,
-            *(logits, labels, weight),
-            ignore_index=ignore_index,
-            reduction=reduction,
-            label_smoothing=label_smoothing,
-        )
-    if labels.dtype.inexact:
+    options = {
+        "ignore_index": ignore_index,
+        "reduction": reduction,
+        "label_smoothing": label_smoothing,
+    }
+    if held.narrow:  # in which a share of a large batch would vanish
+        return by_float32(cross_entropy, logits, labels, weight, **options)  # type: ignore[no-any-return]
+    if kind.inexact:
         if ignore_index >= 0 and labels.shape == logits.shape:
             raise RuntimeError(
                 f"ignore_index is not supported for floating point target: ignore_index="
@@ -272,13 +201,13 @@ def cross_entropy(
         return _with_probabilities(logits, labels, weight, reduction, label_smoothing)
     labels = _class_indices("cross_entropy", logits, labels)
     if weight is not None or isinstance(label_smoothing, Tensor):
-        return _weighted(logits, labels, weight, ignore_index, reduction, label_smoothing)
+        return _weighted(logits, labels, weight, **options)
     if logits.ndim == 1:
         logits, labels = ops.expand_dims(logits, axis=0), ops.expand_dims(labels, axis=0)
     elif logits.ndim > 2:
         logits = ops.reshape(ops.moveaxis(logits, 1, -1), (math.prod(shape), logits.shape[1]))
         labels = ops.reshape(labels, (math.prod(shape),))
-    loss = _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
+    loss: Tensor = _fused(logits, labels, **options)[0]
     if reduction == "none" and len(shape) != 1:
         loss = ops.reshape(loss, tuple(shape))
     return loss
@@ -295,16 +224,8 @@ def nll_loss(
 ) -> Tensor:
     """Negative log likelihood of classes: `cross_entropy` of logarithms of probabilities.
 
-    The derivative is :math:`-w` at the target's class, and 0 elsewhere. The result is 0-d, or of
-    the shape of ``input`` without C for ``"none"``. Raises `IndexError`, `ValueError`,
-    `RuntimeError` as `cross_entropy`, and has its options.
-    PyTorch: ``torch.nn.functional.nll_loss``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Logarithms of probabilities, as `log_softmax` gives them, of shape (C,), (N, C) or
-        (N, C, d1, ...).
+    The derivative is :math:`-w` at the target's class, and 0 elsewhere. Shapes, options, result and
+    errors are those of `cross_entropy`. PyTorch: ``torch.nn.functional.nll_loss``.
 
     Examples
     --------
@@ -415,20 +336,20 @@ def _weighted(
     weight: Any,
     ignore_index: int,
     reduction: str,
-    smoothing: Any,
+    label_smoothing: Any,
 ) -> Tensor:
     axis = min(1, logits.ndim - 1)
     x = log_softmax(logits, axis)
     weight = _for_a_mean(weight, reduction)
     losses, total = _likelihoods(x, target, weight, ignore_index)
-    if isinstance(smoothing, Tensor) or smoothing:
+    if isinstance(label_smoothing, Tensor) or label_smoothing:
         spread = x
         if weight is not None:
             spread = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
         even = ops.negative(ops.sum(spread, axis=axis))
         even = ops.where(ops.not_equal(target, ignore_index), even, 0.0)
-        losses = ops.multiply(losses, 1 - smoothing)
-        even = ops.multiply(even, smoothing / x.shape[axis])
+        losses = ops.multiply(losses, 1 - label_smoothing)
+        even = ops.multiply(even, label_smoothing / x.shape[axis])
         if reduction == "mean":  # of both: without weight the first is nan, and so is their sum
             parts = [ops.divide(ops.sum(each), total) for each in (losses, even)]
             return ops.add(*parts)

@@ -7,7 +7,7 @@ from wengert import ops
 from wengert.nn.functional.define import same_dtype
 from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, pad_with_zeros, sizes
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
-from wengert.ops.beyond.windows import overlap_add, sliding_windows
+from wengert.ops.beyond.windows import sliding_windows
 from wengert.tape.tensor import Tensor
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
@@ -287,49 +287,3 @@ def unfold(
     windows = sliding_windows(x, size=size, stride=stride, dilation=dilation)
     shape = (x.shape[0], x.shape[1] * math.prod(size), math.prod(places))
     return as_given(ops.reshape(windows, shape), batched)
-
-
-def fold(
-    input: Any,
-    output_size: int | tuple[int, ...],
-    kernel_size: int | tuple[int, ...],
-    dilation: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0,
-    stride: int | tuple[int, ...] = 1,
-) -> Tensor:
-    """Add up windows that are given as columns: the adjoint of `unfold`.
-
-    The cotangent is `unfold` of the result's. The result is of shape (N, C, H, W). Raises
-    `RuntimeError` if the shapes do not fit. Other options are those of `unfold`.
-    PyTorch: ``torch.nn.functional.fold``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (N, C h w, places), or (C h w, places) for one example.
-
-    Examples
-    --------
-    >>> columns = wg.nn.functional.unfold(wg.ones((1, 1, 3, 3)), 2)
-    >>> wg.nn.functional.fold(columns, (3, 3), 2)  # in how many patches each element is
-    tensor([[[[1., 2., 1.],
-              [2., 4., 2.],
-              [1., 2., 1.]]]])
-    """
-    x, batched = examples(input, 1, "fold")
-    lengths = sizes(output_size, 2, "fold", "output_size", 1)
-    size = sizes(kernel_size, 2, "fold", "kernel_size", 1)
-    stride = sizes(stride, 2, "fold", "stride", 1)
-    dilation = sizes(dilation, 2, "fold", "dilation", 1)
-    padding = sizes(padding, 2, "fold", "padding")
-    wide = tuple([n + 2 * p for n, p in zip(lengths, padding, strict=True)])
-    places = window_lengths(wide, size, stride, dilation, "fold")
-    rows = math.prod(size)
-    if x.shape[1] % rows or x.shape[2] != math.prod(places):
-        raise RuntimeError(
-            f"fold got an input of shape {tuple(input.shape)}; for output_size={lengths} and "
-            f"windows of {size} it needs (N, C * {rows}, {math.prod(places)})"
-        )
-    windows = ops.reshape(x, (x.shape[0], x.shape[1] // rows, *size, *places))
-    out = overlap_add(windows, lengths=wide, size=size, stride=stride, dilation=dilation)
-    return as_given(pad_with_zeros(out, [(-p, -p) for p in padding]), batched)

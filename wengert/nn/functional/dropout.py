@@ -3,7 +3,6 @@
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import real_floating
 from wengert.ops.axes import number
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
@@ -66,22 +65,6 @@ def _channels(name: str, input: Any, p: Any, training: bool, sizes: str) -> Tens
     return _drop(name, x, p, training, x.ndim - members + 1)
 
 
-def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """Set random channels of sequences to zero and scale the others.
-
-    The cotangent is multiplied with the same mask. Raises `ValueError` if ``p`` is no probability,
-    or the input has another number of axes. The input is of shape (C, L) or (N, C, L); ``p`` is as
-    in `dropout`. PyTorch: ``torch.nn.functional.dropout1d``.
-
-    Examples
-    --------
-    >>> x = wg.nn.functional.dropout1d(wg.ones((4, 8, 3)), p=0.5)
-    >>> bool(wg.all(x[:, :, 0] == x[:, :, 2]))  # a channel is kept or zero as a whole
-    True
-    """
-    return _channels("dropout1d", input, p, training, "L")
-
-
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Set random channels of images to zero and scale the others.
 
@@ -97,35 +80,3 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     True
     """
     return _channels("dropout2d", input, p, training, "H, W")
-
-
-_LOWEST = -1.7580993408473766  # of `selu`, far below 0
-
-
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Tensor:
-    """Set random elements to the lowest value of `selu`, so that mean 0 and variance 1 stay.
-
-    The result is then scaled and shifted. Klambauer et al., "Self-normalizing neural networks"
-    (2017). The cotangent is multiplied with the mask and the scale. Real floating dtypes. Raises
-    `ValueError` if ``p`` is no probability. PyTorch: ``torch.nn.functional.alpha_dropout``.
-
-    Parameters
-    ----------
-    p : float
-        Probability of the lowest value, from 0 to 1. With 1, all is zero.
-
-    Examples
-    --------
-    >>> wg.nn.functional.alpha_dropout(wg.ones(3), p=0.5, training=False)
-    tensor([1., 1., 1.])
-    """
-    p = probability("alpha_dropout", p)
-    x = real_floating("alpha_dropout", input)
-    if not training or p == 0.0:
-        return anew(x)
-    if p == 1.0:
-        return ops.multiply(x, 0)
-    scale = ((_LOWEST**2 * p + 1) * (1 - p)) ** -0.5
-    kept = _draw_mask(x, p)
-    low = ops.multiply(ops.subtract(1, kept), _LOWEST)
-    return ops.multiply(ops.add(ops.add(ops.multiply(x, kept), low), -_LOWEST * p), scale)

@@ -379,21 +379,6 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
     return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
-def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = False) -> Any:
-    """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
-
-    Cotangents, indices and errors are those of `max_pool1d`.
-    PyTorch: ``torch.nn.functional.adaptive_max_pool1d``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.adaptive_max_pool1d(wg.asarray([[[1.0, 2.0, 3.0, 4.0]]]), 2)
-    tensor([[[2., 4.]]])
-    """
-    found = _adaptive_maximum("adaptive_max_pool1d", 1, input, output_size)
-    return found if return_indices else found[0]
-
-
 def adaptive_max_pool2d(
     input: Any, output_size: _Size | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Any:

@@ -188,29 +188,3 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     x = ops.reshape(x, (*lead, channels // r**2, r, r, height, width))
     x = ops.permute_dims(x, (*range(k + 1), k + 3, k + 1, k + 4, k + 2))
     return ops.reshape(x, (*lead, channels // r**2, height * r, width * r))
-
-
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
-    """Make images smaller and their channels more: the inverse of `pixel_shuffle`.
-
-    The cotangent is the result's, put together by `pixel_shuffle`. Here r is ``downscale_factor``.
-    The input is of shape (..., C, H r, W r). The result is of shape (..., C r², H, W). Raises
-    `RuntimeError` if there are fewer than three axes, or r does not divide the last two.
-    PyTorch: ``torch.nn.functional.pixel_unshuffle``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.pixel_unshuffle(wg.ones((1, 2, 8, 8)), 2).shape
-    (1, 8, 4, 4)
-    """
-    x = wrapped(input)
-    (r,) = sizes(downscale_factor, 1, "pixel_unshuffle", "downscale_factor", 1)
-    if x.ndim < 3 or x.shape[-2] % r or x.shape[-1] % r:
-        raise RuntimeError(
-            f"pixel_unshuffle expects height and width to be divisible by downscale_factor={r}, "
-            f"and a shape (..., C, H, W), but got {tuple(x.shape)}"
-        )
-    (*lead, channels, height, width), k = x.shape, x.ndim - 3
-    x = ops.reshape(x, (*lead, channels, height // r, r, width // r, r))
-    x = ops.permute_dims(x, (*range(k + 1), k + 2, k + 4, k + 1, k + 3))
-    return ops.reshape(x, (*lead, channels * r**2, height // r, width // r))

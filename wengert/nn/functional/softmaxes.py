@@ -26,13 +26,8 @@ def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: 
 def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Probabilities proportional to exponentials, :math:`e^{x_i} / \sum_j e^{x_j}`.
 
-    Cotangent :math:`s (g - \sum_j g_j s_j)` with the result :math:`s`.
-    PyTorch: ``torch.nn.functional.softmax``.
-
-    Parameters
-    ----------
-    dim : int
-        Dimension whose elements, or exponentials, sum to 1. It has to be given.
+    They sum to 1 along ``dim``, which has to be given. Cotangent :math:`s (g - \sum_j g_j s_j)`
+    with the result :math:`s`. PyTorch: ``torch.nn.functional.softmax``.
 
     Examples
     --------
@@ -54,20 +49,6 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     tensor([[-1000.,     0.]])
     """
     return _along(everyday.log_softmax, input, dim, dtype)
-
-
-def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    r"""Probabilities that fall with the input: `softmax` of :math:`-x`.
-
-    Cotangent :math:`-s (g - \sum_j g_j s_j)` with the result :math:`s`.
-    PyTorch: ``torch.nn.functional.softmin``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.softmin(wg.asarray([[1.0, 2.0, 3.0]]), dim=1)
-    tensor([[0.6652, 0.2447, 0.0900]])
-    """
-    return softmax(ops.negative(wrapped(input)), dim, dtype=dtype)
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:

@@ -1,12 +1,12 @@
 """What normalisations have in common: numbers over the root of their mean square, and moments."""
 
 import math
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
-from wengert.backends import add_composite, dtype_of
+from wengert.backends import dtype_of
 from wengert.interpreters.batching import along, by_composite
-from wengert.interpreters.namespaces import differentiable
+from wengert.nn.functional.define import share
 from wengert.nn.kernels import numpy_normalisations as numpy_normalisations
 from wengert.ops.euclidean import length
 from wengert.ops.limits import finfo
@@ -69,12 +69,8 @@ def _weight_cotangent(
     return g * x * inverse
 
 
-for _name, _function in (
-    ("standardised_cotangent", _cotangent),
-    ("standardised_by_weight", _weight_cotangent),
-):
-    add_composite(_name, _function)
-    vars(differentiable)[_name] = partial(_function, differentiable)
+share("standardised_cotangent", _cotangent)
+share("standardised_by_weight", _weight_cotangent)
 
 
 def _by_x(xp: Any, g: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: bool) -> Any:

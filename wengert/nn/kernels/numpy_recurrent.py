@@ -100,7 +100,7 @@ _OF_LSTM, _OF_GRU = (0, 1, 3, 2), (0, 1, 2)
 
 
 @_forward
-def lstm(z: Any, weight: Any, h: Any, c: Any, projection: Any) -> tuple[Any, Any, Any]:
+def lstm(z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
     """The results, states and gates of all steps."""
     blocks = _opening(_gates(z, 4), _OF_LSTM, 3)
     by_h = _by_state(weight, _OF_LSTM, 3)
@@ -117,10 +117,7 @@ def lstm(z: Any, weight: Any, h: Any, c: Any, projection: Any) -> tuple[Any, Any
         _add(cell, _multiply(gate[0], new, tanh), cell)
         c = cell
         np.tanh(cell, tanh)
-        if projection is None:
-            h = _multiply(gate[2], tanh, out[t])
-        else:
-            h = _multiply(gate[2], tanh, tanh).dot(projection.T, out[t])
+        h = _multiply(gate[2], tanh, out[t])
     return out, cells, _open_blocks(blocks, _OF_LSTM)
 
 
@@ -130,12 +127,11 @@ def lstm_cotangents(
     g_gates: Any,
     weight: Any,
     c: Any,
-    projection: Any,
     out: Any,
     cells: Any,
     gates: Any,
-) -> tuple[Any, ...]:
-    """Those of z, h and c, and for a projection of the results with what later steps add."""
+) -> tuple[Any, Any, Any]:
+    """Those of z, h and c."""
     four, tanh = _gates(gates, 4), np.tanh(cells)
     slopes = np.empty(four.shape, gates.dtype)
     np.square(four, slopes)
@@ -151,22 +147,17 @@ def lstm_cotangents(
     dz = np.empty(gates.shape, gates.dtype)
     parts = _gates(dz, 4)
     dh, dc, product = np.zeros(out.shape[1:], out.dtype), *map(np.zeros_like, (cells[0], cells[0]))
-    totals = None if projection is None else np.empty_like(out)
     for t in reversed(range(len(out))):
         _plus(dh, _at(g_out, t))
-        hidden = dh
-        if totals is not None:
-            totals[t] = dh
-            hidden = dh.dot(projection)
-        _add(dc, _multiply(hidden, by_cell[t], product), dc)
+        _add(dc, _multiply(dh, by_cell[t], product), dc)
         _plus(dc, _at(g_cells, t))
         slope, part = slopes[t], parts[t]
         _multiply(slope[:3], dc, part[:3])
-        _multiply(slope[3], hidden, part[3])
+        _multiply(slope[3], dh, part[3])
         _plus(part, _at(more, t))
         dz[t].dot(weight, dh)
         _multiply(dc, kept[t], dc)
-    return (dz, dh, dc) if totals is None else (dz, dh, dc, totals)
+    return dz, dh, dc
 
 
 @_forward
