@@ -347,7 +347,7 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
         for name, function in numpy_convolutions.KERNELS.items()
     },
     cupy.clip: KernelFacts(pieces=_clip_pieces),
-    cupy_classification.softmax_cross_entropy: KernelFacts(
+    cupy_classification.softmax_cross_entropy_parts: KernelFacts(
         covers=cupy_classification.covered, kernel=cupy_classification.cupy_softmax_cross_entropy
     ),
 }

@@ -125,18 +125,22 @@ def gru_reference(z, weight, h, bias):
 
 def cross_entropy(x, target, reduction, smoothing):
     return PRIMITIVES["softmax_cross_entropy"].bind(
-        x, target, ignore_index=IGNORED, reduction=reduction, label_smoothing=smoothing
+        x,
+        target,
+        None,
+        ignore_index=IGNORED,
+        reduction=reduction,
+        label_smoothing=smoothing,
     )
 
 
 def cross_entropy_reference(x, target, reduction, smoothing):
     log_probs = x - np.log(np.sum(np.exp(x), axis=1, keepdims=True))
     targets = (1 - smoothing) * np.eye(x.shape[1])[target] + smoothing / x.shape[1]
-    counted = target != IGNORED
-    losses = -np.sum(log_probs * targets, axis=1) * counted
-    number = counted.sum() if reduction == "mean" else 1
-    slope = (np.exp(log_probs) - targets) * counted[:, None] / max(number, 1)
-    return losses if reduction == "none" else losses.sum() / number, slope
+    losses = -np.sum(log_probs * targets, axis=1) * (target != IGNORED)
+    if reduction == "none":
+        return losses
+    return losses.sum() / ((target != IGNORED).sum() if reduction == "mean" else 1)
 
 
 NETWORKS = {

@@ -1,12 +1,13 @@
 """Losses of classifiers."""
 
-import functools
 import math
-from typing import Any
+from typing import Any, cast
 
 from wengert import ops
-from wengert.backends import DTYPES, dtype_of
+from wengert.backends import DTYPES, add_composite, dtype_of, namespaces
+from wengert.interpreters.lifted import lifted
 from wengert.nn.functional.define import (
+    REDUCTIONS,
     Reduction,
     check_reduction,
     detached,
@@ -21,8 +22,13 @@ from wengert.nn.kernels import numpy_classification as numpy_classification
 from wengert.ops.axes import number, operand
 from wengert.ops.euclidean import factor_of
 from wengert.ops.shares import by_float32
+from wengert.tape.grad_mode import recording
+from wengert.tape.marks import off_tape
+from wengert.tape.node import running_forwards
+from wengert.tape.observers import observing
 from wengert.tape.primitive import Primitive
-from wengert.tape.tensor import Tensor, wrapped
+from wengert.tape.record import observe, record
+from wengert.tape.tensor import Tensor, untracked, wrapped
 
 _INT64 = DTYPES["int64"]
 
@@ -55,10 +61,10 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 # -- the common case, fused ------------------------------------------------------------------------
 
 
-def _cross_entropy(
+def _parts(
     xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
-    """The loss, and its slope: the derivative by each logit."""
+    """The loss, and its slope: its derivative by each logit."""
     classes = x.shape[1]
     check_classes(target, classes, ignore_index)
     z = x - xp.max(x, axis=1, keepdims=True)
@@ -66,63 +72,91 @@ def _cross_entropy(
     total = xp.sum(e, axis=1, keepdims=True)
     safe, valid, wrong = _places(xp, target, classes, ignore_index)
     chosen = xp.take_along_axis(z, xp.expand_dims(safe, axis=1), axis=1)
-    right = xp.astype(xp.class_mask(target, classes=classes), x.dtype)
     if label_smoothing:
         even = xp.mean(z, axis=1, keepdims=True) * label_smoothing
         chosen = chosen * (1 - label_smoothing) + even
-        right = right * (1 - label_smoothing) + label_smoothing / classes
     losses = xp.squeeze(xp.log(total) - chosen, axis=1)
     losses = xp.where(valid, xp.where(wrong, math.nan, losses), 0.0)
-    slope = (e / total - right) * _row_weights(xp, x, target, ignore_index, reduction)
+    slope = _slope(xp, e / total, target, ignore_index, reduction, label_smoothing)
     if reduction == "none":
         return losses, slope
     loss = xp.sum(losses)
     return loss / xp.sum(xp.astype(valid, x.dtype)) if reduction == "mean" else loss, slope
 
 
-def _row_weights(xp: Any, x: Any, target: Any, ignore_index: int, reduction: str) -> Any:
-    """The part of each row's loss in the result, as a column."""
-    _, valid, wrong = _places(xp, target, x.shape[1], ignore_index)
-    weights = xp.astype(valid, x.dtype)
+def _slope(
+    xp: Any, probs: Any, target: Any, ignore_index: int, reduction: str, label_smoothing: float
+) -> Any:
+    """The softmax less the target in rows that count, divided by their number for a mean."""
+    classes = probs.shape[1]
+    right = xp.astype(xp.class_mask(target, classes=classes), probs.dtype)
+    if label_smoothing:
+        right = right * (1 - label_smoothing) + label_smoothing / classes
+    _, valid, wrong = _places(xp, target, classes, ignore_index)
+    weights = xp.astype(valid, probs.dtype)
     if reduction == "mean":  # if no target counts, it is nan, and its derivative is 0 all the same
         weights = weights / xp.maximum(xp.sum(weights), 1)
-    return xp.expand_dims(xp.where(wrong, math.nan, weights), axis=1)
+    weights = xp.where(wrong, math.nan, weights)  # as the loss is
+    return (probs - right) * xp.expand_dims(weights, axis=1)
 
 
-def _slope_tangent(xp: Any, t: Any, x: Any, target: Any, ignore_index: int, reduction: str) -> Any:
-    """The slope's tangent; the second derivative is symmetric, so it is the cotangent, too."""
-    probs = xp.softmax(x, axis=(1,))
-    t = t * _row_weights(xp, x, target, ignore_index, reduction)
-    return probs * (t - xp.sum(probs * t, axis=1, keepdims=True))
+add_composite("softmax_cross_entropy_parts", _parts)
 
 
-def _by_logits(
-    xp: Any, g: Any, x: Any, target: Any, out: Any, ignore_index: int, reduction: str
+def _find_slope(
+    xp: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str, smoothing: float
 ) -> Any:
-    found = []
-    if g[0] is not None:
-        found.append(out[1] * (xp.expand_dims(g[0], axis=1) if len(g[0].shape) else g[0]))
-    if g[1] is not None:
-        found.append(_slope_tangent(xp, g[1], x, target, ignore_index, reduction))
-    return functools.reduce(xp.add, found)
+    """The slope that the forward pass has saved; anew where it has a derivative, too."""
+    if slope is not None and not xp.records:
+        return slope
+    return _slope(xp, xp.softmax(x, axis=(1,)), target, ignore_index, reduction, smoothing)
 
 
-def _tangents(
-    xp: Any, t: Any, x: Any, target: Any, out: Any, ignore_index: int, reduction: str
-) -> tuple[Any, Any]:
-    first = xp.sum(out[1] * t, axis=1 if reduction == "none" else None)
-    return first, _slope_tangent(xp, t, x, target, ignore_index, reduction)
-
-
-# The slope is a result, too, for the rules' sake.
 _fused = Primitive(
     "softmax_cross_entropy",
-    ("x", "target"),
-    {"x": _by_logits},
-    jvps={"x": _tangents},
-    composite=_cross_entropy,
-    several=True,
-).bind
+    ("x", "target", "slope"),
+    {
+        "x": lambda xp, g, x, target, slope, ignore_index, reduction, label_smoothing: (
+            _find_slope(xp, x, target, slope, ignore_index, reduction, label_smoothing)
+            * (xp.expand_dims(g, axis=1) if len(g.shape) else g)
+        )
+    },
+    jvps={
+        "x": lambda xp, t, x, target, slope, ignore_index, reduction, label_smoothing: xp.sum(
+            _find_slope(xp, x, target, slope, ignore_index, reduction, label_smoothing) * t,
+            axis=1 if reduction == "none" else None,
+        )
+    },
+    composite=lambda xp, x, target, slope, **options: xp.softmax_cross_entropy_parts(
+        x, target, **options
+    )[0],
+)
+_plan = _fused.plans[(True, False, False)]
+
+
+def _softmax_cross_entropy(
+    logits: Tensor, target: Tensor, ignore_index: int, reduction: str, label_smoothing: float
+) -> Tensor:
+    """The cross entropy of logits (N, C) and class indices (N,)."""
+    x, labels, node = logits._array, target._array, logits._node
+    options = {
+        "ignore_index": ignore_index,
+        "reduction": reduction,
+        "label_smoothing": label_smoothing,
+    }
+    xp = namespaces[type(x)]
+    if namespaces[type(labels)] is not xp or xp is lifted:
+        return cast(Tensor, _fused.bind(logits, target, None, **options))
+    # `Primitive.bind` without its loop, and the slope by one pass with the loss.
+    loss, slope = xp.softmax_cross_entropy_parts(x, labels, **options)
+    if node is None or not recording():
+        result = off_tape(loss, _fused, (node,)) if running_forwards else untracked(loss)
+    else:
+        saved = (x, labels, slope, ignore_index, reduction, label_smoothing)
+        result = record(_plan, (node, None, None), saved, loss)
+    if observing:
+        observe(_fused.name, _fused, (logits, target), result)
+    return result
 
 
 # -- what users call -------------------------------------------------------------------------------
@@ -169,8 +203,22 @@ def cross_entropy(
     >>> wg.grad(wg.nn.functional.cross_entropy)(logits, target)  # p less the one-hot target
     tensor([[-0.2130,  0.1065,  0.1065]])
     """
-    logits, labels = wrapped(input), wrapped(target)
-    kind, shape = dtype_of(labels._array.dtype), labels._array.shape
+    logits = input if isinstance(input, Tensor) else Tensor(input)
+    labels = target if isinstance(target, Tensor) else Tensor(target)
+    x, shape = logits._array, labels._array.shape
+    kind, held = dtype_of(labels._array.dtype), dtype_of(x.dtype)
+    if (  # the most frequent call by far
+        weight is None
+        and type(label_smoothing) is float
+        and 0.0 <= label_smoothing <= 1.0
+        and x.ndim == 2
+        and shape == x.shape[:1]
+        and reduction in REDUCTIONS
+        and kind is _INT64
+        and held.kind == "real floating"
+        and not held.narrow
+    ):
+        return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
     if hasattr(label_smoothing, "pinned"):  # a trace's number, whose value says which way is taken
         label_smoothing = label_smoothing.pinned()
     check_reduction(reduction)
@@ -178,7 +226,6 @@ def cross_entropy(
     label_smoothing = operand(label_smoothing, logits, "cross_entropy", "label_smoothing")
     if fails(label_smoothing, _is_share):
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    held = dtype_of(logits._array.dtype)
     if logits.ndim < 1 or held.kind != "real floating":
         raise ValueError(
             f"cross_entropy needs floating logits of at least one axis, not {held.name} of shape "
@@ -207,7 +254,7 @@ def cross_entropy(
     elif logits.ndim > 2:
         logits = ops.reshape(ops.moveaxis(logits, 1, -1), (math.prod(shape), logits.shape[1]))
         labels = ops.reshape(labels, (math.prod(shape),))
-    loss: Tensor = _fused(logits, labels, **options)[0]
+    loss = _softmax_cross_entropy(logits, labels, **options)
     if reduction == "none" and len(shape) != 1:
         loss = ops.reshape(loss, tuple(shape))
     return loss

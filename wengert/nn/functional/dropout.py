@@ -9,16 +9,11 @@ from wengert.tape.tensor import Tensor, wrapped
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """Set random elements to zero and scale the others, so that the mean stays.
+    """Set elements to zero with probability ``p`` and scale the others, so that the mean stays.
 
     The mask is drawn on the device of ``input``; the cotangent is multiplied with the same mask.
     Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
     Raises `ValueError` if ``p`` is no probability. PyTorch: ``torch.nn.functional.dropout``.
-
-    Parameters
-    ----------
-    p : float
-        Probability of zero, from 0 to 1. The others are multiplied by :math:`1 / (1 - p)`.
 
     Examples
     --------
@@ -35,7 +30,9 @@ def _drop(name: str, input: Any, p: Any, training: bool, kept_axes: int | None =
     x = wrapped(input)
     if not training or p == 0.0:
         return anew(x)
-    kept = _draw_mask(x, p, kept_axes)
+    like = x if kept_axes is None else x[(..., *[slice(1)] * (x.ndim - kept_axes))]
+    drawn = ops.rand_like(like)
+    kept = ops.astype(ops.greater_equal(drawn, p), drawn.dtype)
     return ops.multiply(x, ops.multiply(kept, 1 / (1 - p)) if p < 1 else kept)
 
 
@@ -47,30 +44,12 @@ def probability(name: str, p: Any, option: str = "p") -> Any:
     return p
 
 
-def _draw_mask(x: Tensor, p: float, kept_axes: int | None = None) -> Tensor:
-    """Ones, and zeros of probability ``p``, that broadcast with ``x``."""
-    if kept_axes is not None:
-        x = x[(..., *[slice(1)] * (x.ndim - kept_axes))]
-    drawn = ops.rand_like(x)
-    return ops.astype(ops.greater_equal(drawn, p), drawn.dtype)
-
-
-def _channels(name: str, input: Any, p: Any, training: bool, sizes: str) -> Tensor:
-    x = wrapped(input)
-    members = len(sizes.split(", ")) + 1
-    if x.ndim not in (members, members + 1):
-        raise ValueError(
-            f"{name} takes an input (C, {sizes}) or (N, C, {sizes}), not one of {tuple(x.shape)}"
-        )
-    return _drop(name, x, p, training, x.ndim - members + 1)
-
-
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """Set random channels of images to zero and scale the others.
+    """Set random channels of images (C, H, W) or (N, C, H, W) to zero and scale the others.
 
-    The input is of shape (C, H, W) or (N, C, H, W); PyTorch warns of three axes, and takes the
-    first for N. Tompson et al., "Efficient object localization using convolutional networks"
-    (2015). The cotangent, ``p`` and errors are as in `dropout1d`.
+    PyTorch warns of three axes, and takes the first for N. Tompson et al., "Efficient object
+    localization using convolutional networks" (2015). The cotangent is multiplied with the same
+    mask. Raises `ValueError` if ``p`` is no probability, or the input has another number of axes.
     PyTorch: ``torch.nn.functional.dropout2d``.
 
     Examples
@@ -79,4 +58,9 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     >>> bool(wg.all(x[:, :, 0, 0] == x[:, :, 2, 2]))  # a channel is kept or zero as a whole
     True
     """
-    return _channels("dropout2d", input, p, training, "H, W")
+    x = wrapped(input)
+    if x.ndim not in (3, 4):
+        raise ValueError(
+            f"dropout2d takes an input (C, H, W) or (N, C, H, W), not one of {tuple(x.shape)}"
+        )
+    return _drop("dropout2d", x, p, training, x.ndim - 2)

@@ -31,21 +31,18 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Resample signals or images to other lengths.
+    """Resample signals or images (N, C, ...) to other lengths.
 
     Each element of the result is one of the input, or a mean of neighbours with weights; its
-    cotangent goes back to these. The result is of shape (N, C) and the new lengths. Raises
-    `NotImplementedError` if the mode is unknown, or not for so many axes; `TypeError` if means of
-    neighbours of integers are asked for; `RuntimeError` if an axis is empty, or would be;
-    `ValueError` if not exactly one of ``size`` and ``scale_factor`` is given, or an option does not
-    go with the mode. PyTorch: ``torch.nn.functional.interpolate``.
+    cotangent goes back to these. Raises `NotImplementedError` if the mode is unknown, or not for so
+    many axes; `TypeError` if means of neighbours of integers are asked for; `RuntimeError` if an
+    axis is empty, or would be; `ValueError` if not exactly one of ``size`` and ``scale_factor`` is
+    given, or an option does not go with the mode. PyTorch: ``torch.nn.functional.interpolate``.
 
     Parameters
     ----------
-    input : Tensor
-        Floating or complex, of shape (N, C, L), (N, C, H, W) or (N, C, D, H, W).
     scale_factor : float or tuple, optional
-        Instead, how much longer they are than the input's; the product is rounded down.
+        How much longer the result is than the input; the product is rounded down.
     mode : {"nearest", "nearest-exact", "linear", "bilinear", "area"}
         The element at or before a place, or the nearest one; the mean of the two neighbours along
         each axis by their distances, of signals or of images; or the mean of an area, as by
@@ -110,12 +107,8 @@ def interpolate(
 
 def _scales(scale_factor: Any, count: int) -> tuple[float, ...]:
     several = isinstance(scale_factor, list | tuple)
-    found = tuple(
-        [
-            float(number(one, "interpolate", "scale_factor"))
-            for one in (scale_factor if several else (scale_factor,) * count)
-        ]
-    )
+    given = scale_factor if several else (scale_factor,) * count
+    found = tuple([float(number(one, "interpolate", "scale_factor")) for one in given])
     if len(found) != count or min(found) <= 0:
         raise ValueError(
             f"interpolate: scale_factor is a positive number, or one for each of {count} axes, and "
@@ -167,9 +160,9 @@ def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """Make images larger by their channels: each element becomes a square of r² channels' elements.
 
-    The cotangent is the result's, taken apart by `pixel_unshuffle`. Here r is ``upscale_factor``.
-    The input is of shape (..., C r², H, W). The result is of shape (..., C, H r, W r). Raises
-    `RuntimeError` if there are fewer than three axes, or r² does not divide the channels.
+    Here r is ``upscale_factor``, the input of shape (..., C r², H, W), the result of shape
+    (..., C, H r, W r). The cotangent is the result's, taken apart likewise. Raises `RuntimeError`
+    if there are fewer than three axes, or r² does not divide the channels.
     PyTorch: ``torch.nn.functional.pixel_shuffle``.
 
     Examples

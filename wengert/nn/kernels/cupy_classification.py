@@ -14,7 +14,7 @@ import numpy as np
 from wengert.backends import get_backend
 from wengert.backends.backend import add_kernels, composites
 
-__all__ = ["covered", "cupy_softmax_cross_entropy", "softmax_cross_entropy"]
+__all__ = ["covered", "cupy_softmax_cross_entropy", "softmax_cross_entropy_parts"]
 
 #: Classes of the longest rows. (Chosen, and not measured on a GPU.)
 SHORT: Final = 128
@@ -172,12 +172,12 @@ def covered(x: Any, target: Any, **options: Any) -> bool:
     )
 
 
-def softmax_cross_entropy(x: Any, target: Any, **options: Any) -> Any:
+def softmax_cross_entropy_parts(x: Any, target: Any, **options: Any) -> Any:
     """The loss and the slopes: by the kernels, or by the composite."""
     if covered(x, target):
         return cupy_softmax_cross_entropy(x, target, **options)
     xp = get_backend("cupy").namespace
-    return composites["softmax_cross_entropy"](xp, x, target, **options)
+    return composites["softmax_cross_entropy_parts"](xp, x, target, **options)
 
 
-add_kernels("cupy", {"softmax_cross_entropy": softmax_cross_entropy})
+add_kernels("cupy", {"softmax_cross_entropy_parts": softmax_cross_entropy_parts})

@@ -27,7 +27,7 @@ def _sum_last(x: Any) -> Any:
     return np.add.reduce(x, axis=-1)
 
 
-def softmax_cross_entropy(
+def softmax_cross_entropy_parts(
     x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
     """The loss, and its derivative by each logit."""
@@ -111,5 +111,5 @@ def number_counted(counted: Any) -> float:
     return int(np.count_nonzero(counted)) or math.nan
 
 
-KERNELS: Mapping[str, Kernel] = {"softmax_cross_entropy": softmax_cross_entropy}
+KERNELS: Mapping[str, Kernel] = {"softmax_cross_entropy_parts": softmax_cross_entropy_parts}
 add_kernels("numpy", KERNELS)
