@@ -16,7 +16,6 @@ OTHERWISE = {
     ("batch_norm", "training"): False,
     **dict.fromkeys((("glu", "dim"), ("GLU", "dim")), -1),
     ("RNN", "nonlinearity"): "tanh",
-    ("RNNCell", "nonlinearity"): "tanh",
     **dict.fromkeys((("RMSNorm", "eps"), ("rms_norm", "eps")), None),
     ("pad", "mode"): "constant",
     **dict.fromkeys((("interpolate", "mode"), ("Upsample", "mode")), "nearest"),

@@ -65,7 +65,6 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
         _LINE[:900].reshape(1, 1, 30, 30) * 300,
     ),
     "adaptive_avg_pool1d": (lambda x: F.adaptive_avg_pool1d(x, 3), _LINE[None, None]),
-    "interpolate": (lambda x: F.interpolate(x, size=1, mode="area"), _LINE[None, None]),
     "np.mean": (lambda x: np.mean(x, where=_everywhere(x)), _LINE),
     "np.var": (lambda x: np.var(x, where=_everywhere(x)), np.where(_LINE > 1, 3.0, 0.0)),
     "np.average": (lambda x: np.average(x, weights=wg.ones_like(x)), _LINE),

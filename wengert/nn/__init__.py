@@ -27,7 +27,7 @@ from wengert.nn.activations import (
     Tanh,
 )
 from wengert.nn.attention import MultiheadAttention
-from wengert.nn.cells import GRUCell, LSTMCell, RNNCell
+from wengert.nn.cells import GRUCell, LSTMCell
 from wengert.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from wengert.nn.convolution import (
     Conv1d,
@@ -153,7 +153,6 @@ __all__ = [
     "ParameterList",
     "PixelShuffle",
     "RMSNorm",
-    "RNNCell",
     "ReLU",
     "ReLU6",
     "ReflectionPad2d",

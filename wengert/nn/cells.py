@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
@@ -90,13 +90,6 @@ class Recurrent(Module):
         return hx
 
 
-def mode_of(nonlinearity: str) -> str:
-    """The key of `GATES` for a nonlinearity of an RNN."""
-    if nonlinearity not in ("tanh", "relu"):
-        raise ValueError(f"{nonlinearity!r} is no nonlinearity of an RNN: it is 'tanh' or 'relu'")
-    return f"RNN_{nonlinearity.upper()}"
-
-
 class _Cell(Recurrent):
     def __init__(
         self,
@@ -130,41 +123,6 @@ class _Cell(Recurrent):
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
-
-
-class RNNCell(_Cell):
-    """One step of an `RNN`.
-
-    PyTorch: ``torch.nn.RNNCell``.
-
-    Examples
-    --------
-    >>> cell = wg.nn.RNNCell(4, 8)
-    >>> h = cell(wg.ones((3, 4)))
-    >>> cell(wg.ones((3, 4)), h).shape
-    (3, 8)
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: Literal["tanh", "relu"] = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        self.nonlinearity = nonlinearity
-        super().__init__(input_size, hidden_size, bias, device, dtype)
-
-    @property
-    def mode(self) -> str:  # type: ignore[override]
-        """The key of the nonlinearity."""
-        return mode_of(self.nonlinearity)
-
-    def extra_repr(self) -> str:
-        other = "" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}"
-        return super().extra_repr() + other
 
 
 class GRUCell(_Cell):

@@ -67,7 +67,6 @@ class LayerNorm(_Norm):
         self._make(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
-        """Normalise the last axes."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
@@ -97,7 +96,6 @@ class RMSNorm(_Norm):
         self._make(self.normalized_shape, elementwise_affine, False, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
-        """Divide by the root mean square of the last axes."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
@@ -134,7 +132,6 @@ class GroupNorm(_Norm):
         self._make((num_channels,), affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
-        """Normalise the groups of channels."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
@@ -206,7 +203,6 @@ class _Running(_Norm):
 
 class _BatchNorm(_Running):
     def forward(self, input: Any) -> Tensor:
-        """Normalise the channels, and while training update the averages."""
         self._check_shape(input)
         moves = self.training and self.track_running_stats
         held = self.running_mean, self.running_var
@@ -241,7 +237,6 @@ class _InstanceNorm(_Running):
         super().__init__(num_features, *given, bias=bias)
 
     def forward(self, input: Any) -> Tensor:
-        """Normalise the channels of each member, and while training update the averages."""
         self._check_shape(input)
         x = input if len(input.shape) == len(self._shapes.split("|")[-1].split()) else None
         out = F.instance_norm(

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from wengert import ops
 from wengert.nn import functional as F
-from wengert.nn.cells import Recurrent, mode_of
+from wengert.nn.cells import Recurrent
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
@@ -188,7 +188,11 @@ class RNN(_Layers):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.mode, self.nonlinearity = mode_of(nonlinearity), nonlinearity
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"{nonlinearity!r} is no nonlinearity of an RNN: it is 'tanh' or 'relu'"
+            )
+        self.mode, self.nonlinearity = f"RNN_{nonlinearity.upper()}", nonlinearity
         more = batch_first, dropout, bidirectional, device, dtype
         super().__init__(input_size, hidden_size, num_layers, bias, *more)
 

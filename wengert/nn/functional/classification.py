@@ -231,13 +231,15 @@ def cross_entropy(
             f"cross_entropy needs floating logits of at least one axis, not {held.name} of shape "
             f"{tuple(logits.shape)}"
         )
-    options = {
-        "ignore_index": ignore_index,
-        "reduction": reduction,
-        "label_smoothing": label_smoothing,
-    }
     if held.narrow:  # in which a share of a large batch would vanish
-        return by_float32(cross_entropy, logits, labels, weight, **options)  # type: ignore[no-any-return]
+        found: Tensor = by_float32(
+            cross_entropy,
+            *(logits, labels, weight),
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+        )
+        return found
     if kind.inexact:
         if ignore_index >= 0 and labels.shape == logits.shape:
             raise RuntimeError(
@@ -247,14 +249,15 @@ def cross_entropy(
             )
         return _with_probabilities(logits, labels, weight, reduction, label_smoothing)
     labels = _class_indices("cross_entropy", logits, labels)
+    how = ignore_index, reduction, label_smoothing
     if weight is not None or isinstance(label_smoothing, Tensor):
-        return _weighted(logits, labels, weight, **options)
+        return _weighted(logits, labels, weight, *how)
     if logits.ndim == 1:
         logits, labels = ops.expand_dims(logits, axis=0), ops.expand_dims(labels, axis=0)
     elif logits.ndim > 2:
         logits = ops.reshape(ops.moveaxis(logits, 1, -1), (math.prod(shape), logits.shape[1]))
         labels = ops.reshape(labels, (math.prod(shape),))
-    loss = _softmax_cross_entropy(logits, labels, **options)
+    loss = _softmax_cross_entropy(logits, labels, *how)
     if reduction == "none" and len(shape) != 1:
         loss = ops.reshape(loss, tuple(shape))
     return loss

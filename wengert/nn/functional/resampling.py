@@ -6,21 +6,15 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
-from wengert.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from wengert.nn.functional.spatial import sizes
 from wengert.ops.axes import number
 from wengert.ops.conversion import beside
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
-Interpolation = Literal["nearest", "nearest-exact", "linear", "bilinear", "area"]
+Interpolation = Literal["nearest", "linear", "bilinear"]
 #: How many spatial axes each mode is for.
-_AXES = {
-    **dict.fromkeys(("nearest", "nearest-exact"), (1, 2, 3)),
-    "linear": (1,),
-    "bilinear": (2,),
-    "area": (1, 2),
-}
+_AXES = {"nearest": (1, 2, 3), "linear": (1,), "bilinear": (2,)}
 
 
 def interpolate(
@@ -29,7 +23,6 @@ def interpolate(
     scale_factor: float | tuple[float, ...] | None = None,
     mode: Interpolation = "nearest",
     align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
 ) -> Tensor:
     """Resample signals or images (N, C, ...) to other lengths.
 
@@ -43,15 +36,12 @@ def interpolate(
     ----------
     scale_factor : float or tuple, optional
         How much longer the result is than the input; the product is rounded down.
-    mode : {"nearest", "nearest-exact", "linear", "bilinear", "area"}
-        The element at or before a place, or the nearest one; the mean of the two neighbours along
-        each axis by their distances, of signals or of images; or the mean of an area, as by
-        `adaptive_avg_pool2d`.
+    mode : {"nearest", "linear", "bilinear"}
+        The element at or before a place; or the mean of the two neighbours along each axis by their
+        distances, of signals or of images. Means of areas are `adaptive_avg_pool2d`'s.
     align_corners : bool, optional
         For ``"linear"`` and ``"bilinear"``: whether the centres of the first and last elements stay
         where they are, and not their outer edges.
-    recompute_scale_factor : bool, optional
-        Whether places follow from the lengths, and not from ``scale_factor`` itself.
 
     Examples
     --------
@@ -73,8 +63,6 @@ def interpolate(
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear"
         )
-    if recompute_scale_factor and scale_factor is None:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size")
     lengths = tuple(x.shape[2:])
     scales: tuple[float | None, ...] = (None,) * count
     if size is None:
@@ -87,21 +75,17 @@ def interpolate(
             f"interpolate: input of lengths {lengths} and result of {given} should be greater than "
             "0"
         )
-    if mode == "area":
-        return adaptive_avg_pool1d(x, given) if count == 1 else adaptive_avg_pool2d(x, given)
     if linear and not x.dtype.inexact:
         raise TypeError(
             f"interpolate: mode={mode!r} takes means, which are no {x.dtype.name}; convert with "
             "wg.astype(x, wg.float32) first"
         )
-    if recompute_scale_factor:
-        scales = (None,) * count
     dtype = ops.real(x).dtype
     for axis, (n, m, scale) in enumerate(zip(lengths, given, scales, strict=True), 2):
         if linear:
             x = _between(x, axis, _places(n, m, scale, bool(align_corners)), dtype)
         else:
-            x = _nearest(x, axis, m, scale, mode == "nearest-exact")
+            x = _nearest(x, axis, m, scale)
     return anew(x) if x is input else x
 
 
@@ -117,14 +101,13 @@ def _scales(scale_factor: Any, count: int) -> tuple[float, ...]:
     return found
 
 
-def _nearest(x: Tensor, axis: int, m: int, scale: float | None, exact: bool) -> Tensor:
+def _nearest(x: Tensor, axis: int, m: int, scale: float | None) -> Tensor:
     n = x.shape[axis]
     # As PyTorch has it, of images (and there alone) also where the scale says otherwise.
-    if m in (n, 2 * n) and not exact and x.ndim > 3:
+    if m in (n, 2 * n) and x.ndim > 3:
         scale = None
     step = np.float32(n) / np.float32(m) if scale is None else np.float32(1 / scale)
-    at = np.arange(m).astype(np.float32) + np.float32(exact / 2)
-    rows = np.minimum(np.floor(at * step).astype(np.int64), n - 1)
+    rows = np.minimum(np.floor(np.arange(m).astype(np.float32) * step).astype(np.int64), n - 1)
     if m % n == 0 and (rows == np.arange(m) // (m // n)).all():
         return ops.repeat(x, m // n, axis=axis)  # whose derivative is a sum of neighbours
     return ops.take(x, beside(x, rows), axis=axis)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Kernel, add_kernels
+from wengert.backends import get_backend
+from wengert.backends.backend import Kernel, add_kernels, composites
 from wengert.backends.numpy_networks import scalar
 
 __all__ = ["KERNELS"]
@@ -95,6 +96,11 @@ def _plus(out: Any, x: Any) -> None:
         _add(out, x, out)
 
 
+def _composed(name: str, arrays: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    found: tuple[Any, Any, Any] = composites[name](get_backend("numpy").namespace, *arrays)
+    return found
+
+
 #: The gates i, f, g and o of an LSTM, and r, z and n of a GRU: first those that are sigmoids.
 _OF_LSTM, _OF_GRU = (0, 1, 3, 2), (0, 1, 2)
 
@@ -132,12 +138,14 @@ def lstm_cotangents(
     gates: Any,
 ) -> tuple[Any, Any, Any]:
     """Those of z, h and c."""
+    if g_gates is not None:  # of a second derivative
+        given = g_out, g_cells, g_gates, weight, c, out, cells, gates
+        return _composed("lstm_cotangents", given)
     four, tanh = _gates(gates, 4), np.tanh(cells)
     slopes = np.empty(four.shape, gates.dtype)
     np.square(four, slopes)
     _subtract(four, slopes, slopes)
     _cap(four[:, 2], slopes[:, 2])
-    more = None if g_gates is None else _gates(g_gates, 4) * slopes
     for i, factor in enumerate((four[:, 2], None, four[:, 0], tanh)):
         part = slopes[:, i]
         _multiply(part, _before(c, cells) if factor is None else factor, part)
@@ -154,7 +162,6 @@ def lstm_cotangents(
         slope, part = slopes[t], parts[t]
         _multiply(slope[:3], dc, part[:3])
         _multiply(slope[3], dh, part[3])
-        _plus(part, _at(more, t))
         dz[t].dot(weight, dh)
         _multiply(dc, kept[t], dc)
     return dz, dh, dc
@@ -196,6 +203,8 @@ def gru_cotangents(
     own: Any,
 ) -> tuple[Any, Any, Any]:
     """Those of z, of what the state adds to each gate, and of the state at first."""
+    if g_gates is not None or g_own is not None:
+        return _composed("gru_cotangents", (g_out, g_gates, g_own, weight, h, out, gates, own))
     three = _gates(gates, 3)
     r, update, new = (three[:, i] for i in range(3))
     slopes = np.empty(three.shape, gates.dtype)
@@ -204,16 +213,6 @@ def gru_cotangents(
     bells = _subtract(three[:, :2], np.square(three[:, :2]))
     by_new = _multiply(_subtract(scalar(1, new.dtype), update), cap)
     _multiply(own, bells[:, 0], to_r)
-    more = None
-    if g_gates is not None or g_own is not None:
-        more, of_new = np.zeros_like(slopes), None
-        if g_gates is not None:
-            given = _gates(g_gates, 3)
-            of_new = given[:, 2] * cap
-            more[:, :2] = given[:, :2] * bells
-            more[:, 0] += of_new * to_r
-            more[:, 2] = of_new * r
-        _plus(more[:, 2], g_own)
     _multiply(to_r, by_new, to_r)
     _multiply(_subtract(_before(h, out), new, to_update), bells[:, 1], to_update)
     _multiply(by_new, r, to_own)
@@ -227,13 +226,10 @@ def gru_cotangents(
         _plus(total, _at(g_out, t))
         part = parts[t]
         _multiply(slopes[t], total, part)
-        _plus(part, _at(more, t))
         by_own[t].dot(weight, dh)
         _add(dh, _multiply(total, kept[t], product), dh)
     dz = by_own.copy()
-    of_last = _multiply(totals, by_new, _gates(dz, 3)[:, 2])
-    if more is not None and of_new is not None:
-        _add(of_last, of_new, of_last)
+    _multiply(totals, by_new, _gates(dz, 3)[:, 2])
     return dz, by_own, dh
 
 
