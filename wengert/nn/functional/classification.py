@@ -10,7 +10,7 @@ from wengert.nn.functional.define import (
     REDUCTIONS,
     Reduction,
     check_reduction,
-    detached,
+    detach,
     fails,
     look,
     reduce_losses,
@@ -61,7 +61,7 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 # -- the common case, fused ------------------------------------------------------------------------
 
 
-def _parts(
+def _loss_and_slope(
     xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
     """The loss, and its slope: its derivative by each logit."""
@@ -100,7 +100,7 @@ def _slope(
     return (probs - right) * xp.expand_dims(weights, axis=1)
 
 
-add_composite("softmax_cross_entropy_parts", _parts)
+add_composite("softmax_cross_entropy_parts", _loss_and_slope)
 
 
 def _find_slope(
@@ -291,7 +291,7 @@ def nll_loss(
             f"{tuple(x.shape)}"
         )
     ignore_index = number(ignore_index, "nll_loss", "ignore_index")
-    weight = _for_a_mean(weight, reduction)
+    weight = _scale_weights(weight, reduction)
     losses, total = _likelihoods(x, _class_indices("nll_loss", x, labels), weight, ignore_index)
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
@@ -305,7 +305,7 @@ def _is_share(value: Any) -> Any:
 # -- the other cases, composed ---------------------------------------------------------------------
 
 
-def _unfit(name: str, x: Tensor, target: Tensor) -> str:
+def _misfit(name: str, x: Tensor, target: Tensor) -> str:
     """What a target is, and what it should be."""
     without = tuple(x.shape[:1] + x.shape[2:] if x.ndim > 1 else ())
     likely, other = "an input", ""
@@ -323,7 +323,7 @@ def _class_indices(name: str, x: Tensor, target: Tensor) -> Tensor:
     """Class indices that fit the logits, as int64."""
     kind = dtype_of(target._array.dtype).kind
     if not kind.endswith("integer"):
-        raise RuntimeError(_unfit(name, x, target))
+        raise RuntimeError(_misfit(name, x, target))
     shape = tuple(target.shape)
     if shape != (*x.shape[:1], *x.shape[2:]) if len(x.shape) > 1 else shape:
         if len(x.shape) > 1 and shape[:1] != tuple(x.shape[:1]):
@@ -331,7 +331,7 @@ def _class_indices(name: str, x: Tensor, target: Tensor) -> Tensor:
                 f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
                 f"({shape[0] if shape else 'none'})."
             )
-        raise ValueError(_unfit(name, x, target))
+        raise ValueError(_misfit(name, x, target))
     return target if target.dtype is _INT64 else ops.astype(target, "int64")
 
 
@@ -355,14 +355,14 @@ def _likelihoods(
     return ops.where(valid, losses, 0.0), ops.sum(weights)
 
 
-def _for_a_mean(weight: Any, reduction: str) -> Any:
+def _scale_weights(weight: Any, reduction: str) -> Any:
     """Weights, and for a mean a power of two times them: the square of their sum is in range."""
     if weight is None or reduction != "mean":
         return weight
     w = wrapped(weight)
     if w.ndim != 1 or not w.size or not w.dtype.inexact:
         return w
-    return ops.multiply(w, factor_of(ops, ops.abs(detached(w)), (0,)))
+    return ops.multiply(w, factor_of(ops, ops.abs(detach(w)), (0,)))
 
 
 def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
@@ -375,7 +375,7 @@ def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
     return w
 
 
-def _along(w: Tensor, x: Tensor, axis: int) -> Tensor:
+def _reshape_weights(w: Tensor, x: Tensor, axis: int) -> Tensor:
     """Weights (C,) in a shape that broadcasts with the logits."""
     return ops.reshape(w, (-1, *[1] * (x.ndim - axis - 1)))
 
@@ -390,12 +390,12 @@ def _weighted(
 ) -> Tensor:
     axis = min(1, logits.ndim - 1)
     x = log_softmax(logits, axis)
-    weight = _for_a_mean(weight, reduction)
+    weight = _scale_weights(weight, reduction)
     losses, total = _likelihoods(x, target, weight, ignore_index)
     if isinstance(label_smoothing, Tensor) or label_smoothing:
         spread = x
         if weight is not None:
-            spread = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
+            spread = ops.multiply(x, _reshape_weights(_class_weights(x, weight, axis), x, axis))
         even = ops.negative(ops.sum(spread, axis=axis))
         even = ops.where(ops.not_equal(target, ignore_index), even, 0.0)
         losses = ops.multiply(losses, 1 - label_smoothing)
@@ -413,7 +413,7 @@ def _with_probabilities(
     logits: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: Any
 ) -> Tensor:
     if logits.shape != target.shape or target.dtype.complex:
-        raise RuntimeError(_unfit("cross_entropy", logits, target))
+        raise RuntimeError(_misfit("cross_entropy", logits, target))
     axis = min(1, logits.ndim - 1)
     classes = logits.shape[axis]
     x = log_softmax(logits, axis)
@@ -422,6 +422,6 @@ def _with_probabilities(
     if isinstance(smoothing, Tensor) or smoothing:
         target = ops.add(ops.multiply(target, 1 - smoothing), smoothing / classes)
     if weight is not None:
-        x = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
+        x = ops.multiply(x, _reshape_weights(_class_weights(x, weight, axis), x, axis))
     losses = ops.negative(ops.sum(ops.multiply(x, target), axis=axis))
     return reduce_losses(losses, reduction)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from wengert import ops
 from wengert.nn.functional.define import same_dtype
-from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, pad_with_zeros, sizes
+from wengert.nn.functional.spatial import AXES, Sizes, examples, pad_with_zeros, sizes, unbatch
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
 from wengert.ops.beyond.windows import sliding_windows
 from wengert.tape.tensor import Tensor
@@ -76,7 +76,7 @@ def _convolve(
     wide = tuple([n + a + b for n, (a, b) in zip(x.shape[2:], padding, strict=True)])
     window_lengths(wide, size, stride, dilation, name)
     how = (stride, padding, dilation, groups)
-    return as_given(convolution(x, *arrays[1:], how=how), batched)
+    return unbatch(convolution(x, *arrays[1:], how=how), batched)
 
 
 def _convolve_adjoint(
@@ -119,7 +119,7 @@ def _convolve_adjoint(
     out = pad_with_zeros(out, ends)
     if bias is not None:
         out = ops.add(out, ops.reshape(bias, (-1, *[1] * count)))
-    return as_given(out, batched)
+    return unbatch(out, batched)
 
 
 def conv1d(
@@ -256,4 +256,4 @@ def unfold(
     places = window_lengths(tuple(x.shape[2:]), size, stride, dilation, "unfold")
     windows = sliding_windows(x, size=size, stride=stride, dilation=dilation)
     shape = (x.shape[0], x.shape[1] * math.prod(size), math.prod(places))
-    return as_given(ops.reshape(windows, shape), batched)
+    return unbatch(ops.reshape(windows, shape), batched)

@@ -107,7 +107,7 @@ def is_not_negative(value: Any) -> Any:
 
 def at_least(x: Tensor, least: float) -> Tensor:
     """``x``, or the least value where it is below, with the derivative of ``x`` in both cases."""
-    raised = ops.add(ops.subtract(x, detached(x)), least)
+    raised = ops.add(ops.subtract(x, detach(x)), least)
     return ops.where(ops.less(x, least), raised, x)
 
 
@@ -182,7 +182,7 @@ def share(name: str, composite: Callable[..., Any]) -> None:
     vars(differentiable)[name] = partial(composite, differentiable)
 
 
-def detached(x: Tensor) -> Tensor:
+def detach(x: Tensor) -> Tensor:
     """The values, through which no derivative flows."""
     array = x._array
     return untracked(array.as_constant() if is_lifted(array) else array)

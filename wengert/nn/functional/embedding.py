@@ -6,7 +6,7 @@ from typing import Any
 from wengert import ops
 from wengert.interpreters.batching import as_it_is
 from wengert.nn.functional.classification import check_classes
-from wengert.nn.functional.define import detached, look
+from wengert.nn.functional.define import detach, look
 from wengert.ops.axes import number
 from wengert.ops.linalg import vector_norm
 from wengert.ops.shares import divide, wide
@@ -92,11 +92,11 @@ def embedding(
     out = ops.take(wide(ops, table) if scale_grad_by_freq else table, flat, axis=0)
     if scale_grad_by_freq:
         times = ops.expand_dims(ops.take(_counts(table, flat), flat), axis=1)
-        value = detached(out)
+        value = detach(out)
         out = ops.add(value, divide(ops, ops.subtract(out, value), times))
         out = ops.astype(out, table.dtype, copy=False)
     if padding is not None:
-        out = ops.where(ops.expand_dims(ops.equal(flat, padding), axis=1), detached(out), out)
+        out = ops.where(ops.expand_dims(ops.equal(flat, padding), axis=1), detach(out), out)
     if not checked:  # libraries take such an index modulo the length, or the last row
         inside = ops.logical_and(ops.greater_equal(flat, 0), ops.less(flat, rows))
         out = ops.where(ops.expand_dims(inside, axis=1), out, math.nan)
@@ -105,7 +105,7 @@ def embedding(
 
 def _counts(table: Tensor, flat: Tensor) -> Tensor:
     """How often each row is looked up."""
-    none = ops.zeros_like(ops.sum(ops.real(detached(table)), axis=1), dtype="int64")
+    none = ops.zeros_like(ops.sum(ops.real(detach(table)), axis=1), dtype="int64")
     return ops.at(none, flat).add(1)
 
 

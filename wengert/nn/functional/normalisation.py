@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
-from wengert.nn.functional.define import detached, real_floating
+from wengert.nn.functional.define import detach, real_floating
 from wengert.nn.functional.standardised import moments, standardised, units
 from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.limits import finfo
@@ -177,8 +177,8 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
     """
     if 0 in x.shape:
         return
-    x = wide(ops, detached(x))
-    momentum = detached(momentum) if isinstance(momentum, Tensor) else momentum
+    x = wide(ops, detach(x))
+    momentum = detach(momentum) if isinstance(momentum, Tensor) else momentum
     with no_grad():
         for average, found in zip(running, moments(x, axis=axes), strict=True):
             if average is None:
@@ -330,7 +330,7 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
         return units(x, axis=axes, eps=smallest)[0]  # type: ignore[no-any-return]
     # A norm may overflow where numbers over it do not: it is scaled to have a reciprocal, too.
     if order and 0 not in shape:
-        largest = ops.max(ops.abs(detached(x)), axis=axes, keepdims=True)
+        largest = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)
         ratio = math.prod([shape[i] for i in axes]) ** max(1.0, 1 / order)
         unit = ops.clip(ops.multiply(largest, 8 * ratio / float(finfo(x.dtype).max)), 1)
         x, smallest = ops.divide(x, unit), ops.divide(smallest, unit)

@@ -9,7 +9,7 @@ import numpy as np
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.convolution import window_lengths
-from wengert.nn.functional.spatial import Sizes, as_given, examples, pad_with_zeros, sizes
+from wengert.nn.functional.spatial import Sizes, examples, pad_with_zeros, sizes, unbatch
 from wengert.ops.beyond.places import Options, pooled_places
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
 from wengert.ops.conversion import beside
@@ -104,7 +104,7 @@ def _mean(
         for c, s, k, n, p in zip(counts, steps, size, lengths, padded, strict=True)
     ]
     x = pad_with_zeros(x, list(zip(padded, ends, strict=True)))
-    return as_given(_divide_sums(window_sum(x, size=size, stride=steps), divisor), batched)
+    return unbatch(_divide_sums(window_sum(x, size=size, stride=steps), divisor), batched)
 
 
 def _divide_sums(total: Tensor, divisor: Any) -> Tensor:
@@ -126,7 +126,7 @@ def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tenso
     if not any(n % len(p.first) for n, p in zip(lengths, places, strict=True)):
         size = tuple([p.length for p in places])  # of windows side by side, all of one length
         total = window_sum(x, size=size, stride=size)
-        return as_given(_divide_sums(total, divisor), batched)
+        return unbatch(_divide_sums(total, divisor), batched)
     windows = taken(differentiable, x, places)
     # Of those that a shorter window has in excess none counts.
     for i, p in enumerate(places):
@@ -135,7 +135,7 @@ def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tenso
         shape[i], shape[count + i] = own.shape
         windows = ops.where(beside(x, own.reshape(shape)), windows, 0)
     total = ops.sum(windows, axis=tuple(range(2, 2 + count)), dtype=x.dtype)
-    return as_given(_divide_sums(total, divisor), batched)
+    return unbatch(_divide_sums(total, divisor), batched)
 
 
 def _adaptive_counts(name: str, lengths: Sizes, output_size: Any) -> Sizes:
@@ -189,7 +189,7 @@ def _choose_largest(
     where = window_argmax(x, counts=counts, options=options)
     rows = ops.reshape(x, (*lead, math.prod(x.shape[2:])))
     found = ops.take_along_axis(rows, ops.reshape(where, (*lead, math.prod(counts))), axis=2)
-    return as_given(ops.reshape(found, (*lead, *counts)), batched), as_given(where, batched)
+    return unbatch(ops.reshape(found, (*lead, *counts)), batched), unbatch(where, batched)
 
 
 # -- the functions --------------------------------------------------------------------------------

@@ -239,7 +239,7 @@ _gru = Primitive(
 Layer = Callable[[Tensor, State, Sequence[Any]], tuple[Tensor, State]]
 
 
-def _simple(activation: Callable[[Any], Tensor]) -> Layer:
+def _make_simple_layer(activation: Callable[[Any], Tensor]) -> Layer:
     def layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tensor, State]:
         (h,) = state
         results = []
@@ -262,8 +262,8 @@ def _gru_layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tens
 
 
 LAYERS: dict[str, Layer] = {
-    "RNN_TANH": _simple(tanh),
-    "RNN_RELU": _simple(relu),
+    "RNN_TANH": _make_simple_layer(tanh),
+    "RNN_RELU": _make_simple_layer(relu),
     "LSTM": _lstm_layer,
     "GRU": _gru_layer,
 }

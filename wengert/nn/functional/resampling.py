@@ -83,9 +83,9 @@ def interpolate(
     dtype = ops.real(x).dtype
     for axis, (n, m, scale) in enumerate(zip(lengths, given, scales, strict=True), 2):
         if linear:
-            x = _between(x, axis, _places(n, m, scale, bool(align_corners)), dtype)
+            x = _interpolate_linear(x, axis, _places(n, m, scale, bool(align_corners)), dtype)
         else:
-            x = _nearest(x, axis, m, scale)
+            x = _take_nearest(x, axis, m, scale)
     return anew(x) if x is input else x
 
 
@@ -101,7 +101,7 @@ def _scales(scale_factor: Any, count: int) -> tuple[float, ...]:
     return found
 
 
-def _nearest(x: Tensor, axis: int, m: int, scale: float | None) -> Tensor:
+def _take_nearest(x: Tensor, axis: int, m: int, scale: float | None) -> Tensor:
     n = x.shape[axis]
     # As PyTorch has it, of images (and there alone) also where the scale says otherwise.
     if m in (n, 2 * n) and x.ndim > 3:
@@ -124,7 +124,7 @@ def _places(n: int, m: int, scale: float | None, corners: bool) -> Any:
     return np.maximum((at + 0.5) * (n / m if scale is None else 1 / scale) - 0.5, 0)
 
 
-def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
+def _interpolate_linear(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
     """Means of two neighbours along an axis, by their distances from places."""
     n = x.shape[axis]
     if n == len(places):  # in PyTorch whatever the scale says

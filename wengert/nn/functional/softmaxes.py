@@ -9,7 +9,9 @@ from wengert.ops.special import everyday
 from wengert.tape.tensor import Tensor, wrapped
 
 
-def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: Any) -> Tensor:
+def _apply_along(
+    function: Callable[..., Tensor], input: Any, dim: int | None, dtype: Any
+) -> Tensor:
     x = wrapped(input)
     name = function.__name__
     if dim is None:
@@ -34,7 +36,7 @@ def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     >>> wg.nn.functional.softmax(wg.asarray([[1.0, 2.0, 3.0]]), dim=1)
     tensor([[0.0900, 0.2447, 0.6652]])
     """
-    return _along(everyday.softmax, input, dim, dtype)
+    return _apply_along(everyday.softmax, input, dim, dtype)
 
 
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
@@ -48,7 +50,7 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     >>> wg.nn.functional.log_softmax(wg.asarray([[0.0, 1000.0]]), dim=1)
     tensor([[-1000.,     0.]])
     """
-    return _along(everyday.log_softmax, input, dim, dtype)
+    return _apply_along(everyday.log_softmax, input, dim, dtype)
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:

@@ -25,7 +25,7 @@ def _gates(x: Any, count: int) -> Any:
     return x.reshape((*x.shape[:-1], count, x.shape[-1] // count)).swapaxes(1, 2)
 
 
-def _opening(x: Any, order: tuple[int, ...], sigmoids: int) -> Any:
+def _order_gates(x: Any, order: tuple[int, ...], sigmoids: int) -> Any:
     """Gates (T, gates, N, H) in an order: first those of sigmoids, which change their signs."""
     out = np.empty(x.shape, x.dtype)
     for k, gate in enumerate(order):
@@ -34,7 +34,7 @@ def _opening(x: Any, order: tuple[int, ...], sigmoids: int) -> Any:
     return out
 
 
-def _open_blocks(blocks: Any, order: tuple[int, ...]) -> Any:
+def _join_gates(blocks: Any, order: tuple[int, ...]) -> Any:
     """The sequence (T, N, gates H) of gates in an order."""
     steps, count, batch, n = blocks.shape
     out = np.empty((steps, batch, count * n), blocks.dtype)
@@ -47,7 +47,7 @@ def _open_blocks(blocks: Any, order: tuple[int, ...]) -> Any:
 def _by_state(weight: Any, order: tuple[int, ...], sigmoids: int) -> Any:
     """Weights (gates N, H) as a matrix (H, N) for each gate."""
     apart = weight.reshape((1, len(order), -1, weight.shape[1])).swapaxes(2, 3)
-    return _opening(apart, order, sigmoids)[0]
+    return _order_gates(apart, order, sigmoids)[0]
 
 
 def _sigmoid(x: Any, one: Any) -> None:
@@ -75,12 +75,12 @@ def _forward(compute: Kernel) -> Kernel:
     return kernel
 
 
-def _before(first: Any, states: Any) -> Any:
+def _states_before(first: Any, states: Any) -> Any:
     """The state before each step."""
     return np.concatenate((first[None], states[:-1]))
 
 
-def _cap(x: Any, out: Any = None) -> Any:
+def _tanh_slope(x: Any, out: Any = None) -> Any:
     """``1 - x**2``."""
     out = np.square(x, out=out)
     return _subtract(scalar(1, x.dtype), out, out)
@@ -96,7 +96,7 @@ def _plus(out: Any, x: Any) -> None:
         _add(out, x, out)
 
 
-def _composed(name: str, arrays: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+def _run_composite(name: str, arrays: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     found: tuple[Any, Any, Any] = composites[name](get_backend("numpy").namespace, *arrays)
     return found
 
@@ -108,7 +108,7 @@ _OF_LSTM, _OF_GRU = (0, 1, 3, 2), (0, 1, 2)
 @_forward
 def lstm(z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
     """The results, states and gates of all steps."""
-    blocks = _opening(_gates(z, 4), _OF_LSTM, 3)
+    blocks = _order_gates(_gates(z, 4), _OF_LSTM, 3)
     by_h = _by_state(weight, _OF_LSTM, 3)
     steps, dtype, one = len(z), z.dtype, scalar(1, z.dtype)
     cells, out = np.empty((steps, *c.shape), dtype), np.empty((steps, *h.shape), dtype)
@@ -124,7 +124,7 @@ def lstm(z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
         c = cell
         np.tanh(cell, tanh)
         h = _multiply(gate[2], tanh, out[t])
-    return out, cells, _open_blocks(blocks, _OF_LSTM)
+    return out, cells, _join_gates(blocks, _OF_LSTM)
 
 
 def lstm_cotangents(
@@ -140,16 +140,16 @@ def lstm_cotangents(
     """Those of z, h and c."""
     if g_gates is not None:  # of a second derivative
         given = g_out, g_cells, g_gates, weight, c, out, cells, gates
-        return _composed("lstm_cotangents", given)
+        return _run_composite("lstm_cotangents", given)
     four, tanh = _gates(gates, 4), np.tanh(cells)
     slopes = np.empty(four.shape, gates.dtype)
     np.square(four, slopes)
     _subtract(four, slopes, slopes)
-    _cap(four[:, 2], slopes[:, 2])
+    _tanh_slope(four[:, 2], slopes[:, 2])
     for i, factor in enumerate((four[:, 2], None, four[:, 0], tanh)):
         part = slopes[:, i]
-        _multiply(part, _before(c, cells) if factor is None else factor, part)
-    by_cell = _cap(tanh, tanh)
+        _multiply(part, _states_before(c, cells) if factor is None else factor, part)
+    by_cell = _tanh_slope(tanh, tanh)
     _multiply(by_cell, four[:, 3], by_cell)
     kept = four[:, 1].copy()
     dz = np.empty(gates.shape, gates.dtype)
@@ -170,7 +170,7 @@ def lstm_cotangents(
 @_forward
 def gru(z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
     """The results and gates of all steps, and what the state adds to the last gate."""
-    blocks = _opening(_gates(z, 3), _OF_GRU, 2)
+    blocks = _order_gates(_gates(z, 3), _OF_GRU, 2)
     by_h = _by_state(weight, _OF_GRU, 2)
     if bias is not None:
         bias = _by_state(bias[:, None], _OF_GRU, 2)
@@ -189,7 +189,7 @@ def gru(z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
         np.tanh(new, new)
         _multiply(_subtract(h, new, change), gate[1], change)
         h = _add(new, change, out[t])
-    return out, _open_blocks(blocks, _OF_GRU), owns
+    return out, _join_gates(blocks, _OF_GRU), owns
 
 
 def gru_cotangents(
@@ -204,17 +204,17 @@ def gru_cotangents(
 ) -> tuple[Any, Any, Any]:
     """Those of z, of what the state adds to each gate, and of the state at first."""
     if g_gates is not None or g_own is not None:
-        return _composed("gru_cotangents", (g_out, g_gates, g_own, weight, h, out, gates, own))
+        return _run_composite("gru_cotangents", (g_out, g_gates, g_own, weight, h, out, gates, own))
     three = _gates(gates, 3)
     r, update, new = (three[:, i] for i in range(3))
     slopes = np.empty(three.shape, gates.dtype)
     to_r, to_update, to_own = (slopes[:, i] for i in range(3))
-    cap = _cap(new)
-    bells = _subtract(three[:, :2], np.square(three[:, :2]))
+    cap = _tanh_slope(new)
+    sigmoid_slopes = _subtract(three[:, :2], np.square(three[:, :2]))
     by_new = _multiply(_subtract(scalar(1, new.dtype), update), cap)
-    _multiply(own, bells[:, 0], to_r)
+    _multiply(own, sigmoid_slopes[:, 0], to_r)
     _multiply(to_r, by_new, to_r)
-    _multiply(_subtract(_before(h, out), new, to_update), bells[:, 1], to_update)
+    _multiply(_subtract(_states_before(h, out), new, to_update), sigmoid_slopes[:, 1], to_update)
     _multiply(by_new, r, to_own)
     by_own = np.empty(gates.shape, gates.dtype)
     parts = _gates(by_own, 3)
