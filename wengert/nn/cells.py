@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
@@ -18,7 +18,11 @@ from wengert.tape.tensor import Tensor, wrapped
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
-class Recurrent(Module):
+#: A state: a Tensor, or two of an LSTM.
+S = TypeVar("S")
+
+
+class Recurrent(Module, Generic[S]):
     """What layers of one step and of whole sequences share."""
 
     mode: str  # of `GATES`
@@ -90,7 +94,7 @@ class Recurrent(Module):
         return hx
 
 
-class _Cell(Recurrent):
+class _Cell(Recurrent[S]):
     def __init__(
         self,
         input_size: int,
@@ -103,7 +107,7 @@ class _Cell(Recurrent):
         self._add_weights("", input_size, device, dtype)
         self.reset_parameters()
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Any, hx: Any = None) -> S:
         """Return the next state of (N, input_size) and a state, by default of zeros."""
         name, given = type(self).__name__, self._parts(hx)
         x = wrapped(input)
@@ -118,14 +122,14 @@ class _Cell(Recurrent):
         state = [ops.reshape(h, (-1, shape[-1])) for h in self._begin(x, given, shape)]
         x = ops.reshape(x, (1, -1, self.input_size))
         _, after = recurrent.run(self.mode, x, tuple(state), weights)
-        after = tuple([ops.reshape(h, shape) for h in after])
-        return after if self.mode == "LSTM" else after[0]
+        found: Any = tuple([ops.reshape(h, shape) for h in after])
+        return found if self.mode == "LSTM" else found[0]  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
 
 
-class GRUCell(_Cell):
+class GRUCell(_Cell[Tensor]):
     """One step of a `GRU`.
 
     PyTorch: ``torch.nn.GRUCell``.
@@ -139,7 +143,7 @@ class GRUCell(_Cell):
     mode = "GRU"
 
 
-class LSTMCell(_Cell):
+class LSTMCell(_Cell[tuple[Tensor, Tensor]]):
     """One step of an `LSTM`, to the next pair of states h and c.
 
     PyTorch: ``torch.nn.LSTMCell``.

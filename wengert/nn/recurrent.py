@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from wengert import ops
 from wengert.nn import functional as F
-from wengert.nn.cells import Recurrent
+from wengert.nn.cells import Recurrent, S
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
@@ -14,7 +14,7 @@ from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor, wrapped
 
 
-class _Layers(Recurrent):
+class _Layers(Recurrent[S]):
     """Layers one after the other, each in one direction or in two."""
 
     num_layers: int
@@ -64,7 +64,7 @@ class _Layers(Recurrent):
     def flatten_parameters(self) -> None:
         """Do nothing: the parameters need no common memory. PyTorch's programs call it."""
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, S]:
         """Return the results of all steps, and the last state of each layer and direction.
 
         The results of a `wengert.nn.utils.rnn.PackedSequence` are packed likewise. The state of an
@@ -86,7 +86,8 @@ class _Layers(Recurrent):
         if not batched:
             out = ops.squeeze(out, axis=0 if self.batch_first else 1)
             last = [ops.squeeze(part, axis=1) for part in last]
-        return out, (tuple(last) if self.mode == "LSTM" else last[0])
+        state: Any = tuple(last) if self.mode == "LSTM" else last[0]
+        return out, state
 
     def _run(
         self, x: Tensor, packed: Any, given: Sequence[Any] | None, batched: bool
@@ -147,7 +148,7 @@ class _Layers(Recurrent):
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *others])
 
 
-class RNN(_Layers):
+class RNN(_Layers[Tensor]):
     """Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
 
     PyTorch: ``torch.nn.RNN``.
@@ -197,7 +198,7 @@ class RNN(_Layers):
         super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
 
-class GRU(_Layers):
+class GRU(_Layers[Tensor]):
     r"""Gated recurrent units.
 
     .. math::
@@ -222,7 +223,7 @@ class GRU(_Layers):
     mode = "GRU"
 
 
-class LSTM(Refusing, _Layers):
+class LSTM(Refusing, _Layers[tuple[Tensor, Tensor]]):
     r"""Long short-term memory.
 
     .. math::
