@@ -105,7 +105,7 @@ SPACES: list[tuple[str, dict[str, Any]]] = [
         for x, linear in ((SIGNALS, "linear"), (PICTURES, "bilinear"))
         for how in ({"size": (4, 9)}, {"scale_factor": (0.6, 1.7)})
         for modes, more in (
-            ("nearest", how),
+            (("nearest", linear), how),
             (linear, {**how, "align_corners": (None, False, True)}),
         )
     ),

@@ -151,16 +151,10 @@ class _Layers(Recurrent[S]):
 class RNN(_Layers[Tensor]):
     """Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
 
+    With ``batch_first`` inputs and results are of shape (N, T, ...) and not (T, N, ...). While
+    training, ``dropout`` sets results between layers to zero. A second network, of a
+    ``bidirectional`` layer, runs from the end; the results of both are side by side.
     PyTorch: ``torch.nn.RNN``.
-
-    Parameters
-    ----------
-    batch_first : bool
-        Whether inputs and results are of shape (N, T, ...) and not (T, N, ...).
-    dropout : float
-        Probability of zero for results between layers, while training.
-    bidirectional : bool
-        Whether a second network runs from the end; the results of both are side by side.
 
     Attributes
     ----------

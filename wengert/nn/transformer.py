@@ -89,16 +89,10 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     r"""Attention of a sequence to itself, and then a network for each position.
 
-    Vaswani et al., "Attention is all you need" (2017).
-    PyTorch: ``torch.nn.TransformerEncoderLayer``.
-
-    Parameters
-    ----------
-    dropout : float
-        Probability of zero while training, of attention's weights and of what each part adds.
-    norm_first : bool
-        Whether the input of each part is normalised, :math:`x + f(\operatorname{norm}(x))`, and not
-        its result, :math:`\operatorname{norm}(x + f(x))`.
+    Each part's result, of which ``dropout`` sets a share to zero while training, is added to its
+    input; with ``norm_first`` the input is normalised, :math:`x + f(\operatorname{norm}(x))`, and
+    not the sum, :math:`\operatorname{norm}(x + f(x))`. Vaswani et al., "Attention is all you need"
+    (2017). PyTorch: ``torch.nn.TransformerEncoderLayer``.
 
     Examples
     --------

@@ -190,10 +190,9 @@ def cross_entropy(
     weight : Tensor, optional
         A weight :math:`w` for each class, of shape (C,). The mean over class indices is weighted.
     ignore_index : int
-        The class whose targets are left out of the loss; for targets that are class indices.
+        The class index whose targets are left out of the loss.
     label_smoothing : float or Tensor
-        The share of each target, from 0 to 1, that is spread evenly over all classes. If it is a
-        Tensor, it is differentiated too.
+        The share of each target, from 0 to 1, that is spread evenly over all classes.
 
     Examples
     --------
@@ -292,7 +291,12 @@ def nll_loss(
         )
     ignore_index = number(ignore_index, "nll_loss", "ignore_index")
     weight = _scale_weights(weight, reduction)
-    losses, total = _likelihoods(x, _class_indices("nll_loss", x, labels), weight, ignore_index)
+    labels = _class_indices("nll_loss", x, labels)
+    return _reduce(*_likelihoods(x, labels, weight, ignore_index), reduction)
+
+
+def _reduce(losses: Tensor, total: Tensor, reduction: str) -> Tensor:
+    """The mean by a sum of weights, or what `reduce_losses` gives."""
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
     return reduce_losses(losses, reduction)
@@ -401,12 +405,9 @@ def _weighted(
         losses = ops.multiply(losses, 1 - label_smoothing)
         even = ops.multiply(even, label_smoothing / x.shape[axis])
         if reduction == "mean":  # of both: without weight the first is nan, and so is their sum
-            parts = [ops.divide(ops.sum(each), total) for each in (losses, even)]
-            return ops.add(*parts)
+            return ops.add(*(_reduce(each, total, reduction) for each in (losses, even)))
         losses = ops.add(losses, even)
-    if reduction == "mean":
-        return ops.divide(ops.sum(losses), total)
-    return reduce_losses(losses, reduction)
+    return _reduce(losses, total, reduction)
 
 
 def _with_probabilities(

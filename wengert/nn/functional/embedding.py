@@ -51,20 +51,13 @@ def embedding(
 ) -> Tensor:
     """Look up the rows of a table (V, D), floating or complex, by integer indices of any shape.
 
-    The cotangent of a row is the sum of those of its places in the result. Raises `IndexError` if
-    an index is out of range (checked where `cross_entropy` checks class indices; elsewhere such a
-    row is nan); `ValueError`, `RuntimeError`, `TypeError` if shapes, options or dtypes do not fit.
+    The cotangent of a row is the sum of those of its places in the result, with
+    ``scale_grad_by_freq`` divided by their number, and none for the row ``padding_idx``. Rows that
+    are looked up and have a norm above ``max_norm`` are first scaled to it, in place, which is not
+    recorded; the table is then a leaf. Raises `IndexError` if an index is out of range (checked
+    where `cross_entropy` checks class indices; elsewhere such a row is nan); `ValueError`,
+    `RuntimeError`, `TypeError` if shapes, options or dtypes do not fit.
     PyTorch: ``torch.nn.functional.embedding``.
-
-    Parameters
-    ----------
-    padding_idx : int, optional
-        A row through which no derivative flows.
-    max_norm : float, optional
-        Rows that are looked up and have a larger norm are first scaled to it, in place, which is
-        not recorded; ``weight`` is then a leaf.
-    scale_grad_by_freq : bool
-        Whether the cotangent of a row is divided by the number of times that it is looked up.
 
     Examples
     --------

@@ -26,22 +26,15 @@ def interpolate(
 ) -> Tensor:
     """Resample signals or images (N, C, ...) to other lengths.
 
-    Each element of the result is one of the input, or a mean of neighbours with weights; its
-    cotangent goes back to these. Raises `NotImplementedError` if the mode is unknown, or not for so
-    many axes; `TypeError` if means of neighbours of integers are asked for; `RuntimeError` if an
-    axis is empty, or would be; `ValueError` if not exactly one of ``size`` and ``scale_factor`` is
-    given, or an option does not go with the mode. PyTorch: ``torch.nn.functional.interpolate``.
-
-    Parameters
-    ----------
-    scale_factor : float or tuple, optional
-        How much longer the result is than the input; the product is rounded down.
-    mode : {"nearest", "linear", "bilinear"}
-        The element at or before a place; or the mean of the two neighbours along each axis by their
-        distances, of signals or of images. Means of areas are `adaptive_avg_pool2d`'s.
-    align_corners : bool, optional
-        For ``"linear"`` and ``"bilinear"``: whether the centres of the first and last elements stay
-        where they are, and not their outer edges.
+    An element of the result is that at or before its place (``"nearest"``), or a mean of its
+    neighbours along each axis by their distances (``"linear"`` of signals, ``"bilinear"`` of
+    images); its cotangent goes back to these. With ``align_corners`` the centres of the first and
+    last elements stay where they are, otherwise their outer edges. The lengths are ``size``, or
+    ``scale_factor`` times the input's, rounded down. Raises `NotImplementedError` if the mode is
+    unknown, or not for so many axes; `TypeError` if means of integers are asked for;
+    `RuntimeError` if an axis is empty, or would be; `ValueError` if not exactly one of ``size`` and
+    ``scale_factor`` is given, or an option does not go with the mode.
+    PyTorch: ``torch.nn.functional.interpolate``.
 
     Examples
     --------
