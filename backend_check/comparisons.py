@@ -14,7 +14,7 @@ from wengert.tape.primitive import PRIMITIVES
 #: Functions with uninitialised results.
 UNSET = ("empty", "empty_like")
 #: Functions that draw random numbers, besides those of `random`.
-DRAWING = ("F.dropout", "F.dropout1d", "F.dropout2d")
+DRAWING = ("F.dropout", "F.dropout2d")
 #: Functions with complex results by the standard; NumPy's are real if possible.
 COMPLEX = ("linalg.eig", "linalg.eigvals")
 #: Functions with results unique up to a sign or phase, whose magnitudes are compared.

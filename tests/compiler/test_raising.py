@@ -72,7 +72,6 @@ FUNCTIONS = {
         lambda x: F.gaussian_nll_loss(wg.asarray([1.0, 2.0]), wg.asarray([0.5, 0.0]), x),
         [[0.5, 1.0], [0.0, 1.0], [1.0, -1.0]],
     ),
-    "multi_margin_loss": (of(F.multi_margin_loss, LOGITS), PLACES),
     "embedding": (lambda x: F.embedding(x, wg.asarray(REGULAR)), PLACES),
     "huber_loss": (
         lambda x: F.huber_loss(wg.asarray(VECTOR), wg.ones(4), delta=x),

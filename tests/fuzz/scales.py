@@ -176,11 +176,6 @@ class _Functional:
         return reduced_by(-(y * logarithms[0] + (1 - y) * logarithms[1]), reduction)
 
     @staticmethod
-    def soft_margin_loss(x: Any, y: Any, reduction: str = "mean") -> Any:
-        # PyTorch's exponential overflows.
-        return reduced_by(-torch.nn.functional.logsigmoid(x * y), reduction)
-
-    @staticmethod
     def binary_cross_entropy_with_logits(x: Any, y: Any, reduction: str = "mean") -> Any:
         # PyTorch's terms cancel where the loss is small.
         log = torch.nn.functional.logsigmoid

@@ -229,7 +229,6 @@ BAD: list[tuple[Any, type, str]] = [
         "has to be less than the stride",
     ),
     (lambda x, w: F.conv_transpose2d(x, w[:2], padding=9), RuntimeError, "leaves nothing"),
-    (lambda x, w: F.fold(x[0], 4, 2), RuntimeError, r"it needs \(N, C \* 4, 9\)"),
     (lambda x, w: nn.Conv2d(3, 2, 1, groups=2), ValueError, "in_channels must be divisible"),
     (lambda x, w: nn.Conv2d(2, 2, 1, groups=0), ValueError, "positive"),
     (lambda x, w: nn.Conv2d(2, 2, 1, padding_mode="edge"), ValueError, "padding_mode is one of"),
@@ -275,24 +274,14 @@ def test_columns_are_pytorchs() -> None:
             [x],
             1,
         )
-        columns = values(F.unfold(wg.asarray(x), (2, 3), **options))
-        check_against_torch(
-            lambda x: F.fold(x, (5, 6), (2, 3), **options),  # noqa: B023
-            lambda x: torch.nn.functional.fold(x, (5, 6), (2, 3), **options),  # noqa: B023
-            [columns],
-            1,
-        )
 
 
 def test_a_convolution_is_a_product_with_columns(backend: Any) -> None:
     x, w = (wg.asarray(RNG.normal(size=s)) for s in ((2, 3, 5, 6), (4, 3, 2, 3)))
     columns = F.unfold(x, (2, 3), dilation=(1, 2), padding=1)
-    out = F.fold(wg.reshape(w, (4, 18)) @ columns, (6, 4), 1)
+    out = wg.reshape(wg.reshape(w, (4, 18)) @ columns, (2, 4, 6, 4))
     expected = values(F.conv2d(x, w, dilation=(1, 2), padding=1))
     np.testing.assert_allclose(values(out), expected, rtol=1e-12, atol=1e-12)
-    # Each element is in as many windows as there are ones at its place.
-    ones = F.fold(F.unfold(wg.ones(1, 1, 4, 4), 2, stride=2, padding=1), 4, 2, stride=2, padding=1)
-    np.testing.assert_array_equal(values(ones), np.ones((1, 1, 4, 4)))
 
 
 MARGINS = [
@@ -356,7 +345,6 @@ MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("ConvTranspose2d", (4, 6, 3), {"groups": 2, "dilation": 2, "bias": False}),
     ("ConvTranspose2d", (4, 6, (3, 2)), {"stride": (2, 1)}),
     ("Unfold", (2,), {"padding": 1}),
-    ("Fold", ((7, 6), (1, 2)), {"dilation": (1, 3)}),
     ("ZeroPad1d", (2,), {}),
     ("ZeroPad2d", ((1, -1, 2, 0),), {}),
     ("ReflectionPad2d", ((1, 2, 0, 3),), {}),
@@ -379,12 +367,7 @@ def test_modules_are_pytorchs(name: str, args: Any, options: dict[str, Any]) -> 
     ours.to(wg.float64)
     theirs.double()
     ours.load_state_dict({k: wg.asarray(v.numpy()) for k, v in theirs.state_dict().items()})
-    if name == "Fold":
-        x = RNG.normal(size=(2, 2, 21))
-    elif "1d" in name:
-        x = RNG.normal(size=(2, 4, 9))
-    else:
-        x = RNG.normal(size=(2, 4, 7, 6))
+    x = RNG.normal(size=(2, 4, 9) if "1d" in name else (2, 4, 7, 6))
     check_against_torch(ours, theirs, [x], 1)
     if name.startswith("ConvT") and "stride" in options:
         size = theirs(torch.tensor(x)).shape[2:]
@@ -420,10 +403,6 @@ def test_modules_without_pytorch(backend: Any) -> None:
     longer = F.conv_transpose2d(x, back.weight, back.bias, 2, 1, (1, 0))
     for size in ((8, 7), (1, 3, 8, 7)):
         np.testing.assert_array_equal(values(back(x, size)), values(longer))
-    assert nn.Fold(4, 2, stride=2)(nn.Unfold(2, stride=2)(x)).shape == (1, 2, 4, 4)
-    np.testing.assert_array_equal(
-        values(nn.Fold(4, 2, 1, 0, 2)(nn.Unfold(2, 1, 0, 2)(x))), values(x)
-    )
     assert nn.ZeroPad2d((1, 0, 2, 0))(x).shape == (1, 2, 6, 5)
     assert nn.Conv2d(0, 3, 1).bias.shape == (3,)
 

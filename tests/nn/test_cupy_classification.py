@@ -193,15 +193,12 @@ def test_a_class_that_there_is_not_has_no_finite_derivative(
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("function", ["multi_margin_loss", "embedding"])
-def test_a_class_or_row_that_there_is_not_is_nan(function: str, compiled: bool) -> None:
+def test_a_row_that_there_is_not_is_nan(compiled: bool) -> None:
     """CuPy itself takes indices modulo the length."""
     wrong = (WRONG < 0) | (WRONG >= 5)
 
     def given(x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
-        if function == "embedding":
-            return wg.sum(F.embedding(y, x[:5]), axis=1)
-        return F.multi_margin_loss(x, y, reduction="none")
+        return wg.sum(F.embedding(y, x[:5]), axis=1)
 
     run = wg.compile(given) if compiled else given
     for dtype in ("float32", "float64"):
@@ -214,10 +211,6 @@ def test_a_class_or_row_that_there_is_not_is_nan(function: str, compiled: bool) 
         with wg.use_backend("numpy"):
             wanted = given(wg.asarray(LOGITS.astype(dtype)), wg.asarray(np.where(wrong, 0, WRONG)))
         np.testing.assert_allclose(found.numpy()[~wrong], wanted.numpy()[~wrong], rtol=1e-5)
-        (slope,) = wg.func.grad(lambda x, y: wg.sum(given(x, y)), argnums=(0,))(x, y)
-        if function == "multi_margin_loss":
-            bad = np.isnan(slope.numpy())
-            assert (bad.any(axis=1) == wrong).all()
 
 
 @pytest.mark.parametrize("twice", [False, True])

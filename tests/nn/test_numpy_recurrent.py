@@ -33,7 +33,6 @@ def test_a_kernel_gives_what_its_composite_gives(name: str, dtype: str, batch: i
     xp = get_backend("numpy").namespace
     for steps in (1, 4):
         z, weight, *more = drawn(name, dtype, steps, batch, n)
-        more += [None] if name == "lstm" else []
         expected = composites[name](xp, z, weight, *more)
         for order in ({"": z} | laid_out(z)).values():
             for turned in ({"": weight} | laid_out(weight)).values():

@@ -30,11 +30,11 @@ _SAID = {
         "x.max x.min x.repeat x.swapaxes x.t x.trace x.transpose x.type x.unsqueeze x.view"
     ),
     "input": (
-        "F.adaptive_avg_pool1d F.adaptive_avg_pool2d F.adaptive_max_pool1d "
-        "F.adaptive_max_pool2d F.alpha_dropout F.avg_pool1d F.avg_pool2d F.dropout "
-        "F.dropout1d F.dropout2d F.fold F.glu F.hardsigmoid F.hardswish F.interpolate "
+        "F.adaptive_avg_pool1d F.adaptive_avg_pool2d "
+        "F.adaptive_max_pool2d F.avg_pool1d F.avg_pool2d F.dropout "
+        "F.dropout2d F.glu F.hardsigmoid F.hardswish F.interpolate "
         "F.log_softmax F.max_pool1d F.max_pool2d F.mish F.normalize "
-        "F.pad F.pixel_shuffle F.pixel_unshuffle F.relu6 F.selu F.softmax F.softmin "
+        "F.pad F.pixel_shuffle F.relu6 F.selu F.softmax "
         "F.softsign F.unfold"
     ),
     "| x": (
@@ -58,21 +58,19 @@ _SAID = {
     "input weight bias": (
         "F.conv1d F.conv2d F.conv_transpose1d F.conv_transpose2d F.group_norm F.layer_norm F.linear"
     ),
-    "input target": "F.kl_div F.l1_loss F.mse_loss F.poisson_nll_loss F.soft_margin_loss",
-    "margin": (
-        "nn.CosineEmbeddingLoss nn.HingeEmbeddingLoss nn.MarginRankingLoss nn.TripletMarginLoss"
-    ),
+    "input target": "F.kl_div F.l1_loss F.mse_loss",
+    "margin": ("nn.CosineEmbeddingLoss nn.TripletMarginLoss"),
     "arrays": "broadcast_arrays concat meshgrid stack",
-    "weight": "F.embedding nn.BCELoss nn.MultiLabelSoftMarginLoss nn.NLLLoss",
+    "weight": "F.embedding nn.BCELoss nn.NLLLoss",
     "| | x": "unique_all unique_counts unique_inverse unique_values",
     "input weight": "F.nll_loss F.prelu F.rms_norm",
     "x | other": "x.expand_as x.reshape_as x.type_as",
-    "alpha": "nn.CELU nn.ELU",
+    "alpha": "nn.ELU",
     "anchor positive negative margin": "F.triplet_margin_loss",
     "d": "fft.fftfreq fft.rfftfreq",
     "data": "as_tensor tensor",
-    "input alpha": "F.celu F.elu",
-    "input target weight": "F.binary_cross_entropy F.multilabel_soft_margin_loss",
+    "input alpha": "F.elu",
+    "input target weight": "F.binary_cross_entropy",
     "input weight bias running_mean running_var | momentum": "F.batch_norm F.instance_norm",
     "x correction": "x.std x.var std var",
     "| type": "finfo iinfo",
@@ -87,22 +85,14 @@ _SAID = {
     "fill_value": "full",
     "fill_value | x": "full_like",
     "input beta | threshold": "F.softplus",
-    "input lambd": "F.softshrink",
-    "input margin | target": "F.hinge_embedding_loss",
     "input min_val max_val": "F.hardtanh",
     "input target beta": "F.smooth_l1_loss",
     "input target delta": "F.huber_loss",
     "input target var": "F.gaussian_nll_loss",
     "input target weight label_smoothing": "F.cross_entropy",
     "input target weight pos_weight": "F.binary_cross_entropy_with_logits",
-    "input value | threshold": "F.threshold",
-    "input weight margin": "F.multi_margin_loss",
-    "input | lambd": "F.hardshrink",
     "input1 input2 margin | target": "F.cosine_embedding_loss",
-    "input1 input2 target margin": "F.margin_ranking_loss",
-    "lambd": "nn.Softshrink",
     "low high": "uniform",
-    "margin weight": "nn.MultiMarginLoss",
     "mean std": "normal",
     "min_val max_val": "nn.Hardtanh",
     "negative_slope": "nn.LeakyReLU",
@@ -112,7 +102,6 @@ _SAID = {
     "query key value attn_mask scale": "F.scaled_dot_product_attention",
     "start step | stop": "arange",
     "start stop": "linspace",
-    "value | threshold": "nn.Threshold",
     "weight label_smoothing": "nn.CrossEntropyLoss",
     "weight pos_weight": "nn.BCEWithLogitsLoss",
     "x factor": "linalg.cholesky_solve",
@@ -126,7 +115,6 @@ _SAID = {
     "x1 x2 | condition": "where",
     "| arrays_and_dtypes": "result_type",
     "| from_": "can_cast",
-    "| lambd": "nn.Hardshrink",
     "| p": "bernoulli",
     "| x rtol": "linalg.matrix_rank",
 }

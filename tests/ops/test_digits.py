@@ -140,7 +140,7 @@ def is_local(function, leaves):
 
 #: Whose errors are those of numbers of size 1: shares, and logarithms of sums of shares.
 SHARES = {
-    *("softmax", "log_softmax", "logsumexp", "F.softmin", "F.softmax", "F.log_softmax"),
+    *("softmax", "log_softmax", "logsumexp", "F.softmax", "F.log_softmax"),
     *("F.cross_entropy", "F.nll_loss", "F.cosine_embedding_loss", "F.cosine_similarity"),
     "F.scaled_dot_product_attention",
 }
@@ -213,7 +213,7 @@ def calls(name):
 #: The elementwise functions, and those of `special` and `nn.functional`.
 LISTED = {id(getattr(room, name)) for room in (wg.special, F) for name in room.__all__}
 #: Other draws in another dtype.
-DRAWN = {"F.dropout", "F.dropout1d", "F.dropout2d", "F.alpha_dropout"}
+DRAWN = {"F.dropout", "F.dropout2d"}
 NAMES = [
     name
     for name, function in FUNCTIONS.items()

@@ -348,6 +348,6 @@ KERNELS: Final[Mapping[Kernel, KernelFacts]] = {
     },
     cupy.clip: KernelFacts(pieces=_clip_pieces),
     cupy_classification.softmax_cross_entropy_parts: KernelFacts(
-        covers=cupy_classification.covered, kernel=cupy_classification.cupy_softmax_cross_entropy
+        covers=cupy_classification.covers, kernel=cupy_classification.cupy_softmax_cross_entropy
     ),
 }

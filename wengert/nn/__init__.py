@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Never
 
 from wengert.nn import functional, init, utils
 from wengert.nn.activations import (
-    CELU,
     ELU,
     GELU,
     GLU,
     SELU,
-    Hardshrink,
     Hardsigmoid,
     Hardswish,
     Hardtanh,
@@ -24,28 +22,24 @@ from wengert.nn.activations import (
     Sigmoid,
     SiLU,
     Softmax,
-    Softmin,
     Softplus,
-    Softshrink,
     Softsign,
     Tanh,
-    Threshold,
 )
 from wengert.nn.attention import MultiheadAttention
-from wengert.nn.cells import GRUCell, LSTMCell, RNNCell
+from wengert.nn.cells import GRUCell, LSTMCell
 from wengert.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from wengert.nn.convolution import (
     Conv1d,
     Conv2d,
     ConvTranspose1d,
     ConvTranspose2d,
-    Fold,
     ReflectionPad2d,
     Unfold,
     ZeroPad1d,
     ZeroPad2d,
 )
-from wengert.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d
+from wengert.nn.dropout import Dropout, Dropout2d
 from wengert.nn.embedding import Embedding
 from wengert.nn.layers import Flatten, Identity, Linear, Unflatten
 from wengert.nn.losses import (
@@ -55,19 +49,13 @@ from wengert.nn.losses import (
     CosineSimilarity,
     CrossEntropyLoss,
     GaussianNLLLoss,
-    HingeEmbeddingLoss,
     HuberLoss,
     KLDivLoss,
     L1Loss,
-    MarginRankingLoss,
     MSELoss,
-    MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
     NLLLoss,
     PairwiseDistance,
-    PoissonNLLLoss,
     SmoothL1Loss,
-    SoftMarginLoss,
     TripletMarginLoss,
 )
 from wengert.nn.module import Module
@@ -84,7 +72,6 @@ from wengert.nn.parameter import Parameter
 from wengert.nn.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
-    AdaptiveMaxPool1d,
     AdaptiveMaxPool2d,
     AvgPool1d,
     AvgPool2d,
@@ -94,7 +81,6 @@ from wengert.nn.pooling import (
 from wengert.nn.recurrent import GRU, LSTM, RNN
 from wengert.nn.resampling import (
     PixelShuffle,
-    PixelUnshuffle,
     Upsample,
 )
 from wengert.nn.transformer import (
@@ -106,7 +92,6 @@ from wengert.nn.transformer import (
 from wengert.storage.weights import load, save
 
 __all__ = [
-    "CELU",
     "ELU",
     "GELU",
     "GLU",
@@ -116,9 +101,7 @@ __all__ = [
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
-    "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
-    "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",
     "BCELoss",
@@ -133,19 +116,15 @@ __all__ = [
     "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
-    "Dropout1d",
     "Dropout2d",
     "Embedding",
     "Flatten",
-    "Fold",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
-    "Hardshrink",
     "Hardsigmoid",
     "Hardswish",
     "Hardtanh",
-    "HingeEmbeddingLoss",
     "HuberLoss",
     "Identity",
     "InstanceNorm1d",
@@ -159,15 +138,12 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
-    "MarginRankingLoss",
     "MaxPool1d",
     "MaxPool2d",
     "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
     "PReLU",
@@ -176,10 +152,7 @@ __all__ = [
     "ParameterDict",
     "ParameterList",
     "PixelShuffle",
-    "PixelUnshuffle",
-    "PoissonNLLLoss",
     "RMSNorm",
-    "RNNCell",
     "ReLU",
     "ReLU6",
     "ReflectionPad2d",
@@ -187,14 +160,10 @@ __all__ = [
     "SiLU",
     "Sigmoid",
     "SmoothL1Loss",
-    "SoftMarginLoss",
     "Softmax",
-    "Softmin",
     "Softplus",
-    "Softshrink",
     "Softsign",
     "Tanh",
-    "Threshold",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",

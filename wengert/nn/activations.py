@@ -25,15 +25,6 @@ class _Along(Single):
     def __init__(self, dim: int | None = None) -> None: ...
 
 
-class _Shrink(Single):
-    lambd: float
-
-    def __init__(self, lambd: float = 0.5) -> None: ...
-
-    def extra_repr(self) -> str:
-        return str(self.lambd)
-
-
 class ReLU(_InPlace, of=F.relu): ...
 
 
@@ -58,9 +49,6 @@ class Hardsigmoid(_InPlace, of=F.hardsigmoid, shown=""): ...
 class ELU(_Unit, of=F.elu): ...
 
 
-class CELU(_Unit, of=F.celu): ...
-
-
 class Sigmoid(Single, of=F.sigmoid): ...
 
 
@@ -79,15 +67,6 @@ class Softmax(_Along, of=F.softmax): ...
 class LogSoftmax(_Along, of=F.log_softmax): ...
 
 
-class Softmin(_Along, of=F.softmin): ...
-
-
-class Softshrink(_Shrink, of=F.softshrink): ...
-
-
-class Hardshrink(_Shrink, of=F.hardshrink): ...
-
-
 class LeakyReLU(Single, of=F.leaky_relu):
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None: ...
 
@@ -102,10 +81,6 @@ class GLU(Single, of=F.glu):
 
 class Softplus(Single, of=F.softplus):
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None: ...
-
-
-class Threshold(Single, of=F.threshold):
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None: ...
 
 
 class Hardtanh(Single, of=F.hardtanh):

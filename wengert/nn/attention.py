@@ -1,12 +1,11 @@
 """Attention in several heads as a layer."""
 
-import math
 from typing import Any
 
 from wengert import ops
 from wengert.nn import functional as F
 from wengert.nn import init
-from wengert.nn.functional.attention import additive_mask, attention_weights, split_mask
+from wengert.nn.functional.attention import additive_mask, attend
 from wengert.nn.functional.dropout import probability
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
@@ -25,14 +24,8 @@ class MultiheadAttention(Refusing, Module):
     Head :math:`h` is `functional.scaled_dot_product_attention` of :math:`x W_{q,h}^T + b_{q,h}` and
     so on; the heads' results, side by side, are projected once more. Queries are of shape (L, N, E)
     and keys and values of shape (S, N, E), the result and the weights of shapes (L, N, E) and
-    (N, L, S); N is left out without a batch. Raises `RuntimeError` if shapes or dtypes do not fit.
-
-    Parameters
-    ----------
-    embed_dim : int
-        Length E of the last axis of queries, keys, values and results.
-    num_heads : int
-        Divides ``embed_dim``.
+    (N, L, S); N is left out without a batch. E is a multiple of the number of heads. Raises
+    `RuntimeError` if shapes or dtypes do not fit.
 
     Attributes
     ----------
@@ -94,8 +87,6 @@ class MultiheadAttention(Refusing, Module):
 
         Parameters
         ----------
-        query, key, value : Tensor
-            Of shapes (L, N, E) and (S, N, E), or without N.
         key_padding_mask : Tensor, optional
             Of shape (N, S) or (S,). Of booleans, True leaves a key out; numbers are added.
         need_weights : bool
@@ -108,11 +99,11 @@ class MultiheadAttention(Refusing, Module):
         is_causal : bool
             Says that ``attn_mask`` is the causal mask, which has to be given too.
         """
-        inputs, width = (query, key, value), self.embed_dim
-        if query.shape[-1] != width:
+        inputs = (query, key, value)
+        if query.shape[-1] != self.embed_dim:
             raise RuntimeError(
-                f"multi-head attention was made for {width} features, and got a query of shape "
-                f"{tuple(query.shape)}"
+                f"multi-head attention was made for {self.embed_dim} features, and got a query of "
+                f"shape {tuple(query.shape)}"
             )
         if is_causal and attn_mask is None:
             raise RuntimeError(
@@ -127,37 +118,26 @@ class MultiheadAttention(Refusing, Module):
             if key_padding_mask is not None:
                 key_padding_mask = ops.expand_dims(wrapped(key_padding_mask), axis=0)
         query, key, _ = inputs
-        dropout_p = self.dropout if self.training else 0.0
 
-        def heads(x: Tensor) -> Tensor:
+        def split_heads(x: Tensor) -> Tensor:
             """(batch, heads, length, depth)."""
             split = ops.reshape(x, (*x.shape[:2], self.num_heads, self.head_dim))
             return ops.permute_dims(split, (1 - sequence, 2, sequence, 3))
 
-        q, k, v = map(heads, _projections(inputs, self.in_proj_weight, self.in_proj_bias))
+        q, k, v = map(split_heads, _project(inputs, self.in_proj_weight, self.in_proj_bias))
         causal = is_causal and key_padding_mask is None and not need_weights
-        lengths = query.shape[sequence], key.shape[sequence]
-        shape = query.shape[1 - sequence], self.num_heads, *lengths
-        mask = _merge(None if causal else attn_mask, key_padding_mask, query, shape)
-        shares = None
-        if need_weights:
-            nowhere = None
-            if mask is not None:
-                mask, nowhere = split_mask(mask)
-            shares = attention_weights(q, k, mask, 1 / math.sqrt(self.head_dim), dropout_p)
-            shares = shares if nowhere is None else ops.where(nowhere, 0.0, shares)
-            out = ops.matmul(shares, v)
-            if average_attn_weights:
-                shares = ops.mean(shares, axis=1)
-        else:
-            out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
+        mask = _merge(None if causal else attn_mask, key_padding_mask, q, k)
+        dropout_p = self.dropout if self.training else 0.0
+        out, shares, nowhere = attend(q, k, v, mask, dropout_p, causal)
         back = (2, 0, 1, 3) if sequence == 0 else (0, 2, 1, 3)
         out = ops.reshape(ops.permute_dims(out, back), tuple(query.shape))
         out = F.linear(out, self.out_proj.weight, self.out_proj.bias)
-        if not batched:
-            out = ops.squeeze(out, axis=0)
-            shares = None if shares is None else ops.squeeze(shares, axis=0)
-        return out, shares
+        out = out if batched else ops.squeeze(out, axis=0)
+        if not need_weights:
+            return out, None
+        shares = shares if nowhere is None else ops.where(nowhere, 0.0, shares)
+        shares = ops.mean(shares, axis=1) if average_attn_weights else shares
+        return out, shares if batched else ops.squeeze(shares, axis=0)
 
 
 def _check_sequences(inputs: tuple[Any, Any, Any], batch_first: bool) -> tuple[bool, int]:
@@ -166,12 +146,8 @@ def _check_sequences(inputs: tuple[Any, Any, Any], batch_first: bool) -> tuple[b
     query, key, value = shapes
     batched = len(query) == 3
     sequence = int(batched and batch_first)
-    ranks = {len(shape) for shape in shapes} in ({2}, {3})
-    if (
-        not ranks
-        or key[:-1] != value[:-1]
-        or (batched and query[1 - sequence] != key[1 - sequence])
-    ):
+    fits = {len(shape) for shape in shapes} in ({2}, {3}) and key[:-1] == value[:-1]
+    if not fits or (batched and query[1 - sequence] != key[1 - sequence]):
         order = "(N, L, E), (N, S, ...)" if batch_first else "(L, N, E), (S, N, ...)"
         raise RuntimeError(
             f"multi-head attention got a query, a key and a value of shapes {query}, {key} and "
@@ -180,7 +156,7 @@ def _check_sequences(inputs: tuple[Any, Any, Any], batch_first: bool) -> tuple[b
     return batched, sequence
 
 
-def _projections(
+def _project(
     inputs: tuple[Any, Any, Any], weight: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, ...]:
     """Queries, keys and values, by one product if they are of one input."""
@@ -195,22 +171,22 @@ def _projections(
     return tuple(F.linear(x, w, b) for x, w, b in zip(inputs, weights, parts, strict=True))
 
 
-def _merge(attn_mask: Any, padding: Any, like: Tensor, shape: tuple[int, ...]) -> Tensor | None:
-    """Both masks as what is added to scores of a shape."""
-    batch, num_heads, rows, columns = shape
+def _merge(attn_mask: Any, padding: Any, q: Tensor, k: Tensor) -> Tensor | None:
+    """Both masks as what is added to scores."""
+    batch, heads, rows, columns = *q.shape[:-1], k.shape[-2]
     merged = None
     if attn_mask is not None:
-        merged = additive_mask(attn_mask, "attn_mask", like, keep=False)
-        given = tuple(merged.shape)
-        if given == (batch * num_heads, rows, columns):
-            merged = ops.reshape(merged, shape)
-        elif given != (rows, columns):
+        merged = additive_mask(attn_mask, "attn_mask", q, keep=False)
+        shape = tuple(merged.shape)
+        if shape == (batch * heads, rows, columns):
+            merged = ops.reshape(merged, (batch, heads, rows, columns))
+        elif shape != (rows, columns):
             raise RuntimeError(
-                f"attn_mask is of shape {given}, and should be of {(rows, columns)} or "
-                f"{(batch * num_heads, rows, columns)}"
+                f"attn_mask is of shape {shape}, and should be of {(rows, columns)} or "
+                f"{(batch * heads, rows, columns)}"
             )
     if padding is not None:
-        padding = additive_mask(padding, "key_padding_mask", like, keep=False)
+        padding = additive_mask(padding, "key_padding_mask", q, keep=False)
         if tuple(padding.shape) != (batch, columns):
             raise RuntimeError(
                 f"key_padding_mask is of shape {tuple(padding.shape)}, and should be of "

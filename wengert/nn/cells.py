@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Generic, TypeVar
 
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
@@ -18,63 +18,83 @@ from wengert.tape.tensor import Tensor, wrapped
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
-def check_sizes(name: str, **sizes: Any) -> None:
-    """Raise an error unless sizes are positive integers."""
-    for option, size in sizes.items():
-        if whole(size, name, option) <= 0:
-            raise ValueError(f"{name}: {option} is positive, and {size} is not")
+#: A state: a Tensor, or two of an LSTM.
+S = TypeVar("S")
 
 
-class Uniform(Module):
-    """A module whose parameters start within one over the root of `hidden_size`."""
+class Recurrent(Module, Generic[S]):
+    """What layers of one step and of whole sequences share."""
 
+    mode: str  # of `GATES`
+    input_size: int
     hidden_size: int
+    bias: bool
+
+    def _store(self, **options: Any) -> None:
+        """Keep options; an error unless sizes are positive integers."""
+        name = type(self).__name__
+        for option, value in options.items():
+            is_size = option.endswith("_size") or option == "num_layers"
+            if is_size and whole(value, name, option) <= 0:
+                raise ValueError(f"{name}: {option} is positive, and {value} is not")
+            setattr(self, option, value)
+
+    def _add_weights(self, ending: str, width: int, device: Any, dtype: Any) -> None:
+        """Weights and biases of a layer whose input is of a width."""
+        rows = GATES[self.mode] * self.hidden_size
+        for name, *columns in (
+            ("weight_ih", width),
+            ("weight_hh", self.hidden_size),
+            ("bias_ih",),
+            ("bias_hh",),
+        ):
+            shape = (rows, *columns)
+            there = columns or self.bias
+            made = Parameter(ops.empty(shape, device=device, dtype=dtype)) if there else None
+            setattr(self, name + ending, made)
+
+    def _weights(self, ending: str = "") -> list[Any]:
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        return [getattr(self, name + ending) for name in names]
 
     def reset_parameters(self) -> None:
-        """Draw new parameters."""
+        """Draw new parameters, uniform within one over the root of ``hidden_size``."""
         bound = 1 / math.sqrt(self.hidden_size)
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
+    def _check_dtype(self, x: Tensor, dtype: Any) -> None:
+        if x.dtype is not dtype:
+            raise RuntimeError(
+                f"{type(self).__name__} got an array of {x.dtype.name} and has parameters of "
+                f"{dtype.name}; " + in_one_dtype(x.dtype, dtype)
+            )
 
-def check_dtype(name: str, x: Tensor, weight: Tensor) -> None:
-    """Raise an error unless an array has the parameters' dtype."""
-    if x.dtype is not weight.dtype:
-        raise RuntimeError(
-            f"{name} got an array of {x.dtype.name} and has parameters of {weight.dtype.name}; "
-            + in_one_dtype(x.dtype, weight.dtype)
-        )
+    def _begin(self, x: Tensor, given: Sequence[Any] | None, shape: tuple[int, ...]) -> Any:
+        """The Tensors of a state, zeros by default; an error unless they are of a shape."""
+        if given is None:
+            zeros = ops.zeros(shape, dtype=x.dtype, device=differentiable.device(x))
+            return (zeros,) * (2 if self.mode == "LSTM" else 1)
+        state = [wrapped(part) for part in given]
+        for part in state:
+            if tuple(part.shape) != shape:
+                raise RuntimeError(
+                    f"{type(self).__name__} got a state of shape {tuple(part.shape)}; it needs "
+                    f"{shape}"
+                )
+            self._check_dtype(part, x.dtype)
+        return state
 
-
-def as_state(name: str, given: Any, x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A state as a Tensor; an error unless it has a shape and the dtype of an input."""
-    state = wrapped(given)
-    if tuple(state.shape) != shape:
-        raise RuntimeError(f"{name} got a state of shape {tuple(state.shape)}; it needs {shape}")
-    check_dtype(name, state, x)
-    return state
-
-
-def pair(name: str, hx: Any) -> tuple[Any, Any]:
-    """The state of an LSTM, as two."""
-    if not isinstance(hx, tuple | list) or len(hx) != 2:
-        raise RuntimeError(f"{name} needs a state that is a pair, (h, c)")
-    h, c = hx
-    return h, c
-
-
-def mode_of(nonlinearity: str) -> str:
-    """The key of `GATES` for a nonlinearity of an RNN."""
-    if nonlinearity not in ("tanh", "relu"):
-        raise ValueError(f"{nonlinearity!r} is no nonlinearity of an RNN: it is 'tanh' or 'relu'")
-    return f"RNN_{nonlinearity.upper()}"
+    def _parts(self, hx: Any) -> Sequence[Any] | None:
+        """What a user gives as the state, as a sequence."""
+        if hx is None or self.mode != "LSTM":
+            return None if hx is None else (hx,)
+        if not isinstance(hx, tuple | list) or len(hx) != 2:
+            raise RuntimeError(f"{type(self).__name__} needs a state that is a pair, (h, c)")
+        return hx
 
 
-class _Cell(Uniform):
-    """What single steps share."""
-
-    _mode: str  # of `GATES`
-
+class _Cell(Recurrent[S]):
     def __init__(
         self,
         input_size: int,
@@ -83,116 +103,56 @@ class _Cell(Uniform):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
-        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        rows = GATES[self._mode] * hidden_size
-
-        def empty(*shape: int) -> Parameter:
-            return Parameter(ops.empty(shape, device=device, dtype=dtype))
-
-        self.weight_ih = empty(rows, input_size)
-        self.weight_hh = empty(rows, hidden_size)
-        self.bias_ih = empty(rows) if bias else None
-        self.bias_hh = empty(rows) if bias else None
+        self._store(input_size=input_size, hidden_size=hidden_size, bias=bias)
+        self._add_weights("", input_size, device, dtype)
         self.reset_parameters()
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Any, hx: Any = None) -> S:
         """Return the next state of (N, input_size) and a state, by default of zeros."""
-        return self._step(input, None if hx is None else (hx,), 1)[0]
-
-    def _step(self, input: Any, given: Sequence[Any] | None, states: int) -> tuple[Tensor, ...]:
-        name = type(self).__name__
+        name, given = type(self).__name__, self._parts(hx)
         x = wrapped(input)
         if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"{name} got an input of shape {tuple(x.shape)}; it needs (N, {self.input_size}), "
                 f"or ({self.input_size},) without a batch"
             )
-        check_dtype(name, x, self.weight_ih)
-        lead = tuple(x.shape[:-1])
+        weights = self._weights()
+        self._check_dtype(x, weights[0].dtype)
+        shape = (*x.shape[:-1], self.hidden_size)
+        state = [ops.reshape(h, (-1, shape[-1])) for h in self._begin(x, given, shape)]
         x = ops.reshape(x, (1, -1, self.input_size))
-        if given is None:
-            rows = (x.shape[1], self.hidden_size)
-            state = (ops.zeros(rows, dtype=x.dtype, device=differentiable.device(x)),) * states
-        else:
-            shape = (*lead, self.hidden_size)
-            parts = [as_state(name, part, x, shape) for part in given]
-            state = tuple(ops.reshape(part, (-1, self.hidden_size)) for part in parts)
-        parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        _, after = recurrent.run(self._mode, x, state, parameters)
-        return tuple(ops.reshape(h, (*lead, self.hidden_size)) for h in after)
+        _, after = recurrent.run(self.mode, x, tuple(state), weights)
+        found: Any = tuple([ops.reshape(h, shape) for h in after])
+        return found if self.mode == "LSTM" else found[0]  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ", bias=False" * (not self.bias)
 
 
-class RNNCell(_Cell):
-    """One step of an `RNN`.
-
-    PyTorch: ``torch.nn.RNNCell``.
-
-    Examples
-    --------
-    >>> cell = wg.nn.RNNCell(4, 8)
-    >>> h = cell(wg.ones((3, 4)))
-    >>> cell(wg.ones((3, 4)), h).shape
-    (3, 8)
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: Literal["tanh", "relu"] = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        self.nonlinearity = nonlinearity
-        super().__init__(input_size, hidden_size, bias, device, dtype)
-
-    @property
-    def _mode(self) -> str:  # type: ignore[override]
-        return mode_of(self.nonlinearity)
-
-    def extra_repr(self) -> str:
-        other = "" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}"
-        return super().extra_repr() + other
-
-
-class GRUCell(_Cell):
+class GRUCell(_Cell[Tensor]):
     """One step of a `GRU`.
 
     PyTorch: ``torch.nn.GRUCell``.
 
     Examples
     --------
-    >>> cell = wg.nn.GRUCell(4, 8)
-    >>> h = cell(wg.ones((3, 4)))
-    >>> cell(wg.ones((3, 4)), h).shape
+    >>> wg.nn.GRUCell(4, 8)(wg.ones((3, 4))).shape
     (3, 8)
     """
 
-    _mode = "GRU"
+    mode = "GRU"
 
 
-class LSTMCell(_Cell):
-    """One step of an `LSTM`.
+class LSTMCell(_Cell[tuple[Tensor, Tensor]]):
+    """One step of an `LSTM`, to the next pair of states h and c.
 
     PyTorch: ``torch.nn.LSTMCell``.
 
     Examples
     --------
-    >>> cell = wg.nn.LSTMCell(4, 8)
-    >>> h, c = cell(wg.ones((3, 4)))
-    >>> h, c = cell(wg.ones((3, 4)), (h, c))
+    >>> h, c = wg.nn.LSTMCell(4, 8)(wg.ones((3, 4)))
     >>> h.shape, c.shape
     ((3, 8), (3, 8))
     """
 
-    _mode = "LSTM"
-
-    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
-        """Return the next pair of states h and c; by default they are zeros before."""
-        h, c = self._step(input, None if hx is None else pair("LSTMCell", hx), 2)
-        return h, c
+    mode = "LSTM"

@@ -235,17 +235,6 @@ class Unfold(Single, of=F.unfold):
     ) -> None: ...
 
 
-class Fold(Single, of=F.fold):
-    def __init__(
-        self,
-        output_size: int | tuple[int, ...],
-        kernel_size: int | tuple[int, ...],
-        dilation: int | tuple[int, ...] = 1,
-        padding: int | tuple[int, ...] = 0,
-        stride: int | tuple[int, ...] = 1,
-    ) -> None: ...
-
-
 class _Pad(Module):
     _count = 0
     _mode: Literal["constant", "reflect"] = "constant"

@@ -45,13 +45,7 @@ class MSELoss(_Loss, of=F.mse_loss): ...
 class L1Loss(_Loss, of=F.l1_loss): ...
 
 
-class SoftMarginLoss(_Loss, of=F.soft_margin_loss): ...
-
-
 class BCELoss(_Weighted, of=F.binary_cross_entropy): ...
-
-
-class MultiLabelSoftMarginLoss(_Weighted, of=F.multilabel_soft_margin_loss): ...
 
 
 class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits):
@@ -114,32 +108,6 @@ class GaussianNLLLoss(_Reduced, of=F.gaussian_nll_loss):
         raise NotImplementedError
 
 
-class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
-    def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        *,
-        eps: float = 1e-8,
-        reduction: Reduction = "mean",
-    ) -> None: ...
-
-
-class HingeEmbeddingLoss(_Loss, of=F.hinge_embedding_loss):
-    def __init__(self, margin: float = 1.0, *, reduction: Reduction = "mean") -> None: ...
-
-
-class MultiMarginLoss(_Loss, of=F.multi_margin_loss):
-    def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        weight: Tensor | None = None,
-        *,
-        reduction: Reduction = "mean",
-    ) -> None: ...
-
-
 class _Pairs(_Reduced):
     def __init__(self, margin: float = 0.0, *, reduction: Reduction = "mean") -> None: ...
 
@@ -148,9 +116,6 @@ class _Pairs(_Reduced):
 
 
 class CosineEmbeddingLoss(_Pairs, of=F.cosine_embedding_loss): ...
-
-
-class MarginRankingLoss(_Pairs, of=F.margin_ranking_loss): ...
 
 
 class TripletMarginLoss(_Reduced, of=F.triplet_margin_loss):

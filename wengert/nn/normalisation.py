@@ -22,10 +22,9 @@ class _Norm(Module):
     bias: Parameter | None
 
     def _make(self, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, of: Any) -> None:
-        self.weight = Parameter(ops.ones(shape, device=device, dtype=of)) if weight else None
-        self.bias = (
-            Parameter(ops.zeros(shape, device=device, dtype=of)) if weight and bias else None
-        )
+        place = {"device": device, "dtype": of}
+        self.weight = Parameter(ops.ones(shape, **place)) if weight else None
+        self.bias = Parameter(ops.zeros(shape, **place)) if weight and bias else None
 
     def reset_parameters(self) -> None:
         """Set the weight to ones and the bias to zeros."""
@@ -64,12 +63,10 @@ class LayerNorm(_Norm):
         dtype: Any = None,
     ) -> None:
         self.normalized_shape = _lengths(normalized_shape)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
+        self.eps, self.elementwise_affine = eps, elementwise_affine
         self._make(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
-        """Normalise the last axes."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
@@ -95,12 +92,10 @@ class RMSNorm(_Norm):
         dtype: Any = None,
     ) -> None:
         self.normalized_shape = _lengths(normalized_shape)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
+        self.eps, self.elementwise_affine = eps, elementwise_affine
         self._make(self.normalized_shape, elementwise_affine, False, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
-        """Divide by the root mean square of the last axes."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
@@ -132,14 +127,11 @@ class GroupNorm(_Norm):
             raise ValueError(
                 f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
             )
-        self.num_groups = num_groups
-        self.num_channels = num_channels
-        self.eps = eps
-        self.affine = affine
+        self.num_groups, self.num_channels = num_groups, num_channels
+        self.eps, self.affine = eps, affine
         self._make((num_channels,), affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
-        """Normalise the groups of channels."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
@@ -166,10 +158,8 @@ class _Running(_Norm):
         bias: bool = True,
     ) -> None:
         self.num_features = index(num_features)
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
+        self.eps, self.momentum = eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
         shape = (self.num_features,)
         self._make(shape, affine, bias, device, dtype)
         for name, make, lengths, of in (
@@ -182,21 +172,16 @@ class _Running(_Norm):
 
     def reset_running_stats(self) -> None:
         """Set the averages to those of no batch."""
-        for buffer, fill in (
-            (self.running_mean, init.zeros_),
-            (self.running_var, init.ones_),
-            (self.num_batches_tracked, init.zeros_),
-        ):
+        for buffer in (self.running_mean, self.running_var, self.num_batches_tracked):
             if buffer is not None and self.track_running_stats:
-                fill(buffer)
+                (init.ones_ if buffer is self.running_var else init.zeros_)(buffer)
 
     def reset_parameters(self) -> None:
         """Set the weight to ones, the bias to zeros and the averages to those of no batch."""
         self.reset_running_stats()
         super().reset_parameters()
 
-    def _fits(self, input: Any) -> None:
-        """Raise unless the input has a shape that the layer takes."""
+    def _check_shape(self, input: Any) -> None:
         shape = tuple(input.shape)
         layouts = [layout.split() for layout in self._shapes.split("|")]
         fits = [layout for layout in layouts if len(layout) == len(shape)]
@@ -218,8 +203,7 @@ class _Running(_Norm):
 
 class _BatchNorm(_Running):
     def forward(self, input: Any) -> Tensor:
-        """Normalise the channels, and while training update the averages."""
-        self._fits(input)
+        self._check_shape(input)
         moves = self.training and self.track_running_stats
         held = self.running_mean, self.running_var
         out = F.batch_norm(
@@ -253,8 +237,7 @@ class _InstanceNorm(_Running):
         super().__init__(num_features, *given, bias=bias)
 
     def forward(self, input: Any) -> Tensor:
-        """Normalise the channels of each member, and while training update the averages."""
-        self._fits(input)
+        self._check_shape(input)
         x = input if len(input.shape) == len(self._shapes.split("|")[-1].split()) else None
         out = F.instance_norm(
             ops.expand_dims(input, axis=0) if x is None else x,
@@ -272,16 +255,9 @@ class _InstanceNorm(_Running):
 class BatchNorm1d(_BatchNorm):
     """`functional.batch_norm` of vectors or sequences, (N, C) or (N, C, L).
 
+    A momentum of None takes the mean over all batches. Without ``track_running_stats`` the batch's
+    statistics are used in evaluation, too.
     PyTorch: ``torch.nn.BatchNorm1d``.
-
-    Parameters
-    ----------
-    momentum : float or None
-        The share of a batch in the running averages. None, of `BatchNorm1d` and `BatchNorm2d`,
-        takes the mean over all batches.
-    track_running_stats : bool
-        Whether running averages are kept, and used in evaluation. Otherwise the batch's are,
-        always.
 
     Examples
     --------

@@ -85,7 +85,4 @@ class _AdaptiveMaxPool(Stored, shown="output_size"):
         raise NotImplementedError
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPool, of=F.adaptive_max_pool1d): ...
-
-
 class AdaptiveMaxPool2d(_AdaptiveMaxPool, of=F.adaptive_max_pool2d): ...

@@ -1,34 +1,26 @@
 """Recurrent networks as layers of whole sequences."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from wengert import ops
-from wengert.interpreters.namespaces import differentiable
 from wengert.nn import functional as F
-from wengert.nn.cells import (
-    GATES,
-    Uniform,
-    as_state,
-    check_dtype,
-    check_sizes,
-    mode_of,
-    pair,
-)
+from wengert.nn.cells import Recurrent, S
 from wengert.nn.functional import recurrent
 from wengert.nn.functional.dropout import probability
 from wengert.nn.parameter import Parameter
+from wengert.ops.hints import Refusing
 from wengert.tape.leaving import warn
 from wengert.tape.tensor import Tensor, wrapped
 
 
-class _Recurrent(Uniform):
-    """What networks of whole sequences share."""
+class _Layers(Recurrent[S]):
+    """Layers one after the other, each in one direction or in two."""
 
-    _states = 1  # Tensors in a state
-    mode: str  # of `GATES`
-    proj_size = 0
-    weight_ih_l0: Parameter
+    num_layers: int
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
 
     def __init__(
         self,
@@ -42,184 +34,133 @@ class _Recurrent(Uniform):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        name, proj_size = type(self).__name__, self.proj_size
-        check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        if not 0 <= proj_size < hidden_size:
-            raise ValueError(
-                f"{name}: proj_size is 0, or positive and smaller than hidden_size={hidden_size}, "
-                f"and not {proj_size}"
-            )
+        name = type(self).__name__
         dropout = float(probability(name, dropout, "dropout"))
         if dropout and num_layers == 1:
             warn(
                 f"{name} drops results between layers, so dropout={dropout} does nothing with one "
                 "layer; set num_layers, or put nn.Dropout behind"
             )
-        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.bias, self.batch_first, self.bidirectional = bias, batch_first, bidirectional
+        self._store(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        self._store(bias=bias, batch_first=batch_first, bidirectional=bidirectional)
         self.dropout = dropout
-        rows, result = GATES[self.mode] * hidden_size, proj_size or hidden_size
-        for layer in range(num_layers):
-            width = result * (1 + bidirectional) if layer else input_size
-            shapes = {
-                "weight_ih": (rows, width),
-                "weight_hh": (rows, result),
-                "bias_ih": (rows,),
-                "bias_hh": (rows,),
-                "weight_hr": (proj_size, hidden_size),
-            }
-            for ending in ("", "_reverse")[: 1 + bidirectional]:
-                for kind in self._kinds():
-                    made = Parameter(ops.empty(shapes[kind], device=device, dtype=dtype))
-                    setattr(self, f"{kind}_l{layer}{ending}", made)
+        for ending in self._endings():
+            first = ending.startswith("_l0")
+            width = input_size if first else hidden_size * (1 + bidirectional)
+            self._add_weights(ending, width, device, dtype)
         self.reset_parameters()
 
-    def _kinds(self) -> Iterator[str]:
-        yield from ("weight_ih", "weight_hh")
-        if self.bias:
-            yield from ("bias_ih", "bias_hh")
-        if self.proj_size:
-            yield "weight_hr"
+    def _endings(self) -> list[str]:
+        """The ends of the parameters' names, of each layer and direction."""
+        directions = ("", "_reverse")[: 1 + self.bidirectional]
+        return [f"_l{layer}{end}" for layer in range(self.num_layers) for end in directions]
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
-        return [
-            [getattr(self, f"{kind}_l{layer}{ending}") for kind in self._kinds()]
-            for layer in range(self.num_layers)
-            for ending in ("", "_reverse")[: 1 + self.bidirectional]
-        ]
+        found = map(self._weights, self._endings())
+        return [[weight for weight in weights if weight is not None] for weights in found]
 
     def flatten_parameters(self) -> None:
         """Do nothing: the parameters need no common memory. PyTorch's programs call it."""
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, S]:
         """Return the results of all steps, and the last state of each layer and direction.
 
-        The results of a `wengert.nn.utils.rnn.PackedSequence` are packed likewise.
+        The results of a `wengert.nn.utils.rnn.PackedSequence` are packed likewise. The state of an
+        LSTM is a pair, h and c.
         """
-        out, (h,) = self._run(input, None if hx is None else (hx,))
-        return out, h
-
-    def _run(self, input: Any, given: Sequence[Any] | None) -> tuple[Any, list[Tensor]]:
-        """The results, and the Tensors of the last state."""
         packed = input if hasattr(input, "batch_sizes") else None
-        x = _sequence(self, input, packed)
+        given = self._parts(hx)
+        x = self._sequence(input, packed)
         batched = packed is not None or x.ndim == 3
         if not batched:
             x = ops.expand_dims(x, axis=0 if self.batch_first else 1)
         if self.batch_first and packed is None:
             x = ops.permute_dims(x, (1, 0, 2))
-        directions = 1 + self.bidirectional
-        count = self.num_layers * directions
-        width = x.shape[1] if packed is None else packed.batch_sizes[0]
-        lengths = (self.proj_size or self.hidden_size, self.hidden_size)[: self._states]
-        if given is not None and packed is not None and packed.sorted_indices is not None:
-            given = [ops.take(part, packed.sorted_indices, axis=1) for part in given]
-        starts = [
-            _start(self, x, None if given is None else given[i], (count, width, n), batched)
-            for i, n in enumerate(lengths)
-        ]
-        ends: list[tuple[Tensor, ...]] = []
-        weights = self.all_weights
-        for layer in range(self.num_layers):
-            if layer and self.dropout:
-                x = F.dropout(x, self.dropout, self.training)
-            results = []
-            for reverse in range(directions):
-                at = layer * directions + reverse
-                own: list[Any] = list(weights[at])
-                if not self.bias:
-                    own[2:2] = (None, None)
-                state = tuple(start[at] for start in starts)
-                back = bool(reverse)
-                if packed is None:
-                    out, end = recurrent.run(self.mode, x, state, own, reverse=back)
-                else:
-                    sizes = packed.batch_sizes
-                    out, end = recurrent.run_packed(self.mode, x, sizes, state, own, reverse=back)
-                results.append(out)
-                ends.append(end)
-            x = ops.concat(results, axis=-1) if self.bidirectional else results[0]
-        last = [ops.stack(parts) for parts in zip(*ends, strict=True)]
+        out, last = self._run(x, packed, given, batched)
         if packed is not None:
-            if packed.unsorted_indices is not None:
-                last = [ops.take(part, packed.unsorted_indices, axis=1) for part in last]
-            return packed._replace(data=x), last
-        out = ops.permute_dims(x, (1, 0, 2)) if self.batch_first else x
+            out = packed._replace(data=out)
+        elif self.batch_first:
+            out = ops.permute_dims(out, (1, 0, 2))
         if not batched:
             out = ops.squeeze(out, axis=0 if self.batch_first else 1)
             last = [ops.squeeze(part, axis=1) for part in last]
-        return out, last
+        state: Any = tuple(last) if self.mode == "LSTM" else last[0]
+        return out, state
+
+    def _run(
+        self, x: Tensor, packed: Any, given: Sequence[Any] | None, batched: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The results, and the Tensors of the last state."""
+        sizes, order, back = (None, None, None) if packed is None else packed[1:]
+        endings = self._endings()
+        whole = (len(endings), x.shape[1] if sizes is None else sizes[0], self.hidden_size)
+        if given is not None and order is not None:
+            given = [ops.take(part, order, axis=1) for part in given]
+        state = self._begin(x, given, whole if batched else (whole[0], whole[2]))
+        starts = [ops.unstack(ops.reshape(part, whole)) for part in state]
+        ends, results = [], []
+        for at, ending in enumerate(endings):
+            start = tuple([part[at] for part in starts])
+            reverse = ending.endswith("_reverse")
+            out, end = recurrent.run(
+                self.mode, x, start, self._weights(ending), sizes, reverse=reverse
+            )
+            ends.append(end)
+            results.append(out)
+            if len(results) == 1 + self.bidirectional:  # those of a layer
+                x = ops.concat(results, axis=-1) if self.bidirectional else out
+                results = []
+                if self.dropout and at + 1 < len(endings):
+                    x = F.dropout(x, self.dropout, self.training)
+        last = [ops.stack(parts) for parts in zip(*ends, strict=True)]
+        return x, last if back is None else [ops.take(part, back, axis=1) for part in last]
+
+    def _sequence(self, input: Any, packed: Any) -> Tensor:
+        """Check an input, before anything is computed."""
+        name, size = type(self).__name__, self.input_size
+        if packed and type(packed.batch_sizes) is not tuple:
+            raise TypeError(f"{name} takes packed sequences of wg.nn.utils.rnn, not {type(packed)}")
+        x = wrapped(packed.data if packed else input)
+        if packed and (x.ndim != 2 or x.shape[-1] != size):
+            raise RuntimeError(
+                f"{name} got a packed sequence with rows of shape {tuple(x.shape)[1:]}; it needs "
+                f"({size},)"
+            )
+        axes = "(N, T, " if self.batch_first else "(T, N, "
+        if x.ndim not in (2, 3) or x.shape[-1] != size:
+            raise RuntimeError(
+                f"{name} got an input of shape {tuple(x.shape)}; it needs {axes}{size}), or (T, "
+                f"{size}) without a batch"
+            )
+        if not x.shape[int(x.ndim == 3 and self.batch_first)] and not packed:
+            raise RuntimeError(
+                f"{name} needs a sequence of at least one step, not {tuple(x.shape)}"
+            )
+        self._check_dtype(x, self._weights("_l0")[0].dtype)
+        return x
 
     def extra_repr(self) -> str:
-        standard = {
-            "proj_size": 0,
-            "num_layers": 1,
-            "bias": True,
-            "batch_first": False,
-            "dropout": 0,
-            "bidirectional": False,
-        }
-        told = [f"{k}={getattr(self, k)}" for k, v in standard.items() if getattr(self, k) != v]
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *told])
+        standard = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0}
+        standard["bidirectional"] = False
+        others = [f"{k}={getattr(self, k)}" for k, v in standard.items() if getattr(self, k) != v]
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *others])
 
 
-def _sequence(module: _Recurrent, input: Any, packed: Any) -> Tensor:
-    """Check an input, before anything is computed."""
-    name = type(module).__name__
-    if packed and type(packed.batch_sizes) is not tuple:
-        raise TypeError(f"{name} takes packed sequences of wg.nn.utils.rnn, not {type(packed)}")
-    x = wrapped(packed.data if packed else input)
-    if packed and (x.ndim != 2 or x.shape[-1] != module.input_size):
-        raise RuntimeError(
-            f"{name} got a packed sequence with rows of shape {tuple(x.shape)[1:]}; it needs "
-            f"({module.input_size},)"
-        )
-    axes = "(N, T, " if module.batch_first else "(T, N, "
-    if x.ndim not in (2, 3) or x.shape[-1] != module.input_size:
-        raise RuntimeError(
-            f"{name} got an input of shape {tuple(x.shape)}; it needs {axes}{module.input_size}), "
-            f"or (T, {module.input_size}) without a batch"
-        )
-    if not x.shape[int(x.ndim == 3 and module.batch_first)] and not packed:
-        raise RuntimeError(f"{name} needs a sequence of at least one step, not {tuple(x.shape)}")
-    check_dtype(name, x, module.weight_ih_l0)
-    return x
-
-
-def _start(
-    module: _Recurrent, x: Tensor, given: Any, shape: tuple[int, int, int], batched: bool
-) -> tuple[Tensor, ...]:
-    """One Tensor of the state at first for each layer and direction, (N, H)."""
-    count, _, length = shape
-    if given is None:
-        zeros = ops.zeros(shape[1:], dtype=x.dtype, device=differentiable.device(x))
-        return (zeros,) * count
-    wanted = shape if batched else (count, length)
-    state = as_state(type(module).__name__, given, x, wanted)
-    return ops.unstack(ops.reshape(state, shape))
-
-
-class RNN(_Recurrent):
+class RNN(_Layers[Tensor]):
     """Simple recurrent network, :math:`h_t = f(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})`.
 
+    With ``batch_first`` inputs and results are of shape (N, T, ...) and not (T, N, ...). While
+    training, ``dropout`` sets results between layers to zero. A second network, of a
+    ``bidirectional`` layer, runs from the end; the results of both are side by side.
     PyTorch: ``torch.nn.RNN``.
-
-    Parameters
-    ----------
-    batch_first : bool
-        Whether inputs and results are of shape (N, T, ...) and not (T, N, ...).
-    dropout : float
-        Probability of zero for results between layers, while training.
-    bidirectional : bool
-        Whether a second network runs from the end; the results of both are side by side.
 
     Attributes
     ----------
     weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
         Of each layer k, with ``_lk``, and ``_lk_reverse`` for the second direction. The gates'
-        parts follow one another. All start uniform within one over the root of ``hidden_size``.
+        parts follow one another.
 
     Examples
     --------
@@ -242,12 +183,16 @@ class RNN(_Recurrent):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.mode, self.nonlinearity = mode_of(nonlinearity), nonlinearity
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"{nonlinearity!r} is no nonlinearity of an RNN: it is 'tanh' or 'relu'"
+            )
+        self.mode, self.nonlinearity = f"RNN_{nonlinearity.upper()}", nonlinearity
         more = batch_first, dropout, bidirectional, device, dtype
         super().__init__(input_size, hidden_size, num_layers, bias, *more)
 
 
-class GRU(_Recurrent):
+class GRU(_Layers[Tensor]):
     r"""Gated recurrent units.
 
     .. math::
@@ -272,7 +217,7 @@ class GRU(_Recurrent):
     mode = "GRU"
 
 
-class LSTM(_Recurrent):
+class LSTM(Refusing, _Layers[tuple[Tensor, Tensor]]):
     r"""Long short-term memory.
 
     .. math::
@@ -283,13 +228,8 @@ class LSTM(_Recurrent):
         h_t &= o \tanh c_t
 
     The parts of the parameters are those of i, f, g and o. Hochreiter and Schmidhuber, "Long
-    short-term memory" (1997). Other options and the parameters are those of `RNN`.
+    short-term memory" (1997). Options and parameters are those of `RNN`.
     PyTorch: ``torch.nn.LSTM``.
-
-    Parameters
-    ----------
-    proj_size : int
-        If it is positive, the results are projected to this length by one more weight.
 
     Examples
     --------
@@ -299,27 +239,4 @@ class LSTM(_Recurrent):
     ((4, 7, 5), (2, 4, 5), (2, 4, 5))
     """
 
-    _states = 2
     mode = "LSTM"
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        self.proj_size = proj_size
-        more = batch_first, dropout, bidirectional, device, dtype
-        super().__init__(input_size, hidden_size, num_layers, bias, *more)
-
-    def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Tensor, Tensor]]:
-        """Return the results of all steps, and the pair of last states h and c."""
-        out, (h, c) = self._run(input, None if hx is None else pair("LSTM", hx))
-        return out, (h, c)

@@ -12,7 +12,6 @@ class Upsample(Single, of=F.interpolate):
     scale_factor: Any
     mode: Interpolation
     align_corners: bool | None
-    recompute_scale_factor: bool | None
 
     def __init__(
         self,
@@ -20,7 +19,6 @@ class Upsample(Single, of=F.interpolate):
         scale_factor: float | tuple[float, ...] | None = None,
         mode: Interpolation = "nearest",
         align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
     ) -> None: ...
 
     def _check(self) -> None:
@@ -36,7 +34,3 @@ class Upsample(Single, of=F.interpolate):
 
 class PixelShuffle(Single, of=F.pixel_shuffle):
     def __init__(self, upscale_factor: int) -> None: ...
-
-
-class PixelUnshuffle(Single, of=F.pixel_unshuffle):
-    def __init__(self, downscale_factor: int) -> None: ...

@@ -66,50 +66,33 @@ class _Layer(Module):
         self.activation = activation
 
     def _add_part(self, x: Tensor, part: int, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """A part's result, added to what it was given."""
+        """A part's result, added to its input."""
         norm, dropout = getattr(self, f"norm{part}"), getattr(self, f"dropout{part}")
         if self.norm_first:
             return ops.add(x, dropout(function(norm(x))))
         return norm(ops.add(x, dropout(function(x))))  # type: ignore[no-any-return]
 
-    def _forwards(self, x: Tensor) -> Tensor:
-        """The network for each position."""
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+    def _attend(self, x: Tensor, mask: Any, padding: Any, is_causal: bool) -> Tensor:
+        """The first part: attention of a sequence to itself."""
+        options = {"need_weights": False, "is_causal": is_causal}
+        return self._add_part(
+            x, 1, lambda x: self.self_attn(x, x, x, padding, attn_mask=mask, **options)[0]
+        )
 
-
-def _attending(
-    layer: MultiheadAttention, memory: Any, mask: Any, padding: Any, is_causal: bool
-) -> Callable[[Tensor], Tensor]:
-    """Attention of what it is given to a memory, or to itself."""
-
-    def attend(x: Tensor) -> Tensor:
-        to = x if memory is None else memory
-        return layer(
-            x,
-            to,
-            to,
-            attn_mask=mask,
-            key_padding_mask=padding,
-            need_weights=False,
-            is_causal=is_causal,
-        )[0]
-
-    return attend
+    def _feed(self, x: Tensor, part: int) -> Tensor:
+        """The last part: a network for each position."""
+        return self._add_part(
+            x, part, lambda x: self.linear2(self.dropout(self.activation(self.linear1(x))))
+        )
 
 
 class TransformerEncoderLayer(_Layer):
     r"""Attention of a sequence to itself, and then a network for each position.
 
-    Vaswani et al., "Attention is all you need" (2017).
-    PyTorch: ``torch.nn.TransformerEncoderLayer``.
-
-    Parameters
-    ----------
-    dropout : float
-        Probability of zero while training, of attention's weights and of what each part adds.
-    norm_first : bool
-        Whether the input of each part is normalised, :math:`x + f(\operatorname{norm}(x))`, and not
-        its result, :math:`\operatorname{norm}(x + f(x))`.
+    Each part's result, of which ``dropout`` sets a share to zero while training, is added to its
+    input; with ``norm_first`` the input is normalised, :math:`x + f(\operatorname{norm}(x))`, and
+    not the sum, :math:`\operatorname{norm}(x + f(x))`. Vaswani et al., "Attention is all you need"
+    (2017). PyTorch: ``torch.nn.TransformerEncoderLayer``.
 
     Examples
     --------
@@ -126,8 +109,7 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         """Return a sequence of the shape of ``src``. The masks are those of attention."""
-        attend = _attending(self.self_attn, None, src_mask, src_key_padding_mask, is_causal)
-        return self._add_part(self._add_part(src, 1, attend), 2, self._forwards)
+        return self._feed(self._attend(src, src_mask, src_key_padding_mask, is_causal), 2)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -157,12 +139,13 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """Return a sequence of the shape of ``tgt``. The masks are those of attention."""
-        own = _attending(self.self_attn, None, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
-        cross = _attending(
-            self.multihead_attn, memory, memory_mask, memory_key_padding_mask, memory_is_causal
+        x = self._attend(tgt, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        masks = {"attn_mask": memory_mask, "key_padding_mask": memory_key_padding_mask}
+        options = {"need_weights": False, "is_causal": memory_is_causal}
+        x = self._add_part(
+            x, 2, lambda x: self.multihead_attn(x, memory, memory, **masks, **options)[0]
         )
-        x = self._add_part(self._add_part(tgt, 1, own), 2, cross)
-        return self._add_part(x, 3, self._forwards)
+        return self._feed(x, 3)
 
 
 class _Stack(Module):
@@ -180,14 +163,9 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """Layers such as `TransformerEncoderLayer`, one after the other.
+    """Copies of a `TransformerEncoderLayer` with its numbers, one after the other.
 
     PyTorch: ``torch.nn.TransformerEncoder``.
-
-    Parameters
-    ----------
-    encoder_layer : Module
-        Copied for each layer, with its numbers.
 
     Examples
     --------
@@ -223,21 +201,14 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """Layers such as `TransformerDecoderLayer`, one after the other.
+    """Copies of a `TransformerDecoderLayer` with its numbers, one after the other.
 
     PyTorch: ``torch.nn.TransformerDecoder``.
-
-    Parameters
-    ----------
-    decoder_layer : Module
-        Copied for each layer, with its numbers.
 
     Examples
     --------
     >>> layer = wg.nn.TransformerDecoderLayer(d_model=8, nhead=2, batch_first=True)
-    >>> decoder = wg.nn.TransformerDecoder(layer, num_layers=2)
-    >>> targets, memory = wg.ones((3, 5, 8)), wg.ones((3, 7, 8))
-    >>> decoder(targets, memory).shape
+    >>> wg.nn.TransformerDecoder(layer, num_layers=2)(wg.ones((3, 5, 8)), wg.ones((3, 7, 8))).shape
     (3, 5, 8)
     """
 

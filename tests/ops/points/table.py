@@ -100,10 +100,6 @@ STRAIGHT: list[Any] = [
      [(-inf, lambda x: 0), (-3, lambda x: x / 6 + 0.5), (3, lambda x: 1)]),
     ("hardswish", F.hardswish,
      [(-inf, lambda x: 0), (-3, lambda x: x * (x + 3) / 6), (3, lambda x: x)]),
-    ("hardshrink", F.hardshrink, [(-inf, lambda x: x), (-0.5, lambda x: 0), (0.5, lambda x: x)]),
-    ("softshrink", F.softshrink,
-     [(-inf, lambda x: x + 0.5), (-0.5, lambda x: 0), (0.5, lambda x: x - 0.5)]),
-    ("threshold", lambda x: F.threshold(x, 0.75, 2.0), [(-inf, lambda x: 2), (0.75, lambda x: x)]),
 ]  # fmt: skip
 
 
@@ -221,7 +217,6 @@ ROWS = [
     ),
     R("F.mish", lambda x: x * m.tanh(m.softplus(x)), f=F.mish, low=-600, orders=1),
     R("F.selu", selu, f=F.selu, singular=[0]),
-    R("F.celu", lambda x: x if x.c[0] > 0 else m.expm1(x), f=F.celu, singular=[0]),
     *(
         R(f"F.{name}", piecewise(*pieces), f=f, singular=[b for b, _ in pieces[1:]])
         for name, f, pieces in STRAIGHT

@@ -4,10 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Never
 
 from wengert.nn.functional.activation import (
-    celu,
     elu,
     gelu,
-    hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
@@ -21,14 +19,10 @@ from wengert.nn.functional.activation import (
     sigmoid,
     silu,
     softplus,
-    softshrink,
     softsign,
     tanh,
-    threshold,
 )
-from wengert.nn.functional.attention import (
-    scaled_dot_product_attention,
-)
+from wengert.nn.functional.attention import scaled_dot_product_attention
 from wengert.nn.functional.binary import binary_cross_entropy, binary_cross_entropy_with_logits
 from wengert.nn.functional.classification import cross_entropy, nll_loss
 from wengert.nn.functional.convolution import (
@@ -36,25 +30,17 @@ from wengert.nn.functional.convolution import (
     conv2d,
     conv_transpose1d,
     conv_transpose2d,
-    fold,
     unfold,
 )
 from wengert.nn.functional.distance import (
     cosine_embedding_loss,
     cosine_similarity,
-    hinge_embedding_loss,
-    margin_ranking_loss,
     pairwise_distance,
     triplet_margin_loss,
 )
-from wengert.nn.functional.dropout import alpha_dropout, dropout, dropout1d, dropout2d
+from wengert.nn.functional.dropout import dropout, dropout2d
 from wengert.nn.functional.embedding import embedding, one_hot
 from wengert.nn.functional.linear import linear
-from wengert.nn.functional.margins import (
-    multi_margin_loss,
-    multilabel_soft_margin_loss,
-    soft_margin_loss,
-)
 from wengert.nn.functional.normalisation import (
     batch_norm,
     group_norm,
@@ -66,7 +52,6 @@ from wengert.nn.functional.normalisation import (
 from wengert.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
-    adaptive_max_pool1d,
     adaptive_max_pool2d,
     avg_pool1d,
     avg_pool2d,
@@ -79,92 +64,24 @@ from wengert.nn.functional.regression import (
     kl_div,
     l1_loss,
     mse_loss,
-    poisson_nll_loss,
     smooth_l1_loss,
 )
-from wengert.nn.functional.resampling import interpolate, pixel_shuffle, pixel_unshuffle
-from wengert.nn.functional.softmaxes import glu, log_softmax, softmax, softmin
+from wengert.nn.functional.resampling import interpolate, pixel_shuffle
+from wengert.nn.functional.softmaxes import glu, log_softmax, softmax
 from wengert.nn.functional.spatial import pad
 
 __all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "alpha_dropout",
-    "avg_pool1d",
-    "avg_pool2d",
-    "batch_norm",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "celu",
-    "conv1d",
-    "conv2d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "cosine_embedding_loss",
-    "cosine_similarity",
-    "cross_entropy",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "elu",
-    "embedding",
-    "fold",
-    "gaussian_nll_loss",
-    "gelu",
-    "glu",
-    "group_norm",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "instance_norm",
-    "interpolate",
-    "kl_div",
-    "l1_loss",
-    "layer_norm",
-    "leaky_relu",
-    "linear",
-    "log_softmax",
-    "logsigmoid",
-    "margin_ranking_loss",
-    "max_pool1d",
-    "max_pool2d",
-    "mish",
-    "mse_loss",
-    "multi_margin_loss",
-    "multilabel_soft_margin_loss",
-    "nll_loss",
-    "normalize",
-    "one_hot",
-    "pad",
-    "pairwise_distance",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "poisson_nll_loss",
-    "prelu",
-    "relu",
-    "relu6",
-    "rms_norm",
-    "scaled_dot_product_attention",
-    "selu",
-    "sigmoid",
-    "silu",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "tanh",
-    "threshold",
-    "triplet_margin_loss",
-    "unfold",
-]
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool1d",
+    "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss",
+    "cosine_similarity", "cross_entropy", "dropout", "dropout2d", "elu", "embedding",
+    "gaussian_nll_loss", "gelu", "glu", "group_norm", "hardsigmoid", "hardswish", "hardtanh",
+    "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
+    "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "mish", "mse_loss",
+    "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle", "prelu",
+    "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
+    "smooth_l1_loss", "softmax", "softplus", "softsign", "tanh", "triplet_margin_loss", "unfold",
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers

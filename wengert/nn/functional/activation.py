@@ -1,9 +1,13 @@
-"""Activations, by PyTorch's names and arguments."""
+"""Activations, by PyTorch's names and arguments.
+
+All take real floating dtypes. An option that is a Tensor broadcasts with the input, and is
+differentiated, but for a threshold, whose derivative is 0.
+"""
 
 from typing import Any
 
 from wengert import ops
-from wengert.nn.functional.define import fails, is_not_negative, real_floating, same_dtype
+from wengert.nn.functional.define import real_floating, same_dtype
 from wengert.ops.axes import operand
 from wengert.ops.define import operation
 from wengert.ops.special import everyday
@@ -18,18 +22,18 @@ sigmoid = everyday.expit
 silu = everyday.silu
 tanh = ops.tanh
 
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
 
 def _elu_composite(xp: Any, x: Any, alpha: float) -> Any:
-    below = xp.expm1(xp.minimum(x, 0)) * alpha
-    return xp.where(x > 0, x, below)
+    return xp.where(x > 0, x, xp.expm1(xp.minimum(x, 0)) * alpha)
 
 
 def _elu_rule(xp: Any, g: Any, x: Any, alpha: float) -> Any:
     # Not the minimum, which shares its slope at a tie: the second derivative at 0 is 0.
-    negative = xp.where(x < 0, x, xp.zeros_like(x))
-    slope = xp.exp(negative) * alpha
-    below = g * xp.conj(slope)
-    return xp.where(x > 0, g, below)
+    slope = xp.exp(xp.where(x < 0, x, xp.zeros_like(x))) * alpha
+    return xp.where(x > 0, g, g * xp.conj(slope))
 
 
 @operation(
@@ -39,21 +43,13 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     r"""Exponential linear unit: :math:`x` above 0, :math:`\alpha (e^x - 1)` below.
 
     Derivative 1 above 0 and :math:`\alpha e^x` below; :math:`\alpha` at 0. Clevert, Unterthiner and
-    Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016). Real
-    floating dtypes. PyTorch: ``torch.nn.functional.elu``.
-
-    Parameters
-    ----------
-    alpha : float or Tensor
-        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
-        broadcasts with ``input``.
+    Hochreiter, "Fast and accurate deep network learning by exponential linear units" (2016).
+    PyTorch: ``torch.nn.functional.elu``.
 
     Examples
     --------
     >>> wg.nn.functional.elu(wg.asarray([-1.0, 0.0, 2.0]))
     tensor([-0.6321,  0.0000,  2.0000])
-    >>> wg.grad(wg.nn.functional.elu)(0.0)
-    1.0
     """
     x = real_floating("elu", input)
     if type(alpha) is not float:
@@ -65,20 +61,25 @@ def elu(input: Any, alpha: float = 1.0) -> Tensor:
     return elu.run(x, alpha=alpha)
 
 
+def selu(input: Any) -> Tensor:
+    r"""Scaled exponential unit, :math:`\lambda` times `elu`: it keeps mean 0 and variance 1.
+
+    :math:`\lambda = 1.0507...`, and the unit's :math:`\alpha = 1.6732...`. Klambauer et al.,
+    "Self-normalizing neural networks" (2017). PyTorch: ``torch.nn.functional.selu``.
+
+    Examples
+    --------
+    >>> wg.nn.functional.selu(wg.asarray([-1.0, 0.0, 1.0]))
+    tensor([-1.1113,  0.0000,  1.0507])
+    """
+    return ops.multiply(elu.run(real_floating("selu", input), alpha=_SELU_ALPHA), _SELU_SCALE)
+
+
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`.
+    r"""Smooth rectifier, :math:`\log(1 + e^{\beta x}) / \beta`; :math:`x` beyond the threshold.
 
-    Derivative :math:`\sigma(\beta x)`, the logistic sigmoid. Real floating dtypes.
+    That is of :math:`\beta x`. Derivative :math:`\sigma(\beta x)`, the logistic sigmoid.
     PyTorch: ``torch.nn.functional.softplus``.
-
-    Parameters
-    ----------
-    beta : float or Tensor
-        :math:`\beta`. The result is differentiable in a Tensor, which may also be an array that
-        broadcasts with ``input``.
-    threshold : float or Tensor
-        Where :math:`\beta x` is larger, the result is :math:`x` itself. The derivative with
-        respect to a Tensor is 0.
 
     Examples
     --------
@@ -94,20 +95,14 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     straight = ops.greater(scaled, threshold)
     if isinstance(beta, Tensor):  # an infinity beyond the threshold has no part in its derivative
         scaled = ops.multiply(ops.where(straight, 0, x), beta)
-    smooth = ops.multiply(everyday.softplus(scaled), 1 / beta)
-    return ops.where(straight, x, smooth)
+    return ops.where(straight, x, ops.multiply(everyday.softplus(scaled), 1 / beta))
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Limit each element to a range.
 
-    Derivative 1 inside, 0 outside and at the ends. Real floating dtypes. Raises `ValueError` if
-    ``min_val`` is larger than ``max_val``. PyTorch: ``torch.nn.functional.hardtanh``.
-
-    Parameters
-    ----------
-    min_val, max_val : float or Tensor
-        The range. The result is differentiable in Tensors.
+    Derivative 1 inside, 0 outside and at the ends. Raises `ValueError` if ``min_val`` is larger
+    than ``max_val``. PyTorch: ``torch.nn.functional.hardtanh``.
 
     Examples
     --------
@@ -115,10 +110,8 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     tensor([-1.0000,  0.5000,  1.0000])
     """
     x = real_floating("hardtanh", input)
-    low, high = (
-        operand(min_val, x, "hardtanh", "min_val"),
-        operand(max_val, x, "hardtanh", "max_val"),
-    )
+    low = operand(min_val, x, "hardtanh", "min_val")
+    high = operand(max_val, x, "hardtanh", "max_val")
     if not (isinstance(low, Tensor) or isinstance(high, Tensor)) and low > high:
         raise ValueError(f"min_val cannot be larger than max_val, and is {low}, above {high}")
     return ops.where(ops.less_equal(x, low), low, ops.where(ops.greater_equal(x, high), high, x))
@@ -128,7 +121,7 @@ def relu6(input: Any) -> Tensor:
     r"""Rectifier with a limit, :math:`\min(\max(x, 0), 6)`.
 
     Derivative 1 between 0 and 6, 0 elsewhere. Krizhevsky, "Convolutional deep belief networks on
-    CIFAR-10" (2010). Real floating dtypes. PyTorch: ``torch.nn.functional.relu6``.
+    CIFAR-10" (2010). PyTorch: ``torch.nn.functional.relu6``.
 
     Examples
     --------
@@ -142,7 +135,7 @@ def hardsigmoid(input: Any) -> Tensor:
     r"""Sigmoid in three straight pieces, :math:`\min(\max(x, -3), 3) / 6 + 1/2`.
 
     Derivative 1/6 between -3 and 3, 0 elsewhere. Howard et al., "Searching for MobileNetV3" (2019).
-    Real floating dtypes. PyTorch: ``torch.nn.functional.hardsigmoid``.
+    PyTorch: ``torch.nn.functional.hardsigmoid``.
 
     Examples
     --------
@@ -157,7 +150,7 @@ def hardswish(input: Any) -> Tensor:
     """Product with `hardsigmoid`: 0 up to -3, :math:`x (x + 3) / 6`, and :math:`x` from 3 on.
 
     Derivative :math:`x / 3 + 1/2` between -3 and 3. Howard et al., "Searching for MobileNetV3"
-    (2019). Real floating dtypes. PyTorch: ``torch.nn.functional.hardswish``.
+    (2019). PyTorch: ``torch.nn.functional.hardswish``.
 
     Examples
     --------
@@ -167,15 +160,15 @@ def hardswish(input: Any) -> Tensor:
     x = real_floating("hardswish", input)
     low, high = ops.less_equal(x, -3), ops.greater_equal(x, 3)
     inner = ops.where(ops.logical_or(low, high), 0, x)  # so that no product overflows
-    bent = ops.multiply(inner, ops.add(ops.multiply(inner, 1 / 6), 0.5))
-    return ops.where(low, 0, ops.where(high, x, bent))
+    curve = ops.multiply(inner, ops.add(ops.multiply(inner, 1 / 6), 0.5))
+    return ops.where(low, 0, ops.where(high, x, curve))
 
 
 def mish(input: Any) -> Tensor:
     r"""Smooth rectifier :math:`x \tanh(\log(1 + e^x))`.
 
     Misra, "Mish: a self regularized non-monotonic activation function" (2019). Derivative
-    :math:`t + x \sigma(x) (1 - t^2)` with :math:`t = \tanh(\log(1 + e^x))`. Real floating dtypes.
+    :math:`t + x \sigma(x) (1 - t^2)` with :math:`t = \tanh(\log(1 + e^x))`.
     PyTorch: ``torch.nn.functional.mish``.
 
     Examples
@@ -185,76 +178,6 @@ def mish(input: Any) -> Tensor:
     """
     x = real_floating("mish", input)
     return ops.multiply(x, ops.tanh(everyday.softplus(x)))
-
-
-def celu(input: Any, alpha: float = 1.0) -> Tensor:
-    r"""Smooth exponential unit: :math:`x` above 0, :math:`\alpha (e^{x / \alpha} - 1)` below.
-
-    Derivative 1 above 0 and :math:`e^{x / \alpha}` below. Barron, "Continuously differentiable
-    exponential linear units" (2017). Real floating dtypes. Raises `ValueError` if ``alpha`` is 0.
-    PyTorch: ``torch.nn.functional.celu``.
-
-    Parameters
-    ----------
-    alpha : float or Tensor
-        :math:`\alpha`. The result is differentiable in a Tensor, which may also be an array that
-        broadcasts with ``input``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.celu(wg.asarray([-1.0, 0.0, 2.0]))
-    tensor([-0.6321,  0.0000,  2.0000])
-    """
-    x = real_floating("celu", input)
-    unit = operand(alpha, x, "celu", "alpha")
-    if not isinstance(unit, Tensor) and unit == 0:
-        raise ValueError("celu's alpha cannot be 0, by which it divides")
-    left = ops.less(x, 0)
-    below = ops.expm1(ops.divide(ops.where(left, x, 0), unit))
-    return ops.where(left, ops.multiply(below, unit), x)
-
-
-_SELU_ALPHA = 1.6732632423543772848170429916717
-_SELU_SCALE = 1.0507009873554804934193349852946
-
-
-def selu(input: Any) -> Tensor:
-    r"""Scaled exponential unit, :math:`\lambda` times `elu`: it keeps mean 0 and variance 1.
-
-    :math:`\lambda = 1.0507...`, and the unit's :math:`\alpha = 1.6732...`. Klambauer et al.,
-    "Self-normalizing neural networks" (2017). Derivative :math:`\lambda` above 0, and
-    :math:`\lambda \alpha e^x` below. Real floating dtypes. PyTorch: ``torch.nn.functional.selu``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.selu(wg.asarray([-1.0, 0.0, 1.0]))
-    tensor([-1.1113,  0.0000,  1.0507])
-    """
-    return ops.multiply(elu.run(real_floating("selu", input), alpha=_SELU_ALPHA), _SELU_SCALE)
-
-
-def threshold(input: Any, threshold: float, value: float) -> Tensor:
-    """Replace each element that is not above a threshold.
-
-    Derivative 1 above it and 0 elsewhere. Real floating dtypes.
-    PyTorch: ``torch.nn.functional.threshold``.
-
-    Parameters
-    ----------
-    threshold : float or Tensor
-        The threshold. The derivative with respect to a Tensor is 0.
-    value : float or Tensor
-        What stands for the others. The result is differentiable in a Tensor.
-
-    Examples
-    --------
-    >>> wg.nn.functional.threshold(wg.asarray([0.5, 2.0]), 1.0, -10.0)
-    tensor([-10.,   2.])
-    """
-    x = real_floating("threshold", input)
-    limit = operand(threshold, x, "threshold", "threshold")
-    other = operand(value, x, "threshold", "value")
-    return ops.where(ops.less_equal(x, limit), other, x)
 
 
 def _softsign_rule(xp: Any, g: Any, x: Any) -> Any:
@@ -269,9 +192,8 @@ def _softsign_rule(xp: Any, g: Any, x: Any) -> Any:
     composite=lambda xp, x: x / (xp.abs(x) + 1),
 )
 def softsign(input: Any) -> Tensor:
-    """Sigmoid that saturates slowly, :math:`x / (1 + |x|)`.
+    """Sigmoid that saturates slowly, :math:`x / (1 + |x|)`, of derivative :math:`1 / (1 + |x|)^2`.
 
-    Derivative :math:`1 / (1 + |x|)^2`. Real floating dtypes.
     PyTorch: ``torch.nn.functional.softsign``.
 
     Examples
@@ -282,71 +204,19 @@ def softsign(input: Any) -> Tensor:
     return softsign.run(real_floating("softsign", input))
 
 
-def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    r"""Bring each element nearer to 0 by :math:`\lambda`; those within :math:`\lambda` become 0.
-
-    Derivative 1 for :math:`|x| > \lambda`, 0 elsewhere. Real floating dtypes. Raises `ValueError`
-    if ``lambd`` is negative. PyTorch: ``torch.nn.functional.softshrink``.
-
-    Parameters
-    ----------
-    lambd : float or Tensor
-        :math:`\lambda`, not negative. The result is differentiable in a Tensor.
-
-    Examples
-    --------
-    >>> wg.nn.functional.softshrink(wg.asarray([-1.0, 0.3, 2.0]))
-    tensor([-0.5000,  0.0000,  1.5000])
-    """
-    x = real_floating("softshrink", input)
-    step = operand(lambd, x, "softshrink", "lambd")
-    if fails(step, is_not_negative):
-        raise ValueError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    nearer = ops.subtract(x, ops.multiply(ops.sign(x), step))
-    return ops.where(ops.less_equal(ops.abs(x), step), 0, nearer)
-
-
-def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    r"""Zero for each element of :math:`|x| \le \lambda`; the others stay.
-
-    Derivative 1 for :math:`|x| > \lambda`, 0 elsewhere. Real floating dtypes.
-    PyTorch: ``torch.nn.functional.hardshrink``.
-
-    Parameters
-    ----------
-    lambd : float or Tensor
-        :math:`\lambda`. The derivative with respect to a Tensor is 0.
-
-    Examples
-    --------
-    >>> wg.nn.functional.hardshrink(wg.asarray([-1.0, 0.3, 2.0]))
-    tensor([-1.,  0.,  2.])
-    """
-    x = real_floating("hardshrink", input)
-    limit = operand(lambd, x, "hardshrink", "lambd")
-    return ops.where(ops.less_equal(ops.abs(x), limit), 0, x)
-
-
 def prelu(input: Any, weight: Any) -> Tensor:
     """Rectifier with a slope that is learnt: :math:`x` above 0, :math:`w x` below.
 
     Derivative 1 above 0 and :math:`w` elsewhere; with respect to :math:`w` 0 above and :math:`x`
-    elsewhere. He et al., "Delving deep into rectifiers" (2015). Real floating dtypes. Raises
-    `RuntimeError` if there are neither one nor C. PyTorch: ``torch.nn.functional.prelu``.
-
-    Parameters
-    ----------
-    weight : Tensor
-        :math:`w`, one number or one for each channel, axis 1; of shape (), (1,) or (C,).
+    elsewhere. A weight is of shape (), (1,) or (C,), one for each channel, axis 1; otherwise a
+    `RuntimeError`. He et al., "Delving deep into rectifiers" (2015).
+    PyTorch: ``torch.nn.functional.prelu``.
 
     Examples
     --------
-    >>> slope = wg.asarray([0.25])
-    >>> wg.nn.functional.prelu(wg.asarray([[-1.0], [2.0]]), slope)
+    >>> wg.nn.functional.prelu(wg.asarray([[-1.0], [2.0]]), wg.asarray([0.25]))
     tensor([[-0.2500],
             [ 2.0000]])
-    >>> wg.grad(lambda a: wg.nn.functional.prelu(wg.asarray([[-1.0], [2.0]]), a).sum())(slope)
-    tensor([-1.])
     """
     x, w = real_floating("prelu", input), wrapped(weight)
     channels = x.shape[1] if x.ndim > 1 else 1
@@ -356,6 +226,5 @@ def prelu(input: Any, weight: Any) -> Tensor:
             f"shape {tuple(x.shape)}, and got one of shape {tuple(w.shape)}"
         )
     same_dtype("prelu", x, w)
-    shape = (channels, *[1] * (x.ndim - 2)) if w.size > 1 else ()
-    slope: Any = ops.reshape(w, shape)
+    slope: Any = ops.reshape(w, (channels, *[1] * (x.ndim - 2)) if w.size > 1 else ())
     return everyday.leaky_relu(x, slope)

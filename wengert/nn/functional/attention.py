@@ -10,8 +10,6 @@ from wengert.nn.functional.softmaxes import softmax
 from wengert.ops.shares import wide
 from wengert.tape.tensor import Tensor, wrapped
 
-_NEVER = -math.inf
-
 
 def scaled_dot_product_attention(
     query: Any,
@@ -25,20 +23,14 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     r"""Averages of values, :math:`\operatorname{softmax}(s\, Q K^T + M)\, V`.
 
-    With the weights :math:`P`, the cotangent of :math:`V` is :math:`P^T G`, and that of the product
-    is what `softmax` makes of :math:`G V^T`. The result is of shape (..., L, F). Raises
-    `RuntimeError` if shapes or dtypes do not fit, or both ``attn_mask`` and ``is_causal`` are
-    given. Vaswani et al., "Attention is all you need" (2017).
+    Queries (..., L, E), keys (..., S, E) and values (..., S, F) give a result (..., L, F). With the
+    weights :math:`P`, the cotangent of :math:`V` is :math:`P^T G`, and that of the product is what
+    `softmax` makes of :math:`G V^T`. Raises `RuntimeError` if shapes or dtypes do not fit, or both
+    ``attn_mask`` and ``is_causal`` are given. Vaswani et al., "Attention is all you need" (2017).
     PyTorch: ``torch.nn.functional.scaled_dot_product_attention``.
 
     Parameters
     ----------
-    query : Tensor
-        :math:`Q`, real floating, of shape (..., L, E).
-    key : Tensor
-        :math:`K`, of shape (..., S, E).
-    value : Tensor
-        :math:`V`, of shape (..., S, F).
     attn_mask : Tensor, optional
         :math:`M`, of a shape that broadcasts to (..., L, S). Of booleans, True lets a query attend
         to a key. The result is zero for a query that may attend to none.
@@ -49,8 +41,7 @@ def scaled_dot_product_attention(
     scale : float or Tensor, optional
         :math:`s`, by default :math:`1 / \sqrt E`.
     enable_gqa : bool
-        Whether the third axis from the end may be shorter in ``key`` and ``value``: each of their
-        heads serves a group of the query's.
+        Whether each head of keys and values, axis -3, serves a group of the query's heads.
 
     Examples
     --------
@@ -59,52 +50,6 @@ def scaled_dot_product_attention(
     (2, 4, 3)
     """
     q, k, v = wrapped(query), wrapped(key), wrapped(value)
-    _check(q, k, v)
-    if is_causal and attn_mask is not None:
-        raise RuntimeError(
-            "scaled_dot_product_attention takes attn_mask or is_causal=True, and not both"
-        )
-    mask = None if attn_mask is None else additive_mask(attn_mask, "attn_mask", q, keep=True)
-    if enable_gqa:
-        k, v = _share_heads(q, k, "key"), _share_heads(q, v, "value")
-    _check_heads(q, k, v)
-    rows, columns = q.shape[-2], k.shape[-2]
-    nowhere = None
-    if is_causal:
-        every = ops.ones((rows, columns), dtype="bool", device=differentiable.device(q))
-        mask = _additive(ops.tril(every), q)
-    elif mask is not None:
-        mask, nowhere = split_mask(mask)
-    if scale is None:
-        scale = 1 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
-    out = ops.matmul(attention_weights(q, k, mask, scale, dropout_p), v)
-    return out if nowhere is None else ops.where(nowhere, 0.0, out)
-
-
-def split_mask(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """A mask in which each query has a key, and which queries have none by the given one.
-
-    There the softmax would be 0 / 0: it is taken elsewhere, and then left.
-    """
-    nowhere = ops.all(ops.equal(mask, _NEVER), axis=-1, keepdims=True)
-    return ops.where(nowhere, 0.0, mask), nowhere
-
-
-def attention_weights(
-    q: Tensor, k: Tensor, mask: Tensor | None, scale: Any, dropout_p: float
-) -> Tensor:
-    """The weight of each key for each query."""
-    # Of half precision in float32: a score's rounding is an error of that size in the weight.
-    dtype, (q, k) = q.dtype, (wide(ops, x) for x in (q, k))
-    scores = ops.matmul(ops.multiply(q, scale), ops.matrix_transpose(k))
-    if mask is not None:
-        scores = ops.add(scores, mask)
-    weights = softmax(scores, -1)
-    weights = weights if weights.dtype is dtype else ops.astype(weights, dtype)
-    return dropout(weights, dropout_p) if dropout_p else weights
-
-
-def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
     dtypes = [x.dtype for x in (q, k, v)]
     real = all(dtype.kind == "real floating" for dtype in dtypes)
     if not real or any(dtype is not dtypes[0] for dtype in dtypes):
@@ -113,18 +58,52 @@ def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
             f"attention got a query, a key and a value of dtypes {names}; it needs one real "
             "floating dtype: convert them with wg.astype"
         )
-
-
-def _check_heads(q: Tensor, k: Tensor, v: Tensor) -> None:
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(
+            "scaled_dot_product_attention takes attn_mask or is_causal=True, and not both"
+        )
+    mask = None if attn_mask is None else additive_mask(attn_mask, "attn_mask", q, keep=True)
+    if enable_gqa:
+        k, v = _share_heads(q, k, "key"), _share_heads(q, v, "value")
     shapes = tuple(q.shape), tuple(k.shape), tuple(v.shape)
-    fits = min(map(len, shapes)) >= 2 and (
-        shapes[0][-1] == shapes[1][-1] and shapes[1][-2] == shapes[2][-2]
-    )
-    if not fits:
+    ranks = min(map(len, shapes)) >= 2
+    if not ranks or shapes[0][-1] != shapes[1][-1] or shapes[1][-2] != shapes[2][-2]:
         raise RuntimeError(
             "attention got a query, a key and a value of shapes {}, {} and {}; it needs "
             "(..., L, E), (..., S, E) and (..., S, F)".format(*shapes)
         )
+    return attend(q, k, v, mask, dropout_p, is_causal, scale)[0]
+
+
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool = False,
+    scale: Any = None,
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The averages, the weight of each key, and which queries have no key by a mask.
+
+    There the softmax would be 0 / 0: it is taken elsewhere, and the averages are 0.
+    """
+    nowhere = None
+    if is_causal:
+        every = ops.ones((q.shape[-2], k.shape[-2]), dtype="bool", device=differentiable.device(q))
+        mask = _additive(ops.tril(every), q)
+    elif mask is not None:
+        nowhere = ops.all(ops.equal(mask, -math.inf), axis=-1, keepdims=True)
+        mask = ops.where(nowhere, 0.0, mask)
+    if scale is None:
+        scale = 1 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
+    # Of half precision in float32: a score's rounding is an error of that size in the weight.
+    scores = ops.matmul(ops.multiply(wide(ops, q), scale), ops.matrix_transpose(wide(ops, k)))
+    weights = softmax(scores if mask is None else ops.add(scores, mask), -1)
+    weights = weights if weights.dtype is q.dtype else ops.astype(weights, q.dtype)
+    weights = dropout(weights, dropout_p) if dropout_p else weights
+    out = ops.matmul(weights, v)
+    return out if nowhere is None else ops.where(nowhere, 0.0, out), weights, nowhere
 
 
 def _share_heads(q: Tensor, x: Tensor, name: str) -> Tensor:
@@ -141,7 +120,7 @@ def _share_heads(q: Tensor, x: Tensor, name: str) -> Tensor:
 def _additive(allowed: Tensor, like: Tensor) -> Tensor:
     """What is added to the scores for a mask of booleans."""
     zero = ops.zeros((), dtype=like.dtype, device=differentiable.device(like))
-    return ops.where(allowed, zero, _NEVER)
+    return ops.where(allowed, zero, -math.inf)
 
 
 def additive_mask(mask: Any, name: str, like: Tensor, *, keep: bool) -> Tensor:

@@ -23,21 +23,13 @@ from wengert.tape.tensor import Tensor
 # that is -y x + softplus(x).
 def _logistic_composite(xp: Any, x: Any, y: Any) -> Any:
     above = xp.astype(x > 0, x.dtype)
-    tail = xp.log1p(xp.exp(-xp.abs(x)))
-    return x * (above - y) + tail
-
-
-def _logistic_rule(xp: Any, g: Any, x: Any, y: Any) -> Any:
-    return g * (xp.expit(x) - y)
+    return x * (above - y) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
 _logistic_loss = Primitive(
     "logistic_loss",
     ("x", "y"),
-    {
-        "x": _logistic_rule,
-        "y": lambda xp, g, x: -(g * x),
-    },
+    {"x": lambda xp, g, x, y: g * (xp.expit(x) - y), "y": lambda xp, g, x: -(g * x)},
     elementwise=True,
     dtypes="real floating",
     composite=_logistic_composite,
@@ -62,19 +54,10 @@ def binary_cross_entropy_with_logits(
 
     :math:`-w (p\, y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)))`, computed without forming
     :math:`\sigma`, and so accurate for logits of any size. Cotangent of the logits, without
-    weights: :math:`g (\sigma(x) - y)`. Raises `ValueError` if the shapes differ, or those of
-    weights do not fit. PyTorch: ``torch.nn.functional.binary_cross_entropy_with_logits``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Logits :math:`x` of any shape, real floating.
-    target : Tensor
-        Probabilities :math:`y` of the same shape, floating.
-    weight : Tensor, optional
-        Weights :math:`w`, of a shape that broadcasts to the input's.
-    pos_weight : Tensor, optional
-        Weights :math:`p` of positive targets, of a shape that broadcasts to the input's.
+    weights: :math:`g (\sigma(x) - y)`. Logits and targets are real floating, of one shape. Weights
+    :math:`w`, and ``pos_weight`` :math:`p` of positive targets, broadcast to it. Raises
+    `ValueError` if shapes do not fit.
+    PyTorch: ``torch.nn.functional.binary_cross_entropy_with_logits``.
 
     Examples
     --------
@@ -177,21 +160,13 @@ def binary_cross_entropy(
 ) -> Tensor:
     r"""Cross entropy between probabilities, :math:`-w (y \log x + (1 - y) \log(1 - x))`.
 
-    As in PyTorch, logarithms are at least -100. Where one is limited, the denominators in the
-    derivative :math:`(1 - y) / (1 - x) - y / x` are at least 1e-12. Raises `ValueError` if the
+    Probabilities :math:`x` and :math:`y` are real floating, of one shape, to which weights
+    broadcast. As in PyTorch, logarithms are at least -100. Where one is limited, the denominators
+    in the derivative :math:`(1 - y) / (1 - x) - y / x` are at least 1e-12. Raises `ValueError` if
     shapes do not fit, or a number is no probability (checked where `cross_entropy` checks class
-    indices; elsewhere the loss of such an input is nan).
+    indices; elsewhere the loss is nan). For the result of a sigmoid,
+    `binary_cross_entropy_with_logits` of the logits is more accurate.
     PyTorch: ``torch.nn.functional.binary_cross_entropy``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Probabilities :math:`x` of any shape, real floating. For the result of a sigmoid,
-        `binary_cross_entropy_with_logits` of the logits is more accurate.
-    target : Tensor
-        Probabilities :math:`y` of the same shape, floating.
-    weight : Tensor, optional
-        Weights :math:`w`, of a shape that broadcasts to the input's.
 
     Examples
     --------

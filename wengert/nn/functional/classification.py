@@ -1,7 +1,6 @@
 """Losses of classifiers."""
 
 import math
-from collections.abc import Callable
 from typing import Any, cast
 
 from wengert import ops
@@ -11,7 +10,7 @@ from wengert.nn.functional.define import (
     REDUCTIONS,
     Reduction,
     check_reduction,
-    detached,
+    detach,
     fails,
     look,
     reduce_losses,
@@ -62,10 +61,10 @@ def _places(xp: Any, target: Any, classes: int, ignore_index: int) -> tuple[Any,
 # -- the common case, fused ------------------------------------------------------------------------
 
 
-def _parts(
+def _loss_and_slope(
     xp: Any, x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
-    """Return the loss, and its slope: its derivative by each logit."""
+    """The loss, and its slope: its derivative by each logit."""
     classes = x.shape[1]
     check_classes(target, classes, ignore_index)
     z = x - xp.max(x, axis=1, keepdims=True)
@@ -78,14 +77,11 @@ def _parts(
         chosen = chosen * (1 - label_smoothing) + even
     losses = xp.squeeze(xp.log(total) - chosen, axis=1)
     losses = xp.where(valid, xp.where(wrong, math.nan, losses), 0.0)
-    probs = e / total
-    slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
+    slope = _slope(xp, e / total, target, ignore_index, reduction, label_smoothing)
     if reduction == "none":
         return losses, slope
     loss = xp.sum(losses)
-    if reduction == "mean":
-        loss = loss / xp.sum(xp.astype(valid, x.dtype))
-    return loss, slope
+    return loss / xp.sum(xp.astype(valid, x.dtype)) if reduction == "mean" else loss, slope
 
 
 def _slope(
@@ -96,59 +92,44 @@ def _slope(
     right = xp.astype(xp.class_mask(target, classes=classes), probs.dtype)
     if label_smoothing:
         right = right * (1 - label_smoothing) + label_smoothing / classes
-    counted = xp.astype(target != ignore_index, probs.dtype)
-    # If no target counts, the mean is nan, and its derivative is 0 all the same.
-    weights = counted
-    if reduction == "mean":
-        weights = counted / xp.maximum(xp.sum(counted), 1)
-    _, _, wrong = _places(xp, target, classes, ignore_index)
+    _, valid, wrong = _places(xp, target, classes, ignore_index)
+    weights = xp.astype(valid, probs.dtype)
+    if reduction == "mean":  # if no target counts, it is nan, and its derivative is 0 all the same
+        weights = weights / xp.maximum(xp.sum(weights), 1)
     weights = xp.where(wrong, math.nan, weights)  # as the loss is
     return (probs - right) * xp.expand_dims(weights, axis=1)
 
 
-add_composite("softmax_cross_entropy_parts", _parts)
+add_composite("softmax_cross_entropy_parts", _loss_and_slope)
 
 
-def _composite(xp: Any, x: Any, target: Any, slope: Any, **options: Any) -> Any:
-    return xp.softmax_cross_entropy_parts(x, target, **options)[0]
-
-
-def _with_slope(of_slope: Callable[[Any, Any, Any, str], Any]) -> Callable[..., Any]:
-    """A rule ``of_slope(xp, slope, g, reduction)`` of a cotangent or a tangent."""
-
-    def rule(
-        xp: Any,
-        g: Any,
-        x: Any,
-        target: Any,
-        slope: Any,
-        ignore_index: int,
-        reduction: str,
-        label_smoothing: float,
-    ) -> Any:
-        if slope is None or xp.records:  # the saved slope is an array, which has no derivative
-            probs = xp.softmax(x, axis=(1,))
-            slope = _slope(xp, probs, target, ignore_index, reduction, label_smoothing)
-        return of_slope(xp, slope, g, reduction)
-
-    return rule
-
-
-def _by_logits(xp: Any, slope: Any, g: Any, reduction: str) -> Any:
-    return slope * (xp.expand_dims(g, axis=1) if len(g.shape) else g)
-
-
-def _tangent_by_logits(xp: Any, slope: Any, t: Any, reduction: str) -> Any:
-    return xp.sum(slope * t, axis=1 if reduction == "none" else None)
+def _find_slope(
+    xp: Any, x: Any, target: Any, slope: Any, ignore_index: int, reduction: str, smoothing: float
+) -> Any:
+    """The slope that the forward pass has saved; anew where it has a derivative, too."""
+    if slope is not None and not xp.records:
+        return slope
+    return _slope(xp, xp.softmax(x, axis=(1,)), target, ignore_index, reduction, smoothing)
 
 
 _fused = Primitive(
     "softmax_cross_entropy",
-    # The slope is computed in the forward pass and saved for the plain rule.
     ("x", "target", "slope"),
-    {"x": _with_slope(_by_logits)},
-    jvps={"x": _with_slope(_tangent_by_logits)},
-    composite=_composite,
+    {
+        "x": lambda xp, g, x, target, slope, ignore_index, reduction, label_smoothing: (
+            _find_slope(xp, x, target, slope, ignore_index, reduction, label_smoothing)
+            * (xp.expand_dims(g, axis=1) if len(g.shape) else g)
+        )
+    },
+    jvps={
+        "x": lambda xp, t, x, target, slope, ignore_index, reduction, label_smoothing: xp.sum(
+            _find_slope(xp, x, target, slope, ignore_index, reduction, label_smoothing) * t,
+            axis=1 if reduction == "none" else None,
+        )
+    },
+    composite=lambda xp, x, target, slope, **options: xp.softmax_cross_entropy_parts(
+        x, target, **options
+    )[0],
 )
 _plan = _fused.plans[(True, False, False)]
 
@@ -158,17 +139,16 @@ def _softmax_cross_entropy(
 ) -> Tensor:
     """The cross entropy of logits (N, C) and class indices (N,)."""
     x, labels, node = logits._array, target._array, logits._node
+    options = {
+        "ignore_index": ignore_index,
+        "reduction": reduction,
+        "label_smoothing": label_smoothing,
+    }
     xp = namespaces[type(x)]
     if namespaces[type(labels)] is not xp or xp is lifted:
-        options = {"ignore_index": ignore_index, "label_smoothing": label_smoothing}
-        return cast(Tensor, _fused.bind(logits, target, None, reduction=reduction, **options))
-    loss, slope = xp.softmax_cross_entropy_parts(
-        x,
-        labels,
-        ignore_index=ignore_index,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-    )
+        return cast(Tensor, _fused.bind(logits, target, None, **options))
+    # `Primitive.bind` without its loop, and the slope by one pass with the loss.
+    loss, slope = xp.softmax_cross_entropy_parts(x, labels, **options)
     if node is None or not recording():
         result = off_tape(loss, _fused, (node,)) if running_forwards else untracked(loss)
     else:
@@ -208,15 +188,11 @@ def cross_entropy(
     target : Tensor
         Class indices of the shape without C, integer; or probabilities of ``input``'s shape.
     weight : Tensor, optional
-        A weight :math:`w` for each class, of shape (C,).
+        A weight :math:`w` for each class, of shape (C,). The mean over class indices is weighted.
     ignore_index : int
-        The class whose targets are left out of the loss; for targets that are class indices.
-    reduction : {"mean", "sum", "none"}
-        What is done with the elements' losses. The mean over class indices is weighted by
-        :math:`w`.
+        The class index whose targets are left out of the loss.
     label_smoothing : float or Tensor
-        The share of each target, from 0 to 1, that is spread evenly over all classes. If it is a
-        Tensor, it is differentiated too.
+        The share of each target, from 0 to 1, that is spread evenly over all classes.
 
     Examples
     --------
@@ -228,17 +204,17 @@ def cross_entropy(
     """
     logits = input if isinstance(input, Tensor) else Tensor(input)
     labels = target if isinstance(target, Tensor) else Tensor(target)
-    x, classes = logits._array, labels._array
-    shape = classes.shape
-    if (
+    x, shape = logits._array, labels._array.shape
+    kind, held = dtype_of(labels._array.dtype), dtype_of(x.dtype)
+    if (  # the most frequent call by far
         weight is None
         and type(label_smoothing) is float
         and 0.0 <= label_smoothing <= 1.0
         and x.ndim == 2
         and shape == x.shape[:1]
         and reduction in REDUCTIONS
-        and dtype_of(classes.dtype) is _INT64
-        and (held := dtype_of(x.dtype)).kind == "real floating"
+        and kind is _INT64
+        and held.kind == "real floating"
         and not held.narrow
     ):
         return _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
@@ -249,20 +225,21 @@ def cross_entropy(
     label_smoothing = operand(label_smoothing, logits, "cross_entropy", "label_smoothing")
     if fails(label_smoothing, _is_share):
         raise ValueError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if logits.ndim < 1 or not logits.dtype.kind == "real floating":
+    if logits.ndim < 1 or held.kind != "real floating":
         raise ValueError(
-            f"cross_entropy needs floating logits of at least one axis, not {logits.dtype.name} "
-            f"of shape {tuple(logits.shape)}"
+            f"cross_entropy needs floating logits of at least one axis, not {held.name} of shape "
+            f"{tuple(logits.shape)}"
         )
-    if logits.dtype.narrow:  # in which a share of a large batch would vanish
-        return by_float32(  # type: ignore[no-any-return]
+    if held.narrow:  # in which a share of a large batch would vanish
+        found: Tensor = by_float32(
             cross_entropy,
             *(logits, labels, weight),
             ignore_index=ignore_index,
             reduction=reduction,
             label_smoothing=label_smoothing,
         )
-    if labels.dtype.inexact:
+        return found
+    if kind.inexact:
         if ignore_index >= 0 and labels.shape == logits.shape:
             raise RuntimeError(
                 f"ignore_index is not supported for floating point target: ignore_index="
@@ -271,14 +248,15 @@ def cross_entropy(
             )
         return _with_probabilities(logits, labels, weight, reduction, label_smoothing)
     labels = _class_indices("cross_entropy", logits, labels)
+    how = ignore_index, reduction, label_smoothing
     if weight is not None or isinstance(label_smoothing, Tensor):
-        return _weighted(logits, labels, weight, ignore_index, reduction, label_smoothing)
+        return _weighted(logits, labels, weight, *how)
     if logits.ndim == 1:
         logits, labels = ops.expand_dims(logits, axis=0), ops.expand_dims(labels, axis=0)
     elif logits.ndim > 2:
         logits = ops.reshape(ops.moveaxis(logits, 1, -1), (math.prod(shape), logits.shape[1]))
         labels = ops.reshape(labels, (math.prod(shape),))
-    loss = _softmax_cross_entropy(logits, labels, ignore_index, reduction, label_smoothing)
+    loss = _softmax_cross_entropy(logits, labels, *how)
     if reduction == "none" and len(shape) != 1:
         loss = ops.reshape(loss, tuple(shape))
     return loss
@@ -295,16 +273,8 @@ def nll_loss(
 ) -> Tensor:
     """Negative log likelihood of classes: `cross_entropy` of logarithms of probabilities.
 
-    The derivative is :math:`-w` at the target's class, and 0 elsewhere. The result is 0-d, or of
-    the shape of ``input`` without C for ``"none"``. Raises `IndexError`, `ValueError`,
-    `RuntimeError` as `cross_entropy`, and has its options.
-    PyTorch: ``torch.nn.functional.nll_loss``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Logarithms of probabilities, as `log_softmax` gives them, of shape (C,), (N, C) or
-        (N, C, d1, ...).
+    The derivative is :math:`-w` at the target's class, and 0 elsewhere. Shapes, options, result and
+    errors are those of `cross_entropy`. PyTorch: ``torch.nn.functional.nll_loss``.
 
     Examples
     --------
@@ -320,8 +290,13 @@ def nll_loss(
             f"{tuple(x.shape)}"
         )
     ignore_index = number(ignore_index, "nll_loss", "ignore_index")
-    weight = _for_a_mean(weight, reduction)
-    losses, total = _likelihoods(x, _class_indices("nll_loss", x, labels), weight, ignore_index)
+    weight = _scale_weights(weight, reduction)
+    labels = _class_indices("nll_loss", x, labels)
+    return _reduce(*_likelihoods(x, labels, weight, ignore_index), reduction)
+
+
+def _reduce(losses: Tensor, total: Tensor, reduction: str) -> Tensor:
+    """The mean by a sum of weights, or what `reduce_losses` gives."""
     if reduction == "mean":
         return ops.divide(ops.sum(losses), total)
     return reduce_losses(losses, reduction)
@@ -334,7 +309,7 @@ def _is_share(value: Any) -> Any:
 # -- the other cases, composed ---------------------------------------------------------------------
 
 
-def _unfit(name: str, x: Tensor, target: Tensor) -> str:
+def _misfit(name: str, x: Tensor, target: Tensor) -> str:
     """What a target is, and what it should be."""
     without = tuple(x.shape[:1] + x.shape[2:] if x.ndim > 1 else ())
     likely, other = "an input", ""
@@ -352,7 +327,7 @@ def _class_indices(name: str, x: Tensor, target: Tensor) -> Tensor:
     """Class indices that fit the logits, as int64."""
     kind = dtype_of(target._array.dtype).kind
     if not kind.endswith("integer"):
-        raise RuntimeError(_unfit(name, x, target))
+        raise RuntimeError(_misfit(name, x, target))
     shape = tuple(target.shape)
     if shape != (*x.shape[:1], *x.shape[2:]) if len(x.shape) > 1 else shape:
         if len(x.shape) > 1 and shape[:1] != tuple(x.shape[:1]):
@@ -360,7 +335,7 @@ def _class_indices(name: str, x: Tensor, target: Tensor) -> Tensor:
                 f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
                 f"({shape[0] if shape else 'none'})."
             )
-        raise ValueError(_unfit(name, x, target))
+        raise ValueError(_misfit(name, x, target))
     return target if target.dtype is _INT64 else ops.astype(target, "int64")
 
 
@@ -384,14 +359,14 @@ def _likelihoods(
     return ops.where(valid, losses, 0.0), ops.sum(weights)
 
 
-def _for_a_mean(weight: Any, reduction: str) -> Any:
+def _scale_weights(weight: Any, reduction: str) -> Any:
     """Weights, and for a mean a power of two times them: the square of their sum is in range."""
     if weight is None or reduction != "mean":
         return weight
     w = wrapped(weight)
     if w.ndim != 1 or not w.size or not w.dtype.inexact:
         return w
-    return ops.multiply(w, factor_of(ops, ops.abs(detached(w)), (0,)))
+    return ops.multiply(w, factor_of(ops, ops.abs(detach(w)), (0,)))
 
 
 def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
@@ -404,7 +379,7 @@ def _class_weights(x: Tensor, weight: Any, axis: int) -> Tensor:
     return w
 
 
-def _along(w: Tensor, x: Tensor, axis: int) -> Tensor:
+def _reshape_weights(w: Tensor, x: Tensor, axis: int) -> Tensor:
     """Weights (C,) in a shape that broadcasts with the logits."""
     return ops.reshape(w, (-1, *[1] * (x.ndim - axis - 1)))
 
@@ -415,34 +390,31 @@ def _weighted(
     weight: Any,
     ignore_index: int,
     reduction: str,
-    smoothing: Any,
+    label_smoothing: Any,
 ) -> Tensor:
     axis = min(1, logits.ndim - 1)
     x = log_softmax(logits, axis)
-    weight = _for_a_mean(weight, reduction)
+    weight = _scale_weights(weight, reduction)
     losses, total = _likelihoods(x, target, weight, ignore_index)
-    if isinstance(smoothing, Tensor) or smoothing:
+    if isinstance(label_smoothing, Tensor) or label_smoothing:
         spread = x
         if weight is not None:
-            spread = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
+            spread = ops.multiply(x, _reshape_weights(_class_weights(x, weight, axis), x, axis))
         even = ops.negative(ops.sum(spread, axis=axis))
         even = ops.where(ops.not_equal(target, ignore_index), even, 0.0)
-        losses = ops.multiply(losses, 1 - smoothing)
-        even = ops.multiply(even, smoothing / x.shape[axis])
+        losses = ops.multiply(losses, 1 - label_smoothing)
+        even = ops.multiply(even, label_smoothing / x.shape[axis])
         if reduction == "mean":  # of both: without weight the first is nan, and so is their sum
-            parts = [ops.divide(ops.sum(each), total) for each in (losses, even)]
-            return ops.add(*parts)
+            return ops.add(*(_reduce(each, total, reduction) for each in (losses, even)))
         losses = ops.add(losses, even)
-    if reduction == "mean":
-        return ops.divide(ops.sum(losses), total)
-    return reduce_losses(losses, reduction)
+    return _reduce(losses, total, reduction)
 
 
 def _with_probabilities(
     logits: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: Any
 ) -> Tensor:
     if logits.shape != target.shape or target.dtype.complex:
-        raise RuntimeError(_unfit("cross_entropy", logits, target))
+        raise RuntimeError(_misfit("cross_entropy", logits, target))
     axis = min(1, logits.ndim - 1)
     classes = logits.shape[axis]
     x = log_softmax(logits, axis)
@@ -451,6 +423,6 @@ def _with_probabilities(
     if isinstance(smoothing, Tensor) or smoothing:
         target = ops.add(ops.multiply(target, 1 - smoothing), smoothing / classes)
     if weight is not None:
-        x = ops.multiply(x, _along(_class_weights(x, weight, axis), x, axis))
+        x = ops.multiply(x, _reshape_weights(_class_weights(x, weight, axis), x, axis))
     losses = ops.negative(ops.sum(ops.multiply(x, target), axis=axis))
     return reduce_losses(losses, reduction)

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from wengert import ops
 from wengert.nn.functional.define import same_dtype
-from wengert.nn.functional.spatial import AXES, Sizes, as_given, examples, pad_with_zeros, sizes
+from wengert.nn.functional.spatial import AXES, Sizes, examples, pad_with_zeros, sizes, unbatch
 from wengert.ops.beyond.convolution import Margins, convolution, convolution_input
-from wengert.ops.beyond.windows import overlap_add, sliding_windows
+from wengert.ops.beyond.windows import sliding_windows
 from wengert.tape.tensor import Tensor
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
@@ -70,14 +70,13 @@ def _operands(
 def _convolve(
     name: str, count: int, arrays: Arrays, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Tensor:
-    x, batched, size, stride, dilation, groups = _operands(
-        name, count, arrays, stride, dilation, groups
-    )
+    found = _operands(name, count, arrays, stride, dilation, groups)
+    x, batched, size, stride, dilation, groups = found
     padding = margins(padding, size, stride, dilation, name)
     wide = tuple([n + a + b for n, (a, b) in zip(x.shape[2:], padding, strict=True)])
     window_lengths(wide, size, stride, dilation, name)
     how = (stride, padding, dilation, groups)
-    return as_given(convolution(x, *arrays[1:], how=how), batched)
+    return unbatch(convolution(x, *arrays[1:], how=how), batched)
 
 
 def _convolve_adjoint(
@@ -90,9 +89,8 @@ def _convolve_adjoint(
     groups: Any,
     dilation: Any,
 ) -> Tensor:
-    x, batched, size, stride, dilation, groups = _operands(
-        name, count, arrays, stride, dilation, groups
-    )
+    found = _operands(name, count, arrays, stride, dilation, groups)
+    x, batched, size, stride, dilation, groups = found
     _, weight, bias = arrays
     padding = sizes(padding, count, name, "padding")
     more = sizes(output_padding, count, name, "output_padding")
@@ -121,7 +119,7 @@ def _convolve_adjoint(
     out = pad_with_zeros(out, ends)
     if bias is not None:
         out = ops.add(out, ops.reshape(bias, (-1, *[1] * count)))
-    return as_given(out, batched)
+    return unbatch(out, batched)
 
 
 def conv1d(
@@ -135,22 +133,13 @@ def conv1d(
 ) -> Tensor:
     r"""Convolution of signals, :math:`y_{nop} = b_o + \sum_{ci} w_{oci} x_{nc(sp + di)}`.
 
-    It is one product of the weights with the windows of the input, for each group. The cotangent of
-    the input is `conv_transpose1d` of the result's with the conjugated weights. The result is of
-    shape (N, O, places). Raises `RuntimeError` if the shapes do not fit, or the dtypes differ;
-    `TypeError` if one of the operands is no array, or an option not of integers; `ValueError` if
-    the padding is no name that is known, or does not go with the stride. A bias is of shape (O,).
-    PyTorch: ``torch.nn.functional.conv1d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real or complex, of shape (N, C, L), or (C, L) for one example.
-    weight : Tensor
-        Of shape (O, C/groups, k).
-    padding : int, tuple, "same" or "valid"
-        How many zeros are added at both ends of each axis. ``"valid"`` is 0; ``"same"``, for stride
-        1, as many as give the result the input's lengths, an odd one of them at the end.
+    The input is real or complex, of shape (N, C, L), or (C, L) for one example; the weight of shape
+    (O, C/groups, k), the bias (O,), the result (N, O, places). The cotangent of the input is
+    `conv_transpose1d` of the result's with the conjugated weights. ``padding`` zeros are added at
+    both ends: ``"valid"`` is 0; ``"same"``, for stride 1, as many as keep the lengths, an odd one
+    at the end. Raises `RuntimeError` if the shapes do not fit, or the dtypes differ; `TypeError`
+    for what is no array, or an option not of integers; `ValueError` for a padding's name that is
+    unknown, or does not go with the stride. PyTorch: ``torch.nn.functional.conv1d``.
 
     Examples
     --------
@@ -158,8 +147,7 @@ def conv1d(
     >>> wg.nn.functional.conv1d(x, weight)  # differences
     tensor([[[1., 2., 4.]]])
     """
-    arrays = input, weight, bias
-    return _convolve("conv1d", 1, arrays, stride, padding, dilation, groups)
+    return _convolve("conv1d", 1, (input, weight, bias), stride, padding, dilation, groups)
 
 
 def conv2d(
@@ -185,8 +173,7 @@ def conv2d(
     tensor([[[[4., 4.],
               [4., 4.]]]])
     """
-    arrays = input, weight, bias
-    return _convolve("conv2d", 2, arrays, stride, padding, dilation, groups)
+    return _convolve("conv2d", 2, (input, weight, bias), stride, padding, dilation, groups)
 
 
 def conv_transpose1d(
@@ -201,21 +188,11 @@ def conv_transpose1d(
 ) -> Tensor:
     """The adjoint of `conv1d` with the same weights, plus a bias: windows of them, added up.
 
-    The result is :math:`(L - 1) s - 2 p + d (k - 1) + 1` long, plus ``output_padding``. The result
-    is of shape (N, O, length). Raises `RuntimeError` if the shapes do not fit, or the dtypes
-    differ; `TypeError` if one of the operands is no array, or an option not of integers. Other
-    options are those of `conv1d`. PyTorch: ``torch.nn.functional.conv_transpose1d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real or complex, of shape (N, C, L), or (C, L) for one example.
-    weight : Tensor
-        Of shape (C, O/groups, k).
-    padding : int, tuple
-        How much shorter the result is at both ends: what the convolution has added.
-    output_padding : int or tuple
-        How much longer the result is at its ends; less than the stride or the dilation.
+    The input is real or complex, of shape (N, C, L), or (C, L) for one example; the weight of shape
+    (C, O/groups, k), the result (N, O, length). It is :math:`(L - 1) s - 2 p + d (k - 1) + 1` long,
+    plus ``output_padding``, which is less than the stride or the dilation. Raises `RuntimeError` if
+    the shapes do not fit, or the dtypes differ; `TypeError` for what is no array, or an option not
+    of integers. PyTorch: ``torch.nn.functional.conv_transpose1d``.
 
     Examples
     --------
@@ -240,9 +217,8 @@ def conv_transpose2d(
     """The adjoint of `conv2d` with the same weights, plus a bias: windows of them, added up.
 
     The input is of shape (N, C, H, W) or (C, H, W), the weight of shape (C, O/groups, h, w). The
-    result has :math:`(H - 1) s - 2 p + d (h - 1) + 1` rows, plus ``output_padding``, and likewise
-    columns. Options and errors are those of `conv_transpose1d`. Cotangents are convolutions, as by
-    `conv2d`. PyTorch: ``torch.nn.functional.conv_transpose2d``.
+    lengths of the result, options and errors are those of `conv_transpose1d`. Cotangents are
+    convolutions, as by `conv2d`. PyTorch: ``torch.nn.functional.conv_transpose2d``.
 
     Examples
     --------
@@ -261,17 +237,11 @@ def unfold(
     padding: int | tuple[int, ...] = 0,
     stride: int | tuple[int, ...] = 1,
 ) -> Tensor:
-    """Write the windows of an image as columns.
+    """Write the windows of an image, of lengths ``kernel_size``, as columns.
 
-    The cotangent is `fold` of the result's. The result is of shape (N, C h w, places). Raises
+    The input is of shape (N, C, H, W), or (C, H, W) for one example, the result of shape
+    (N, C h w, places). The cotangent is the sum of the windows' at their places. Raises
     `RuntimeError` if the shapes do not fit. PyTorch: ``torch.nn.functional.unfold``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (N, C, H, W), or (C, H, W) for one example.
-    kernel_size : int or tuple
-        The lengths h and w of a window.
 
     Examples
     --------
@@ -286,50 +256,4 @@ def unfold(
     places = window_lengths(tuple(x.shape[2:]), size, stride, dilation, "unfold")
     windows = sliding_windows(x, size=size, stride=stride, dilation=dilation)
     shape = (x.shape[0], x.shape[1] * math.prod(size), math.prod(places))
-    return as_given(ops.reshape(windows, shape), batched)
-
-
-def fold(
-    input: Any,
-    output_size: int | tuple[int, ...],
-    kernel_size: int | tuple[int, ...],
-    dilation: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0,
-    stride: int | tuple[int, ...] = 1,
-) -> Tensor:
-    """Add up windows that are given as columns: the adjoint of `unfold`.
-
-    The cotangent is `unfold` of the result's. The result is of shape (N, C, H, W). Raises
-    `RuntimeError` if the shapes do not fit. Other options are those of `unfold`.
-    PyTorch: ``torch.nn.functional.fold``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (N, C h w, places), or (C h w, places) for one example.
-
-    Examples
-    --------
-    >>> columns = wg.nn.functional.unfold(wg.ones((1, 1, 3, 3)), 2)
-    >>> wg.nn.functional.fold(columns, (3, 3), 2)  # in how many patches each element is
-    tensor([[[[1., 2., 1.],
-              [2., 4., 2.],
-              [1., 2., 1.]]]])
-    """
-    x, batched = examples(input, 1, "fold")
-    lengths = sizes(output_size, 2, "fold", "output_size", 1)
-    size = sizes(kernel_size, 2, "fold", "kernel_size", 1)
-    stride = sizes(stride, 2, "fold", "stride", 1)
-    dilation = sizes(dilation, 2, "fold", "dilation", 1)
-    padding = sizes(padding, 2, "fold", "padding")
-    wide = tuple([n + 2 * p for n, p in zip(lengths, padding, strict=True)])
-    places = window_lengths(wide, size, stride, dilation, "fold")
-    rows = math.prod(size)
-    if x.shape[1] % rows or x.shape[2] != math.prod(places):
-        raise RuntimeError(
-            f"fold got an input of shape {tuple(input.shape)}; for output_size={lengths} and "
-            f"windows of {size} it needs (N, C * {rows}, {math.prod(places)})"
-        )
-    windows = ops.reshape(x, (x.shape[0], x.shape[1] // rows, *size, *places))
-    out = overlap_add(windows, lengths=wide, size=size, stride=stride, dilation=dilation)
-    return as_given(pad_with_zeros(out, [(-p, -p) for p in padding]), batched)
+    return unbatch(ops.reshape(windows, shape), batched)

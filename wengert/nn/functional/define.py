@@ -1,12 +1,13 @@
 """What losses share."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from wengert import ops
-from wengert.backends import DType, backend_of, dtype_of
+from wengert.backends import DType, add_composite, backend_of, dtype_of
+from wengert.interpreters.namespaces import differentiable
 from wengert.ops.shares import wide_argument
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, untracked, wrapped
@@ -15,8 +16,6 @@ Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = get_args(Reduction)
 
 L = TypeVar("L", bound=Callable[..., Tensor])
-
-
 _DLPACK_CPU = 1
 
 
@@ -65,10 +64,7 @@ def check_holds(values: Any, holds: Callable[[Any], Any]) -> None:
 
 
 def pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Tensor, Tensor]:
-    """The input and the target of a loss as Tensors of one shape, once the reduction is known.
-
-    They are real, but for the absolute error.
-    """
+    """The input and the target of a loss as Tensors of one shape; real, but of `l1_loss`."""
     check_reduction(reduction)
     x, y = wrapped(input), wrapped(target)
     if x.shape != y.shape:
@@ -111,7 +107,7 @@ def is_not_negative(value: Any) -> Any:
 
 def at_least(x: Tensor, least: float) -> Tensor:
     """``x``, or the least value where it is below, with the derivative of ``x`` in both cases."""
-    raised = ops.add(ops.subtract(x, detached(x)), least)
+    raised = ops.add(ops.subtract(x, detach(x)), least)
     return ops.where(ops.less(x, least), raised, x)
 
 
@@ -180,7 +176,13 @@ def same_dtype(function: str, input: Any, weight: Any, bias: Any = None) -> None
         )
 
 
-def detached(x: Tensor) -> Tensor:
+def share(name: str, composite: Callable[..., Any]) -> None:
+    """Add a part of a derivative, for which a backend may have a kernel, to all namespaces."""
+    add_composite(name, composite)
+    vars(differentiable)[name] = partial(composite, differentiable)
+
+
+def detach(x: Tensor) -> Tensor:
     """The values, through which no derivative flows."""
     array = x._array
     return untracked(array.as_constant() if is_lifted(array) else array)

@@ -8,7 +8,6 @@ from wengert.nn.functional.define import (
     check_reduction,
     fails,
     is_positive,
-    pair,
     real_floating,
     reduce_losses,
     single_precision,
@@ -25,15 +24,9 @@ _EPSILON = 1e-12
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     r"""Cosine of the angle between vectors, :math:`x_1 \cdot x_2 / (\|x_1\| \|x_2\|)`.
 
+    Vectors lie along an axis of the shape to which both broadcast. Norms below ``eps`` are taken
+    for it, also in the derivative; in PyTorch the derivative is that of the norm there.
     PyTorch: ``torch.nn.functional.cosine_similarity``.
-
-    Parameters
-    ----------
-    dim : int
-        The axis that vectors lie along, of the shape to which both broadcast.
-    eps : float
-        The least norm that it divides by. Below it the divisor is a constant, also for the
-        derivative; in PyTorch the derivative is that of the norm there.
 
     Examples
     --------
@@ -61,12 +54,8 @@ def pairwise_distance(
 ) -> Tensor:
     r"""Norm of differences along the last axis, :math:`\|x_1 - x_2 + \epsilon\|_p`.
 
+    With :math:`\epsilon` the norm of equal vectors has a derivative.
     PyTorch: ``torch.nn.functional.pairwise_distance``.
-
-    Parameters
-    ----------
-    eps : float
-        Added to the difference, so that the norm has a derivative.
 
     Examples
     --------
@@ -89,17 +78,10 @@ def cosine_embedding_loss(
 ) -> Tensor:
     r"""Loss of a cosine: :math:`1 - c` of alike vectors, :math:`\max(0, c - m)` of others.
 
-    Derivative by :math:`c`: -1 for alike vectors, and 1 for others above :math:`m`. Raises
-    `ValueError` if shapes do not fit. PyTorch: ``torch.nn.functional.cosine_embedding_loss``.
-
-    Parameters
-    ----------
-    input1, input2 : Tensor
-        Vectors of cosine :math:`c`, of shape (N, D) or (D,).
-    target : Tensor
-        1 for alike vectors, -1 for others, of shape (N,) or ().
-    margin : float or Tensor
-        :math:`m`, below which the cosine of others costs nothing.
+    The target is 1 for alike vectors and -1 for others, of shape (N,) for vectors of shape (N, D),
+    or of () for (D,). Derivative by :math:`c`: -1 for alike vectors, and 1 for others above the
+    margin :math:`m`. Raises `ValueError` if shapes do not fit.
+    PyTorch: ``torch.nn.functional.cosine_embedding_loss``.
 
     Examples
     --------
@@ -116,12 +98,9 @@ def cosine_embedding_loss(
         )
     limit = operand(margin, x, "cosine_embedding_loss", "margin")
     cosine = _smooth_cosine(x, y)
-    apart = _beyond(ops.subtract(cosine, limit))
-    losses = ops.add(
-        ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0),
-        ops.where(ops.equal(t, -1), apart, 0),
-    )
-    return reduce_losses(losses, reduction)
+    apart = ops.clip(ops.subtract(cosine, limit), 0)  # of derivative 1 at 0
+    alike = ops.where(ops.equal(t, 1), ops.subtract(1, cosine), 0)
+    return reduce_losses(ops.add(alike, ops.where(ops.equal(t, -1), apart, 0)), reduction)
 
 
 def _smooth_cosine(x: Tensor, y: Tensor) -> Tensor:
@@ -130,11 +109,6 @@ def _smooth_cosine(x: Tensor, y: Tensor) -> Tensor:
         options = {"axis": (x.ndim - 1,), "eps": _EPSILON / n, "centred": False}
         x, y = (standardised(wide(ops, v), None, None, **options)[0] for v in (x, y))
     return ops.divide(ops.sum(ops.multiply(x, y), axis=-1), max(n, 1))
-
-
-def _beyond(x: Tensor) -> Tensor:
-    """The part above 0, with derivative 1 at 0."""
-    return ops.clip(x, 0)
 
 
 @single_precision
@@ -151,22 +125,11 @@ def triplet_margin_loss(
 ) -> Tensor:
     r"""Loss of a triplet by distances, :math:`\max(0, d(a, p) - d(a, n) + m)`.
 
+    Of `pairwise_distance` :math:`d`; with ``swap`` :math:`d(p, n)` stands for :math:`d(a, n)` where
+    it is smaller: Balntas et al., "Learning local feature descriptors with triplets" (2016).
     Derivatives 1 by :math:`d(a, p)` and -1 by :math:`d(a, n)` where the loss is positive, 0
     elsewhere. Raises `ValueError` if the margin is not positive.
     PyTorch: ``torch.nn.functional.triplet_margin_loss``.
-
-    Parameters
-    ----------
-    anchor, positive, negative : Tensor
-        Of shapes that broadcast, real floating: what is compared, what it is like, and what it is
-        not.
-    margin : float or Tensor
-        How much farther :math:`m` the negative should be.
-    p, eps : float
-        As for `pairwise_distance`, which is :math:`d`.
-    swap : bool
-        Whether the distance of the negative is also taken from the positive, where that is smaller.
-        Balntas et al., "Learning local feature descriptors with triplets" (2016).
 
     Examples
     --------
@@ -182,67 +145,4 @@ def triplet_margin_loss(
     less, more = (pairwise_distance(one, x, p, eps) for x in (near, far))
     if swap:
         more = ops.minimum(more, pairwise_distance(near, far, p, eps))
-    return reduce_losses(_beyond(ops.add(ops.subtract(less, more), limit)), reduction)
-
-
-@single_precision
-def margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: Reduction = "mean"
-) -> Tensor:
-    r"""Loss of an order, :math:`\max(0, m - y (x_1 - x_2))`.
-
-    Derivatives :math:`-y` and :math:`y` where the loss is positive, 0 elsewhere. Raises
-    `ValueError` if the shapes differ. PyTorch: ``torch.nn.functional.margin_ranking_loss``.
-
-    Parameters
-    ----------
-    input1, input2, target : Tensor
-        :math:`x_1`, :math:`x_2`, and 1 where the first should be larger or -1 where the second
-        should, of one shape.
-    margin : float or Tensor
-        :math:`m`, by how much.
-
-    Examples
-    --------
-    >>> x1, x2, target = wg.asarray([2.0, 1.0]), wg.asarray([1.0, 3.0]), wg.asarray([1.0, 1.0])
-    >>> wg.nn.functional.margin_ranking_loss(x1, x2, target, margin=0.5, reduction="none")
-    tensor([0.0000, 2.5000])
-    """
-    name = "margin_ranking_loss"
-    x1, x2 = pair(name, real_floating(name, input1), input2, reduction)
-    _, y = pair(name, x1, target, reduction)
-    limit = operand(margin, x1, name, "margin")
-    return reduce_losses(
-        _beyond(ops.subtract(limit, ops.multiply(y, ops.subtract(x1, x2)))), reduction
-    )
-
-
-@single_precision
-def hinge_embedding_loss(
-    input: Any, target: Any, margin: float = 1.0, *, reduction: Reduction = "mean"
-) -> Tensor:
-    r"""Loss of a distance: :math:`x` of what is alike, :math:`\max(0, m - x)` of what is not.
-
-    Derivative 1 of what is alike; of what is not, -1 below :math:`m` and 0 above. Raises
-    `ValueError` if the shapes differ. PyTorch: ``torch.nn.functional.hinge_embedding_loss``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Distances :math:`x`, real floating.
-    target : Tensor
-        1 for what is alike, -1 for what is not, of the same shape.
-    margin : float or Tensor
-        :math:`m`, from which on the distance of what is not alike costs nothing.
-
-    Examples
-    --------
-    >>> distance, target = wg.asarray([0.5, 0.25]), wg.asarray([1, -1])
-    >>> wg.nn.functional.hinge_embedding_loss(distance, target, reduction="none")
-    tensor([0.5000, 0.7500])
-    """
-    name = "hinge_embedding_loss"
-    x, y = pair(name, real_floating(name, input), target, reduction)
-    limit = operand(margin, x, name, "margin")
-    apart = ops.where(ops.equal(y, 1), 0, _beyond(ops.subtract(limit, x)))
-    return reduce_losses(ops.add(apart, ops.where(ops.equal(y, -1), 0, x)), reduction)
+    return reduce_losses(ops.clip(ops.add(ops.subtract(less, more), limit), 0), reduction)

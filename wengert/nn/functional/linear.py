@@ -53,19 +53,11 @@ _kernels, _plans = _linear.kernels, _linear.plans
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
-    Cotangents: :math:`g \bar W` of the input, :math:`g^T \bar x` of the weight and the sum of
-    :math:`g` over all but the last axis of the bias. The result is of shape (..., out). Raises
-    `RuntimeError` if the shapes do not fit, or the dtypes differ: a model would lose or gain
-    precision without a word. PyTorch: ``torch.nn.functional.linear``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (..., in).
-    weight : Tensor
-        Of shape (out, in).
-    bias : Tensor, optional
-        Of shape (out,).
+    An input (..., in), a weight (out, in) and a bias (out,) give a result (..., out). Cotangents:
+    :math:`g \bar W` of the input, :math:`g^T \bar x` of the weight and the sum of :math:`g` over
+    all but the last axis of the bias. Raises `RuntimeError` if the shapes do not fit, or the dtypes
+    differ: a model would lose or gain precision without a word.
+    PyTorch: ``torch.nn.functional.linear``.
 
     Examples
     --------

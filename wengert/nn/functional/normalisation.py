@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert import ops
 from wengert.backends import DTYPES, dtype_of
-from wengert.nn.functional.define import detached, real_floating
+from wengert.nn.functional.define import detach, real_floating
 from wengert.nn.functional.standardised import moments, standardised, units
 from wengert.ops.axes import as_axes, number, operand
 from wengert.ops.limits import finfo
@@ -20,28 +20,21 @@ from wengert.tape.tensor import Tensor, wrapped
 Axes = tuple[int, ...]
 
 
-def _fitting(
-    name: str, x: Tensor, weight: Any, bias: Any, shape: Axes, beside: Axes
-) -> tuple[Tensor | None, Tensor | None]:
-    """Weight and bias, which are of a shape, in another that broadcasts."""
-    found: list[Tensor | None] = []
-    held = dtype_of(x._array.dtype)
-    for what, given in (("weight", weight), ("bias", bias)):
-        if given is None:
-            found.append(None)
-            continue
-        given = wrapped(given)
-        if tuple(given.shape) != shape:
-            raise RuntimeError(
-                f"{name} needs a {what} of shape {shape}, and got one of {tuple(given.shape)}"
-            )
-        if dtype_of(given._array.dtype) is not held:
-            raise RuntimeError(
-                f"{name} got an input of {held.name} and a {what} of {given.dtype.name}; "
-                f"convert the module with module.to(wg.{held.name}), or the input with wg.astype"
-            )
-        found.append(given if beside == shape else ops.reshape(given, beside))
-    return found[0], found[1]
+def _fit(name: str, x: Tensor, what: str, given: Any, shape: Axes, beside: Axes) -> Tensor | None:
+    """A weight or a bias, which is of a shape, in another that broadcasts."""
+    if given is None:
+        return None
+    given, held = wrapped(given), dtype_of(x._array.dtype)
+    if tuple(given.shape) != shape:
+        raise RuntimeError(
+            f"{name} needs a {what} of shape {shape}, and got one of {tuple(given.shape)}"
+        )
+    if dtype_of(given._array.dtype) is not held:
+        raise RuntimeError(
+            f"{name} got an input of {held.name} and a {what} of {given.dtype.name}; "
+            f"convert the module with module.to(wg.{held.name}), or the input with wg.astype"
+        )
+    return given if beside == shape else ops.reshape(given, beside)
 
 
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -87,17 +80,11 @@ def layer_norm(
 ) -> Tensor:
     r"""Normalise over the last axes, :math:`w (x - \mu) / \sqrt{\sigma^2 + \epsilon} + b`.
 
-    The variance :math:`\sigma^2` is the mean square. With the result :math:`y` before the weights,
-    the cotangent is :math:`(g - \bar g - y \overline{g y}) / \sqrt{\sigma^2 + \epsilon}`. Ba, Kiros
-    and Hinton, "Layer normalization" (2016). Raises `RuntimeError` if shapes do not fit, or the
-    dtypes of weight or bias differ from the input's. PyTorch: ``torch.nn.functional.layer_norm``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real floating, of shape (..., \*normalized_shape).
-    weight, bias : Tensor, optional
-        Factors and terms, of shape ``normalized_shape``.
+    These are of shape ``normalized_shape``, as weight and bias are; :math:`\sigma^2` is the mean
+    square. With the result :math:`y` before the weights, the cotangent is
+    :math:`(g - \bar g - y \overline{g y}) / \sqrt{\sigma^2 + \epsilon}`. Ba, Kiros and Hinton,
+    "Layer normalization" (2016). Real floating dtypes. Raises `RuntimeError` if shapes do not fit,
+    or dtypes differ. PyTorch: ``torch.nn.functional.layer_norm``.
 
     Examples
     --------
@@ -107,7 +94,8 @@ def layer_norm(
     """
     x = real_floating("layer_norm", input)
     shape, axes = _last_axes("layer_norm", x, normalized_shape)
-    weight, bias = _fitting("layer_norm", x, weight, bias, shape, shape)
+    weight = _fit("layer_norm", x, "weight", weight, shape, shape)
+    bias = _fit("layer_norm", x, "bias", bias, shape, shape)
     return _standard(x, axes, number(eps, "layer_norm", "eps"), weight, bias)
 
 
@@ -119,20 +107,11 @@ def rms_norm(
 ) -> Tensor:
     r"""Divide by the root mean square of the last axes, :math:`w x / \sqrt{\bar{x^2} + \epsilon}`.
 
-    With the result :math:`y` before the weight, the cotangent is
-    :math:`(g - y \overline{g y}) / \sqrt{\bar{x^2} + \epsilon}`. Zhang and Sennrich, "Root mean
-    square layer normalization" (2019). Raises `RuntimeError` if shapes do not fit, or the dtypes of
-    weight or bias differ from the input's. PyTorch: ``torch.nn.functional.rms_norm``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real floating, of shape (..., \*normalized_shape).
-    weight : Tensor, optional
-        Factors, of shape ``normalized_shape``.
-    eps : float, optional
-        :math:`\epsilon`, added to the mean square; by default the rounding of the dtype in which
-        that is taken, which is float32 for those of half precision.
+    By default :math:`\epsilon` is the rounding of the dtype in which the mean square is taken,
+    which is float32 for half precision. With the result :math:`y` before the weight, the cotangent
+    is :math:`(g - y \overline{g y}) / \sqrt{\bar{x^2} + \epsilon}`. Zhang and Sennrich, "Root mean
+    square layer normalization" (2019). Shapes, dtypes and errors are those of `layer_norm`.
+    PyTorch: ``torch.nn.functional.rms_norm``.
 
     Examples
     --------
@@ -143,7 +122,7 @@ def rms_norm(
     shape, axes = _last_axes("rms_norm", x, normalized_shape)
     taken = DTYPES["float32"] if x.dtype.narrow else x.dtype
     smallest = ops.finfo(taken).eps if eps is None else number(eps, "rms_norm", "eps")
-    weight, _ = _fitting("rms_norm", x, weight, None, shape, shape)
+    weight = _fit("rms_norm", x, "weight", weight, shape, shape)
     return _standard(x, axes, smallest, weight, None, centred=False)
 
 
@@ -152,17 +131,10 @@ def group_norm(
 ) -> Tensor:
     """Normalise over groups of channels: `layer_norm` of each, weighted by channel.
 
-    Wu and He, "Group normalization" (2018). The derivative is that of `layer_norm` in each group.
-    Raises `RuntimeError` if shapes do not fit, or the dtypes of weight or bias differ from the
-    input's; `ValueError` if there is a single number in a group, and a single member.
-    PyTorch: ``torch.nn.functional.group_norm``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real floating, of shape (N, C, ...).
-    weight, bias : Tensor, optional
-        Factors and terms, of shape (C,).
+    The input is of shape (N, C, ...), weight and bias of shape (C,). Wu and He, "Group
+    normalization" (2018). The derivative is that of `layer_norm` in each group. Raises
+    `RuntimeError` if shapes do not fit, or dtypes differ; `ValueError` if there is a single number
+    in a group, and a single member. PyTorch: ``torch.nn.functional.group_norm``.
 
     Examples
     --------
@@ -183,9 +155,9 @@ def group_norm(
             f"group_norm expects more than 1 value per group, got input size {[*shape]} and "
             f"num_groups={num_groups}"
         )
-    channels = shape[1] // groups
-    beside = groups, channels, 1
-    weight, bias = _fitting("group_norm", x, weight, bias, shape[1:2], beside)
+    beside = groups, shape[1] // groups, 1
+    weight = _fit("group_norm", x, "weight", weight, shape[1:2], beside)
+    bias = _fit("group_norm", x, "bias", bias, shape[1:2], beside)
     parts = ops.reshape(x, (shape[0], *beside[:2], math.prod(shape[2:])))
     out = _standard(parts, (2, 3), number(eps, "group_norm", "eps"), weight, bias)
     return ops.reshape(out, shape)
@@ -201,14 +173,12 @@ def _by_averages(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
 def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> None:
     """Move averages, which may be None, towards the statistics of the input's channels.
 
-    These are over ``axes``, the variance without bias, and then averaged over the batch. A batch
-    without elements has none. An average outside the range of half precision is nan: by an infinite
-    one all numbers would be 0.
+    These are over ``axes``, the variance without bias, and then averaged over the batch.
     """
     if 0 in x.shape:
         return
-    x = wide(ops, detached(x))
-    momentum = detached(momentum) if isinstance(momentum, Tensor) else momentum
+    x = wide(ops, detach(x))
+    momentum = detach(momentum) if isinstance(momentum, Tensor) else momentum
     with no_grad():
         for average, found in zip(running, moments(x, axis=axes), strict=True):
             if average is None:
@@ -217,7 +187,7 @@ def _update(x: Tensor, axes: Axes, running: tuple[Any, Any], momentum: Any) -> N
             held = wide(ops, average)
             found = ops.astype(found, held.dtype, copy=False)
             moved = ops.add(held, ops.multiply(ops.subtract(found, held), momentum))
-            if average.dtype.narrow:
+            if average.dtype.narrow:  # nan outside the range: by an infinity all would be 0
                 moved = ops.astype(moved, average.dtype)
                 moved = ops.where(ops.isinf(moved), math.nan, moved)
             average.copy_(moved)
@@ -233,9 +203,9 @@ def _with_averages(
     momentum: Any,
     eps: Any,
 ) -> Tensor:
-    """Normalise channels by their own statistics over ``axes``, or by averages, and update those.
+    """Normalise channels by their own statistics over ``axes``, or by averages.
 
-    ``own`` is the option that says whether it is by their own.
+    The option ``own`` says which; with their own the averages are updated.
     """
     for what, average in zip(("running_mean", "running_var"), running, strict=True):
         if average is not None and tuple(average.shape) != tuple(x.shape[1:2]):
@@ -245,7 +215,11 @@ def _with_averages(
             )
     eps = number(eps, name, "eps")
     channels = tuple(x.shape[1:2])
-    weight, bias = _fitting(name, x, *affine, channels, (*channels, *[1] * (x.ndim - 2)))
+    beside = (*channels, *[1] * (x.ndim - 2))
+    weight, bias = (
+        _fit(name, x, what, given, channels, beside)
+        for what, given in zip(("weight", "bias"), affine, strict=True)
+    )
     momentum = operand(momentum, x, name, "momentum")
     option, by_own = own
     if not by_own:
@@ -277,25 +251,12 @@ def batch_norm(
 ) -> Tensor:
     r"""Normalise each channel over the batch, :math:`w (x - \mu) / \sqrt{\sigma^2 + \epsilon} + b`.
 
-    In training with the batch's mean and mean square deviation, through which the derivative flows
-    as in `layer_norm`; the running variance is without bias. Ioffe and Szegedy, "Batch
-    normalization" (2015). Raises `RuntimeError` if shapes do not fit, or the dtypes of weight or
-    bias differ from the input's; `ValueError` if a channel has a single number in training.
+    The input is of shape (N, C, ...), averages, weight and bias of shape (C,). In training with the
+    batch's mean and mean square deviation, through which the derivative flows as in `layer_norm`;
+    that updates the averages in place, not recorded, by :math:`(1 - m) r + m s`, where the variance
+    is without bias. Ioffe and Szegedy, "Batch normalization" (2015). Raises `RuntimeError` if
+    shapes do not fit, or dtypes differ; `ValueError` if a channel has a single number in training.
     PyTorch: ``torch.nn.functional.batch_norm``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real floating, of shape (N, C, ...).
-    running_mean, running_var : Tensor or None
-        Averages over batches, of shape (C,).
-        A pass in training updates them in place; that is not recorded.
-    weight, bias : Tensor, optional
-        Factors and terms, of shape (C,).
-    training : bool
-        Whether the batch's own statistics are used. Otherwise the running ones are.
-    momentum : float or Tensor
-        The share :math:`m` of a batch in the averages, :math:`(1 - m) r + m s`.
 
     Examples
     --------
@@ -325,18 +286,10 @@ def instance_norm(
 ) -> Tensor:
     """Normalise each channel of each member, as `batch_norm` does over the batch.
 
-    Ulyanov, Vedaldi and Lempitsky, "Instance normalization" (2016). The derivative is that of
-    `layer_norm` in each channel. Raises `RuntimeError` if shapes do not fit, or the dtypes of
-    weight or bias differ from the input's; `ValueError` if a channel of a member has a single
-    number, and its statistics are used. Other arguments are those of `batch_norm`.
+    With ``use_input_stats`` by the member's own statistics, otherwise by the running ones. Ulyanov,
+    Vedaldi and Lempitsky, "Instance normalization" (2016). The derivative is that of `layer_norm`
+    in each channel. Arguments and errors are those of `batch_norm`.
     PyTorch: ``torch.nn.functional.instance_norm``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real floating, of shape (N, C, ...).
-    use_input_stats : bool
-        Whether the member's own statistics are used. Otherwise the running ones are.
 
     Examples
     --------
@@ -356,15 +309,10 @@ def instance_norm(
 
 
 def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-12) -> Tensor:
-    r"""Divide by the norm along an axis, :math:`x / \max(\|x\|_p, \epsilon)`.
+    r"""Divide by the norm along an axis, or several as one, :math:`x / \max(\|x\|_p, \epsilon)`.
 
     The norm is differentiated too; below :math:`\epsilon` the divisor is a constant. Raises
     `ValueError` if an axis is out of bounds. PyTorch: ``torch.nn.functional.normalize``.
-
-    Parameters
-    ----------
-    dim : int or tuple of int
-        The axis, or several that are taken as one.
 
     Examples
     --------
@@ -382,7 +330,7 @@ def normalize(input: Any, p: float = 2.0, dim: int | Axes = 1, eps: float = 1e-1
         return units(x, axis=axes, eps=smallest)[0]  # type: ignore[no-any-return]
     # A norm may overflow where numbers over it do not: it is scaled to have a reciprocal, too.
     if order and 0 not in shape:
-        largest = ops.max(ops.abs(detached(x)), axis=axes, keepdims=True)
+        largest = ops.max(ops.abs(detach(x)), axis=axes, keepdims=True)
         ratio = math.prod([shape[i] for i in axes]) ** max(1.0, 1 / order)
         unit = ops.clip(ops.multiply(largest, 8 * ratio / float(finfo(x.dtype).max)), 1)
         x, smallest = ops.divide(x, unit), ops.divide(smallest, unit)

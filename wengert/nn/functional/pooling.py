@@ -9,14 +9,8 @@ import numpy as np
 from wengert import ops
 from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.convolution import window_lengths
-from wengert.nn.functional.spatial import (
-    Sizes,
-    as_given,
-    examples,
-    pad_with_zeros,
-    sizes,
-)
-from wengert.ops.beyond.places import Options, Places, pooled_places
+from wengert.nn.functional.spatial import Sizes, examples, pad_with_zeros, sizes, unbatch
+from wengert.ops.beyond.places import Options, pooled_places
 from wengert.ops.beyond.pooling import taken, window_argmax, window_sum
 from wengert.ops.conversion import beside
 from wengert.ops.shares import by_float32
@@ -26,7 +20,7 @@ _Size = int | tuple[int, ...]
 
 
 class _Windows(NamedTuple):
-    """The options of pooling, one for each axis, and how many windows there are."""
+    """The options of pooling for each axis, and how many windows there are."""
 
     size: Sizes
     stride: Sizes
@@ -60,12 +54,8 @@ def _windows(
     grown = tuple([n + (s - 1) * bool(ceil_mode) for n, s in zip(wide, steps, strict=True)])
     counts = window_lengths(grown, size, steps, spread, name)
     if ceil_mode:
-        counts = tuple(
-            [
-                c - ((c - 1) * s >= n + p)
-                for c, s, n, p in zip(counts, steps, lengths, padded, strict=True)
-            ]
-        )
+        axes = zip(counts, steps, lengths, padded, strict=True)
+        counts = tuple([c - ((c - 1) * s >= n + p) for c, s, n, p in axes])
     return _Windows(size, steps, padded, spread, counts)
 
 
@@ -95,8 +85,8 @@ def _mean(
         (divisor_override,) = sizes(divisor_override, 1, name, "divisor_override", -(2**62))
         if not divisor_override:
             raise RuntimeError(f"{name}: divisor must be not zero")
-    if padded == (0,) * count and not ceil_mode:
-        divisor: Any = np.asarray(math.prod(size))
+    if divisor_override is not None or (padded == (0,) * count and not ceil_mode):
+        divisor: Any = np.asarray(divisor_override or math.prod(size))
     else:
         divisor = np.ones((1,) * count)
         for axis, (n, c, k, s, p) in enumerate(
@@ -109,14 +99,12 @@ def _mean(
             else:
                 own = np.minimum(start + k, n) - np.maximum(start, 0)
             divisor = divisor * own.reshape([-1 if i == axis else 1 for i in range(count)])
-    if divisor_override is not None:
-        divisor = np.asarray(divisor_override)
     ends = [
         max((c - 1) * s + k - n - p, 0)
         for c, s, k, n, p in zip(counts, steps, size, lengths, padded, strict=True)
     ]
     x = pad_with_zeros(x, list(zip(padded, ends, strict=True)))
-    return as_given(_divide_sums(window_sum(x, size=size, stride=steps), divisor), batched)
+    return unbatch(_divide_sums(window_sum(x, size=size, stride=steps), divisor), batched)
 
 
 def _divide_sums(total: Tensor, divisor: Any) -> Tensor:
@@ -135,10 +123,10 @@ def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tenso
     divisor = np.ones((1,) * count, np.int64)
     for i, p in enumerate(places):
         divisor = divisor * p.counts().reshape([-1 if i == j else 1 for j in range(count)])
-    regular = _steps(places, lengths)
-    if regular is not None:
-        total = window_sum(x, size=regular, stride=regular)
-        return as_given(_divide_sums(total, divisor), batched)
+    if not any(n % len(p.first) for n, p in zip(lengths, places, strict=True)):
+        size = tuple([p.length for p in places])  # of windows side by side, all of one length
+        total = window_sum(x, size=size, stride=size)
+        return unbatch(_divide_sums(total, divisor), batched)
     windows = taken(differentiable, x, places)
     # Of those that a shorter window has in excess none counts.
     for i, p in enumerate(places):
@@ -147,7 +135,7 @@ def _adaptive_mean(name: str, count: int, input: Any, output_size: Any) -> Tenso
         shape[i], shape[count + i] = own.shape
         windows = ops.where(beside(x, own.reshape(shape)), windows, 0)
     total = ops.sum(windows, axis=tuple(range(2, 2 + count)), dtype=x.dtype)
-    return as_given(_divide_sums(total, divisor), batched)
+    return unbatch(_divide_sums(total, divisor), batched)
 
 
 def _adaptive_counts(name: str, lengths: Sizes, output_size: Any) -> Sizes:
@@ -160,21 +148,7 @@ def _adaptive_counts(name: str, lengths: Sizes, output_size: Any) -> Sizes:
     return sizes(given, count, name, "output_size", 1)
 
 
-def _steps(places: list[Places], lengths: Sizes) -> Sizes | None:
-    """The lengths of windows side by side, if they are all of one length."""
-    if any(n % len(p.first) for n, p in zip(lengths, places, strict=True)):
-        return None
-    return tuple([p.length for p in places])
-
-
 # -- maxima ---------------------------------------------------------------------------------------
-
-
-def _real_examples(name: str, count: int, input: Any) -> tuple[Tensor, bool]:
-    x, batched = examples(input, count, name)
-    if x.dtype.complex:
-        raise TypeError(f"{name} takes real numbers, and complex ones have no order")
-    return x, batched
 
 
 def _maximum(
@@ -200,10 +174,11 @@ def _maximum(
     return _choose_largest(x, found.counts, options, batched)
 
 
-def _adaptive_maximum(name: str, count: int, input: Any, output_size: Any) -> tuple[Tensor, Tensor]:
-    x, batched = _real_examples(name, count, input)
-    counts = _adaptive_counts(name, tuple(x.shape[2:]), output_size)
-    return _choose_largest(x, counts, None, batched)
+def _real_examples(name: str, count: int, input: Any) -> tuple[Tensor, bool]:
+    x, batched = examples(input, count, name)
+    if x.dtype.complex:
+        raise TypeError(f"{name} takes real numbers, and complex ones have no order")
+    return x, batched
 
 
 def _choose_largest(
@@ -214,7 +189,7 @@ def _choose_largest(
     where = window_argmax(x, counts=counts, options=options)
     rows = ops.reshape(x, (*lead, math.prod(x.shape[2:])))
     found = ops.take_along_axis(rows, ops.reshape(where, (*lead, math.prod(counts))), axis=2)
-    return as_given(ops.reshape(found, (*lead, *counts)), batched), as_given(where, batched)
+    return unbatch(ops.reshape(found, (*lead, *counts)), batched), unbatch(where, batched)
 
 
 # -- the functions --------------------------------------------------------------------------------
@@ -230,19 +205,12 @@ def avg_pool1d(
 ) -> Tensor:
     """Means of a signal's windows.
 
-    The cotangent of an element is the sum of those of its windows, each divided as the mean is. The
-    result is of shape (N, C, places). Raises `RuntimeError` if a window is longer than the input
+    The input is floating or complex, of shape (N, C, L), or (C, L) for one example, the result of
+    shape (N, C, places). The cotangent of an element is the sum of those of its windows, each
+    divided as the mean is. ``padding`` zeros, half a window at most, are added at both ends, and
+    count with ``count_include_pad``. Raises `RuntimeError` if a window is longer than the input
     with its padding, or of padding alone, or an option does not fit.
     PyTorch: ``torch.nn.functional.avg_pool1d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Floating or complex, of shape (N, C, L), or (C, L) for one example.
-    padding : int or tuple
-        How many elements (zeros) are added at both ends, half a window at most.
-    count_include_pad : bool
-        Whether the padding counts among the elements of a mean.
 
     Examples
     --------
@@ -267,13 +235,8 @@ def avg_pool2d(
     """Means of an image's windows.
 
     The input is of shape (N, C, H, W) or (C, H, W), and the result of shape (N, C, rows, columns).
-    Cotangents, options and errors are those of `avg_pool1d`.
-    PyTorch: ``torch.nn.functional.avg_pool2d``.
-
-    Parameters
-    ----------
-    divisor_override : int, optional
-        What sums are divided by instead of the number of elements.
+    Sums are divided by ``divisor_override``, if it is given. Cotangents, options and errors are
+    those of `avg_pool1d`. PyTorch: ``torch.nn.functional.avg_pool2d``.
 
     Examples
     --------
@@ -297,25 +260,15 @@ def max_pool1d(
 ) -> Any:
     """Maxima of a signal's windows.
 
-    A cotangent goes to the first of equal maxima, in an image row by row. A window with a nan gives
-    nan. The result is of shape (N, C, places). With ``return_indices`` a pair, with int64 indices
-    into a channel. Raises `RuntimeError` if a window is longer than the input with its padding, or
-    of padding alone, or an option does not fit. PyTorch: ``torch.nn.functional.max_pool1d``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Real, of shape (N, C, L), or (C, L) for one example.
-    padding : int or tuple
-        How many elements (less than any other) are added at both ends, half a window at most.
+    The input is real, of shape (N, C, L), or (C, L) for one example, the result of shape
+    (N, C, places). A cotangent goes to the first of equal maxima, in an image row by row. A window
+    with a nan gives nan. With ``return_indices`` a pair, with int64 indices into a channel. Errors
+    are those of `avg_pool1d`. PyTorch: ``torch.nn.functional.max_pool1d``.
 
     Examples
     --------
-    >>> x = wg.asarray([[[1.0, 5.0, 3.0, 4.0]]])
-    >>> wg.nn.functional.max_pool1d(x, 2)
+    >>> wg.nn.functional.max_pool1d(wg.asarray([[[1.0, 5.0, 3.0, 4.0]]]), 2)
     tensor([[[5., 4.]]])
-    >>> wg.grad(lambda x: wg.nn.functional.max_pool1d(x, 2).sum())(x)
-    tensor([[[0., 1., 0., 1.]]])
     """
     found = _maximum("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
@@ -338,10 +291,8 @@ def max_pool2d(
 
     Examples
     --------
-    >>> pool = wg.nn.functional.max_pool2d
-    >>> values, indices = pool(wg.ones((1, 3, 8, 8)), 2, return_indices=True)
-    >>> values.shape, indices.shape
-    ((1, 3, 4, 4), (1, 3, 4, 4))
+    >>> wg.nn.functional.max_pool2d(wg.ones((1, 3, 8, 8)), 2).shape
+    (1, 3, 4, 4)
     """
     found = _maximum("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
@@ -350,11 +301,8 @@ def max_pool2d(
 def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
     """Means of as many windows of a signal as are asked for.
 
-    Window i of n is from floor(i L / n) to before ceil((i + 1) L / n). The cotangent of an element
-    is the sum of those of its windows, each divided as the mean is. The input is floating or
-    complex, of shape (N, C, L), or (C, L) for one example. The result is of shape (N, C, places).
-    Raises `RuntimeError` if a window is longer than the input with its padding, or of padding
-    alone, or an option does not fit. PyTorch: ``torch.nn.functional.adaptive_avg_pool1d``.
+    Window i of n is from floor(i L / n) to before ceil((i + 1) L / n). Shapes, cotangents and
+    errors are those of `avg_pool1d`. PyTorch: ``torch.nn.functional.adaptive_avg_pool1d``.
 
     Examples
     --------
@@ -365,11 +313,10 @@ def adaptive_avg_pool1d(input: Any, output_size: _Size) -> Tensor:
 
 
 def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] | None) -> Tensor:
-    """Means of as many windows of an image as are asked for.
+    """Means of as many windows of an image as are asked for, along each axis as of a signal.
 
-    Along H, window i of n is from floor(i H / n) to before ceil((i + 1) H / n). The input is of
-    shape (N, C, H, W) or (C, H, W). Cotangents and errors are those of `adaptive_avg_pool1d`.
-    PyTorch: ``torch.nn.functional.adaptive_avg_pool2d``.
+    The input is of shape (N, C, H, W) or (C, H, W). Cotangents and errors are those of
+    `adaptive_avg_pool1d`. PyTorch: ``torch.nn.functional.adaptive_avg_pool2d``.
 
     Examples
     --------
@@ -377,21 +324,6 @@ def adaptive_avg_pool2d(input: Any, output_size: _Size | tuple[int | None, ...] 
     (1, 3, 2, 2)
     """
     return _adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
-
-
-def adaptive_max_pool1d(input: Any, output_size: _Size, return_indices: bool = False) -> Any:
-    """Maxima of as many windows of a signal as are asked for; see `adaptive_avg_pool1d`.
-
-    Cotangents, indices and errors are those of `max_pool1d`.
-    PyTorch: ``torch.nn.functional.adaptive_max_pool1d``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.adaptive_max_pool1d(wg.asarray([[[1.0, 2.0, 3.0, 4.0]]]), 2)
-    tensor([[[2., 4.]]])
-    """
-    found = _adaptive_maximum("adaptive_max_pool1d", 1, input, output_size)
-    return found if return_indices else found[0]
 
 
 def adaptive_max_pool2d(
@@ -407,5 +339,7 @@ def adaptive_max_pool2d(
     >>> wg.nn.functional.adaptive_max_pool2d(wg.ones((1, 3, 7, 5)), (2, None)).shape
     (1, 3, 2, 5)
     """
-    found = _adaptive_maximum("adaptive_max_pool2d", 2, input, output_size)
+    x, batched = _real_examples("adaptive_max_pool2d", 2, input)
+    counts = _adaptive_counts("adaptive_max_pool2d", tuple(x.shape[2:]), output_size)
+    found = _choose_largest(x, counts, None, batched)
     return found if return_indices else found[0]

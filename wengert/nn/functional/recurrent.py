@@ -1,23 +1,22 @@
 """Recurrent networks: functions that are run along a sequence.
 
-An LSTM and a GRU are one primitive for a whole sequence. Their derivatives are vectors of slopes,
-computed for all steps at once, and a loop of few operations; tangents are those of the composites.
-Sequences are of shape (T, N, H).
+An LSTM and a GRU are one primitive for a whole sequence (T, N, H). Their cotangents are vectors of
+slopes, computed for all steps at once, and a loop of few operations; their tangents are those of
+the composites. Results of all steps that the rules need, such as the gates, are results, too.
 """
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from typing import Any
 
 from wengert import ops
-from wengert.backends import add_composite, namespaces
+from wengert.backends import namespaces
 from wengert.interpreters.batching import by_composite
 from wengert.interpreters.duals import Dual, running
 from wengert.interpreters.lifted import new_level
-from wengert.interpreters.namespaces import differentiable
 from wengert.nn.functional.activation import relu, tanh
+from wengert.nn.functional.define import share
 from wengert.nn.functional.linear import linear
 from wengert.nn.kernels import numpy_recurrent as numpy_recurrent
 from wengert.tape.primitive import Primitive
@@ -33,12 +32,10 @@ def _split_gates(x: Any, count: int) -> list[Any]:
 
 
 def _sigmoid_slope(xp: Any, gate: Any) -> Any:
-    """The slope of a sigmoid of a value."""
     return gate - xp.square(gate)
 
 
 def _tanh_slope(xp: Any, value: Any) -> Any:
-    """The slope of a hyperbolic tangent of a value."""
     return 1 - xp.square(value)
 
 
@@ -69,18 +66,11 @@ def _by_weight(xp: Any, g: Any, x: Any) -> Any:
     return xp.matmul(xp.matrix_transpose(g), x)
 
 
-def _shared(name: str, composite: Callable[..., Any]) -> None:
-    """A part of a derivative for which a backend may have a kernel."""
-    add_composite(name, composite)
-    vars(differentiable)[name] = partial(composite, differentiable)
-
-
-def _run_forward(composite: Callable[..., Any], t: Any, position: int, *inputs: Any) -> Any:
-    """The tangents of a composite's results, along a tangent of one of its inputs."""
+def _tangents(composite: Callable[..., Any], t: Any, at: int, *inputs: Any) -> Any:
+    """The tangents of a composite's results, along a tangent of the input at a position."""
     level = new_level()
     duals = [
-        None if x is None else Dual(x, t if i == position else None, level)
-        for i, x in enumerate(inputs)
+        None if x is None else Dual(x, t if i == at else None, level) for i, x in enumerate(inputs)
     ]
     with running(level):
         results = composite(namespaces[Dual], *duals)
@@ -91,35 +81,16 @@ def _run_forward(composite: Callable[..., Any], t: Any, position: int, *inputs: 
 # -- LSTM ----------------------------------------------------------------------------------------
 
 
-def _lstm_composite(
-    xp: Any, z: Any, weight: Any, h: Any, c: Any, projection: Any
-) -> tuple[Any, Any, Any]:
+def _lstm_composite(xp: Any, z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, ...]:
+    """The results, states and gates of all steps."""
     found = []
     for t in range(z.shape[0]):
         i, f, g, o = _split_gates(z[t, ...] + _times(xp, h, weight), 4)
         i, f, g, o = xp.expit(i), xp.expit(f), xp.tanh(g), xp.expit(o)
         c = f * c + i * g
         h = o * xp.tanh(c)
-        h = h if projection is None else _times(xp, h, projection)
         found.append((h, c, xp.concat((i, f, g, o), axis=-1)))
-    out, cells, gates = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
-    return out, cells, gates
-
-
-def _lstm_slopes(xp: Any, c: Any, cells: Any, gates: Any) -> tuple[Any, ...]:
-    """How much each gate changes by what enters it, and the state by that; the result by the state.
-
-    Also the gates f, and the result before it is projected.
-    """
-    i, f, g, o = _split_gates(gates, 4)
-    tanh = xp.tanh(cells)
-    slopes = xp.concat(
-        (_sigmoid_slope(xp, i), _sigmoid_slope(xp, f), _tanh_slope(xp, g), _sigmoid_slope(xp, o)),
-        axis=-1,
-    )
-    by_gates = xp.concat((g, _states_before(xp, c, cells), i, tanh), axis=-1)
-    by_cell = o * _tanh_slope(xp, tanh)
-    return slopes, slopes * by_gates, by_cell, f, o * tanh
+    return tuple([xp.stack(parts, axis=0) for parts in zip(*found, strict=True)])
 
 
 def _lstm_cotangents(
@@ -129,55 +100,49 @@ def _lstm_cotangents(
     g_gates: Any,
     weight: Any,
     c: Any,
-    projection: Any,
     out: Any,
     cells: Any,
     gates: Any,
-) -> tuple[Any, ...]:
-    """The cotangents of z, h and c, and for a projection the results' with what later steps add."""
-    slopes, by_gates, by_cell, f, _ = _lstm_slopes(xp, c, cells, gates)
+) -> tuple[Any, Any, Any]:
+    """The cotangents of z, h and c."""
+    i, f, g, o = _split_gates(gates, 4)
+    tanh = xp.tanh(cells)
+    slopes = xp.concat(
+        (_sigmoid_slope(xp, i), _sigmoid_slope(xp, f), _tanh_slope(xp, g), _sigmoid_slope(xp, o)),
+        axis=-1,
+    )
     more = None if g_gates is None else g_gates * slopes
-    dh, dc, found, totals = xp.zeros_like(out[0, ...]), xp.zeros_like(c), [], []
+    # How much the state, and for o the result, changes by what enters each gate.
+    by_gates = slopes * xp.concat((g, _states_before(xp, c, cells), i, tanh), axis=-1)
+    by_cell = o * _tanh_slope(xp, tanh)
+    dh, dc, found = xp.zeros_like(out[0, ...]), xp.zeros_like(c), []
     for t in reversed(range(out.shape[0])):
         dh = _add(xp, dh, _at(g_out, t))
-        totals.append(dh)
-        hidden = dh if projection is None else xp.matmul(dh, projection)
-        dc = _add(xp, dc, hidden * by_cell[t, ...], _at(g_cells, t))
-        dz = xp.concat((dc, dc, dc, hidden), axis=-1) * by_gates[t, ...]
+        dc = _add(xp, dc, dh * by_cell[t, ...], _at(g_cells, t))
+        dz = xp.concat((dc, dc, dc, dh), axis=-1) * by_gates[t, ...]
         dz = _add(xp, dz, _at(more, t))
         found.append(dz)
         dh, dc = xp.matmul(dz, weight), dc * f[t, ...]
-    first = xp.stack(found[::-1], axis=0), dh, dc
-    return first if projection is None else (*first, xp.stack(totals[::-1], axis=0))
+    return xp.stack(found[::-1], axis=0), dh, dc
 
 
-_shared("lstm_cotangents", _lstm_cotangents)
-
-
-def _lstm_by_projection(xp: Any, g: Any, c: Any, out: Any) -> Any:
-    return _by_weight(xp, g[3], _lstm_slopes(xp, c, *out[1:])[4])
-
-
-# The states c and the gates of all steps are results too, for the rules' sake.
+share("lstm_cotangents", _lstm_cotangents)
 _lstm = Primitive(
     "lstm",
-    ("z", "weight", "h", "c", "projection"),
+    ("z", "weight", "h", "c"),
     {
         "z": lambda xp, g: g[0],
         "weight": lambda xp, g, h, out: _by_weight(xp, g[0], _states_before(xp, h, out[0])),
         "h": lambda xp, g: g[1],
         "c": lambda xp, g: g[2],
-        "projection": _lstm_by_projection,
     },
-    shared=lambda xp, g, weight, c, projection, out: xp.lstm_cotangents(
-        *g, weight, c, projection, *out
-    ),
+    shared=lambda xp, g, weight, c, out: xp.lstm_cotangents(*g, weight, c, *out),
     composite=_lstm_composite,
     jvps={
-        name: lambda xp, t, z, weight, h, c, projection, *, at=at: _run_forward(
-            _lstm_composite, t, at, z, weight, h, c, projection
+        name: lambda xp, t, z, weight, h, c, *, at=at: _tangents(
+            _lstm_composite, t, at, z, weight, h, c
         )
-        for at, name in enumerate(("z", "weight", "h", "c", "projection"))
+        for at, name in enumerate(("z", "weight", "h", "c"))
     },
     several=True,
     dtypes="real floating",
@@ -188,7 +153,8 @@ _lstm = Primitive(
 # -- GRU -----------------------------------------------------------------------------------------
 
 
-def _gru_composite(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
+def _gru_composite(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, ...]:
+    """The results and gates of all steps, and what the state adds to n."""
     found = []
     for t in range(z.shape[0]):
         own = _times(xp, h, weight)
@@ -199,22 +165,7 @@ def _gru_composite(xp: Any, z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any
         new = xp.tanh(new[0] + r * own)
         h = new + update * (h - new)
         found.append((h, xp.concat((r, update, new), axis=-1), own))
-    out, gates, owns = (xp.stack(parts, axis=0) for parts in zip(*found, strict=True))
-    return out, gates, owns
-
-
-def _gru_slopes(xp: Any, h: Any, out: Any, gates: Any, own: Any) -> tuple[Any, ...]:
-    """How much each gate changes by what enters it, r's effect on n, and the result by these.
-
-    The last two are by what enters n, and by what the state before adds to each gate.
-    """
-    r, update, new = _split_gates(gates, 3)
-    slopes = _sigmoid_slope(xp, r), _sigmoid_slope(xp, update), _tanh_slope(xp, new)
-    of_r = own * slopes[0]
-    by_new = (1 - update) * slopes[2]
-    by_update = (_states_before(xp, h, out) - new) * slopes[1]
-    by_own = xp.concat((by_new * of_r, by_update, by_new * r), axis=-1)
-    return slopes, of_r, by_new, by_own
+    return tuple([xp.stack(parts, axis=0) for parts in zip(*found, strict=True)])
 
 
 def _gru_cotangents(
@@ -229,8 +180,13 @@ def _gru_cotangents(
     own: Any,
 ) -> tuple[Any, Any, Any]:
     """The cotangents of z, of what the state adds to each gate, and of the state at first."""
-    slopes, of_r, by_new, by_own = _gru_slopes(xp, h, out, gates, own)
-    r, update, _ = _split_gates(gates, 3)
+    r, update, new = _split_gates(gates, 3)
+    slopes = _sigmoid_slope(xp, r), _sigmoid_slope(xp, update), _tanh_slope(xp, new)
+    of_r = own * slopes[0]
+    # How much the result changes by what enters n, and by what the state before adds to each gate.
+    by_new = (1 - update) * slopes[2]
+    by_update = (_states_before(xp, h, out) - new) * slopes[1]
+    by_own = xp.concat((by_new * of_r, by_update, by_new * r), axis=-1)
     more, of_new = None, None
     if g_gates is not None:
         of_r_gate, of_update, of_new = map(xp.multiply, _split_gates(g_gates, 3), slopes)
@@ -252,10 +208,7 @@ def _gru_cotangents(
     return xp.concat((*_split_gates(of_owns, 3)[:2], of_new), axis=-1), of_owns, dh
 
 
-_shared("gru_cotangents", _gru_cotangents)
-
-
-# The gates, and what the state adds to n, of all steps are results too, for the rules' sake.
+share("gru_cotangents", _gru_cotangents)
 _gru = Primitive(
     "gru",
     ("z", "weight", "h", "bias"),
@@ -268,7 +221,7 @@ _gru = Primitive(
     shared=lambda xp, g, weight, h, out: xp.gru_cotangents(*g, weight, h, *out),
     composite=_gru_composite,
     jvps={
-        name: lambda xp, t, z, weight, h, bias, *, at=at: _run_forward(
+        name: lambda xp, t, z, weight, h, bias, *, at=at: _tangents(
             _gru_composite, t, at, z, weight, h, bias
         )
         for at, name in enumerate(("z", "weight", "h", "bias"))
@@ -286,7 +239,7 @@ _gru = Primitive(
 Layer = Callable[[Tensor, State, Sequence[Any]], tuple[Tensor, State]]
 
 
-def _simple(activation: Callable[[Any], Tensor]) -> Layer:
+def _make_simple_layer(activation: Callable[[Any], Tensor]) -> Layer:
     def layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tensor, State]:
         (h,) = state
         results = []
@@ -299,7 +252,7 @@ def _simple(activation: Callable[[Any], Tensor]) -> Layer:
 
 
 def _lstm_layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tensor, State]:
-    out, cells, _ = _lstm(z, parameters[1], *state, *(parameters[4:] or (None,)))
+    out, cells, _ = _lstm(z, parameters[1], *state)
     return out, (out[-1, ...], cells[-1, ...])
 
 
@@ -309,50 +262,40 @@ def _gru_layer(z: Tensor, state: State, parameters: Sequence[Any]) -> tuple[Tens
 
 
 LAYERS: dict[str, Layer] = {
-    "RNN_TANH": _simple(tanh),
-    "RNN_RELU": _simple(relu),
+    "RNN_TANH": _make_simple_layer(tanh),
+    "RNN_RELU": _make_simple_layer(relu),
     "LSTM": _lstm_layer,
     "GRU": _gru_layer,
 }
 
 
 def run(
-    kind: str, x: Tensor, state: State, parameters: Sequence[Any], *, reverse: bool = False
+    kind: str,
+    x: Tensor,
+    state: State,
+    parameters: Sequence[Any],
+    sizes: Sequence[int] | None = None,
+    *,
+    reverse: bool = False,
 ) -> tuple[Tensor, State]:
-    """Run a layer along sequences.
+    """Run a layer along sequences (T, N, I), or packed ones: the rows of all steps, (rows, I).
 
     Parameters
     ----------
     state : tuple of Tensor
         At first, each of shape (N, H).
     parameters : sequence of Tensor
-        Weights of the input (gates, I) and of the state (gates, H), their biases or None, and for a
-        projection of an LSTM's result its weight.
+        Weights of the input (gates, I) and of the state (gates, H), and their biases or None.
+    sizes : sequence of int, optional
+        Of packed sequences, how many rows each step has; they never grow.
     """
-    z = _project_input(kind, x, parameters)
-    out, state = LAYERS[kind](ops.flip(z, axis=0) if reverse else z, state, parameters)
-    return ops.flip(out, axis=0) if reverse else out, state
-
-
-def run_packed(
-    kind: str,
-    x: Tensor,
-    sizes: Sequence[int],
-    state: State,
-    parameters: Sequence[Any],
-    *,
-    reverse: bool = False,
-) -> tuple[Tensor, State]:
-    """Run a layer along packed sequences, as `run`.
-
-    Parameters
-    ----------
-    x : Tensor
-        The rows of all steps, (rows, I).
-    sizes : sequence of int
-        How many rows each step has; they never grow.
-    """
-    z = _project_input(kind, x, parameters)
+    weight, _, bias, of_state = parameters
+    if bias is not None and kind != "GRU":  # whose reset gate is between its new state and its bias
+        bias = ops.add(bias, of_state)
+    z = linear(x, weight, bias)  # of all steps by one product
+    if sizes is None:
+        out, state = LAYERS[kind](ops.flip(z, axis=0) if reverse else z, state, parameters)
+        return ops.flip(out, axis=0) if reverse else out, state
     start, now = state, tuple([part[: sizes[-1] if reverse else sizes[0], ...] for part in state])
     results: list[Tensor] = []
     ended: list[State] = []
@@ -380,11 +323,3 @@ def segments(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         count = len([*steps])
         yield row, count, batch
         row += count * batch
-
-
-def _project_input(kind: str, x: Tensor, parameters: Sequence[Any]) -> Tensor:
-    """The input's part of the gates, of all steps by one product."""
-    weight, _, bias, of_state, *_ = parameters
-    if bias is not None and kind != "GRU":  # whose reset gate is between its new state and its bias
-        bias = ops.add(bias, of_state)
-    return linear(x, weight, bias)

@@ -6,21 +6,15 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
-from wengert.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from wengert.nn.functional.spatial import sizes
 from wengert.ops.axes import number
 from wengert.ops.conversion import beside
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
-Interpolation = Literal["nearest", "nearest-exact", "linear", "bilinear", "area"]
+Interpolation = Literal["nearest", "linear", "bilinear"]
 #: How many spatial axes each mode is for.
-_AXES = {
-    **dict.fromkeys(("nearest", "nearest-exact"), (1, 2, 3)),
-    "linear": (1,),
-    "bilinear": (2,),
-    "area": (1, 2),
-}
+_AXES = {"nearest": (1, 2, 3), "linear": (1,), "bilinear": (2,)}
 
 
 def interpolate(
@@ -29,32 +23,18 @@ def interpolate(
     scale_factor: float | tuple[float, ...] | None = None,
     mode: Interpolation = "nearest",
     align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Resample signals or images to other lengths.
+    """Resample signals or images (N, C, ...) to other lengths.
 
-    Each element of the result is one of the input, or a mean of neighbours with weights; its
-    cotangent goes back to these. The result is of shape (N, C) and the new lengths. Raises
-    `NotImplementedError` if the mode is unknown, or not for so many axes; `TypeError` if means of
-    neighbours of integers are asked for; `RuntimeError` if an axis is empty, or would be;
-    `ValueError` if not exactly one of ``size`` and ``scale_factor`` is given, or an option does not
-    go with the mode. PyTorch: ``torch.nn.functional.interpolate``.
-
-    Parameters
-    ----------
-    input : Tensor
-        Floating or complex, of shape (N, C, L), (N, C, H, W) or (N, C, D, H, W).
-    scale_factor : float or tuple, optional
-        Instead, how much longer they are than the input's; the product is rounded down.
-    mode : {"nearest", "nearest-exact", "linear", "bilinear", "area"}
-        The element at or before a place, or the nearest one; the mean of the two neighbours along
-        each axis by their distances, of signals or of images; or the mean of an area, as by
-        `adaptive_avg_pool2d`.
-    align_corners : bool, optional
-        For ``"linear"`` and ``"bilinear"``: whether the centres of the first and last elements stay
-        where they are, and not their outer edges.
-    recompute_scale_factor : bool, optional
-        Whether places follow from the lengths, and not from ``scale_factor`` itself.
+    An element of the result is that at or before its place (``"nearest"``), or a mean of its
+    neighbours along each axis by their distances (``"linear"`` of signals, ``"bilinear"`` of
+    images); its cotangent goes back to these. With ``align_corners`` the centres of the first and
+    last elements stay where they are, otherwise their outer edges. The lengths are ``size``, or
+    ``scale_factor`` times the input's, rounded down. Raises `NotImplementedError` if the mode is
+    unknown, or not for so many axes; `TypeError` if means of integers are asked for;
+    `RuntimeError` if an axis is empty, or would be; `ValueError` if not exactly one of ``size`` and
+    ``scale_factor`` is given, or an option does not go with the mode.
+    PyTorch: ``torch.nn.functional.interpolate``.
 
     Examples
     --------
@@ -76,8 +56,6 @@ def interpolate(
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear"
         )
-    if recompute_scale_factor and scale_factor is None:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size")
     lengths = tuple(x.shape[2:])
     scales: tuple[float | None, ...] = (None,) * count
     if size is None:
@@ -90,32 +68,24 @@ def interpolate(
             f"interpolate: input of lengths {lengths} and result of {given} should be greater than "
             "0"
         )
-    if mode == "area":
-        return adaptive_avg_pool1d(x, given) if count == 1 else adaptive_avg_pool2d(x, given)
     if linear and not x.dtype.inexact:
         raise TypeError(
             f"interpolate: mode={mode!r} takes means, which are no {x.dtype.name}; convert with "
             "wg.astype(x, wg.float32) first"
         )
-    if recompute_scale_factor:
-        scales = (None,) * count
     dtype = ops.real(x).dtype
     for axis, (n, m, scale) in enumerate(zip(lengths, given, scales, strict=True), 2):
         if linear:
-            x = _between(x, axis, _places(n, m, scale, bool(align_corners)), dtype)
+            x = _interpolate_linear(x, axis, _places(n, m, scale, bool(align_corners)), dtype)
         else:
-            x = _nearest(x, axis, m, scale, mode == "nearest-exact")
+            x = _take_nearest(x, axis, m, scale)
     return anew(x) if x is input else x
 
 
 def _scales(scale_factor: Any, count: int) -> tuple[float, ...]:
     several = isinstance(scale_factor, list | tuple)
-    found = tuple(
-        [
-            float(number(one, "interpolate", "scale_factor"))
-            for one in (scale_factor if several else (scale_factor,) * count)
-        ]
-    )
+    given = scale_factor if several else (scale_factor,) * count
+    found = tuple([float(number(one, "interpolate", "scale_factor")) for one in given])
     if len(found) != count or min(found) <= 0:
         raise ValueError(
             f"interpolate: scale_factor is a positive number, or one for each of {count} axes, and "
@@ -124,14 +94,13 @@ def _scales(scale_factor: Any, count: int) -> tuple[float, ...]:
     return found
 
 
-def _nearest(x: Tensor, axis: int, m: int, scale: float | None, exact: bool) -> Tensor:
+def _take_nearest(x: Tensor, axis: int, m: int, scale: float | None) -> Tensor:
     n = x.shape[axis]
     # As PyTorch has it, of images (and there alone) also where the scale says otherwise.
-    if m in (n, 2 * n) and not exact and x.ndim > 3:
+    if m in (n, 2 * n) and x.ndim > 3:
         scale = None
     step = np.float32(n) / np.float32(m) if scale is None else np.float32(1 / scale)
-    at = np.arange(m).astype(np.float32) + np.float32(exact / 2)
-    rows = np.minimum(np.floor(at * step).astype(np.int64), n - 1)
+    rows = np.minimum(np.floor(np.arange(m).astype(np.float32) * step).astype(np.int64), n - 1)
     if m % n == 0 and (rows == np.arange(m) // (m // n)).all():
         return ops.repeat(x, m // n, axis=axis)  # whose derivative is a sum of neighbours
     return ops.take(x, beside(x, rows), axis=axis)
@@ -148,7 +117,7 @@ def _places(n: int, m: int, scale: float | None, corners: bool) -> Any:
     return np.maximum((at + 0.5) * (n / m if scale is None else 1 / scale) - 0.5, 0)
 
 
-def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
+def _interpolate_linear(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
     """Means of two neighbours along an axis, by their distances from places."""
     n = x.shape[axis]
     if n == len(places):  # in PyTorch whatever the scale says
@@ -167,9 +136,9 @@ def _between(x: Tensor, axis: int, places: Any, dtype: Any) -> Tensor:
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """Make images larger by their channels: each element becomes a square of r² channels' elements.
 
-    The cotangent is the result's, taken apart by `pixel_unshuffle`. Here r is ``upscale_factor``.
-    The input is of shape (..., C r², H, W). The result is of shape (..., C, H r, W r). Raises
-    `RuntimeError` if there are fewer than three axes, or r² does not divide the channels.
+    Here r is ``upscale_factor``, the input of shape (..., C r², H, W), the result of shape
+    (..., C, H r, W r). The cotangent is the result's, taken apart likewise. Raises `RuntimeError`
+    if there are fewer than three axes, or r² does not divide the channels.
     PyTorch: ``torch.nn.functional.pixel_shuffle``.
 
     Examples
@@ -188,29 +157,3 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     x = ops.reshape(x, (*lead, channels // r**2, r, r, height, width))
     x = ops.permute_dims(x, (*range(k + 1), k + 3, k + 1, k + 4, k + 2))
     return ops.reshape(x, (*lead, channels // r**2, height * r, width * r))
-
-
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
-    """Make images smaller and their channels more: the inverse of `pixel_shuffle`.
-
-    The cotangent is the result's, put together by `pixel_shuffle`. Here r is ``downscale_factor``.
-    The input is of shape (..., C, H r, W r). The result is of shape (..., C r², H, W). Raises
-    `RuntimeError` if there are fewer than three axes, or r does not divide the last two.
-    PyTorch: ``torch.nn.functional.pixel_unshuffle``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.pixel_unshuffle(wg.ones((1, 2, 8, 8)), 2).shape
-    (1, 8, 4, 4)
-    """
-    x = wrapped(input)
-    (r,) = sizes(downscale_factor, 1, "pixel_unshuffle", "downscale_factor", 1)
-    if x.ndim < 3 or x.shape[-2] % r or x.shape[-1] % r:
-        raise RuntimeError(
-            f"pixel_unshuffle expects height and width to be divisible by downscale_factor={r}, "
-            f"and a shape (..., C, H, W), but got {tuple(x.shape)}"
-        )
-    (*lead, channels, height, width), k = x.shape, x.ndim - 3
-    x = ops.reshape(x, (*lead, channels, height // r, r, width // r, r))
-    x = ops.permute_dims(x, (*range(k + 1), k + 2, k + 4, k + 1, k + 3))
-    return ops.reshape(x, (*lead, channels * r**2, height // r, width // r))

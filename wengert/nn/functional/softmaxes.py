@@ -9,7 +9,9 @@ from wengert.ops.special import everyday
 from wengert.tape.tensor import Tensor, wrapped
 
 
-def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: Any) -> Tensor:
+def _apply_along(
+    function: Callable[..., Tensor], input: Any, dim: int | None, dtype: Any
+) -> Tensor:
     x = wrapped(input)
     name = function.__name__
     if dim is None:
@@ -26,20 +28,15 @@ def _along(function: Callable[..., Tensor], input: Any, dim: int | None, dtype: 
 def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     r"""Probabilities proportional to exponentials, :math:`e^{x_i} / \sum_j e^{x_j}`.
 
-    Cotangent :math:`s (g - \sum_j g_j s_j)` with the result :math:`s`.
-    PyTorch: ``torch.nn.functional.softmax``.
-
-    Parameters
-    ----------
-    dim : int
-        Dimension whose elements, or exponentials, sum to 1. It has to be given.
+    They sum to 1 along ``dim``, which has to be given. Cotangent :math:`s (g - \sum_j g_j s_j)`
+    with the result :math:`s`. PyTorch: ``torch.nn.functional.softmax``.
 
     Examples
     --------
     >>> wg.nn.functional.softmax(wg.asarray([[1.0, 2.0, 3.0]]), dim=1)
     tensor([[0.0900, 0.2447, 0.6652]])
     """
-    return _along(everyday.softmax, input, dim, dtype)
+    return _apply_along(everyday.softmax, input, dim, dtype)
 
 
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
@@ -53,21 +50,7 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
     >>> wg.nn.functional.log_softmax(wg.asarray([[0.0, 1000.0]]), dim=1)
     tensor([[-1000.,     0.]])
     """
-    return _along(everyday.log_softmax, input, dim, dtype)
-
-
-def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    r"""Probabilities that fall with the input: `softmax` of :math:`-x`.
-
-    Cotangent :math:`-s (g - \sum_j g_j s_j)` with the result :math:`s`.
-    PyTorch: ``torch.nn.functional.softmin``.
-
-    Examples
-    --------
-    >>> wg.nn.functional.softmin(wg.asarray([[1.0, 2.0, 3.0]]), dim=1)
-    tensor([[0.6652, 0.2447, 0.0900]])
-    """
-    return softmax(ops.negative(wrapped(input)), dim, dtype=dtype)
+    return _apply_along(everyday.log_softmax, input, dim, dtype)
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:

@@ -50,7 +50,7 @@ def examples(x: Any, count: int, function: str) -> tuple[Tensor, bool]:
     return (found if batched else ops.reshape(found, (1, *found.shape))), batched
 
 
-def as_given(x: Tensor, batched: bool) -> Tensor:
+def unbatch(x: Tensor, batched: bool) -> Tensor:
     """A result without the axis of examples, if the input had none."""
     return x if batched else ops.reshape(x, tuple(x.shape[1:]))
 

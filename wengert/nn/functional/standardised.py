@@ -1,12 +1,12 @@
 """What normalisations have in common: numbers over the root of their mean square, and moments."""
 
 import math
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
-from wengert.backends import add_composite, dtype_of
+from wengert.backends import dtype_of
 from wengert.interpreters.batching import along, by_composite
-from wengert.interpreters.namespaces import differentiable
+from wengert.nn.functional.define import share
 from wengert.nn.kernels import numpy_normalisations as numpy_normalisations
 from wengert.ops.euclidean import length
 from wengert.ops.limits import finfo
@@ -21,7 +21,7 @@ def _mean(xp: Any, x: Any, axis: Axes) -> Any:
     return xp.mean(x, axis=axis, keepdims=True)
 
 
-def _away(xp: Any, x: Any, axis: Axes) -> Any:
+def _deviations(xp: Any, x: Any, axis: Axes) -> Any:
     """An array less its mean: a projection, which is its own tangent and cotangent."""
     return x - _mean(xp, x, axis)
 
@@ -30,7 +30,7 @@ def _composite(
     xp: Any, x: Any, weight: Any, bias: Any, *, axis: Axes, eps: float, centred: bool
 ) -> tuple[Any, ...]:
     if centred:
-        x = _away(xp, x, axis)
+        x = _deviations(xp, x, axis)
     number = math.prod([x.shape[i] for i in axis])
     root = length(xp, x, axis=axis, keepdims=True, share=number**-0.5)
     inverse = xp.divide(1, xp.hypot(root, xp.full_like(root, eps**0.5)))
@@ -60,7 +60,7 @@ def _cotangent(
 ) -> Any:
     g = g if weight is None else g * weight
     found = _project_tangent(xp, g, x, inverse, axis)[0]
-    return _away(xp, found, axis) if centred else found
+    return _deviations(xp, found, axis) if centred else found
 
 
 def _weight_cotangent(
@@ -69,12 +69,8 @@ def _weight_cotangent(
     return g * x * inverse
 
 
-for _name, _function in (
-    ("standardised_cotangent", _cotangent),
-    ("standardised_by_weight", _weight_cotangent),
-):
-    add_composite(_name, _function)
-    vars(differentiable)[_name] = partial(_function, differentiable)
+share("standardised_cotangent", _cotangent)
+share("standardised_by_weight", _weight_cotangent)
 
 
 def _by_x(xp: Any, g: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: bool) -> Any:
@@ -83,7 +79,7 @@ def _by_x(xp: Any, g: Any, x: Any, weight: Any, out: Any, axis: Axes, centred: b
     if centred:
         x = out[2]
         if g[2] is not None:
-            found.append(_away(xp, g[2], axis))
+            found.append(_deviations(xp, g[2], axis))
     if g[0] is not None:
         of_out = xp.standardised_cotangent(g[0], x, weight, inverse, axis=axis, centred=centred)
         found.append(of_out)
@@ -115,7 +111,7 @@ def _of_x(
 ) -> tuple[Any, ...]:
     inverse = out[1]
     if centred:
-        x, t = out[2], _away(xp, t, axis)
+        x, t = out[2], _deviations(xp, t, axis)
     found, slope = _project_tangent(xp, t, x, inverse, axis)
     found = found if weight is None else found * weight
     return (found, slope, t) if centred else (found, slope)

@@ -14,7 +14,7 @@ import numpy as np
 from wengert.backends import get_backend
 from wengert.backends.backend import add_kernels, composites
 
-__all__ = ["covered", "cupy_softmax_cross_entropy", "softmax_cross_entropy_parts"]
+__all__ = ["covers", "cupy_softmax_cross_entropy", "softmax_cross_entropy_parts"]
 
 #: Classes of the longest rows. (Chosen, and not measured on a GPU.)
 SHORT: Final = 128
@@ -81,7 +81,7 @@ long long wanted, long long ignored, T smoothing) {
 """
 
 
-def _of(kind: str, text: str) -> str:
+def _with_type(kind: str, text: str) -> str:
     """The text with the type of the logits in it."""
     return re.sub(r"\bT\b", kind, text)
 
@@ -101,7 +101,7 @@ def _means(dtype: Any) -> Any:
         "0",
         "softmax_cross_entropy_mean",
         reduce_type=f"complex<{kind}>",
-        preamble=_NAN + _of(kind, _ROWS + _COUNTED),
+        preamble=_NAN + _with_type(kind, _ROWS + _COUNTED),
     )
 
 
@@ -132,16 +132,16 @@ def _rows(dtype: Any) -> Any:
         f"raw {dtype} x, int64 target, int64 classes, int64 ignored, {dtype} smoothing, "
         f"{dtype} counted",
         f"{dtype} loss, raw {dtype} slope",
-        _of(kind, text),
+        _with_type(kind, text),
         "softmax_cross_entropy",
-        preamble=_NAN + _of(kind, _ROWS),
+        preamble=_NAN + _with_type(kind, _ROWS),
     )
 
 
 def cupy_softmax_cross_entropy(
     x: Any, target: Any, *, ignore_index: int, reduction: str, label_smoothing: float
 ) -> tuple[Any, Any]:
-    """The loss, and its derivative by each logit, of rows that `covered` says yes to."""
+    """The loss, and its derivative by each logit, of rows that `covers` says yes to."""
     import cupy
 
     rows, classes = x.shape
@@ -162,7 +162,7 @@ def cupy_softmax_cross_entropy(
     return loss, slope
 
 
-def covered(x: Any, target: Any, **options: Any) -> bool:
+def covers(x: Any, target: Any, **options: Any) -> bool:
     """Whether these are logits and classes for which there are kernels."""
     return bool(
         x.dtype in (np.float32, np.float64)
@@ -174,7 +174,7 @@ def covered(x: Any, target: Any, **options: Any) -> bool:
 
 def softmax_cross_entropy_parts(x: Any, target: Any, **options: Any) -> Any:
     """The loss and the slopes: by the kernels, or by the composite."""
-    if covered(x, target):
+    if covers(x, target):
         return cupy_softmax_cross_entropy(x, target, **options)
     xp = get_backend("cupy").namespace
     return composites["softmax_cross_entropy_parts"](xp, x, target, **options)

@@ -38,28 +38,13 @@ WIDE = 256
 
 
 class Rows(NamedTuple):
-    """An array as rows: over them, and over some of the axes before, means are taken.
+    """An array as rows: over them, and over some of the axes before, means are taken."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the array, with the axes of a row as one.
-    others : tuple of int
-        The other axes that are averaged.
-    kept : tuple of int
-        The shape of a mean beside ``shape``.
-    weight : tuple of int or None
-        The shape of a weight beside ``shape``; None where it is one for each place in a row, and
-        ``shape`` is a matrix.
-    number : int
-        How many numbers a mean is of.
-    """
-
-    shape: Shape
-    others: Shape
-    kept: Shape
-    weight: Shape | None
-    number: int
+    shape: Shape  # of the array, with the axes of a row as one
+    others: Shape  # the other axes that are averaged
+    kept: Shape  # of a mean beside the shape
+    weight: Shape | None  # beside the shape; None: one for each place in a row of a matrix
+    number: int  # of the numbers in a mean
 
 
 @lru_cache(maxsize=1024)
@@ -94,7 +79,7 @@ def _apply_unbuffered(function: Any, x: Any, column: Any, out: Any) -> Any:
 
 
 def scaled_rows(x: Any, column: Any, *, out: Any = None) -> Any:
-    """``x * column``: one number for each row."""
+    """``x * column``, one number for each row."""
     return _apply_unbuffered(_multiply, x, column, out)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends.backend import Kernel, add_kernels
+from wengert.backends import get_backend
+from wengert.backends.backend import Kernel, add_kernels, composites
 from wengert.backends.numpy_networks import scalar
 
 __all__ = ["KERNELS"]
@@ -24,7 +25,7 @@ def _gates(x: Any, count: int) -> Any:
     return x.reshape((*x.shape[:-1], count, x.shape[-1] // count)).swapaxes(1, 2)
 
 
-def _opening(x: Any, order: tuple[int, ...], sigmoids: int) -> Any:
+def _order_gates(x: Any, order: tuple[int, ...], sigmoids: int) -> Any:
     """Gates (T, gates, N, H) in an order: first those of sigmoids, which change their signs."""
     out = np.empty(x.shape, x.dtype)
     for k, gate in enumerate(order):
@@ -33,7 +34,7 @@ def _opening(x: Any, order: tuple[int, ...], sigmoids: int) -> Any:
     return out
 
 
-def _open_blocks(blocks: Any, order: tuple[int, ...]) -> Any:
+def _join_gates(blocks: Any, order: tuple[int, ...]) -> Any:
     """The sequence (T, N, gates H) of gates in an order."""
     steps, count, batch, n = blocks.shape
     out = np.empty((steps, batch, count * n), blocks.dtype)
@@ -46,7 +47,7 @@ def _open_blocks(blocks: Any, order: tuple[int, ...]) -> Any:
 def _by_state(weight: Any, order: tuple[int, ...], sigmoids: int) -> Any:
     """Weights (gates N, H) as a matrix (H, N) for each gate."""
     apart = weight.reshape((1, len(order), -1, weight.shape[1])).swapaxes(2, 3)
-    return _opening(apart, order, sigmoids)[0]
+    return _order_gates(apart, order, sigmoids)[0]
 
 
 def _sigmoid(x: Any, one: Any) -> None:
@@ -74,12 +75,12 @@ def _forward(compute: Kernel) -> Kernel:
     return kernel
 
 
-def _before(first: Any, states: Any) -> Any:
+def _states_before(first: Any, states: Any) -> Any:
     """The state before each step."""
     return np.concatenate((first[None], states[:-1]))
 
 
-def _cap(x: Any, out: Any = None) -> Any:
+def _tanh_slope(x: Any, out: Any = None) -> Any:
     """``1 - x**2``."""
     out = np.square(x, out=out)
     return _subtract(scalar(1, x.dtype), out, out)
@@ -95,14 +96,19 @@ def _plus(out: Any, x: Any) -> None:
         _add(out, x, out)
 
 
+def _run_composite(name: str, arrays: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    found: tuple[Any, Any, Any] = composites[name](get_backend("numpy").namespace, *arrays)
+    return found
+
+
 #: The gates i, f, g and o of an LSTM, and r, z and n of a GRU: first those that are sigmoids.
 _OF_LSTM, _OF_GRU = (0, 1, 3, 2), (0, 1, 2)
 
 
 @_forward
-def lstm(z: Any, weight: Any, h: Any, c: Any, projection: Any) -> tuple[Any, Any, Any]:
+def lstm(z: Any, weight: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
     """The results, states and gates of all steps."""
-    blocks = _opening(_gates(z, 4), _OF_LSTM, 3)
+    blocks = _order_gates(_gates(z, 4), _OF_LSTM, 3)
     by_h = _by_state(weight, _OF_LSTM, 3)
     steps, dtype, one = len(z), z.dtype, scalar(1, z.dtype)
     cells, out = np.empty((steps, *c.shape), dtype), np.empty((steps, *h.shape), dtype)
@@ -117,11 +123,8 @@ def lstm(z: Any, weight: Any, h: Any, c: Any, projection: Any) -> tuple[Any, Any
         _add(cell, _multiply(gate[0], new, tanh), cell)
         c = cell
         np.tanh(cell, tanh)
-        if projection is None:
-            h = _multiply(gate[2], tanh, out[t])
-        else:
-            h = _multiply(gate[2], tanh, tanh).dot(projection.T, out[t])
-    return out, cells, _open_blocks(blocks, _OF_LSTM)
+        h = _multiply(gate[2], tanh, out[t])
+    return out, cells, _join_gates(blocks, _OF_LSTM)
 
 
 def lstm_cotangents(
@@ -130,49 +133,44 @@ def lstm_cotangents(
     g_gates: Any,
     weight: Any,
     c: Any,
-    projection: Any,
     out: Any,
     cells: Any,
     gates: Any,
-) -> tuple[Any, ...]:
-    """Those of z, h and c, and for a projection of the results with what later steps add."""
+) -> tuple[Any, Any, Any]:
+    """Those of z, h and c."""
+    if g_gates is not None:  # of a second derivative
+        given = g_out, g_cells, g_gates, weight, c, out, cells, gates
+        return _run_composite("lstm_cotangents", given)
     four, tanh = _gates(gates, 4), np.tanh(cells)
     slopes = np.empty(four.shape, gates.dtype)
     np.square(four, slopes)
     _subtract(four, slopes, slopes)
-    _cap(four[:, 2], slopes[:, 2])
-    more = None if g_gates is None else _gates(g_gates, 4) * slopes
+    _tanh_slope(four[:, 2], slopes[:, 2])
     for i, factor in enumerate((four[:, 2], None, four[:, 0], tanh)):
         part = slopes[:, i]
-        _multiply(part, _before(c, cells) if factor is None else factor, part)
-    by_cell = _cap(tanh, tanh)
+        _multiply(part, _states_before(c, cells) if factor is None else factor, part)
+    by_cell = _tanh_slope(tanh, tanh)
     _multiply(by_cell, four[:, 3], by_cell)
     kept = four[:, 1].copy()
     dz = np.empty(gates.shape, gates.dtype)
     parts = _gates(dz, 4)
     dh, dc, product = np.zeros(out.shape[1:], out.dtype), *map(np.zeros_like, (cells[0], cells[0]))
-    totals = None if projection is None else np.empty_like(out)
     for t in reversed(range(len(out))):
         _plus(dh, _at(g_out, t))
-        hidden = dh
-        if totals is not None:
-            totals[t] = dh
-            hidden = dh.dot(projection)
-        _add(dc, _multiply(hidden, by_cell[t], product), dc)
+        _add(dc, _multiply(dh, by_cell[t], product), dc)
         _plus(dc, _at(g_cells, t))
         slope, part = slopes[t], parts[t]
         _multiply(slope[:3], dc, part[:3])
-        _multiply(slope[3], hidden, part[3])
-        _plus(part, _at(more, t))
+        _multiply(slope[3], dh, part[3])
         dz[t].dot(weight, dh)
         _multiply(dc, kept[t], dc)
-    return (dz, dh, dc) if totals is None else (dz, dh, dc, totals)
+    return dz, dh, dc
 
 
 @_forward
 def gru(z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
     """The results and gates of all steps, and what the state adds to the last gate."""
-    blocks = _opening(_gates(z, 3), _OF_GRU, 2)
+    blocks = _order_gates(_gates(z, 3), _OF_GRU, 2)
     by_h = _by_state(weight, _OF_GRU, 2)
     if bias is not None:
         bias = _by_state(bias[:, None], _OF_GRU, 2)
@@ -191,7 +189,7 @@ def gru(z: Any, weight: Any, h: Any, bias: Any) -> tuple[Any, Any, Any]:
         np.tanh(new, new)
         _multiply(_subtract(h, new, change), gate[1], change)
         h = _add(new, change, out[t])
-    return out, _open_blocks(blocks, _OF_GRU), owns
+    return out, _join_gates(blocks, _OF_GRU), owns
 
 
 def gru_cotangents(
@@ -205,26 +203,18 @@ def gru_cotangents(
     own: Any,
 ) -> tuple[Any, Any, Any]:
     """Those of z, of what the state adds to each gate, and of the state at first."""
+    if g_gates is not None or g_own is not None:
+        return _run_composite("gru_cotangents", (g_out, g_gates, g_own, weight, h, out, gates, own))
     three = _gates(gates, 3)
     r, update, new = (three[:, i] for i in range(3))
     slopes = np.empty(three.shape, gates.dtype)
     to_r, to_update, to_own = (slopes[:, i] for i in range(3))
-    cap = _cap(new)
-    bells = _subtract(three[:, :2], np.square(three[:, :2]))
+    cap = _tanh_slope(new)
+    sigmoid_slopes = _subtract(three[:, :2], np.square(three[:, :2]))
     by_new = _multiply(_subtract(scalar(1, new.dtype), update), cap)
-    _multiply(own, bells[:, 0], to_r)
-    more = None
-    if g_gates is not None or g_own is not None:
-        more, of_new = np.zeros_like(slopes), None
-        if g_gates is not None:
-            given = _gates(g_gates, 3)
-            of_new = given[:, 2] * cap
-            more[:, :2] = given[:, :2] * bells
-            more[:, 0] += of_new * to_r
-            more[:, 2] = of_new * r
-        _plus(more[:, 2], g_own)
+    _multiply(own, sigmoid_slopes[:, 0], to_r)
     _multiply(to_r, by_new, to_r)
-    _multiply(_subtract(_before(h, out), new, to_update), bells[:, 1], to_update)
+    _multiply(_subtract(_states_before(h, out), new, to_update), sigmoid_slopes[:, 1], to_update)
     _multiply(by_new, r, to_own)
     by_own = np.empty(gates.shape, gates.dtype)
     parts = _gates(by_own, 3)
@@ -236,13 +226,10 @@ def gru_cotangents(
         _plus(total, _at(g_out, t))
         part = parts[t]
         _multiply(slopes[t], total, part)
-        _plus(part, _at(more, t))
         by_own[t].dot(weight, dh)
         _add(dh, _multiply(total, kept[t], product), dh)
     dz = by_own.copy()
-    of_last = _multiply(totals, by_new, _gates(dz, 3)[:, 2])
-    if more is not None and of_new is not None:
-        _add(of_last, of_new, of_last)
+    _multiply(totals, by_new, _gates(dz, 3)[:, 2])
     return dz, by_own, dh
 
 
