@@ -3,7 +3,6 @@
 from typing import Any, Literal, cast
 
 from wengert.nn import functional as F
-from wengert.nn.define import Single
 from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.layers import Affine
@@ -223,27 +222,6 @@ class ConvTranspose2d(_Transposed):
     """
 
     _count = 2
-
-
-class Unfold(Single, of=F.unfold):
-    def __init__(
-        self,
-        kernel_size: int | tuple[int, ...],
-        dilation: int | tuple[int, ...] = 1,
-        padding: int | tuple[int, ...] = 0,
-        stride: int | tuple[int, ...] = 1,
-    ) -> None: ...
-
-
-class Fold(Single, of=F.fold):
-    def __init__(
-        self,
-        output_size: int | tuple[int, ...],
-        kernel_size: int | tuple[int, ...],
-        dilation: int | tuple[int, ...] = 1,
-        padding: int | tuple[int, ...] = 0,
-        stride: int | tuple[int, ...] = 1,
-    ) -> None: ...
 
 
 class _Pad(Module):

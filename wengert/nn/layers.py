@@ -9,7 +9,7 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.ops.axes import as_axis
+from wengert.ops.axes import as_axis, number
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -157,6 +157,49 @@ class Unflatten(Module):
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class PReLU(Module):
+    """`functional.prelu` with a slope that is learnt.
+
+    Parameters
+    ----------
+    num_parameters : int
+        1, or the number of channels.
+    init : float
+        What the slopes start with.
+
+    Attributes
+    ----------
+    weight : Parameter
+        The slopes, of shape (num_parameters,).
+
+    Examples
+    --------
+    >>> layer = wg.nn.PReLU()
+    >>> layer(wg.asarray([[-1.0], [2.0]])).sum().backward()
+    >>> layer.weight.grad
+    tensor([-1.])
+    """
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
+        self.num_parameters = index(num_parameters)
+        self.init = number(init, "PReLU", "init")
+        self.weight = Parameter(ops.empty((self.num_parameters,), device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the slopes to what they start with."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Any) -> Tensor:
+        """Rectify the input."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
 
 
 def _features(name: str, given: Any) -> int:
