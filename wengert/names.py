@@ -406,6 +406,7 @@ HINTS: Final = {
         "MultiplicativeLR": "wg.optim.lr_scheduler.LambdaLR of the product",
     },
     "wengert.optim.swa_utils": {
+        "SWALR": "wg.optim.lr_scheduler.SequentialLR that ends in a LambdaLR of the way to swa_lr",
         "get_ema_multi_avg_fn": "AveragedModel(model, avg_fn=get_ema_avg_fn(decay))",
         "get_swa_avg_fn": "AveragedModel(model), whose averages are means of all",
         "get_swa_multi_avg_fn": "AveragedModel(model), whose averages are means of all",

@@ -1,8 +1,5 @@
 """Networks: modules, parameters, layers, losses and initialisers, by PyTorch's names."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Never
-
 from wengert.nn import functional, init, stored, utils
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.cells import GRUCell, LSTMCell, RNNCell
@@ -37,6 +34,7 @@ from wengert.nn.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from wengert.ops.hints import list_public
 from wengert.storage.weights import load, save
 
 __all__ = [
@@ -86,12 +84,4 @@ __all__ = [
 ]
 __all__ += stored.__all__
 
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__)

@@ -6,7 +6,7 @@ Random numbers are drawn on the CPU, and then moved to the parameter's device. S
 
 import math
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Never
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from wengert.backends import use_backend
 from wengert.nn.filling import draw, fill
 from wengert.ops.axes import number
 from wengert.ops.data_type import check_storable
+from wengert.ops.hints import list_public
 from wengert.ops.random import rand, randn
 from wengert.tape.tensor import Tensor
 
@@ -33,15 +34,7 @@ __all__ = [
     "zeros_",
 ]
 
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__)
 
 
 Mode = Literal["fan_in", "fan_out"]

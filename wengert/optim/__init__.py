@@ -1,8 +1,6 @@
 """Optimisers: they change parameters along their gradients."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Never
-
+from wengert.ops.hints import list_public
 from wengert.optim import lr_scheduler, swa_utils
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
@@ -30,12 +28,4 @@ __all__ = [
     "swa_utils",
 ]
 
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__)
