@@ -2,8 +2,8 @@
 
 from wengert.ops.hints import list_public
 from wengert.optim import lr_scheduler, swa_utils
-from wengert.optim.adam import Adam, AdamW
-from wengert.optim.adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
+from wengert.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
+from wengert.optim.adaptive import Adadelta, Adagrad, RMSprop
 from wengert.optim.lbfgs import LBFGS
 from wengert.optim.lion import Lion
 from wengert.optim.muon import Muon
