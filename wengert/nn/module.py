@@ -1,7 +1,7 @@
 """The module: a function of Tensors that owns parameters, buffers and other modules."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import update_wrapper
 from operator import attrgetter
 from types import FunctionType
@@ -331,11 +331,7 @@ class Module(Hookable, State):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients of all parameters to None, or to zeros."""
-        for parameter in self.parameters():
-            if set_to_none:
-                parameter._grad = None
-            else:
-                clear_grad(parameter)
+        clear_grads(self.parameters(), set_to_none)
 
     def to(
         self, *args: Any, backend: str | None = None, dtype: Any = None, device: Any = None
@@ -434,15 +430,18 @@ def indent_lines(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def clear_grad(tensor: Tensor) -> None:
-    """Set a Tensor's gradient to zeros."""
-    if (grad := tensor._grad) is not None:
-        array = grad._array
-        if type(array) is np.ndarray:  # NumPy's `zeros_like` takes twice as long
-            zeros: Any = np.zeros(array.shape, array.dtype)
-        else:
-            zeros = namespaces[type(array)].zeros_like(array)
-        tensor._grad = untracked(zeros)
+def clear_grads(tensors: Iterable[Tensor], to_none: bool) -> None:
+    """Set the gradients of Tensors to None, or to zeros."""
+    for tensor in tensors:
+        if to_none:
+            tensor._grad = None
+        elif (grad := tensor._grad) is not None:
+            array = grad._array
+            if type(array) is np.ndarray:  # NumPy's `zeros_like` takes twice as long
+                zeros: Any = np.zeros(array.shape, array.dtype)
+            else:
+                zeros = namespaces[type(array)].zeros_like(array)
+            tensor._grad = untracked(zeros)
 
 
 def _move_tensor(tensor: Tensor, backend: Any, dtype: DType | None, device: Any) -> Any:
