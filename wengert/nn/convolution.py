@@ -60,18 +60,12 @@ class _Convolution(Affine):
 
     def extra_repr(self) -> str:
         none, one = (0,) * self._count, (1,) * self._count
-        shown = {
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": None if self.padding == none else self.padding,
-            "dilation": None if self.dilation == one else self.dilation,
-            "output_padding": None if self.output_padding == none else self.output_padding,
-            "groups": None if self.groups == 1 else self.groups,
-            "bias": None if self.bias is not None else False,
-            "padding_mode": None if self.padding_mode == "zeros" else self.padding_mode,
-        }
-        said = [f"{name}={value}" for name, value in shown.items() if value is not None]
-        return ", ".join([f"{self.in_channels}, {self.out_channels}", *said])
+        defaults: dict[str, Any] = {"padding": none, "dilation": one, "output_padding": none}
+        defaults |= {"groups": 1, "bias": True, "padding_mode": "zeros"}
+        values = {name: getattr(self, name) for name in ("kernel_size", "stride", *defaults)}
+        values["bias"] = self.bias is not None
+        shown = [f"{n}={v}" for n, v in values.items() if n not in defaults or v != defaults[n]]
+        return ", ".join([f"{self.in_channels}, {self.out_channels}", *shown])
 
 
 class _Forward(_Convolution):
@@ -81,29 +75,16 @@ class _Forward(_Convolution):
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._margins, cast(Any, self.padding_mode)), 0
         convolve = (F.conv1d, F.conv2d)[self._count - 1]
-        given: Any = (self.stride, padding, self.dilation, self.groups)
-        return convolve(input, self.weight, self.bias, *given)
+        options: Any = (self.stride, padding, self.dilation, self.groups)
+        return convolve(input, self.weight, self.bias, *options)
 
 
 class Conv1d(_Forward):
     r"""`functional.conv1d` as a module with its weights.
 
-    PyTorch: ``torch.nn.Conv1d``.
-
-    Parameters
-    ----------
-    in_channels, out_channels : int
-        C and O, how many channels the input and the result have.
-    padding_mode : {"zeros", "reflect", "replicate", "circular"}
-        What the input is padded with, as by `functional.pad`.
-
-    Attributes
-    ----------
-    weight : Parameter
-        Of shape (O, C/groups, k).
-    bias : Parameter or None
-        Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
-        element of the weight's first axis.
+    ``weight`` is of shape (O, C/groups, k) for C channels of the input and O of the result, and
+    ``bias`` of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in
+    each element of the weight's first axis. The input is padded as by `functional.pad`.
 
     Examples
     --------
@@ -120,7 +101,6 @@ class Conv2d(_Forward):
     """`functional.conv2d` as a module with its weights.
 
     ``weight`` is of shape (O, C/groups, h, w); all else is as in `Conv1d`.
-    PyTorch: ``torch.nn.Conv2d``.
 
     Examples
     --------
@@ -165,8 +145,8 @@ class _Transposed(_Convolution):
         """
         more = self.output_padding if output_size is None else self._more(input, output_size)
         convolve = (F.conv_transpose1d, F.conv_transpose2d)[self._count - 1]
-        given: Any = (self.stride, self.padding, more, self.groups, self.dilation)
-        return convolve(input, self.weight, self.bias, *given)
+        options: Any = (self.stride, self.padding, more, self.groups, self.dilation)
+        return convolve(input, self.weight, self.bias, *options)
 
     def _more(self, input: Any, output_size: Any) -> Sizes:
         """How much longer than the shortest a result of these lengths is."""
@@ -198,7 +178,6 @@ class ConvTranspose1d(_Transposed):
     """`functional.conv_transpose1d` as a module with its weights.
 
     ``weight`` is of shape (C, O/groups, k); the bias is as in `Conv1d`.
-    PyTorch: ``torch.nn.ConvTranspose1d``.
 
     Examples
     --------
@@ -213,7 +192,6 @@ class ConvTranspose2d(_Transposed):
     """`functional.conv_transpose2d` as a module with its weights.
 
     ``weight`` is of shape (C, O/groups, h, w); the bias is as in `Conv1d`.
-    PyTorch: ``torch.nn.ConvTranspose2d``.
 
     Examples
     --------
@@ -242,12 +220,7 @@ class _Pad(Module):
 class ZeroPad1d(_Pad):
     """`functional.pad` with zeros as a module, for signals.
 
-    PyTorch: ``torch.nn.ZeroPad1d``.
-
-    Parameters
-    ----------
-    padding : int or tuple
-        How many zeros are added: one number, or before and after the last axis.
+    ``padding`` is one number, or those of zeros before and after the last axis.
 
     Examples
     --------
@@ -261,13 +234,7 @@ class ZeroPad1d(_Pad):
 class ZeroPad2d(_Pad):
     """`functional.pad` with zeros as a module, for images.
 
-    PyTorch: ``torch.nn.ZeroPad2d``.
-
-    Parameters
-    ----------
-    padding : int or tuple
-        How many zeros are added: one number, or before and after the last axis, and the one before
-        it.
+    ``padding`` is one number, or those of zeros before and after the last axis, and the one before.
 
     Examples
     --------
@@ -281,13 +248,7 @@ class ZeroPad2d(_Pad):
 class ReflectionPad2d(_Pad):
     """`functional.pad` with the image mirrored at its edges, as a module.
 
-    PyTorch: ``torch.nn.ReflectionPad2d``.
-
-    Parameters
-    ----------
-    padding : int or tuple
-        How many elements are added: one number, or before and after the last axis, and the one
-        before it; fewer than the axis has.
+    ``padding`` is as in `ZeroPad2d`, and less than an axis has elements.
 
     Examples
     --------

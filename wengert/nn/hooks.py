@@ -38,11 +38,11 @@ class ModuleHandle(RemovableHandle):
             raise TypeError(f"a hook is a function, not {type(hook.function).__name__}")
         become_hooked(module)
         hooks = module.__dict__[HOOKS].setdefault(kind, Hooks())
-        before = dict(hooks) if prepend else {}
+        earlier = dict(hooks) if prepend else {}
         if prepend:
             hooks.clear()
         super().__init__(hooks, hook)  # type: ignore[arg-type]
-        hooks.update(before)
+        hooks.update(earlier)
         self._module = weakref.ref(module)
         changes[0] += 1
 
@@ -64,15 +64,10 @@ class Hookable:
     ) -> RemovableHandle:
         """Call a function before each call of this module. ``forward`` itself calls no hooks.
 
-        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
-        itself.
-
-        Parameters
-        ----------
-        hook : callable
-            ``hook(module, args)`` returns None, or a tuple in the place of the positional
-            arguments, or a single one. With keywords ``hook(module, args, kwargs)`` returns None
-            or a pair ``(args, kwargs)``.
+        ``hook(module, args)`` returns None, or a tuple in the place of the positional arguments, or
+        a single one. With keywords ``hook(module, args, kwargs)`` returns None or a pair ``(args,
+        kwargs)``. Raises `TypeError` for what is not callable, and for a module whose class defines
+        ``__call__`` itself.
         """
         return ModuleHandle(self, "before", _Hook(hook, with_kwargs), prepend)
 
@@ -81,11 +76,8 @@ class Hookable:
     ) -> RemovableHandle:
         """Call a function after each call of this module, as `register_forward_pre_hook` before.
 
-        Parameters
-        ----------
-        hook : callable
-            ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
-            returns None, or what takes the output's place.
+        ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
+        returns None, or what takes the output's place.
         """
         return ModuleHandle(self, "after", _Hook(hook, with_kwargs), prepend)
 
@@ -94,11 +86,8 @@ class Hookable:
     ) -> RemovableHandle:
         """Call a function with the gradients of this module's outputs before they flow on.
 
-        Parameters
-        ----------
-        hook : callable
-            ``hook(module, grad_output)`` of a tuple, in which None stands for what is no Tensor or
-            has no gradient. It returns None, or a tuple in the gradients' place.
+        ``hook(module, grad_output)`` of a tuple, in which None stands for what is no Tensor or has
+        no gradient, returns None, or a tuple in the gradients' place.
         """
         return ModuleHandle(self, "backward_before", _Hook(hook), prepend)
 
@@ -107,13 +96,10 @@ class Hookable:
     ) -> RemovableHandle:
         """Call a function when the gradients of this module's inputs are computed.
 
-        Parameters
-        ----------
-        hook : callable
-            ``hook(module, grad_input, grad_output)`` of two tuples, those of the positional
-            arguments and of the outputs, in which None stands for what is no Tensor or has no
-            gradient. It returns None, or a tuple in the place of ``grad_input``. If no argument
-            requires grad, it is called when the gradients of the outputs are there.
+        ``hook(module, grad_input, grad_output)`` gets those of the positional arguments and of the
+        outputs, as `register_full_backward_pre_hook` does, and returns None, or a tuple in the
+        place of ``grad_input``. If no argument requires grad, it is called when the gradients of
+        the outputs are there.
         """
         return ModuleHandle(self, "backward_after", _Hook(hook), prepend)
 
@@ -127,17 +113,17 @@ class Hooked(Overlay):
         # The user's code may have made another object of this one's class.
         hooks = self.__dict__.get(HOOKS, {})
         for hook in list(hooks.get("before", {}).values()):
-            answer = hook.call(self, args, kwargs)
-            if answer is None:
+            returned = hook.call(self, args, kwargs)
+            if returned is None:
                 continue
             if not hook.with_kwargs:
-                args = answer if isinstance(answer, tuple) else (answer,)
-            elif isinstance(answer, tuple) and len(answer) == 2:
-                args, kwargs = answer
+                args = returned if isinstance(returned, tuple) else (returned,)
+            elif isinstance(returned, tuple) and len(returned) == 2:
+                args, kwargs = returned
             else:
                 raise RuntimeError(
                     "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
-                    f"got {answer!r}"
+                    f"got {returned!r}"
                 )
         backward = None
         if hooks.get("backward_before") or hooks.get("backward_after"):
@@ -145,8 +131,8 @@ class Hooked(Overlay):
             args = backward.enter(args)
         result = self.forward(*args, **kwargs)
         for hook in list(hooks.get("after", {}).values()):
-            if (answer := hook.call(self, args, kwargs, result)) is not None:
-                result = answer
+            if (returned := hook.call(self, args, kwargs, result)) is not None:
+                result = returned
         return result if backward is None else backward.leave(result)
 
 
@@ -179,7 +165,7 @@ class _Backward:
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, at whose gradients the hooks are called."""
         self.lengths[0] = len(args)
-        args, self.inputs = _passed(_Entrance, self, args)
+        args, self.inputs = _pass_through(_Entrance, self, args)
         return args
 
     def leave(self, result: Any) -> Any:
@@ -192,23 +178,23 @@ class _Backward:
             return result
         results = result if isinstance(result, tuple) else (result,)
         self.lengths[1] = len(results)
-        results, found = _passed(_Exit, self, results)
+        results, found = _pass_through(_Exit, self, results)
         self.outputs = found or []
         return results if isinstance(result, tuple) else results[0]
 
-    def came_out(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    def receive_outputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take the gradients of the results, and give what flows on."""
         grads = _spread_gradients(self.outputs, gradients, self.lengths[1])
         for hook in self.before:
-            answer = hook(self.module, grads)
-            if answer is not None:
-                grads = _check_gradients(answer, len(grads), "grad_output")
+            returned = hook(self.module, grads)
+            if returned is not None:
+                grads = _check_gradients(returned, len(grads), "grad_output")
         self.grad_outputs = grads
         if self.inputs is None:
             nothing = (None,) * self.lengths[0]
             for hook in self.after:
-                answer = hook(self.module, nothing, grads)
-                if answer is not None and answer != nothing:
+                returned = hook(self.module, nothing, grads)
+                if returned is not None and returned != nothing:
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always "
                         "return None or None for all gradients."
@@ -216,27 +202,27 @@ class _Backward:
             self.grad_outputs = None
         return tuple(grads[i] for i in self.outputs)
 
-    def came_in(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    def receive_inputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take the gradients of the arguments, and give what flows on."""
         if self.grad_outputs is None or self.inputs is None:
             return gradients  # of a derivative of the gradient, which is none of the outputs'
         grads = _spread_gradients(self.inputs, gradients, self.lengths[0])
         for hook in self.after:
-            answer = hook(self.module, grads, self.grad_outputs)
-            if answer is not None:
-                grads = _check_gradients(answer, len(grads), "grad_input")
+            returned = hook(self.module, grads, self.grad_outputs)
+            if returned is not None:
+                grads = _check_gradients(returned, len(grads), "grad_input")
         self.grad_outputs = None
         return tuple(grads[i] for i in self.inputs)
 
 
-def _check_gradients(answer: Any, length: int, what: str) -> tuple[Any, ...]:
-    answers = (answer,) if isinstance(answer, Tensor) else tuple(answer)
-    if len(answers) != length:
+def _check_gradients(returned: Any, length: int, what: str) -> tuple[Any, ...]:
+    found = (returned,) if isinstance(returned, Tensor) else tuple(returned)
+    if len(found) != length:
         raise RuntimeError(
-            f"Backward hook returned an invalid number of {what}, got {len(answers)}, but expected "
+            f"Backward hook returned an invalid number of {what}, got {len(found)}, but expected "
             f"{length}"
         )
-    return answers
+    return found
 
 
 def _spread_gradients(
@@ -248,7 +234,7 @@ def _spread_gradients(
     return tuple(spread)
 
 
-def _passed(
+def _pass_through(
     function: type[Function], call: _Backward, values: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], list[int] | None]:
     """Let the Tensors among values pass through a function; None if no gradient is recorded."""
@@ -284,7 +270,7 @@ class _Through(Function):
 class _Entrance(_Through):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        return None, *ctx.call.came_in(gradients)
+        return None, *ctx.call.receive_inputs(gradients)
 
 
 class _Exit(_Through):
@@ -295,4 +281,4 @@ class _Exit(_Through):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        return None, *ctx.call.came_out(gradients)
+        return None, *ctx.call.receive_outputs(gradients)

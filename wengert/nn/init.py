@@ -1,4 +1,4 @@
-"""Initialisers of parameters.
+"""Initialisers of parameters, by PyTorch's names.
 
 Random numbers are drawn on the CPU, and then moved to the parameter's device. So after
 `wengert.manual_seed` a model starts from the same numbers on every backend.
@@ -43,8 +43,6 @@ Mode = Literal["fan_in", "fan_out"]
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
-    PyTorch: ``torch.nn.init.uniform_``.
-
     Examples
     --------
     >>> w = wg.nn.init.uniform_(wg.empty(100), -0.1, 0.1)
@@ -61,22 +59,20 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
 
-    PyTorch: ``torch.nn.init.normal_``.
-
     Examples
     --------
     >>> w = wg.nn.init.normal_(wg.empty((300, 200)), std=0.02)
     >>> round(wg.std(w).item(), 3)
     0.02
     """
-    mean, std = number(mean, "normal_", "mean"), _deviation("normal_", std)
+    mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
+    if not std >= 0:
+        raise ValueError(f"normal_ expects a deviation of 0 or more, and std={std}")
     return fill(tensor, mean + std * draw(randn, tensor, generator))
 
 
 def constant_(tensor: Tensor, val: complex) -> Tensor:
     """Fill a Tensor with one value.
-
-    PyTorch: ``torch.nn.init.constant_``.
 
     Examples
     --------
@@ -91,8 +87,6 @@ def constant_(tensor: Tensor, val: complex) -> Tensor:
 def ones_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with ones.
 
-    PyTorch: ``torch.nn.init.ones_``.
-
     Examples
     --------
     >>> wg.nn.init.ones_(wg.empty(3))
@@ -104,13 +98,10 @@ def ones_(tensor: Tensor) -> Tensor:
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with zeros.
 
-    PyTorch: ``torch.nn.init.zeros_``.
-
     Examples
     --------
-    >>> layer = wg.nn.Linear(3, 2)
-    >>> wg.nn.init.zeros_(layer.bias)
-    parameter([0., 0.], requires_grad=True)
+    >>> wg.nn.init.zeros_(wg.empty(3))
+    tensor([0., 0., 0.])
     """
     return fill(tensor, 0)
 
@@ -118,14 +109,9 @@ def zeros_(tensor: Tensor) -> Tensor:
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     r"""Return the factor of weights that makes up for the variance that a nonlinearity takes away.
 
-    Parameters
-    ----------
-    nonlinearity : str
-        ``"linear"``, ``"conv1d"`` to ``"conv_transpose3d"``, ``"sigmoid"``: 1; ``"tanh"``: 5/3;
-        ``"relu"``: :math:`\sqrt 2`; ``"leaky_relu"``: :math:`\sqrt{2 / (1 + s^2)}`; ``"selu"``:
-        3/4.
-    param : float, optional
-        The slope :math:`s` of ``"leaky_relu"``; 0.01 by default.
+    It is 1 for ``"linear"``, ``"conv1d"`` to ``"conv_transpose3d"`` and ``"sigmoid"``, 5/3 for
+    ``"tanh"``, :math:`\sqrt 2` for ``"relu"``, 3/4 for ``"selu"``, and
+    :math:`\sqrt{2 / (1 + s^2)}` for ``"leaky_relu"`` of the slope ``param``, 0.01 by default.
 
     Examples
     --------
@@ -140,18 +126,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
             raise ValueError(f"negative_slope {slope} not a valid number")
         return math.sqrt(2 / (1 + slope**2))
     gains = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4, "linear": 1.0, "sigmoid": 1.0}
-    if nonlinearity in gains:
-        return gains[nonlinearity]
-    if nonlinearity.startswith("conv") and nonlinearity[-2:] in ("1d", "2d", "3d"):
-        return 1.0
-    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
-
-
-def _deviation(name: str, std: Any) -> float:
-    found: float = number(std, name, "std")
-    if not found >= 0:
-        raise ValueError(f"{name} expects a deviation of 0 or more, and std={found}")
-    return found
+    convolution = nonlinearity.startswith("conv") and nonlinearity[-2:] in ("1d", "2d", "3d")
+    if not convolution and nonlinearity not in gains:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    return gains.get(nonlinearity, 1.0)
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
@@ -167,7 +145,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
-    (2010). PyTorch: ``torch.nn.init.xavier_uniform_``.
+    (2010).
 
     Examples
     --------
@@ -182,7 +160,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
-    The source is that of `xavier_uniform_`. PyTorch: ``torch.nn.init.xavier_normal_``.
+    The source is that of `xavier_uniform_`.
 
     Examples
     --------
@@ -210,13 +188,8 @@ def kaiming_uniform_(
 ) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{3 / n}`.
 
-    He et al., "Delving deep into rectifiers" (2015). PyTorch: ``torch.nn.init.kaiming_uniform_``.
-
-    Parameters
-    ----------
-    mode : {"fan_in", "fan_out"}
-        Whether :math:`n` is the number of inputs, which keeps the variance in the forward pass, or
-        of outputs, which keeps it in the backward pass.
+    :math:`n` is the number of inputs, which keeps the variance in the forward pass, or of outputs,
+    which keeps it in the backward pass. He et al., "Delving deep into rectifiers" (2015).
 
     Examples
     --------
@@ -240,8 +213,7 @@ def kaiming_normal_(
 ) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
-    The source is that of `kaiming_uniform_`. Options are those of `kaiming_uniform_`.
-    PyTorch: ``torch.nn.init.kaiming_normal_``.
+    Options and source are those of `kaiming_uniform_`.
 
     Examples
     --------
@@ -261,7 +233,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     All such matrices are equally likely: it is the first factor of a QR decomposition of normal
     numbers, with columns turned so that the second has a positive diagonal. Saxe, McClelland and
     Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks"
-    (2013). PyTorch: ``torch.nn.init.orthogonal_``.
+    (2013).
 
     Examples
     --------
@@ -292,8 +264,6 @@ def trunc_normal_(
     generator: Any = None,
 ) -> Tensor:
     """Fill a Tensor with normal numbers under the condition that they are in [a, b].
-
-    PyTorch: ``torch.nn.init.trunc_normal_``.
 
     Examples
     --------

@@ -93,23 +93,14 @@ class Module(Hookable, State):
     # -- attributes ----------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
-        held = self.__dict__.get(name)
-        if isinstance(held, Parameter) and not isinstance(value, Parameter | None):
-            raise TypeError(
-                f"cannot assign {type(value).__name__} as parameter {name!r} "
-                "(wengert.nn.Parameter or None expected); wrap it as nn.Parameter(...), or change "
-                f"the values under wg.no_grad(): module.{name}.copy_(...)"
-            )
-        if isinstance(held, Module) and not isinstance(value, Module | None):
-            raise TypeError(
-                f"cannot assign {type(value).__name__} as child module {name!r} "
-                "(wengert.nn.Module or None expected)"
-            )
+        before = self.__dict__.get(name)
+        if isinstance(before, Parameter) and not isinstance(value, Parameter | None):
+            more = f", or change the values under wg.no_grad(): module.{name}.copy_(...)"
+            raise _misplaced("assign", value, "parameter", name, more)
+        if isinstance(before, Module) and not isinstance(value, Module | None):
+            raise _misplaced("assign", value, "child module", name)
         if name in self._buffers and not isinstance(value, Tensor | None):
-            raise TypeError(
-                f"cannot assign {type(value).__name__} as buffer {name!r} "
-                "(wengert.Tensor or None expected); make one with wg.tensor(...)"
-            )
+            raise _misplaced("assign", value, "buffer", name)
         if observing and name in self._buffers:
             tell("replaced", self, name)
         if isinstance(value, Parameter):
@@ -136,22 +127,15 @@ class Module(Hookable, State):
         if not name or "." in name:
             raise KeyError(f"the name can't be empty or contain '.', got {name!r}")
         own = self.__dict__
-        free = (
-            isinstance(own[name], Tensor | Module | None)
-            if name in own
-            else not hasattr(self, name)
-        )
-        if not free:
+        kinds = Tensor | Module | None
+        if not isinstance(own[name], kinds) if name in own else hasattr(self, name):
             raise KeyError(f"attribute {name!r} already exists")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter by a name, which may be no identifier. None reserves the name."""
         self._claim(name)
-        if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot register {type(param).__name__} as parameter {name!r} "
-                "(wengert.nn.Parameter or None expected); wrap it as nn.Parameter(...)"
-            )
+        if not isinstance(param, Parameter | None):
+            raise _misplaced("register", param, "parameter", name)
         setattr(self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -161,10 +145,7 @@ class Module(Hookable, State):
         """
         self._claim(name)
         if isinstance(tensor, Parameter) or not isinstance(tensor, Tensor | None):
-            raise TypeError(
-                f"cannot register {type(tensor).__name__} as buffer {name!r} "
-                "(wengert.Tensor or None expected); make one with wg.tensor(...)"
-            )
+            raise _misplaced("register", tensor, "buffer", name)
         setattr(self, name, tensor)
         object.__setattr__(self, "_buffers", {**self._buffers, name: bool(persistent)})
 
@@ -194,23 +175,19 @@ class Module(Hookable, State):
 
     def get_parameter(self, target: str) -> Parameter:
         """Return the parameter at a dotted path; `AttributeError` if there is none."""
-        path, _, name = target.rpartition(".")
-        owner = self.get_submodule(path)
-        found = owner.__dict__.get(name)
-        if not isinstance(found, Parameter):
-            raise AttributeError(  # noqa: TRY004 -- the path is wrong, not a type
-                f"{type(owner).__name__} has no parameter {name!r}"
-            )
-        return found
+        return self._get_named(Module._own_parameters, target, "parameter")  # type: ignore[no-any-return]
 
     def get_buffer(self, target: str) -> Tensor:
         """Return the buffer at a dotted path; `AttributeError` if there is none."""
+        return self._get_named(Module._own_buffers, target, "buffer")  # type: ignore[no-any-return]
+
+    def _get_named(self, own: Any, target: str, kind: str) -> Any:
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
-        found = owner.__dict__.get(name)
-        if name not in owner._buffers or not isinstance(found, Tensor):
-            raise AttributeError(f"{type(owner).__name__} has no buffer {name!r}")
-        return found
+        found = dict(own(owner))
+        if name not in found:
+            raise AttributeError(f"{type(owner).__name__} has no {kind} {name!r}")
+        return found[name]
 
     # -- contents ------------------------------------------------------------------------------
 
@@ -415,6 +392,20 @@ class Module(Hookable, State):
             if isinstance(value, Module)
         ]
         return bracket_children(type(self).__name__, self.extra_repr(), children)
+
+
+#: What a kind of attribute may be, and how to make one.
+_EXPECTED = {
+    "parameter": "(wengert.nn.Parameter or None expected); wrap it as nn.Parameter(...)",
+    "child module": "(wengert.nn.Module or None expected)",
+    "buffer": "(wengert.Tensor or None expected); make one with wg.tensor(...)",
+}
+
+
+def _misplaced(verb: str, value: Any, kind: str, name: str, more: str = "") -> TypeError:
+    """The error for a value that is no parameter, module or buffer."""
+    what = f"cannot {verb} {type(value).__name__} as {kind} {name!r}"
+    return TypeError(f"{what} {_EXPECTED[kind]}{more}")
 
 
 def bracket_children(name: str, extra: str, children: list[str]) -> str:

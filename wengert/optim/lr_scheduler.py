@@ -39,7 +39,6 @@ class LambdaLR(Schedule):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
 
     :math:`f` is ``lr_lambda``, or one of a list for each group. The state has nothing of it.
-    PyTorch: ``torch.optim.lr_scheduler.LambdaLR``.
 
     Examples
     --------
@@ -63,7 +62,6 @@ class StepLR(Schedule):
     r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
 
     Here :math:`g` is ``gamma`` and :math:`s` ``step_size``.
-    PyTorch: ``torch.optim.lr_scheduler.StepLR``.
 
     Examples
     --------
@@ -82,8 +80,6 @@ class StepLR(Schedule):
 @dataclass(repr=False, eq=False)
 class MultiStepLR(Schedule):
     """The rate times ``gamma`` at some steps, as often as each is named.
-
-    PyTorch: ``torch.optim.lr_scheduler.MultiStepLR``.
 
     Examples
     --------
@@ -107,8 +103,6 @@ class MultiStepLR(Schedule):
 class ConstantLR(Schedule):
     """The rate times ``factor`` for the first ``total_iters`` steps.
 
-    PyTorch: ``torch.optim.lr_scheduler.ConstantLR``.
-
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
@@ -126,8 +120,6 @@ class ConstantLR(Schedule):
 @dataclass(repr=False, eq=False)
 class LinearLR(Schedule):
     """The rate times a factor that changes linearly for ``total_iters`` steps.
-
-    PyTorch: ``torch.optim.lr_scheduler.LinearLR``.
 
     Examples
     --------
@@ -149,8 +141,6 @@ class LinearLR(Schedule):
 class ExponentialLR(Schedule):
     r"""The rate times ``gamma``, :math:`g`, in each step: :math:`\gamma_t = \gamma_0 g^t`.
 
-    PyTorch: ``torch.optim.lr_scheduler.ExponentialLR``.
-
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
@@ -169,7 +159,6 @@ class PolynomialLR(Schedule):
     r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
 
     Here :math:`n` is ``total_iters`` and :math:`q` ``power``.
-    PyTorch: ``torch.optim.lr_scheduler.PolynomialLR``.
 
     Examples
     --------
@@ -199,7 +188,7 @@ class CosineAnnealingLR(Schedule):
         \gamma_t = \eta + (\gamma_0 - \eta) \frac{1 + \cos(\pi t / T)}{2}
 
     :math:`T` is ``T_max``. Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm
-    restarts" (2017). PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingLR``.
+    restarts" (2017).
 
     Examples
     --------
@@ -220,7 +209,6 @@ class CosineAnnealingWarmRestarts(Schedule):
     r"""Half a wave of `CosineAnnealingLR` down, again and again from the initial rate.
 
     The first takes ``T_0`` steps, each other one ``T_mult`` times those of the one before.
-    PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingWarmRestarts``.
 
     Examples
     --------
@@ -252,7 +240,7 @@ class OneCycleLR(Schedule):
     r"""One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
 
     Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
-    rates" (2018). PyTorch: ``torch.optim.lr_scheduler.OneCycleLR``.
+    rates" (2018).
 
     Parameters
     ----------
@@ -352,8 +340,6 @@ class OneCycleLR(Schedule):
 @dataclass(repr=False, eq=False)
 class SequentialLR(Schedule):
     """One schedule after the other; the own step of each but the first is 0 at its milestone.
-
-    PyTorch: ``torch.optim.lr_scheduler.SequentialLR``.
 
     Examples
     --------

@@ -15,8 +15,6 @@ from wengert.optim.scheduler import for_groups
 class ReduceLROnPlateau:
     """The rate times a factor once a figure, such as the validation loss, gets no better.
 
-    PyTorch: ``torch.optim.lr_scheduler.ReduceLROnPlateau``.
-
     Parameters
     ----------
     patience, cooldown : int

@@ -22,7 +22,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """Return the function of an exponential moving average, ``decay * a + (1 - decay) * p``.
 
     It takes the average ``a``, the parameter ``p`` and how many were averaged. ``decay`` is from 0
-    to 1. PyTorch: ``torch.optim.swa_utils.get_ema_avg_fn``.
+    to 1.
 
     Examples
     --------
@@ -49,7 +49,6 @@ class AveragedModel(Refusing, Module):
     """A copy of a model whose parameters are averages of the model's.
 
     Izmailov et al., "Averaging weights leads to wider optima and better generalization" (2018).
-    PyTorch: ``torch.optim.swa_utils.AveragedModel``.
 
     Parameters
     ----------
@@ -139,7 +138,6 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
     The model, usually an `AveragedModel`, keeps its mode of training. A batch is the inputs, or a
     tuple or list that begins with them; it is moved to ``device``.
-    PyTorch: ``torch.optim.swa_utils.update_bn``.
 
     Examples
     --------

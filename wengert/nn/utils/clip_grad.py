@@ -60,20 +60,12 @@ def get_total_norm(
     norm_type: float | Literal["inf"] = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Return the norm of all elements of several Tensors together.
+    """Return the norm of all elements of several Tensors together, a 0-d Tensor.
 
-    Parameters
-    ----------
-    norm_type : float or "inf"
-        The p of the p-norm, as `linalg.vector_norm` has it: ``math.inf`` for the largest absolute
-        value, as is ``"inf"``. Of order 0 or below it is the norm of the Tensors' norms.
-    error_if_nonfinite : bool
-        Whether an infinite or undefined norm is a `RuntimeError`. It is read from the device then.
-
-    Returns
-    -------
-    Tensor
-        0-d; zero if there are no Tensors. Of half precision it is the norm in float32.
+    ``norm_type`` is the p of `linalg.vector_norm`, or ``"inf"``; of order 0 or below it is the norm
+    of the Tensors' norms. Half precision has its norm in float32, and no Tensors have zero. With
+    ``error_if_nonfinite`` an infinite or undefined norm, which is read from the device then, is a
+    `RuntimeError`.
 
     Examples
     --------

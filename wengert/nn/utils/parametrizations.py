@@ -20,7 +20,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["remove_parametrizations", "spectral_norm", "weight_norm"]
 
 
-class ParametrizationList(ModuleList):
+class ParametrizationList(ModuleList[Module]):
     """The originals of one weight, and what computes it of them, by PyTorch's names."""
 
     def __init__(self, norm: Module, weight: Parameter, *parts: Tensor) -> None:
@@ -94,7 +94,6 @@ def remove_parametrizations(module: Module, tensor_name: str) -> Module:
     """Make a computed weight a parameter again, with the value that it has.
 
     Raises `ValueError` if the weight is not computed.
-    PyTorch: ``torch.nn.utils.parametrize.remove_parametrizations``.
 
     Examples
     --------
