@@ -7,7 +7,6 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 from wengert.nn.hooks import changes
 from wengert.nn.module import Module, bracket_children
-from wengert.nn.overlays import plain
 from wengert.nn.parameter import Parameter
 from wengert.nn.state import hints
 from wengert.tape.tensor import Tensor
@@ -94,7 +93,7 @@ class _Numbered(_Holder[E]):
         items = self._items()
         if not isinstance(idx, slice):
             return items[self._position(idx)][1]
-        cls = plain(type(self))
+        cls = type(self)
         part = cls.__new__(cls)
         part.__dict__.update(
             items[idx] if self._keeps_names else _number(dict(items[idx]).values())

@@ -1,14 +1,9 @@
-"""Hooks on modules: functions of the user's that are called with what goes in and comes out.
-
-A module that gets a hook becomes of another class over the same ``__dict__``, which has a call of
-its own; when the last hook is removed it goes back. So a module without hooks costs nothing more.
-"""
+"""Hooks on modules: functions of the user's that are called with what goes in and comes out."""
 
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from wengert.nn.overlays import Overlay, beneath, overlaid
 from wengert.tape.function import Function
 from wengert.tape.hooks import Hooks, RemovableHandle
 from wengert.tape.leaving import warn
@@ -16,9 +11,6 @@ from wengert.tape.tensor import Tensor
 
 #: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.
 changes = [0]
-
-#: Where the hooks of a module stand in its ``__dict__``: by kind, each with its number.
-HOOKS = "_hooks"
 
 
 class _Hook(NamedTuple):
@@ -36,8 +28,13 @@ class ModuleHandle(RemovableHandle):
     def __init__(self, module: "Hookable", kind: str, hook: _Hook, prepend: bool) -> None:
         if not callable(hook.function):
             raise TypeError(f"a hook is a function, not {type(hook.function).__name__}")
-        become_hooked(module)
-        hooks = module.__dict__[HOOKS].setdefault(kind, Hooks())
+        definer = next(cls for cls in type(module).__mro__ if "__call__" in vars(cls))
+        if not isinstance(vars(definer)["__call__"], property):
+            raise TypeError(
+                f"{definer.__name__} defines __call__ itself, which hooks would not surround: "
+                "define forward instead"
+            )
+        hooks = module.__dict__.setdefault("_hooks", {}).setdefault(kind, Hooks())
         earlier = dict(hooks) if prepend else {}
         if prepend:
             hooks.clear()
@@ -50,14 +47,17 @@ class ModuleHandle(RemovableHandle):
         """Take the hook away, if it is still there."""
         super().remove()
         module = self._module()
-        if isinstance(module, Hooked) and not any(module.__dict__.get(HOOKS, {}).values()):
-            module.__dict__.pop(HOOKS, None)
-            module.__class__ = beneath(type(module))
+        if module is not None and not any((module._hooks or {}).values()):
+            module.__dict__.pop("_hooks", None)
         changes[0] += 1
 
 
 class Hookable:
     """What a module has to get hooks."""
+
+    #: Its hooks by their kind, in the ``__dict__`` of a module that has some.
+    _hooks: dict[str, Hooks] | None = None
+    forward: Any
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -103,15 +103,9 @@ class Hookable:
         """
         return ModuleHandle(self, "backward_after", _Hook(hook), prepend)
 
-
-class Hooked(Overlay):
-    """What is put before the class of a module that has hooks."""
-
-    forward: Any
-
-    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # The user's code may have made another object of this one's class.
-        hooks = self.__dict__.get(HOOKS, {})
+    def _call_hooks(self, *args: Any, **kwargs: Any) -> Any:
+        """Call ``forward`` between the hooks."""
+        hooks: Any = self._hooks
         for hook in list(hooks.get("before", {}).values()):
             returned = hook.call(self, args, kwargs)
             if returned is None:
@@ -134,20 +128,6 @@ class Hooked(Overlay):
             if (returned := hook.call(self, args, kwargs, result)) is not None:
                 result = returned
         return result if backward is None else backward.leave(result)
-
-
-def become_hooked(module: Any) -> None:
-    """Make a module one with hooks."""
-    cls = type(module)
-    if not issubclass(cls, Hooked):
-        definer = next(base for base in cls.__mro__ if "__call__" in vars(base))
-        if not isinstance(vars(definer)["__call__"], property):
-            raise TypeError(
-                f"{definer.__name__} defines __call__ itself, which hooks would not surround: "
-                "define forward instead"
-            )
-        module.__class__ = overlaid(Hooked, cls)
-    module.__dict__.setdefault(HOOKS, {})
 
 
 class _Backward:

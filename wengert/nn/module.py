@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import update_wrapper
-from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -80,8 +79,11 @@ class Module(Hookable, State):
         def __call__(self: _HasForward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
     else:
-        #: Calling a module calls its `forward`. The property saves a Python call in between.
-        __call__ = property(attrgetter("forward"))
+
+        @property
+        def __call__(self) -> Callable[..., Any]:
+            """A module's call is its `forward`, which is quicker than a call that calls it."""
+            return self.forward if self._hooks is None else self._call_hooks
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result. Every subclass defines it."""
