@@ -28,8 +28,8 @@ def summary(
     where it is found first, and a module that is listed again is marked as shared.
 
     ``input_shape`` is the shape of the input, or of each of several, of ``dtype``, by default that
-    of the first parameter. ``input_data`` is the input itself; a tuple for several. Without both the
-    model is not called, and shapes are left out.
+    of the first parameter. ``input_data`` is the input itself; a tuple for several. Without both
+    the model is not called, and shapes are left out.
 
     Examples
     --------
