@@ -1,7 +1,7 @@
 """Transforms by the reverse sweep: gradients, and products of cotangents with Jacobians."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from wengert.backends import namespaces
 from wengert.func.arguments import (
@@ -26,6 +26,17 @@ from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
 
 P = ParamSpec("P")
+#: An argument, whose type its gradient has; of a lambda's argument all is allowed.
+X = TypeVar("X", bound=Any)
+Y = TypeVar("Y")
+Aux = TypeVar("Aux")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Derived(Protocol[P, R_co]):
+    """A function of the same arguments as another; to type checkers no other one is like it."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
 class Reverse:
@@ -179,6 +190,23 @@ def _input(tensor: Tensor, connect: bool) -> Tensor:
 _identity = PRIMITIVES["positive"]
 
 
+@overload
+def grad(
+    function: Callable[Concatenate[X, P], tuple[Any, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+) -> Derived[Concatenate[X, P], tuple[X, Aux]]: ...
+@overload
+def grad(
+    function: Callable[Concatenate[X, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Derived[Concatenate[X, P], X]: ...
+@overload
+def grad(
+    function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]: ...
 @refuse_keywords
 def grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
@@ -234,6 +262,14 @@ def grad(
     return _gradient(function, argnums, has_aux, "grad")
 
 
+@overload
+def value_and_grad(
+    function: Callable[Concatenate[X, P], Y], argnums: Literal[0] = 0, has_aux: bool = False
+) -> Derived[Concatenate[X, P], tuple[Y, X]]: ...
+@overload
+def value_and_grad(
+    function: Callable[P, Y], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, tuple[Y, Any]]: ...
 @refuse_keywords
 def value_and_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
@@ -305,6 +341,16 @@ def _pull_ones(swept: Reverse, transform: str, scalar: bool) -> Any:
     return swept.call.pack(swept.pull([ones], keep=False))
 
 
+@overload
+def elementwise_grad(
+    function: Callable[Concatenate[X, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Derived[Concatenate[X, P], X]: ...
+@overload
+def elementwise_grad(
+    function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]: ...
 @refuse_keywords
 def elementwise_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False

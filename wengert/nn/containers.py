@@ -11,7 +11,7 @@ from wengert.nn.parameter import Parameter
 from wengert.nn.state import hints
 from wengert.tape.tensor import Tensor
 
-#: The class of the elements; in assignments also what becomes one.
+#: The class of the elements. Others may be added, so that layers of several classes are held.
 E = TypeVar("E")
 
 
@@ -54,17 +54,10 @@ class _Holder(Module, Generic[E]):
 class _Numbered(_Holder[E]):
     """Modules or parameters named by their positions."""
 
-    @overload
-    def __init__(self: "_Numbered[Any]") -> None: ...
-    @overload
-    def __init__(self, modules: Iterable[E] | None) -> None: ...
-    def __init__(self, modules: Any = None) -> None:
-        self.extend(() if modules is None else modules)
-
     def _elements(self) -> list[Any]:
         return [value for _, value in self._items()]
 
-    def _replace(self, values: Iterable[Any]) -> None:
+    def _renumber(self, values: Iterable[Any]) -> None:
         """Hold these elements and no others, under the names "0", "1", ..."""
         elements = [self._as_element(value) for value in values]
         for name, _ in self._items():
@@ -102,36 +95,36 @@ class _Numbered(_Holder[E]):
 
     _keeps_names = False
 
-    def __setitem__(self, idx: int, value: E | Tensor) -> None:
+    def __setitem__(self, idx: int, value: Module | Tensor) -> None:
         setattr(self, self._items()[self._position(idx)][0], self._as_element(value))
 
     def __delitem__(self, idx: int | slice) -> None:
         elements = self._elements()
         del elements[idx if isinstance(idx, slice) else self._position(idx)]
-        self._replace(elements)
+        self._renumber(elements)
 
-    def __add__(self, other: Iterable[E]) -> Self:
+    def __add__(self, other: Iterable[Module | Tensor]) -> Self:
         return self[:].extend(other)
 
-    def __iadd__(self, other: Iterable[E]) -> Self:
+    def __iadd__(self, other: Iterable[Module | Tensor]) -> Self:
         return self.extend(other)
 
-    def append(self, module: E | Tensor) -> Self:
+    def append(self, module: Module | Tensor) -> Self:
         """Add a module at the end, and return this one."""
         return self.extend([module])
 
-    def extend(self, modules: Iterable[E | Tensor]) -> Self:
+    def extend(self, modules: Iterable[Module | Tensor]) -> Self:
         """Add modules at the end, and return this one."""
         for name, module in _number([self._as_element(value) for value in modules], len(self)):
             self._claim(name)
             setattr(self, name, module)
         return self
 
-    def insert(self, idx: int, module: E | Tensor) -> Self:
+    def insert(self, idx: int, module: Module | Tensor) -> Self:
         """Add a module before a position, and return this one."""
         elements = self._elements()
         elements.insert(idx, module)
-        self._replace(elements)
+        self._renumber(elements)
         return self
 
     def pop(self, idx: int = -1) -> E:
@@ -193,14 +186,17 @@ class ModuleList(_Numbered[E]):
     (2, 4)
     """
 
-    def extend(self, modules: Iterable[E | Tensor]) -> Self:
-        """Add modules at the end, and return this one."""
+    @overload
+    def __init__(self: "ModuleList[Any]") -> None: ...
+    @overload
+    def __init__(self, modules: Iterable[E] | None) -> None: ...
+    def __init__(self, modules: Any = None) -> None:
         if isinstance(modules, Module) and not isinstance(modules, Iterable):
             raise TypeError(
                 "nn.ModuleList takes one list of modules, nn.ModuleList([first, second]), and not "
                 f"{type(modules).__name__}"
             )
-        return super().extend(modules)
+        self.extend(() if modules is None else modules)
 
     def __repr__(self) -> str:
         """Write modules that read the same in a row once, as PyTorch does."""
@@ -244,7 +240,7 @@ class _Named(_Holder[E]):
             raise KeyError(key)
         return found  # type: ignore[return-value]
 
-    def __setitem__(self, key: str, value: E | Tensor) -> None:
+    def __setitem__(self, key: str, value: Module | Tensor) -> None:
         element = self._as_element(value)
         self._claim(key)
         setattr(self, key, element)
