@@ -104,7 +104,7 @@ class Compiled(Generic[P, R]):
     def __init__(self, function: Callable[P, R], options: Options) -> None:
         called: Any = function if isinstance(function, Module) else None
         if called is not None:
-            function = called.__call__ if called._hooks is None else called.forward
+            function = called.forward if "_hooks" in vars(called) else called.__call__
         functools.update_wrapper(self, function)
         self._called, self._function, self._options = called, function, options
         self._arguments = Arguments(function, options.static)

@@ -1,7 +1,7 @@
 """Transforms by the reverse sweep: gradients, and products of cotangents with Jacobians."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, overload
 
 from wengert.backends import namespaces
 from wengert.func.arguments import (
@@ -13,6 +13,7 @@ from wengert.func.arguments import (
     named_like,
     split,
 )
+from wengert.func.signatures import Derived, First, Off, P, X, Y
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, constant
 from wengert.ops.hints import refuse_keywords
@@ -24,19 +25,6 @@ from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
-
-P = ParamSpec("P")
-#: An argument, whose type its gradient has; of a lambda's argument all is allowed.
-X = TypeVar("X", bound=Any)
-Y = TypeVar("Y")
-Aux = TypeVar("Aux")
-R_co = TypeVar("R_co", covariant=True)
-
-
-class Derived(Protocol[P, R_co]):
-    """A function of the same arguments as another; to type checkers no other one is like it."""
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
 class Reverse:
@@ -192,16 +180,7 @@ _identity = PRIMITIVES["positive"]
 
 @overload
 def grad(
-    function: Callable[Concatenate[X, P], tuple[Any, Aux]],
-    argnums: Literal[0] = 0,
-    *,
-    has_aux: Literal[True],
-) -> Derived[Concatenate[X, P], tuple[X, Aux]]: ...
-@overload
-def grad(
-    function: Callable[Concatenate[X, P], Any],
-    argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False,
+    function: Callable[Concatenate[X, P], Any], argnums: First = 0, has_aux: Off = False
 ) -> Derived[Concatenate[X, P], X]: ...
 @overload
 def grad(
@@ -264,7 +243,7 @@ def grad(
 
 @overload
 def value_and_grad(
-    function: Callable[Concatenate[X, P], Y], argnums: Literal[0] = 0, has_aux: bool = False
+    function: Callable[Concatenate[X, P], Y], argnums: First = 0, has_aux: Off = False
 ) -> Derived[Concatenate[X, P], tuple[Y, X]]: ...
 @overload
 def value_and_grad(
@@ -341,16 +320,6 @@ def _pull_ones(swept: Reverse, transform: str, scalar: bool) -> Any:
     return swept.call.pack(swept.pull([ones], keep=False))
 
 
-@overload
-def elementwise_grad(
-    function: Callable[Concatenate[X, P], Any],
-    argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False,
-) -> Derived[Concatenate[X, P], X]: ...
-@overload
-def elementwise_grad(
-    function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[P, Any]: ...
 @refuse_keywords
 def elementwise_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
