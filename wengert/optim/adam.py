@@ -64,12 +64,8 @@ class Adam(Counting):
     optimization" (2015); Reddi et al., "On the convergence of Adam and beyond" (2018) for AMSGrad.
     Names and defaults are PyTorch's. PyTorch: ``torch.optim.Adam``.
 
-    Parameters
-    ----------
-    amsgrad : bool
-        Whether the largest :math:`v` so far takes the place of the present one.
-    decoupled_weight_decay : bool
-        Whether the parameter is scaled by :math:`1 - \gamma \lambda` instead, as in `AdamW`.
+    With ``amsgrad`` the largest :math:`v` so far takes the place of the present one. With
+    ``decoupled_weight_decay`` the parameter is scaled by :math:`1 - \gamma \lambda` instead.
 
     Examples
     --------

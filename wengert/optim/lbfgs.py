@@ -36,16 +36,10 @@ class LBFGS(Optimizer):
     a step with it is not compiled. A step that an error ends, such as one in the closure, leaves
     parameters and state as they were. PyTorch: ``torch.optim.LBFGS``.
 
-    Parameters
-    ----------
-    max_eval : int, optional
-        How often a step calls the closure at most; ``max_iter * 5 // 4`` by default.
-    tolerance_grad, tolerance_change : float
-        A step ends where no number of the gradient is larger, and where the loss, or all
-        parameters, change less.
-    line_search_fn : {"strong_wolfe"}, optional
-        A line search for a step that satisfies the strong conditions of Wolfe. Without it no
-        decrease is certain.
+    A step calls the closure ``max_eval`` times at most, by default ``max_iter * 5 // 4`` times. It
+    ends where no number of the gradient is above ``tolerance_grad``, or the loss, or all
+    parameters, change by less than ``tolerance_change``. A line search, ``"strong_wolfe"``, finds a
+    step that satisfies the strong conditions of Wolfe. Without it no decrease is certain.
 
     Examples
     --------
@@ -88,11 +82,7 @@ class LBFGS(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Minimise the loss by up to ``max_iter`` iterations.
 
-        Parameters
-        ----------
-        closure : callable
-            Clears the gradients, computes the loss and its gradients, and returns the loss. It is
-            called several times, with recording on.
+        The closure clears the gradients, computes the loss and its gradients, and returns the loss.
         """
         if closure is None:
             raise TypeError("LBFGS calls a closure several times: step(closure)")
@@ -144,6 +134,7 @@ class LBFGS(Optimizer):
             if slope > -change:
                 break
             start = [param._array for param in params]
+            count = 0
             if group["line_search_fn"] is not None:
 
                 def at(t: float, start: Any = start, d: Any = d) -> _Point:
@@ -154,13 +145,10 @@ class LBFGS(Optimizer):
                 origin = _Point(0.0, loss, g, slope)
                 limits = group["max_eval"] - evals, change / _largest(xp, d)
                 (t, loss, g, _), count = _strong_wolfe(at, origin, t, *limits)
-                _move(xp, params, start, t, d)
-            else:
-                count = 0
-                _move(xp, params, start, t, d)
-                if n < most:
-                    _, loss, g = evaluate()
-                    count = 1
+            _move(xp, params, start, t, d)
+            if group["line_search_fn"] is None and n < most:
+                _, loss, g = evaluate()
+                count = 1
             state["t"] = t
             evals += count
             state["func_evals"] += count

@@ -28,19 +28,11 @@ class Muon(Optimizer):
     "Muon: an optimizer for hidden layers in neural networks" (2024). PyTorch iterates in bfloat16,
     and this in the parameter's dtype. PyTorch: ``torch.optim.Muon``.
 
-    Parameters
-    ----------
-    params : iterable of Tensor or of dict
-        Real matrices. Other parameters, and usually embeddings and the last layer, belong to
-        another optimiser, such as `AdamW`.
-    ns_coefficients : tuple of float
-        :math:`a`, :math:`b` and :math:`c`.
-    ns_steps : int
-        :math:`n`, below 100.
-    adjust_lr_fn : {"original", "match_rms_adamw"}, optional
-        For a matrix of r rows and c columns, :math:`\gamma'` is
-        :math:`\gamma \sqrt{\max(1, r / c)}`, or :math:`0.2 \gamma \sqrt{\max(r, c)}`, at which
-        learning rates of AdamW may be used.
+    Parameters are real matrices. Others, and usually embeddings and the last layer, belong to
+    another optimiser, such as `AdamW`. ``ns_coefficients`` are :math:`a`, :math:`b` and :math:`c`,
+    and ``ns_steps`` is :math:`n`, below 100. For a matrix of r rows and c columns,
+    :math:`\gamma'` is :math:`\gamma \sqrt{\max(1, r / c)}`, ``"original"``, or
+    :math:`0.2 \gamma \sqrt{\max(r, c)}`, at which learning rates of AdamW may be used.
 
     Examples
     --------
