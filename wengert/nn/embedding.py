@@ -16,10 +16,7 @@ from wengert.tape.tensor import Tensor, wrapped
 class Embedding(Module):
     """`functional.embedding` with a table that is learnt.
 
-    Attributes
-    ----------
-    weight : Parameter
-        The table, which starts standard normal, and with zeros in the row of padding.
+    ``weight`` is the table, which starts standard normal, and with zeros in the row of padding.
 
     Examples
     --------

@@ -17,10 +17,7 @@ from wengert.tape.tensor import Tensor, wrapped
 class Identity(Module):
     """A layer that returns its input: of a Tensor another one of the same values.
 
-    Parameters
-    ----------
-    *args, **kwargs
-        Anything, so that it can stand in for another layer.
+    It takes any arguments, so that it can stand in for another layer.
 
     Examples
     --------
@@ -61,21 +58,14 @@ class Affine(Module):
 class Linear(Affine):
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
-    Attributes
-    ----------
-    weight : Parameter
-        :math:`W`, of shape (out_features, in_features).
-    bias : Parameter or None
-        :math:`b`, of shape (out_features,). Both start uniform within
-        :math:`\pm 1 / \sqrt{\mathrm{in\_features}}`.
+    ``weight`` is :math:`W`, of shape (out_features, in_features), and ``bias`` :math:`b`. Both
+    start uniform within :math:`\pm 1 / \sqrt{\mathrm{in\_features}}`.
 
     Examples
     --------
     >>> layer = wg.nn.Linear(3, 2)
-    >>> layer(wg.ones((4, 3))).shape
-    (4, 2)
-    >>> layer.weight.shape, layer.bias.shape
-    ((2, 3), (2,))
+    >>> layer(wg.ones((4, 3))).shape, layer.weight.shape
+    ((4, 2), (2, 3))
     """
 
     def __init__(
@@ -124,12 +114,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Split an axis into several.
-
-    Parameters
-    ----------
-    unflattened_size : tuple of int
-        Their lengths; one of them may be -1.
+    """Split an axis into several, of which one length may be -1.
 
     Examples
     --------
@@ -160,19 +145,7 @@ class Unflatten(Module):
 
 
 class PReLU(Module):
-    """`functional.prelu` with a slope that is learnt.
-
-    Parameters
-    ----------
-    num_parameters : int
-        1, or the number of channels.
-    init : float
-        What the slopes start with.
-
-    Attributes
-    ----------
-    weight : Parameter
-        The slopes, of shape (num_parameters,).
+    """`functional.prelu` with slopes that are learnt, one or one a channel, from ``init``.
 
     Examples
     --------

@@ -209,10 +209,7 @@ class Module(Hookable, State):
     def named_modules(
         self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, "Module"]]:
-        """Yield this module and all below it with their dotted paths, parents first.
-
-        ``memo`` has the ids of modules to leave out; those of the modules listed are added.
-        """
+        """Yield this module and all below it with their paths; those in ``memo`` are left out."""
         memo = set() if memo is None else memo
         if remove_duplicate:
             if id(self) in memo:
@@ -317,15 +314,10 @@ class Module(Hookable, State):
     ) -> Self:
         """Move all parameters and buffers to a backend, device or dtype, and return this module.
 
-        The parameters stay the same objects, so an optimiser still updates them. Their gradients
-        are moved too. Raises `BackendError` for an unknown or missing library; nothing is moved
-        then.
-
-        Parameters
-        ----------
-        *args
-            A backend (``"torch"``, ``"torch:cuda:0"``), dtype (``wg.float64``) or device
-            (``"cuda:0"``), or a Tensor that is on the device and of the dtype wanted.
+        An argument is a backend (``"torch"``, ``"torch:cuda:0"``), dtype (``wg.float64``), device
+        (``"cuda:0"``), or a Tensor that is on the device and of the dtype wanted. The parameters
+        stay the same objects, so an optimiser still updates them. Their gradients are moved too.
+        Raises `BackendError` for an unknown or missing library; nothing is moved then.
         """
         wanted: dict[str, Any] = {"backend": None, "dtype": None, "device": None}
         for argument in args:

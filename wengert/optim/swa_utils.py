@@ -21,8 +21,7 @@ Average = Callable[[Tensor, Tensor, Any], Tensor]
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """Return the function of an exponential moving average, ``decay * a + (1 - decay) * p``.
 
-    It takes the average ``a``, the parameter ``p`` and how many were averaged. ``decay`` is from 0
-    to 1.
+    It takes the average ``a``, the parameter ``p`` and how many were averaged.
 
     Examples
     --------
@@ -50,13 +49,8 @@ class AveragedModel(Refusing, Module):
 
     Izmailov et al., "Averaging weights leads to wider optima and better generalization" (2018).
 
-    Parameters
-    ----------
-    avg_fn : callable, optional
-        The next average by the average, the model's parameter and how many there have been, such as
-        `get_ema_avg_fn`'s; the mean of all by default.
-    use_buffers : bool
-        Whether buffers are averaged, too. Otherwise they are copied.
+    ``avg_fn`` is a function such as `get_ema_avg_fn`'s; by default averages are means of all. With
+    ``use_buffers`` buffers are averaged, too; otherwise they are copied.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,11 +20,6 @@ def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Ten
     """Gradients, each once: a tied parameter that comes twice would be scaled twice."""
     held = [tensor._grad for tensor in list_tensors(function, parameters)]
     return [*{id(grad): grad for grad in held if grad is not None}.values()]
-
-
-def _order(norm_type: float | str) -> float:
-    order: Any = as_number(norm_type, "norm_type")
-    return math.inf if isinstance(order, str) and order == "inf" else cast(float, order)
 
 
 def _norm_on_host(arrays: list[Any]) -> Any:
@@ -72,7 +67,8 @@ def get_total_norm(
     >>> wg.nn.utils.get_total_norm([wg.asarray([3.0]), wg.asarray([[4.0]])])
     tensor(5.)
     """
-    order = _order(norm_type)
+    order: Any = as_number(norm_type, "norm_type")
+    order = math.inf if order == "inf" else order
     with no_grad():
         held = list_tensors("get_total_norm", tensors)
         filled = [x for x in held if x.size]
@@ -118,7 +114,7 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
-    max_norm, norm_type = as_number(max_norm, "max_norm"), _order(norm_type)
+    max_norm = as_number(max_norm, "max_norm")
     with no_grad():
         gradients = _gradients("clip_grad_norm_", parameters)
         total = get_total_norm(gradients, norm_type, error_if_nonfinite)

@@ -156,13 +156,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     r"""Learn the norm and the direction of a weight apart.
 
     :math:`w = g \, v / \|v\|` with a norm :math:`g`, ``parametrizations.weight.original0``, for
-    each entry of one axis, and :math:`v`, ``original1``, as in Salimans and Kingma (2016). Raises
-    `ValueError` if there is no such parameter, or no such axis.
-
-    Parameters
-    ----------
-    dim : int, optional
-        The axis that has a norm for each entry; None or -1 for one norm of all.
+    each entry of the axis ``dim``, or of all for None or -1, and :math:`v`, ``original1``, as in
+    Salimans and Kingma (2016). Raises `ValueError` if there is no such parameter, or no such axis.
 
     Examples
     --------
@@ -232,10 +227,7 @@ def spectral_norm(
     `ValueError` if there is no such parameter, or there are no steps; `IndexError` if there is no
     such axis.
 
-    Parameters
-    ----------
-    dim : int, optional
-        The axis that is the rows of the matrix; by default 1 for transposed convolutions, and 0.
+    The axis ``dim`` is the rows of the matrix; by default 1 for transposed convolutions, and 0.
 
     Examples
     --------
