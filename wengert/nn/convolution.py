@@ -143,12 +143,14 @@ class _Transposed(_Convolution):
 
         It is given for the spatial axes or all, in place of ``output_padding``.
         """
-        more = self.output_padding if output_size is None else self._more(input, output_size)
+        more = (
+            self.output_padding if output_size is None else self._extra_lengths(input, output_size)
+        )
         convolve = (F.conv_transpose1d, F.conv_transpose2d)[self._count - 1]
         options: Any = (self.stride, self.padding, more, self.groups, self.dilation)
         return convolve(input, self.weight, self.bias, *options)
 
-    def _more(self, input: Any, output_size: Any) -> Sizes:
+    def _extra_lengths(self, input: Any, output_size: Any) -> Sizes:
         """How much longer than the shortest a result of these lengths is."""
         count, name = self._count, type(self).__name__
         wanted = tuple(output_size)[-count:]

@@ -11,13 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert import ops
-from wengert.backends import use_backend
-from wengert.nn.filling import draw, fill
+from wengert.backends import DTYPES, dtype_of, generators, use_backend
+from wengert.nn.conversion import convert
 from wengert.ops.axes import number
 from wengert.ops.data_type import check_storable
 from wengert.ops.hints import list_public
 from wengert.ops.random import rand, randn
-from wengert.tape.tensor import Tensor
+from wengert.tape.grad_mode import recording
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, check_views
 
 __all__ = [
     "calculate_gain",
@@ -40,6 +41,32 @@ list_public(__name__)
 Mode = Literal["fan_in", "fan_out"]
 
 
+def _fill(tensor: Tensor, values: Any) -> Tensor:
+    """Give a leaf new values; as in PyTorch, that is not recorded."""
+    if not tensor.is_leaf and recording():
+        raise RuntimeError(IN_PLACE_ON_LEAF.replace("leaf Variable that", "computed Tensor that"))
+    check_views(tensor)
+    array = np.broadcast_to(np.asarray(values), tensor.shape)
+    tensor._array = convert(array, tensor.backend, tensor.dtype, tensor.device)
+    return tensor
+
+
+def _draw(random: Any, tensor: Tensor, generator: Any, *, double: bool = False) -> Any:
+    """Random numbers of a Tensor's shape, on the CPU; of double precision if asked for."""
+    dtype = dtype_of(tensor._array.dtype)
+    if not dtype.inexact:
+        raise TypeError(f"only floating and complex Tensors are initialised at random, not {dtype}")
+    wide = "complex128" if dtype.complex else "float64"
+    wanted, shape = DTYPES[wide if double else dtype.host], tuple(tensor.shape)
+    if generator is not None:
+        if (known := generators.follower.get()) is not None:
+            known.seeded()
+        kind = generators.uniform if random is rand else generators.normal
+        return kind(generators.as_generator(generator), shape, wanted.name)
+    with use_backend("numpy"):
+        return random(shape, dtype=wanted).numpy()
+
+
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
 
@@ -53,7 +80,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     if not a <= b:
         raise ValueError(f"uniform_ draws from [a, b), and a={a} is above b={b}")
     low = complex(a, a) if tensor.dtype.complex else a
-    return fill(tensor, low + (b - a) * draw(rand, tensor, generator))
+    return _fill(tensor, low + (b - a) * _draw(rand, tensor, generator))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
@@ -68,7 +95,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     if not std >= 0:
         raise ValueError(f"normal_ expects a deviation of 0 or more, and std={std}")
-    return fill(tensor, mean + std * draw(randn, tensor, generator))
+    return _fill(tensor, mean + std * _draw(randn, tensor, generator))
 
 
 def constant_(tensor: Tensor, val: complex) -> Tensor:
@@ -81,7 +108,7 @@ def constant_(tensor: Tensor, val: complex) -> Tensor:
     """
     val = number(val, "constant_", "val")
     check_storable("constant_", val, tensor.dtype)
-    return fill(tensor, val)
+    return _fill(tensor, val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
@@ -92,7 +119,7 @@ def ones_(tensor: Tensor) -> Tensor:
     >>> wg.nn.init.ones_(wg.empty(3))
     tensor([1., 1., 1.])
     """
-    return fill(tensor, 1)
+    return _fill(tensor, 1)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
@@ -103,7 +130,7 @@ def zeros_(tensor: Tensor) -> Tensor:
     >>> wg.nn.init.zeros_(wg.empty(3))
     tensor([0., 0., 0.])
     """
-    return fill(tensor, 0)
+    return _fill(tensor, 0)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -172,7 +199,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
 
 
-def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
+def _kaiming_deviation(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of fan_in, fan_out")
     fan = _fans(tensor)[mode == "fan_out"]
@@ -200,7 +227,7 @@ def kaiming_uniform_(
     if not tensor.size:
         return tensor
     a = number(a, "kaiming_uniform_", "a")
-    bound = math.sqrt(3) * _kaiming(tensor, a, mode, nonlinearity)
+    bound = math.sqrt(3) * _kaiming_deviation(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -224,7 +251,7 @@ def kaiming_normal_(
     if not tensor.size:
         return tensor
     a = number(a, "kaiming_normal_", "a")
-    return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
+    return normal_(tensor, 0.0, _kaiming_deviation(tensor, a, mode, nonlinearity), generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
@@ -244,7 +271,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     gain = number(gain, "orthogonal_", "gain")
     if tensor.ndim < 2:
         raise ValueError(f"orthogonal_ needs 2 axes or more, not a shape {tuple(tensor.shape)}")
-    drawn = draw(randn, tensor, generator, double=True)
+    drawn = _draw(randn, tensor, generator, double=True)
     if not tensor.size:
         return tensor
     matrix = drawn.reshape(tensor.shape[0], -1)
@@ -252,7 +279,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     q, r = np.linalg.qr(matrix.T if wide else matrix)
     diagonal = np.diagonal(r)
     q = q * np.where(diagonal == 0, 1, np.sign(diagonal))
-    return fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
+    return _fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
 
 
 def trunc_normal_(
@@ -275,7 +302,7 @@ def trunc_normal_(
     a, b = number(a, "trunc_normal_", "a"), number(b, "trunc_normal_", "b")
     if tensor.dtype.complex:
         raise TypeError("trunc_normal_ fills real Tensors; a complex number has no order")
-    uniform = draw(rand, tensor, generator, double=True)
+    uniform = _draw(rand, tensor, generator, double=True)
     if not std > 0 or not a < b:
         raise ValueError(f"std should be positive and a below b, and they are {std}, {a} and {b}")
     low, high = (a - mean) / std, (b - mean) / std
@@ -291,4 +318,4 @@ def trunc_normal_(
     with use_backend("numpy"):
         ndtri = import_module("wengert.ops.special.normal").ndtri
         standard = ndtri(ops.asarray(below + (above - below) * uniform)).numpy()
-    return fill(tensor, np.clip(mean + std * turn * standard, a, b))
+    return _fill(tensor, np.clip(mean + std * turn * standard, a, b))

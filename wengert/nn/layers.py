@@ -59,7 +59,7 @@ class Linear(Affine):
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
     ``weight`` is :math:`W`, of shape (out_features, in_features), and ``bias`` :math:`b`. Both
-    start uniform within :math:`\pm 1 / \sqrt{\mathrm{in\_features}}`.
+    start uniform within :math:`\pm 1 / \sqrt{\mathrm{in\_as_count}}`.
 
     Examples
     --------
@@ -76,8 +76,8 @@ class Linear(Affine):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.in_features = _features("in_features", in_features)
-        self.out_features = _features("out_features", out_features)
+        self.in_features = _as_count("in_features", in_features)
+        self.out_features = _as_count("out_features", out_features)
         shape = self.out_features, self.in_features
         self._make(shape, self.out_features, bias, device, dtype)
 
@@ -175,7 +175,7 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-def _features(name: str, given: Any) -> int:
+def _as_count(name: str, given: Any) -> int:
     try:
         return index(given)
     except TypeError:

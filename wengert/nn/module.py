@@ -98,11 +98,11 @@ class Module(Hookable, State):
         before = self.__dict__.get(name)
         if isinstance(before, Parameter) and not isinstance(value, Parameter | None):
             more = f", or change the values under wg.no_grad(): module.{name}.copy_(...)"
-            raise _misplaced("assign", value, "parameter", name, more)
+            raise _misplacement("assign", value, "parameter", name, more)
         if isinstance(before, Module) and not isinstance(value, Module | None):
-            raise _misplaced("assign", value, "child module", name)
+            raise _misplacement("assign", value, "child module", name)
         if name in self._buffers and not isinstance(value, Tensor | None):
-            raise _misplaced("assign", value, "buffer", name)
+            raise _misplacement("assign", value, "buffer", name)
         if observing and name in self._buffers:
             tell("replaced", self, name)
         if isinstance(value, Parameter):
@@ -137,7 +137,7 @@ class Module(Hookable, State):
         """Add a parameter by a name, which may be no identifier. None reserves the name."""
         self._claim(name)
         if not isinstance(param, Parameter | None):
-            raise _misplaced("register", param, "parameter", name)
+            raise _misplacement("register", param, "parameter", name)
         setattr(self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -147,7 +147,7 @@ class Module(Hookable, State):
         """
         self._claim(name)
         if isinstance(tensor, Parameter) or not isinstance(tensor, Tensor | None):
-            raise _misplaced("register", tensor, "buffer", name)
+            raise _misplacement("register", tensor, "buffer", name)
         setattr(self, name, tensor)
         object.__setattr__(self, "_buffers", {**self._buffers, name: bool(persistent)})
 
@@ -396,7 +396,7 @@ _EXPECTED = {
 }
 
 
-def _misplaced(verb: str, value: Any, kind: str, name: str, more: str = "") -> TypeError:
+def _misplacement(verb: str, value: Any, kind: str, name: str, more: str = "") -> TypeError:
     """The error for a value that is no parameter, module or buffer."""
     what = f"cannot {verb} {type(value).__name__} as {kind} {name!r}"
     return TypeError(f"{what} {_EXPECTED[kind]}{more}")

@@ -5,8 +5,7 @@ from wengert.optim import lr_scheduler, swa_utils
 from wengert.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
 from wengert.optim.adaptive import Adadelta, Adagrad, RMSprop
 from wengert.optim.lbfgs import LBFGS
-from wengert.optim.lion import Lion
-from wengert.optim.muon import Muon
+from wengert.optim.lion_muon import Lion, Muon
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.sgd import SGD
 

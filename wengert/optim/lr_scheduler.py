@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from wengert.ops.hints import list_public
-from wengert.optim.plateau import ReduceLROnPlateau
-from wengert.optim.scheduler import LRScheduler, Schedule, check_counts, for_groups
+from wengert.optim.scheduler import (
+    LRScheduler,
+    ReduceLROnPlateau,
+    Schedule,
+    check_counts,
+    spread_over_groups,
+)
 
 __all__ = [
     "ConstantLR",
@@ -50,7 +55,7 @@ class LambdaLR(Schedule):
     lr_lambda: Function | list[Function]
 
     def __post_init__(self) -> None:
-        self.lr_lambdas = for_groups("lr_lambda", self.optimizer, self.lr_lambda)
+        self.lr_lambdas = spread_over_groups("lr_lambda", self.optimizer, self.lr_lambda)
         super().__post_init__()
 
     def lr_factors(self, step: Any) -> list[Any]:
@@ -174,7 +179,7 @@ class PolynomialLR(Schedule):
         return (1 - min(step, self.total_iters) / self.total_iters) ** self.power
 
 
-def _cosine(part: Any) -> Any:
+def _cosine_factor(part: Any) -> Any:
     """The height of half a wave from 1 to 0, also at a number that a compiled step counts in."""
     angle = math.pi * part
     return (1 + (angle.through(math.cos) if hasattr(angle, "through") else math.cos(angle))) / 2
@@ -201,7 +206,7 @@ class CosineAnnealingLR(Schedule):
     eta_min: float = 0.0
 
     def lr_factor(self, step: Any) -> Any:
-        return _cosine(step / self.T_max)
+        return _cosine_factor(step / self.T_max)
 
 
 @dataclass(repr=False, eq=False)
@@ -227,12 +232,12 @@ class CosineAnnealingWarmRestarts(Schedule):
 
     def lr_factor(self, step: Any) -> Any:
         if self.T_mult == 1:
-            return _cosine(step % self.T_0 / self.T_0)
+            return _cosine_factor(step % self.T_0 / self.T_0)
         length = self.T_0
         while step >= length:
             step = step - length
             length *= self.T_mult
-        return _cosine(step / length)
+        return _cosine_factor(step / length)
 
 
 @dataclass(repr=False, eq=False)
@@ -296,7 +301,7 @@ class OneCycleLR(Schedule):
                 f"{self.anneal_strategy}"
             )
         high, most, least = [
-            for_groups(name, self.optimizer, getattr(self, name))
+            spread_over_groups(name, self.optimizer, getattr(self, name))
             for name in ("max_lr", "max_momentum", "base_momentum")
         ]
         if self.cycle_momentum and not {"momentum", "betas"} & self.optimizer.defaults.keys():
@@ -312,7 +317,7 @@ class OneCycleLR(Schedule):
         self._momenta = [most, least, *[most] * third, most]
         super().__post_init__()
 
-    def _between(self, stops: list[list[float]], step: Any) -> list[Any]:
+    def _interpolate(self, stops: list[list[float]], step: Any) -> list[Any]:
         if step > self.total_steps:
             raise ValueError(
                 f"Tried to step {step} times. The specified number of total steps is "
@@ -321,16 +326,16 @@ class OneCycleLR(Schedule):
         phase = next((i for i, end in enumerate(self._ends) if step <= end), len(self._ends) - 1)
         begin = self._ends[phase - 1] if phase else 0.0
         part = (step - begin) / (self._ends[phase] - begin)
-        left = _cosine(part) if self.anneal_strategy == "cos" else 1 - part
+        left = _cosine_factor(part) if self.anneal_strategy == "cos" else 1 - part
         return [b + (a - b) * left for a, b in zip(stops[phase], stops[phase + 1], strict=True)]
 
     def _rates_at(self, step: Any) -> list[Any]:
-        return self._between(self._course, step)
+        return self._interpolate(self._course, step)
 
     def _settings(self, step: Any) -> list[dict[str, Any]]:
         found = super()._settings(step)
         if self.cycle_momentum:
-            momenta = self._between(self._momenta, step)
+            momenta = self._interpolate(self._momenta, step)
             for group, values, m in zip(self.optimizer.param_groups, found, momenta, strict=True):
                 betas = "betas" in group
                 values |= {"betas": (m, *group["betas"][1:])} if betas else {"momentum": m}

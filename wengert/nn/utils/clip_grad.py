@@ -25,7 +25,7 @@ def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Ten
 def _norm_on_host(arrays: list[Any]) -> Any:
     """The Euclidean norm of NumPy's real arrays of one dtype; None where `factor_of` has to help.
 
-    The steps are those of `_euclidean` with a scale of 1, so that programs give the same digits.
+    The steps are those of `_euclidean_norm` with a scale of 1, which gives programs the same digits.
     """
     dtype = arrays[0].dtype
     if any(type(x) is not np.ndarray or x.dtype != dtype for x in arrays) or dtype.char not in "fd":
@@ -40,7 +40,7 @@ def _norm_on_host(arrays: list[Any]) -> Any:
     return vector_norm(untracked(np.sqrt(squares)))
 
 
-def _euclidean(x: Tensor) -> Tensor:
+def _euclidean_norm(x: Tensor) -> Tensor:
     """The Euclidean norm of all elements, by a dot product of what `factor_of` makes safe."""
     x = ops.reshape(wide(ops, x), (-1,))
     factor = factor_of(ops, ops.abs(x), (0,))
@@ -77,7 +77,7 @@ def get_total_norm(
         total = _norm_on_host([x._array for x in filled]) if order == 2 else None
         if total is None and order == 2 and all(x.dtype.inexact for x in filled):
             if filled[0].backend.name == "numpy":
-                total = vector_norm(ops.stack([_euclidean(x) for x in filled]))
+                total = vector_norm(ops.stack([_euclidean_norm(x) for x in filled]))
             else:  # where a call costs more than a copy
                 total = vector_norm(ops.concat([ops.reshape(wide(ops, x), -1) for x in filled]))
         elif total is None:
@@ -114,7 +114,7 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
-    max_norm = as_number(max_norm, "max_norm")
+    max_norm, norm_type = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
     with no_grad():
         gradients = _gradients("clip_grad_norm_", parameters)
         total = get_total_norm(gradients, norm_type, error_if_nonfinite)
