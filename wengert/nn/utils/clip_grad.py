@@ -25,7 +25,7 @@ def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Ten
 def _norm_on_host(arrays: list[Any]) -> Any:
     """The Euclidean norm of NumPy's real arrays of one dtype; None where `factor_of` has to help.
 
-    The steps are those of `_euclidean_norm` with a scale of 1, which gives programs the same digits.
+    The steps are those of `_euclidean_norm` with a scale of 1, so programs give the same digits.
     """
     dtype = arrays[0].dtype
     if any(type(x) is not np.ndarray or x.dtype != dtype for x in arrays) or dtype.char not in "fd":
