@@ -348,7 +348,7 @@ HINTS: Final = {
         "UninitializedParameter": "wg.nn.Parameter, of a shape",
         "UpsamplingBilinear2d": 'wg.nn.Upsample(..., mode="bilinear", align_corners=True)',
         "UpsamplingNearest2d": "wg.nn.Upsample",
-        "ZeroPad3d": "wg.pad",
+        **{f"ZeroPad{n}d": "wg.pad" for n in (1, 3)},
         **{f"ConstantPad{n}d": "wg.pad" for n in (1, 2, 3)},
         **{f"CircularPad{n}d": 'wg.pad(x, widths, mode="wrap")' for n in (1, 2, 3)},
         **{f"ReflectionPad{n}d": 'wg.pad(x, widths, mode="reflect")' for n in (1, 3)},

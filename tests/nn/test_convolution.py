@@ -357,7 +357,6 @@ MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("ConvTranspose2d", (4, 6, (3, 2)), {"stride": (2, 1)}),
     ("Unfold", (2,), {"padding": 1}),
     ("Fold", ((7, 6), (1, 2)), {"dilation": (1, 3)}),
-    ("ZeroPad1d", (2,), {}),
     ("ZeroPad2d", ((1, -1, 2, 0),), {}),
     ("ReflectionPad2d", ((1, 2, 0, 3),), {}),
 ]

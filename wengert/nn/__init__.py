@@ -10,7 +10,6 @@ from wengert.nn.convolution import (
     ConvTranspose1d,
     ConvTranspose2d,
     ReflectionPad2d,
-    ZeroPad1d,
     ZeroPad2d,
 )
 from wengert.nn.embedding import Embedding
@@ -74,7 +73,6 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "Unflatten",
-    "ZeroPad1d",
     "ZeroPad2d",
     "functional",
     "init",

@@ -204,36 +204,7 @@ class ConvTranspose2d(_Transposed):
     _count = 2
 
 
-class _Pad(Module):
-    _count = 0
-    _mode: Literal["constant", "reflect"] = "constant"
-
-    def __init__(self, padding: int | tuple[int, ...]) -> None:
-        self.padding = sizes(padding, 2 * self._count, type(self).__name__, "padding", -(2**62))
-
-    def forward(self, input: Any) -> Tensor:
-        """Add elements at the ends of the last axes."""
-        return F.pad(input, self.padding, self._mode)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad1d(_Pad):
-    """`functional.pad` with zeros as a module, for signals.
-
-    ``padding`` is one number, or those of zeros before and after the last axis.
-
-    Examples
-    --------
-    >>> wg.nn.ZeroPad1d((1, 2))(wg.ones((1, 1, 2)))
-    tensor([[[0., 1., 1., 0., 0.]]])
-    """
-
-    _count = 1
-
-
-class ZeroPad2d(_Pad):
+class ZeroPad2d(Module):
     """`functional.pad` with zeros as a module, for images.
 
     ``padding`` is one number, or those of zeros before and after the last axis, and the one before.
@@ -244,10 +215,20 @@ class ZeroPad2d(_Pad):
     (1, 3, 10, 10)
     """
 
-    _count = 2
+    _mode: Literal["constant", "reflect"] = "constant"
+
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
+        self.padding = sizes(padding, 4, type(self).__name__, "padding", -(2**62))
+
+    def forward(self, input: Any) -> Tensor:
+        """Add elements at the ends of the last axes."""
+        return F.pad(input, self.padding, self._mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
 
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(ZeroPad2d):
     """`functional.pad` with the image mirrored at its edges, as a module.
 
     ``padding`` is as in `ZeroPad2d`, and less than an axis has elements.
@@ -258,5 +239,4 @@ class ReflectionPad2d(_Pad):
     tensor([[[3., 2., 1., 2., 3.]]])
     """
 
-    _count = 2
     _mode = "reflect"

@@ -81,27 +81,17 @@ class Hookable:
         """
         return ModuleHandle(self, "after", _Hook(hook, with_kwargs), prepend)
 
-    def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """Call a function with the gradients of this module's outputs before they flow on.
-
-        ``hook(module, grad_output)`` of a tuple, in which None stands for what is no Tensor or has
-        no gradient, returns None, or a tuple in the gradients' place.
-        """
-        return ModuleHandle(self, "backward_before", _Hook(hook), prepend)
-
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call a function when the gradients of this module's inputs are computed.
 
-        ``hook(module, grad_input, grad_output)`` gets those of the positional arguments and of the
-        outputs, as `register_full_backward_pre_hook` does, and returns None, or a tuple in the
-        place of ``grad_input``. If no argument requires grad, it is called when the gradients of
-        the outputs are there.
+        ``hook(module, grad_input, grad_output)`` gets two tuples, of the positional arguments and
+        of the outputs, in which None stands for what is no Tensor or has no gradient. It returns
+        None, or a tuple in the place of ``grad_input``. If no argument requires grad, it is called
+        when the gradients of the outputs are there. To change these, register a hook on the output.
         """
-        return ModuleHandle(self, "backward_after", _Hook(hook), prepend)
+        return ModuleHandle(self, "backward", _Hook(hook), prepend)
 
     def _call_hooks(self, *args: Any, **kwargs: Any) -> Any:
         """Call ``forward`` between the hooks."""
@@ -120,8 +110,8 @@ class Hookable:
                     f"got {returned!r}"
                 )
         backward = None
-        if hooks.get("backward_before") or hooks.get("backward_after"):
-            backward = _Backward(self, hooks)
+        if after := hooks.get("backward"):
+            backward = _Backward(self, [hook.function for hook in after.values()])
             args = backward.enter(args)
         result = self.forward(*args, **kwargs)
         for hook in list(hooks.get("after", {}).values()):
@@ -133,10 +123,8 @@ class Hookable:
 class _Backward:
     """One call of a module whose backward pass is hooked."""
 
-    def __init__(self, module: Any, hooks: dict[str, Any]) -> None:
-        self.module = module
-        self.before = [hook.function for hook in hooks.get("backward_before", {}).values()]
-        self.after = [hook.function for hook in hooks.get("backward_after", {}).values()]
+    def __init__(self, module: Any, hooks: list[Callable[..., Any]]) -> None:
+        self.module, self.hooks = module, hooks
         self.inputs: list[int] | None = None
         self.outputs: list[int] = []
         self.lengths = [0, 0]
@@ -149,7 +137,7 @@ class _Backward:
         return args
 
     def leave(self, result: Any) -> Any:
-        """The results, at whose gradients the pre-hooks are called."""
+        """The results, whose gradients the hooks are given."""
         if not isinstance(result, Tensor | tuple):
             warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of "
@@ -162,17 +150,12 @@ class _Backward:
         self.outputs = found or []
         return results if isinstance(result, tuple) else results[0]
 
-    def receive_outputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Take the gradients of the results, and give what flows on."""
-        grads = _spread_gradients(self.outputs, gradients, self.lengths[1])
-        for hook in self.before:
-            returned = hook(self.module, grads)
-            if returned is not None:
-                grads = _check_gradients(returned, len(grads), "grad_output")
-        self.grad_outputs = grads
+    def receive_outputs(self, gradients: tuple[Any, ...]) -> None:
+        """Take the gradients of the results."""
+        self.grad_outputs = grads = _spread_gradients(self.outputs, gradients, self.lengths[1])
         if self.inputs is None:
             nothing = (None,) * self.lengths[0]
-            for hook in self.after:
+            for hook in self.hooks:
                 returned = hook(self.module, nothing, grads)
                 if returned is not None and returned != nothing:
                     raise RuntimeError(
@@ -180,29 +163,25 @@ class _Backward:
                         "return None or None for all gradients."
                     )
             self.grad_outputs = None
-        return tuple(grads[i] for i in self.outputs)
 
     def receive_inputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take the gradients of the arguments, and give what flows on."""
         if self.grad_outputs is None or self.inputs is None:
             return gradients  # of a derivative of the gradient, which is none of the outputs'
         grads = _spread_gradients(self.inputs, gradients, self.lengths[0])
-        for hook in self.after:
+        for hook in self.hooks:
             returned = hook(self.module, grads, self.grad_outputs)
-            if returned is not None:
-                grads = _check_gradients(returned, len(grads), "grad_input")
+            if returned is None:
+                continue
+            length = len(grads)
+            grads = (returned,) if isinstance(returned, Tensor) else tuple(returned)
+            if len(grads) != length:
+                raise RuntimeError(
+                    f"Backward hook returned an invalid number of grad_input, got {len(grads)}, "
+                    f"but expected {length}"
+                )
         self.grad_outputs = None
         return tuple(grads[i] for i in self.inputs)
-
-
-def _check_gradients(returned: Any, length: int, what: str) -> tuple[Any, ...]:
-    found = (returned,) if isinstance(returned, Tensor) else tuple(returned)
-    if len(found) != length:
-        raise RuntimeError(
-            f"Backward hook returned an invalid number of {what}, got {len(found)}, but expected "
-            f"{length}"
-        )
-    return found
 
 
 def _spread_gradients(
@@ -261,4 +240,5 @@ class _Exit(_Through):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        return None, *ctx.call.receive_outputs(gradients)
+        ctx.call.receive_outputs(gradients)
+        return None, *gradients

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,14 +11,8 @@ from wengert.nn.conversion import convert, replace
 from wengert.ops.data_type import storable
 from wengert.tape.tensor import Tensor, untracked
 
-if TYPE_CHECKING:
-    from wengert.nn.module import Module
-
-
 #: What a class gives its state by in PyTorch, and is not called here.
-_UNCALLED: Final = (
-    *("get_extra_state", "set_extra_state", "_save_to_state_dict", "_load_from_state_dict"),
-)
+_UNCALLED = ["get_extra_state", "set_extra_state", "_save_to_state_dict", "_load_from_state_dict"]
 
 
 class IncompatibleKeys(NamedTuple):
@@ -30,12 +24,6 @@ class IncompatibleKeys(NamedTuple):
 
 class State:
     """What a module gives as its state, and takes."""
-
-    if TYPE_CHECKING:
-
-        def named_modules(
-            self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
-        ) -> Iterator[tuple[str, Module]]: ...
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
         """Return all parameters and persistent buffers by their dotted paths.
@@ -50,7 +38,7 @@ class State:
             for name, tensor in self._state()
         }
 
-    def _state(self) -> Iterator[tuple[str, Tensor]]:
+    def _state(self: Any) -> Iterator[tuple[str, Tensor]]:
         for path, module in self.named_modules(remove_duplicate=False):
             cls = type(module)
             if own := [name for name in _UNCALLED if hasattr(cls, name)] or [

@@ -247,20 +247,12 @@ class OneCycleLR(Schedule):
     Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
     rates" (2018).
 
-    Parameters
-    ----------
-    max_lr : float or list of float
-        The largest rate, or one for each group; likewise for the momenta.
-    total_steps, epochs, steps_per_epoch : int, optional
-        The steps of the cycle, or what their number is the product of.
-    pct_start : float
-        The part of the steps in which the rate grows.
-    cycle_momentum : bool
-        Whether the momentum, or :math:`\beta_1`, goes the opposite way.
-    div_factor, final_div_factor : float
-        The largest rate is so many times the first one, and that so many times the last.
-    three_phase : bool
-        Whether the rate goes down as long as up, and from the first to the last one after that.
+    The largest rate ``max_lr``, and the momenta, may be lists for the groups. There are
+    ``total_steps``, or ``epochs`` times ``steps_per_epoch``; the rate grows in the part
+    ``pct_start`` of them. The largest rate is ``div_factor`` times the first one, and that
+    ``final_div_factor`` times the last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`,
+    goes the opposite way. With ``three_phase`` the rate goes down as long as up, and from the first
+    to the last one after that.
 
     Examples
     --------

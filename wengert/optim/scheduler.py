@@ -247,15 +247,9 @@ def check_counts(**counts: Any) -> None:
 class ReduceLROnPlateau:
     """The rate times a factor once a figure, such as the validation loss, gets no better.
 
-    Parameters
-    ----------
-    patience, cooldown : int
-        The epochs without an improvement that are allowed, and those after a reduction that do not
-        count.
-    threshold : float
-        How much better is better: a part of the best figure (``"rel"``), or a difference from it.
-    eps : float
-        A smaller change of the rate is left out.
+    ``patience`` epochs without an improvement are allowed, and the ``cooldown`` epochs after a
+    reduction do not count. ``threshold`` says how much better is better: a part of the best figure
+    (``"rel"``), or a difference from it. A change of the rate below ``eps`` is left out.
 
     Examples
     --------
