@@ -53,19 +53,11 @@ def module(
 ) -> Any:
     """Make a module of a function: its options are the function's parameters, but for the inputs.
 
-    ``forward`` passes the inputs and the options, and ``training`` if the function has that.
-
-    Parameters
-    ----------
-    inplace : bool
-        Whether there is a last option of this name, which changes nothing.
-    last : str
-        The option that comes last, where the function has another order.
-    shown : str or callable, optional
-        What ``repr`` shows: a text with attributes of ``{0}``, or a function of the module. By
-        default all options, and ``inplace`` where it is True.
-    check : callable, optional
-        Raises for options that do not fit.
+    ``forward`` passes the inputs and the options, and ``training`` if the function has that. An
+    option ``inplace``, which changes nothing, may be the last; or the one that is named ``last``.
+    ``shown`` is what ``repr`` shows: a text with attributes of ``{0}``, or a function of the
+    module; by default all options, and ``inplace`` where it is True. ``check`` raises for options
+    that do not fit.
     """
     label = next(label for label in F.__all__ if getattr(F, label) is function)
     found = signature(function)

@@ -25,14 +25,9 @@ def __dir__() -> list[str]:
 class PackedSequence(NamedTuple):
     """Sequences without padding, step after step, as `nn.RNN`, `GRU` and `LSTM` take them.
 
-    Attributes
-    ----------
-    data : Tensor
-        The rows of the first step of all sequences, then those of the second, and so on.
-    batch_sizes : tuple of int
-        How many sequences have each step; they never grow.
-    sorted_indices, unsorted_indices : Tensor or None
-        The sequences in decreasing order of their lengths, and the way back.
+    ``data`` has the rows of the first step of all sequences, then those of the second, and so on;
+    ``batch_sizes`` says how many sequences have each step. ``sorted_indices`` are the sequences in
+    decreasing order of their lengths, and ``unsorted_indices`` the way back.
 
     Examples
     --------
