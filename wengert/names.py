@@ -365,7 +365,7 @@ HINTS: Final = {
         "UninitializedParameter": "wg.nn.Parameter, of a shape",
         "UpsamplingBilinear2d": 'wg.nn.Upsample(..., mode="bilinear", align_corners=True)',
         "UpsamplingNearest2d": "wg.nn.Upsample",
-        "ZeroPad3d": "wg.pad",
+        **{f"ZeroPad{n}d": "wg.pad" for n in (1, 3)},
         **{f"ConstantPad{n}d": "wg.pad" for n in (1, 2, 3)},
         **{f"CircularPad{n}d": 'wg.pad(x, widths, mode="wrap")' for n in (1, 2, 3)},
         **{f"ReflectionPad{n}d": 'wg.pad(x, widths, mode="reflect")' for n in (1, 3)},
@@ -439,6 +439,7 @@ HINTS: Final = {
         "MultiplicativeLR": "wg.optim.lr_scheduler.LambdaLR of the product",
     },
     "wengert.optim.swa_utils": {
+        "SWALR": "wg.optim.lr_scheduler.SequentialLR that ends in a LambdaLR of the way to swa_lr",
         "get_ema_multi_avg_fn": "AveragedModel(model, avg_fn=get_ema_avg_fn(decay))",
         "get_swa_avg_fn": "AveragedModel(model), whose averages are means of all",
         "get_swa_multi_avg_fn": "AveragedModel(model), whose averages are means of all",

@@ -345,7 +345,6 @@ MODULES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("ConvTranspose2d", (4, 6, 3), {"groups": 2, "dilation": 2, "bias": False}),
     ("ConvTranspose2d", (4, 6, (3, 2)), {"stride": (2, 1)}),
     ("Unfold", (2,), {"padding": 1}),
-    ("ZeroPad1d", (2,), {}),
     ("ZeroPad2d", ((1, -1, 2, 0),), {}),
     ("ReflectionPad2d", ((1, 2, 0, 3),), {}),
 ]

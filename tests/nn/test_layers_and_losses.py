@@ -8,6 +8,7 @@ import pytest
 
 import wengert as wg
 from tests.ops.spaces import irregular, pairs
+from tests.project import stubs
 from wengert import nn
 from wengert.nn import functional as F
 
@@ -73,6 +74,10 @@ def _tensor(value: Any) -> Any:
 def test_shapes_that_differ_are_told_of_the_function(name: str) -> None:
     with pytest.raises(ValueError, match=rf"^{name} got an input of shape \(3,\) and a target"):
         getattr(F, name)(wg.ones(3), wg.ones((2, 3)))
+
+
+def test_signatures_of_stored_options_are_those_of_the_functions() -> None:
+    assert stubs.STORED.read_text(encoding="utf-8") == stubs.stored()
 
 
 def test_unflattened_lengths() -> None:

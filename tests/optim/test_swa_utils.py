@@ -1,7 +1,5 @@
 """Averages of models, against PyTorch's and by formulas."""
 
-import warnings
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -104,64 +102,6 @@ def test_a_moving_average_in_steps(backend: Any, compiled: bool) -> None:
         assert run.report.recordings <= 2
 
 
-@pytest.mark.oracle
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"swa_lr": 0.5},
-        {"swa_lr": [0.01, 0.02], "anneal_epochs": 5, "anneal_strategy": "linear"},
-        {"swa_lr": 0.3, "anneal_epochs": 0},
-    ],
-)
-def test_rates_go_to_that_of_averaging(options: dict[str, Any]) -> None:
-    torch = pytest.importorskip("torch")
-    weights = [nn.Parameter(wg.ones(1)) for _ in range(2)]
-    others = [torch.ones(1, requires_grad=True) for _ in range(2)]
-    ours = optim.SGD([{"params": [weights[0]]}, {"params": [weights[1]], "lr": 0.2}], lr=0.1)
-    theirs = torch.optim.SGD([{"params": [others[0]]}, {"params": [others[1]], "lr": 0.2}], lr=0.1)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning)
-        one = swa_utils.SWALR(ours, **options)
-        other = torch.optim.swa_utils.SWALR(theirs, **options)
-        for _ in range(15):
-            one.step()
-            other.step()
-            assert [g["lr"] for g in ours.param_groups] == pytest.approx(
-                other.get_last_lr(), rel=1e-12
-            )
-
-
-@pytest.mark.oracle
-def test_averaging_ends_another_schedule() -> None:
-    """PyTorch's own order: one schedule until averaging begins, then the other."""
-    torch = pytest.importorskip("torch")
-    found, states = [], []
-    for lib, parameter in ((optim, nn.Parameter(wg.ones(1))), (torch.optim, torch.ones(1))):
-        optimiser = lib.SGD([parameter.requires_grad_()], lr=0.5)
-        main = lib.lr_scheduler.CosineAnnealingLR(optimiser, 20)
-        averaging = lib.swa_utils.SWALR(optimiser, swa_lr=0.05, anneal_epochs=4)
-        rates = []
-        for epoch in range(14):
-            optimiser.step()
-            (main if epoch < 6 else averaging).step()
-            rates.append(optimiser.param_groups[0]["lr"])
-            states.append([each.state_dict() for each in (optimiser, main, averaging)])
-        found.append(rates)
-        if lib is optim:
-            with pytest.raises(RuntimeError, match="CosineAnnealingLR goes with no other"):
-                main.step()
-    np.testing.assert_allclose(*found, rtol=1e-12)
-    for order in permutations(range(3)):
-        optimiser = optim.SGD([nn.Parameter(wg.ones(1))], lr=0.5)
-        again = optim.lr_scheduler.CosineAnnealingLR(optimiser, 20)
-        averaging = swa_utils.SWALR(optimiser, swa_lr=0.05, anneal_epochs=4)
-        for at in order:
-            (optimiser, again, averaging)[at].load_state_dict(states[7][at])
-        assert optimiser.param_groups[0]["lr"] == found[0][7]
-        averaging.step()
-        assert optimiser.param_groups[0]["lr"] == found[0][8]
-
-
 def test_a_model_of_buffers_alone(backend: Any) -> None:
     model = nn.BatchNorm1d(2, affine=False)
     with wg.use_backend("numpy"):
@@ -203,7 +143,4 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match=r"parameters of other shapes.*\(1, 3\)"):
         averaged.update_parameters(nn.Linear(3, 1))
     assert int(averaged.n_averaged) == 0
-    optimiser = optim.SGD(model.parameters(), lr=0.1)
-    with pytest.raises(ValueError, match="instead got x"):
-        swa_utils.SWALR(optimiser, 0.1, anneal_strategy="x")
     swa_utils.update_bn([], model)  # which has no such layer

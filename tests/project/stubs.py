@@ -1,7 +1,7 @@
-"""The stubs: write the methods of `wengert/tape/methods.pyi`, and read what others hand on.
+"""The stubs: write `tape/methods.pyi` and `nn/stored.pyi`, and read what others hand on.
 
 The signatures are read off the functions' own source, so that nothing is written twice:
-``python -m tests.project.stubs`` writes the file, and a test holds it to what this gives.
+``python -m tests.project.stubs`` writes the files, and a test holds them to what this gives.
 """
 
 import ast
@@ -20,6 +20,7 @@ from wengert.ops.late import LATER
 
 ROOT = Path(wg.__file__).parents[1]
 TARGET = ROOT / "wengert" / "tape" / "methods.pyi"
+STORED = ROOT / "wengert" / "nn" / "stored.pyi"
 
 #: What is above this line in the file is written by hand: the operators and protocols.
 MARK = "    # -- written by tests/project/stubs.py, from the functions' own signatures"
@@ -92,9 +93,58 @@ def written() -> str:
             lines += ["@property", f"def {name}(self) -> {kind if kind == 'At' else 'Tensor'}: ..."]
         else:
             lines += signature(name, value, hidden).splitlines()
-    text = head + MARK + "\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
+    return formatted(head + MARK + "\n" + textwrap.indent("\n".join(lines), "    ") + "\n")
+
+
+def formatted(text: str) -> str:
+    """A stub as ruff formats it."""
     ruff = [sys.executable, "-m", "ruff", "format", "--quiet", "--stdin-filename", str(TARGET), "-"]
     return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def stored() -> str:
+    """The stub of the modules that only store options."""
+    lines = [
+        '"""Written by tests/project/stubs.py, from the functions\' own signatures."""',
+        "",
+        "# ruff: noqa: RUF022 -- the order is that of the rows",
+        "",
+        "from typing import Any, Literal",
+        "",
+        "from wengert.nn.define import Stored",
+        "from wengert.tape.tensor import Tensor",
+        "",
+        f"__all__ = {wg.nn.stored.__all__}",
+    ]
+    for name in wg.nn.stored.__all__:
+        lines += ["", f"class {name}(Stored):"]
+        kind = getattr(wg.nn, name)
+        for option, parameter in inspect.signature(kind).parameters.items():
+            lines.append(f"    {option}: {annotation(option, parameter)}")
+        for method in ("__init__", "forward"):
+            found = inspect.signature(getattr(kind, method))
+            given = [
+                p if p.annotation is p.empty else p.replace(annotation=annotation(n, p))
+                for n, p in found.parameters.items()
+            ]
+            text = str(found.replace(parameters=given)).replace("wengert.tape.tensor.", "")
+            lines.append(f"    def {method}{text}: ...")
+    return formatted("\n".join(lines) + "\n")
+
+
+class Bare(str):
+    """An annotation that `inspect` writes as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def annotation(option: str, parameter: inspect.Parameter) -> Bare:
+    """The type of an option: of a weight a Tensor, and no union of literals."""
+    if option in ("weight", "pos_weight"):
+        return Bare("Tensor | None")
+    text = inspect.formatannotation(parameter.annotation)
+    return Bare(re.sub(r"Union\[(.*)\]", lambda found: found[1].replace("], ", "] | "), text))
 
 
 def exported(module: str) -> set[str]:
@@ -118,3 +168,4 @@ def exported(module: str) -> set[str]:
 
 if __name__ == "__main__":
     TARGET.write_text(written(), encoding="utf-8")
+    STORED.write_text(stored(), encoding="utf-8")

@@ -123,7 +123,9 @@ def definitions(module: str) -> set[str]:
     """The names of a module's functions and classes, as the reference's source links find them."""
     tree = ast.parse(inspect.getsource(importlib.import_module(module)))
     kinds = (ast.FunctionDef, ast.ClassDef)
-    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+    rows = {n.targets[0] for n in tree.body if isinstance(n, ast.Assign)}
+    names = {node.id for node in rows if isinstance(node, ast.Name)}
+    return names | {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
 
 
 def is_in_source(function: Any) -> bool:

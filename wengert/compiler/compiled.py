@@ -33,7 +33,6 @@ from wengert.compiler.report import Report, difference
 from wengert.compiler.state import PROGRAMS, State, is_array
 from wengert.compiler.walk import find_state
 from wengert.interpreters.lifted import Lifted
-from wengert.nn.hooks import Hooked
 from wengert.nn.module import Module
 from wengert.ops.random import maps
 from wengert.tape.hooks import Hooked as HookedNode
@@ -105,7 +104,7 @@ class Compiled(Generic[P, R]):
     def __init__(self, function: Callable[P, R], options: Options) -> None:
         called: Any = function if isinstance(function, Module) else None
         if called is not None:
-            function = called.forward if isinstance(called, Hooked) else called.__call__
+            function = called.forward if "_hooks" in vars(called) else called.__call__
         functools.update_wrapper(self, function)
         self._called, self._function, self._options = called, function, options
         self._arguments = Arguments(function, options.static)

@@ -5,7 +5,7 @@ import operator
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 T_co = TypeVar("T_co", covariant=True)
+#: A dataset.
+D = TypeVar("D")
 
 
 @runtime_checkable
@@ -128,7 +130,7 @@ class TensorDataset:
         return int(self.tensors[0].shape[0])
 
 
-class Subset:
+class Subset(Generic[D]):
     """Some samples of a dataset.
 
     Parameters
@@ -145,7 +147,7 @@ class Subset:
     [12, 10]
     """
 
-    def __init__(self, dataset: Any, indices: Any) -> None:
+    def __init__(self, dataset: D, indices: Any) -> None:
         self.dataset = dataset
         self.indices = indices
 
@@ -197,8 +199,8 @@ class ConcatDataset:
 
 
 def random_split(
-    dataset: Any, lengths: Sequence[int | float], generator: Any = None
-) -> list[Subset]:
+    dataset: D, lengths: Sequence[int | float], generator: Any = None
+) -> list[Subset[D]]:
     """Split a dataset at random into parts that have no sample in common.
 
     Parameters

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from wengert.backends import use_backend
 from wengert.backends.backend import importing
 from wengert.backends.states import check_names
 from wengert.data.collation import collate_batch, convert_sample
-from wengert.data.datasets import gather, gathers, samples
+from wengert.data.datasets import Subset, TensorDataset, gather, gathers, samples
 from wengert.data.samplers import (
     BatchSampler,
     RandomSampler,
@@ -30,6 +30,9 @@ from wengert.data.samplers import (
 )
 from wengert.ops.hints import Refusing
 
+if TYPE_CHECKING:
+    from wengert.tape.tensor import Tensor
+
 __all__ = ["DataLoader", "progress"]
 
 
@@ -37,7 +40,23 @@ __all__ = ["DataLoader", "progress"]
 _FIXED: Final = frozenset({"dataset", "batch_size", "sampler", "batch_sampler", "drop_last"})
 
 
-class DataLoader(Refusing):
+#: The type of a batch.
+B = TypeVar("B")
+
+
+class _Options(TypedDict, total=False):
+    """The options of a loader that its batches' type does not depend on."""
+
+    sampler: Iterable[Any] | None
+    batch_sampler: Iterable[Any] | None
+    drop_last: bool
+    generator: Any
+    prefetch: int
+    backend: str | None
+    device: Any
+
+
+class DataLoader(Refusing, Generic[B]):
     """Batches of a dataset on the selected backend.
 
     Parameters
@@ -98,6 +117,34 @@ class DataLoader(Refusing):
     tensor([3])
     """
 
+    @overload
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        *,
+        collate_fn: Callable[[list[Any]], B],
+        **options: Unpack[_Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: "DataLoader[tuple[Tensor, ...]]",
+        dataset: TensorDataset | Subset[TensorDataset],
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        **options: Unpack[_Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: "DataLoader[Any]",
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        *,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        **options: Unpack[_Options],
+    ) -> None: ...
     def __init__(
         self,
         dataset: Any,
@@ -182,7 +229,7 @@ class DataLoader(Refusing):
 
     # -- loops -----------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[B]:
         # All happens when the first batch is asked for: some tools make an iterator and drop it.
         latest = self._latest = object()
         if self._resumes:

@@ -1,8 +1,5 @@
 """Transforms: functions that take functions and return their derivatives."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Never
-
 from wengert.func.custom import custom_vjp
 from wengert.func.forward import jvp
 from wengert.func.functional import functional_call
@@ -19,6 +16,7 @@ from wengert.func.trees import (
     tree_structure,
     tree_unflatten,
 )
+from wengert.ops.hints import list_public
 
 __all__ = [
     "TreeDef",
@@ -45,12 +43,4 @@ __all__ = [
     "vmap",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
-
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute("wengert.func", name, __all__)
+list_public(__name__)

@@ -177,11 +177,6 @@ def hessian(
     ``has_aux`` are as for `grad`, and ``chunk_size`` as for `jacrev`. Raises `TypeError` or
     `ValueError` as by `jacrev`.
 
-    Parameters
-    ----------
-    function : callable
-        As for `jacrev`. It mostly returns a scalar.
-
     Returns
     -------
     callable

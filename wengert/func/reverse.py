@@ -1,7 +1,7 @@
 """Transforms by the reverse sweep: gradients, and products of cotangents with Jacobians."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec
+from typing import Any, Concatenate, overload
 
 from wengert.backends import namespaces
 from wengert.func.arguments import (
@@ -13,6 +13,7 @@ from wengert.func.arguments import (
     named_like,
     split,
 )
+from wengert.func.signatures import Derived, First, Off, P, X, Y
 from wengert.func.trees import TreeDef, tree_leaves, tree_map
 from wengert.interpreters.lifted import Lifted, constant
 from wengert.ops.hints import refuse_keywords
@@ -24,8 +25,6 @@ from wengert.tape.promotion import at_least
 from wengert.tape.record import observe, record
 from wengert.tape.sweep import leading_to, sweep
 from wengert.tape.tensor import Tensor, untracked, with_node
-
-P = ParamSpec("P")
 
 
 class Reverse:
@@ -179,6 +178,14 @@ def _input(tensor: Tensor, connect: bool) -> Tensor:
 _identity = PRIMITIVES["positive"]
 
 
+@overload
+def grad(
+    function: Callable[Concatenate[X, P], Any], argnums: First = 0, has_aux: Off = False
+) -> Derived[Concatenate[X, P], X]: ...
+@overload
+def grad(
+    function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]: ...
 @refuse_keywords
 def grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
@@ -234,6 +241,14 @@ def grad(
     return _gradient(function, argnums, has_aux, "grad")
 
 
+@overload
+def value_and_grad(
+    function: Callable[Concatenate[X, P], Y], argnums: First = 0, has_aux: Off = False
+) -> Derived[Concatenate[X, P], tuple[Y, X]]: ...
+@overload
+def value_and_grad(
+    function: Callable[P, Y], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, tuple[Y, Any]]: ...
 @refuse_keywords
 def value_and_grad(
     function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False

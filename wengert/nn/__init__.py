@@ -1,31 +1,6 @@
 """Networks: modules, parameters, layers, losses and initialisers, by PyTorch's names."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Never
-
-from wengert.nn import functional, init, utils
-from wengert.nn.activations import (
-    ELU,
-    GELU,
-    GLU,
-    SELU,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softplus,
-    Softsign,
-    Tanh,
-)
+from wengert.nn import functional, init, stored, utils
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.cells import GRUCell, LSTMCell
 from wengert.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -35,29 +10,10 @@ from wengert.nn.convolution import (
     ConvTranspose1d,
     ConvTranspose2d,
     ReflectionPad2d,
-    Unfold,
-    ZeroPad1d,
     ZeroPad2d,
 )
-from wengert.nn.dropout import Dropout, Dropout2d
 from wengert.nn.embedding import Embedding
-from wengert.nn.layers import Flatten, Identity, Linear, Unflatten
-from wengert.nn.losses import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CosineEmbeddingLoss,
-    CosineSimilarity,
-    CrossEntropyLoss,
-    GaussianNLLLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MSELoss,
-    NLLLoss,
-    PairwiseDistance,
-    SmoothL1Loss,
-    TripletMarginLoss,
-)
+from wengert.nn.layers import Flatten, Identity, Linear, PReLU, Unflatten
 from wengert.nn.module import Module
 from wengert.nn.normalisation import (
     BatchNorm1d,
@@ -69,110 +25,53 @@ from wengert.nn.normalisation import (
     RMSNorm,
 )
 from wengert.nn.parameter import Parameter
-from wengert.nn.pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveMaxPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    MaxPool1d,
-    MaxPool2d,
-)
 from wengert.nn.recurrent import GRU, LSTM, RNN
-from wengert.nn.resampling import (
-    PixelShuffle,
-    Upsample,
-)
+from wengert.nn.stored import *  # noqa: F403 -- its rows
 from wengert.nn.transformer import (
     TransformerDecoder,
     TransformerDecoderLayer,
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from wengert.ops.hints import list_public
 from wengert.storage.weights import load, save
 
 __all__ = [
-    "ELU",
-    "GELU",
-    "GLU",
     "GRU",
     "LSTM",
     "RNN",
-    "SELU",
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveMaxPool2d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "BCELoss",
-    "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
     "Conv1d",
     "Conv2d",
     "ConvTranspose1d",
     "ConvTranspose2d",
-    "CosineEmbeddingLoss",
-    "CosineSimilarity",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Dropout2d",
     "Embedding",
     "Flatten",
     "GRUCell",
-    "GaussianNLLLoss",
     "GroupNorm",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "HuberLoss",
     "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
-    "KLDivLoss",
-    "L1Loss",
     "LSTMCell",
     "LayerNorm",
-    "LeakyReLU",
     "Linear",
-    "LogSigmoid",
-    "LogSoftmax",
-    "MSELoss",
-    "MaxPool1d",
-    "MaxPool2d",
-    "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
     "MultiheadAttention",
-    "NLLLoss",
     "PReLU",
-    "PairwiseDistance",
     "Parameter",
     "ParameterDict",
     "ParameterList",
-    "PixelShuffle",
     "RMSNorm",
-    "ReLU",
-    "ReLU6",
     "ReflectionPad2d",
     "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Tanh",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
-    "TripletMarginLoss",
     "Unflatten",
-    "Unfold",
-    "Upsample",
-    "ZeroPad1d",
     "ZeroPad2d",
     "functional",
     "init",
@@ -180,13 +79,6 @@ __all__ = [
     "save",
     "utils",
 ]
+__all__ += stored.__all__
 
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__)

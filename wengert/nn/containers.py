@@ -3,27 +3,35 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from operator import index
-from typing import Any, Self, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 from wengert.nn.hooks import changes
 from wengert.nn.module import Module, bracket_children
-from wengert.nn.overlays import plain
 from wengert.nn.parameter import Parameter
 from wengert.nn.state import hints
 from wengert.tape.tensor import Tensor
 
+#: The class of the elements. Others may be added, so that layers of several classes are held.
+E = TypeVar("E")
 
-class _Holder(Module):
+
+class _Holder(Module, Generic[E]):
     """Modules, or parameters, by their names."""
 
     #: Of what class its elements are.
     _kind: type = Module
 
-    def _element(self, value: Any) -> Any:
-        """An element as it is held."""
-        if not isinstance(value, Module):
-            raise hints().no_module(value, f"nn.{type(self).__name__}")
-        return value
+    def _as_element(self, value: Any) -> Any:
+        if self._kind is Module:
+            if not isinstance(value, Module):
+                raise hints().no_module(value, f"nn.{type(self).__name__}")
+            return value
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"nn.{type(self).__name__} holds parameters, and {type(value).__name__} is no "
+                "Tensor: make one with wg.tensor(...)"
+            )
+        return value if isinstance(value, Parameter) else Parameter(value)
 
     def _items(self) -> list[tuple[str, Any]]:
         kind = self._kind
@@ -32,45 +40,30 @@ class _Holder(Module):
     def __len__(self) -> int:
         return len(self._items())
 
-
-class _Parameters(_Holder):
-    """Parameters, and not modules."""
-
-    _kind = Parameter
-
-    def _element(self, value: Any) -> Parameter:
-        if not isinstance(value, Tensor):
-            raise TypeError(
-                f"nn.{type(self).__name__} holds parameters, and {type(value).__name__} is no "
-                "Tensor: make one with wg.tensor(...)"
-            )
-        return value if isinstance(value, Parameter) else Parameter(value)
-
     def __repr__(self) -> str:
+        if self._kind is Module:
+            return super().__repr__()
         lines = []
-        for name, held in self._items():
-            size = "x".join(map(str, held.shape))
-            kind = f"[wengert.{held.dtype.name} of size {size}]"
+        for name, param in self._items():
+            size = "x".join(map(str, param.shape))
+            kind = f"[wengert.{param.dtype.name} of size {size}]"
             lines.append(f"  ({name}): Parameter containing: {kind}")
         return bracket_children(type(self).__name__, "", lines)
 
 
-class _Numbered(_Holder):
+class _Numbered(_Holder[E]):
     """Modules or parameters named by their positions."""
-
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
-        self.extend(() if values is None else values)
 
     def _elements(self) -> list[Any]:
         return [value for _, value in self._items()]
 
-    def _set(self, values: Iterable[Any]) -> None:
+    def _renumber(self, values: Iterable[Any]) -> None:
         """Hold these elements and no others, under the names "0", "1", ..."""
-        taken = [self._element(value) for value in values]
+        elements = [self._as_element(value) for value in values]
         for name, _ in self._items():
             del self.__dict__[name]
         changes[0] += 1
-        self.__dict__.update(_renumber(taken))
+        self.__dict__.update(_number(elements))
 
     def _position(self, idx: Any) -> int:
         length, position = len(self), index(idx)
@@ -79,84 +72,76 @@ class _Numbered(_Holder):
             raise IndexError(f"index {position} is out of range for {length} {what}")
         return position % length
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[E]:
         return iter(self._elements())
 
     def __contains__(self, value: object) -> bool:
-        return any(held is value for held in self._elements())
+        return any(element is value for element in self._elements())
 
     @overload
-    def __getitem__(self, idx: int) -> Any: ...
+    def __getitem__(self, idx: int) -> E: ...
     @overload
     def __getitem__(self, idx: slice) -> Self: ...
     def __getitem__(self, idx: int | slice) -> Any:
         items = self._items()
         if not isinstance(idx, slice):
             return items[self._position(idx)][1]
-        cls = plain(type(self))
+        cls = type(self)
         part = cls.__new__(cls)
         part.__dict__.update(
-            items[idx] if self._keeps_names else _renumber(dict(items[idx]).values())
+            items[idx] if self._keeps_names else _number(dict(items[idx]).values())
         )
         return part
 
     _keeps_names = False
 
-    def __setitem__(self, idx: int, value: Any) -> None:
-        setattr(self, self._items()[self._position(idx)][0], self._element(value))
+    def __setitem__(self, idx: int, value: Module | Tensor) -> None:
+        setattr(self, self._items()[self._position(idx)][0], self._as_element(value))
 
     def __delitem__(self, idx: int | slice) -> None:
-        held = self._elements()
-        if isinstance(idx, slice):
-            del held[idx]
-        else:
-            del held[self._position(idx)]
-        self._set(held)
+        elements = self._elements()
+        del elements[idx if isinstance(idx, slice) else self._position(idx)]
+        self._renumber(elements)
 
-    def __add__(self, other: Iterable[Any]) -> Self:
+    def __add__(self, other: Iterable[Module | Tensor]) -> Self:
         return self[:].extend(other)
 
-    def __iadd__(self, other: Iterable[Any]) -> Self:
+    def __iadd__(self, other: Iterable[Module | Tensor]) -> Self:
         return self.extend(other)
 
-    def append(self, module: Any) -> Self:
+    def append(self, module: Module | Tensor) -> Self:
         """Add a module at the end, and return this one."""
         return self.extend([module])
 
-    def extend(self, modules: Iterable[Any]) -> Self:
+    def extend(self, modules: Iterable[Module | Tensor]) -> Self:
         """Add modules at the end, and return this one."""
-        added = [self._element(module) for module in modules]
-        for position, module in enumerate(added, len(self)):
-            self._claim(str(position))
-            setattr(self, str(position), module)
+        for name, module in _number([self._as_element(value) for value in modules], len(self)):
+            self._claim(name)
+            setattr(self, name, module)
         return self
 
-    def insert(self, idx: int, module: Any) -> Self:
+    def insert(self, idx: int, module: Module | Tensor) -> Self:
         """Add a module before a position, and return this one."""
-        held = self._elements()
-        held.insert(idx, module)
-        self._set(held)
+        elements = self._elements()
+        elements.insert(idx, module)
+        self._renumber(elements)
         return self
 
-    def pop(self, idx: int = -1) -> Any:
+    def pop(self, idx: int = -1) -> E:
         """Remove a module and return it."""
         module = self[idx]
         del self[idx]
         return module
 
 
-def _renumber(modules: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    for position, module in enumerate(modules):
-        yield str(position), module
+def _number(elements: Iterable[Any], start: int = 0) -> Iterator[tuple[str, Any]]:
+    return ((str(position), element) for position, element in enumerate(elements, start))
 
 
-class Sequential(_Numbered):
+class Sequential(_Numbered[E]):
     """Modules that are called one after the other.
 
-    Parameters
-    ----------
-    *modules : Module, or one mapping of str to Module
-        They are named "0", "1", ..., or as the mapping names them.
+    They are named "0", "1", ..., or as the one mapping names them that is given instead.
 
     Examples
     --------
@@ -167,12 +152,18 @@ class Sequential(_Numbered):
 
     _keeps_names = True
 
+    @overload
+    def __init__(self: "Sequential[Any]") -> None: ...
+    @overload
+    def __init__(self, modules: Mapping[str, E], /) -> None: ...
+    @overload
+    def __init__(self, *modules: E) -> None: ...
     def __init__(self, *modules: Any) -> None:
         if len(modules) == 1 and isinstance(modules[0], Mapping):
             for name, module in modules[0].items():
                 self.add_module(name, module)
         else:
-            super().__init__(modules)
+            self.extend(modules)
 
     def forward(self, x: Any) -> Any:
         """Call the modules in order, each with the result of the one before."""
@@ -182,7 +173,7 @@ class Sequential(_Numbered):
         return x
 
 
-class ModuleList(_Numbered):
+class ModuleList(_Numbered[E]):
     """A list of modules.
 
     Examples
@@ -195,13 +186,17 @@ class ModuleList(_Numbered):
     (2, 4)
     """
 
-    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+    @overload
+    def __init__(self: "ModuleList[Any]") -> None: ...
+    @overload
+    def __init__(self, modules: Iterable[E] | None) -> None: ...
+    def __init__(self, modules: Any = None) -> None:
         if isinstance(modules, Module) and not isinstance(modules, Iterable):
             raise TypeError(
                 "nn.ModuleList takes one list of modules, nn.ModuleList([first, second]), and not "
                 f"{type(modules).__name__}"
             )
-        super().__init__(modules)
+        self.extend(() if modules is None else modules)
 
     def __repr__(self) -> str:
         """Write modules that read the same in a row once, as PyTorch does."""
@@ -211,25 +206,17 @@ class ModuleList(_Numbered):
                 runs[-1] = (runs[-1][0], position, text)
             else:
                 runs.append((position, position, text))
-        return bracket_children(
-            type(self).__name__,
-            "",
-            [
-                f"({first}): {text}"
-                if first == last
-                else f"({first}-{last}): {last - first + 1} x {text}"
-                for first, last, text in runs
-            ],
-        )
+        lines = [
+            f"({first}): {text}"
+            if first == last
+            else f"({first}-{last}): {last - first + 1} x {text}"
+            for first, last, text in runs
+        ]
+        return bracket_children(type(self).__name__, "", lines)
 
 
-class ParameterList(_Parameters, _Numbered):
-    """A list of parameters.
-
-    Parameters
-    ----------
-    values : iterable of Tensor, optional
-        What it holds at first. A Tensor that is no parameter becomes one.
+class ParameterList(_Numbered[Parameter]):
+    """A list of parameters; a Tensor that is none becomes one.
 
     Examples
     --------
@@ -238,27 +225,25 @@ class ParameterList(_Parameters, _Numbered):
     [(2,), (2, 3)]
     """
 
+    _kind = Parameter
+
     def __init__(self, values: Iterable[Tensor] | None = None) -> None:
-        super().__init__(values)
+        self.extend(() if values is None else values)
 
 
-class _Named(_Holder):
+class _Named(_Holder[E]):
     """Modules or parameters as a dict has them."""
 
-    def __init__(self, held: Any = None) -> None:
-        if held is not None:
-            self.update(held)
-
-    def __getitem__(self, key: str) -> Any:
-        found = self.__dict__.get(key)
+    def __getitem__(self, key: str) -> E:
+        found: Any = self.__dict__.get(key)
         if not isinstance(found, self._kind):
             raise KeyError(key)
-        return found
+        return found  # type: ignore[return-value]
 
-    def __setitem__(self, key: str, value: Any) -> None:
-        taken = self._element(value)
+    def __setitem__(self, key: str, value: Module | Tensor) -> None:
+        element = self._as_element(value)
         self._claim(key)
-        setattr(self, key, taken)
+        setattr(self, key, element)
 
     def __delitem__(self, key: str) -> None:
         self[key]
@@ -272,13 +257,13 @@ class _Named(_Holder):
 
     def keys(self) -> list[str]:
         """The names."""
-        return [name for name, _ in self.items()]
+        return [name for name, _ in self._items()]
 
-    def values(self) -> list[Any]:
+    def values(self) -> list[E]:
         """What is held."""
-        return [value for _, value in self.items()]
+        return [value for _, value in self._items()]
 
-    def items(self) -> list[tuple[str, Any]]:
+    def items(self) -> list[tuple[str, E]]:
         """The names with what is held."""
         return self._items()
 
@@ -294,7 +279,7 @@ class _Named(_Holder):
         for name, value in pairs:
             self[name] = value
 
-    def pop(self, key: str) -> Any:
+    def pop(self, key: str) -> E:
         """Remove what has a name and return it."""
         value = self[key]
         del self[key]
@@ -306,7 +291,7 @@ class _Named(_Holder):
             del self[key]
 
 
-class ModuleDict(_Named):
+class ModuleDict(_Named[E]):
     """A dict of modules.
 
     Examples
@@ -318,19 +303,16 @@ class ModuleDict(_Named):
     ['mean.weight', 'mean.bias', 'scale.weight', 'scale.bias']
     """
 
-    def __init__(
-        self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None
-    ) -> None:
-        super().__init__(modules)
+    @overload
+    def __init__(self: "ModuleDict[Any]") -> None: ...
+    @overload
+    def __init__(self, modules: Mapping[str, E] | Iterable[tuple[str, E]] | None) -> None: ...
+    def __init__(self, modules: Any = None) -> None:
+        self.update({} if modules is None else modules)
 
 
-class ParameterDict(_Parameters, _Named):
-    """A dict of parameters.
-
-    Parameters
-    ----------
-    parameters : mapping of str to Tensor, or iterable of pairs, optional
-        What it holds at first. A Tensor that is no parameter becomes one.
+class ParameterDict(_Named[Parameter]):
+    """A dict of parameters; a Tensor that is none becomes one.
 
     Examples
     --------
@@ -339,10 +321,12 @@ class ParameterDict(_Parameters, _Named):
     True
     """
 
+    _kind = Parameter
+
     def __init__(
         self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None
     ) -> None:
-        super().__init__(parameters)
+        self.update({} if parameters is None else parameters)
 
     def update(self, held: Any) -> None:
         """Add parameters, as in PyTorch those of a plain dict in the order of their names."""

@@ -3,7 +3,6 @@
 from typing import Any, Literal, cast
 
 from wengert.nn import functional as F
-from wengert.nn.define import Single
 from wengert.nn.functional.convolution import Padding, margins
 from wengert.nn.functional.spatial import Sizes, sizes
 from wengert.nn.layers import Affine
@@ -61,18 +60,12 @@ class _Convolution(Affine):
 
     def extra_repr(self) -> str:
         none, one = (0,) * self._count, (1,) * self._count
-        shown = {
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": None if self.padding == none else self.padding,
-            "dilation": None if self.dilation == one else self.dilation,
-            "output_padding": None if self.output_padding == none else self.output_padding,
-            "groups": None if self.groups == 1 else self.groups,
-            "bias": None if self.bias is not None else False,
-            "padding_mode": None if self.padding_mode == "zeros" else self.padding_mode,
-        }
-        said = [f"{name}={value}" for name, value in shown.items() if value is not None]
-        return ", ".join([f"{self.in_channels}, {self.out_channels}", *said])
+        defaults: dict[str, Any] = {"padding": none, "dilation": one, "output_padding": none}
+        defaults |= {"groups": 1, "bias": True, "padding_mode": "zeros"}
+        values = {name: getattr(self, name) for name in ("kernel_size", "stride", *defaults)}
+        values["bias"] = self.bias is not None
+        shown = [f"{n}={v}" for n, v in values.items() if n not in defaults or v != defaults[n]]
+        return ", ".join([f"{self.in_channels}, {self.out_channels}", *shown])
 
 
 class _Forward(_Convolution):
@@ -82,29 +75,16 @@ class _Forward(_Convolution):
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._margins, cast(Any, self.padding_mode)), 0
         convolve = (F.conv1d, F.conv2d)[self._count - 1]
-        given: Any = (self.stride, padding, self.dilation, self.groups)
-        return convolve(input, self.weight, self.bias, *given)
+        options: Any = (self.stride, padding, self.dilation, self.groups)
+        return convolve(input, self.weight, self.bias, *options)
 
 
 class Conv1d(_Forward):
     r"""`functional.conv1d` as a module with its weights.
 
-    PyTorch: ``torch.nn.Conv1d``.
-
-    Parameters
-    ----------
-    in_channels, out_channels : int
-        C and O, how many channels the input and the result have.
-    padding_mode : {"zeros", "reflect", "replicate", "circular"}
-        What the input is padded with, as by `functional.pad`.
-
-    Attributes
-    ----------
-    weight : Parameter
-        Of shape (O, C/groups, k).
-    bias : Parameter or None
-        Of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in each
-        element of the weight's first axis.
+    ``weight`` is of shape (O, C/groups, k) for C channels of the input and O of the result, and
+    ``bias`` of shape (O,). Both start uniform within :math:`\pm 1 / \sqrt n` for the n weights in
+    each element of the weight's first axis. The input is padded as by `functional.pad`.
 
     Examples
     --------
@@ -121,7 +101,6 @@ class Conv2d(_Forward):
     """`functional.conv2d` as a module with its weights.
 
     ``weight`` is of shape (O, C/groups, h, w); all else is as in `Conv1d`.
-    PyTorch: ``torch.nn.Conv2d``.
 
     Examples
     --------
@@ -164,12 +143,14 @@ class _Transposed(_Convolution):
 
         It is given for the spatial axes or all, in place of ``output_padding``.
         """
-        more = self.output_padding if output_size is None else self._more(input, output_size)
+        more = (
+            self.output_padding if output_size is None else self._extra_lengths(input, output_size)
+        )
         convolve = (F.conv_transpose1d, F.conv_transpose2d)[self._count - 1]
-        given: Any = (self.stride, self.padding, more, self.groups, self.dilation)
-        return convolve(input, self.weight, self.bias, *given)
+        options: Any = (self.stride, self.padding, more, self.groups, self.dilation)
+        return convolve(input, self.weight, self.bias, *options)
 
-    def _more(self, input: Any, output_size: Any) -> Sizes:
+    def _extra_lengths(self, input: Any, output_size: Any) -> Sizes:
         """How much longer than the shortest a result of these lengths is."""
         count, name = self._count, type(self).__name__
         wanted = tuple(output_size)[-count:]
@@ -199,7 +180,6 @@ class ConvTranspose1d(_Transposed):
     """`functional.conv_transpose1d` as a module with its weights.
 
     ``weight`` is of shape (C, O/groups, k); the bias is as in `Conv1d`.
-    PyTorch: ``torch.nn.ConvTranspose1d``.
 
     Examples
     --------
@@ -214,7 +194,6 @@ class ConvTranspose2d(_Transposed):
     """`functional.conv_transpose2d` as a module with its weights.
 
     ``weight`` is of shape (C, O/groups, h, w); the bias is as in `Conv1d`.
-    PyTorch: ``torch.nn.ConvTranspose2d``.
 
     Examples
     --------
@@ -225,22 +204,21 @@ class ConvTranspose2d(_Transposed):
     _count = 2
 
 
-class Unfold(Single, of=F.unfold):
-    def __init__(
-        self,
-        kernel_size: int | tuple[int, ...],
-        dilation: int | tuple[int, ...] = 1,
-        padding: int | tuple[int, ...] = 0,
-        stride: int | tuple[int, ...] = 1,
-    ) -> None: ...
+class ZeroPad2d(Module):
+    """`functional.pad` with zeros as a module, for images.
 
+    ``padding`` is one number, or those of zeros before and after the last axis, and the one before.
 
-class _Pad(Module):
-    _count = 0
+    Examples
+    --------
+    >>> wg.nn.ZeroPad2d(1)(wg.ones((1, 3, 8, 8))).shape
+    (1, 3, 10, 10)
+    """
+
     _mode: Literal["constant", "reflect"] = "constant"
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
-        self.padding = sizes(padding, 2 * self._count, type(self).__name__, "padding", -(2**62))
+        self.padding = sizes(padding, 4, type(self).__name__, "padding", -(2**62))
 
     def forward(self, input: Any) -> Tensor:
         """Add elements at the ends of the last axes."""
@@ -250,55 +228,10 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
-class ZeroPad1d(_Pad):
-    """`functional.pad` with zeros as a module, for signals.
-
-    PyTorch: ``torch.nn.ZeroPad1d``.
-
-    Parameters
-    ----------
-    padding : int or tuple
-        How many zeros are added: one number, or before and after the last axis.
-
-    Examples
-    --------
-    >>> wg.nn.ZeroPad1d((1, 2))(wg.ones((1, 1, 2)))
-    tensor([[[0., 1., 1., 0., 0.]]])
-    """
-
-    _count = 1
-
-
-class ZeroPad2d(_Pad):
-    """`functional.pad` with zeros as a module, for images.
-
-    PyTorch: ``torch.nn.ZeroPad2d``.
-
-    Parameters
-    ----------
-    padding : int or tuple
-        How many zeros are added: one number, or before and after the last axis, and the one before
-        it.
-
-    Examples
-    --------
-    >>> wg.nn.ZeroPad2d(1)(wg.ones((1, 3, 8, 8))).shape
-    (1, 3, 10, 10)
-    """
-
-    _count = 2
-
-
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(ZeroPad2d):
     """`functional.pad` with the image mirrored at its edges, as a module.
 
-    PyTorch: ``torch.nn.ReflectionPad2d``.
-
-    Parameters
-    ----------
-    padding : int or tuple
-        How many elements are added: one number, or before and after the last axis, and the one
-        before it; fewer than the axis has.
+    ``padding`` is as in `ZeroPad2d`, and less than an axis has elements.
 
     Examples
     --------
@@ -306,5 +239,4 @@ class ReflectionPad2d(_Pad):
     tensor([[[3., 2., 1., 2., 3.]]])
     """
 
-    _count = 2
     _mode = "reflect"

@@ -16,12 +16,7 @@ from wengert.tape.tensor import Tensor, wrapped
 class Embedding(Module):
     """`functional.embedding` with a table that is learnt.
 
-    PyTorch: ``torch.nn.Embedding``.
-
-    Attributes
-    ----------
-    weight : Parameter
-        The table, which starts standard normal, and with zeros in the row of padding.
+    ``weight`` is the table, which starts standard normal, and with zeros in the row of padding.
 
     Examples
     --------
@@ -43,26 +38,15 @@ class Embedding(Module):
         dtype: Any = None,
     ) -> None:
         shape = (index(num_embeddings), index(embedding_dim))
-        self._set(shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        self._set(shape, padding_idx, (max_norm, norm_type, scale_grad_by_freq), sparse)
         self.weight = Parameter(ops.empty(shape, device=device, dtype=dtype))
         self.reset_parameters()
 
-    def _set(
-        self,
-        shape: tuple[int, ...],
-        padding_idx: int | None,
-        max_norm: float | None,
-        norm_type: float,
-        scale_grad_by_freq: bool,
-        sparse: bool,
-    ) -> None:
+    def _set(self, shape: Any, padding_idx: int | None, options: Any, sparse: bool) -> None:
         no_sparse(sparse)
         self.num_embeddings, self.embedding_dim = shape
-        self.padding_idx = as_padding(padding_idx, shape[0])
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
+        self.padding_idx, self.sparse = as_padding(padding_idx, shape[0]), sparse
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = options
 
     @classmethod
     def from_pretrained(
@@ -75,13 +59,7 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Self:
-        """Make a layer of a table.
-
-        Parameters
-        ----------
-        embeddings : Tensor or array
-            The table, of shape (V, D), which is not copied.
-        """
+        """Make a layer of a table, a Tensor or array of shape (V, D), which is not copied."""
         table = wrapped(embeddings)
         if table.ndim != 2:
             raise ValueError(
@@ -89,7 +67,7 @@ class Embedding(Module):
             )
         layer = cls.__new__(cls)
         shape = tuple(table.shape)
-        layer._set(shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        layer._set(shape, padding_idx, (max_norm, norm_type, scale_grad_by_freq), sparse)
         layer.weight = Parameter(table, requires_grad=not freeze)
         return layer
 
@@ -105,14 +83,8 @@ class Embedding(Module):
 
     def forward(self, input: Any) -> Tensor:
         """Look up the rows of indices."""
-        return F.embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-        )
+        options: Any = (self.max_norm, self.norm_type, self.scale_grad_by_freq)
+        return F.embedding(input, self.weight, self.padding_idx, *options)
 
     def extra_repr(self) -> str:
         defaults: dict[str, Any] = {"padding_idx": None, "max_norm": None, "norm_type": 2.0}

@@ -1,14 +1,9 @@
-"""Hooks on modules: functions of the user's that are called with what goes in and comes out.
-
-A module that gets a hook becomes of another class over the same ``__dict__``, which has a call of
-its own; when the last hook is removed it goes back. So a module without hooks costs nothing more.
-"""
+"""Hooks on modules: functions of the user's that are called with what goes in and comes out."""
 
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from wengert.nn.overlays import Overlay, beneath, overlaid
 from wengert.tape.function import Function
 from wengert.tape.hooks import Hooks, RemovableHandle
 from wengert.tape.leaving import warn
@@ -16,9 +11,6 @@ from wengert.tape.tensor import Tensor
 
 #: Counts the changes of modules' attributes: a cache of modules is current while it stays the same.
 changes = [0]
-
-#: Where the hooks of a module stand in its ``__dict__``: by kind, each with its number.
-HOOKS = "_hooks"
 
 
 class _Hook(NamedTuple):
@@ -36,13 +28,18 @@ class ModuleHandle(RemovableHandle):
     def __init__(self, module: "Hookable", kind: str, hook: _Hook, prepend: bool) -> None:
         if not callable(hook.function):
             raise TypeError(f"a hook is a function, not {type(hook.function).__name__}")
-        become_hooked(module)
-        hooks = module.__dict__[HOOKS].setdefault(kind, Hooks())
-        before = dict(hooks) if prepend else {}
+        definer = next(cls for cls in type(module).__mro__ if "__call__" in vars(cls))
+        if not isinstance(vars(definer)["__call__"], property):
+            raise TypeError(
+                f"{definer.__name__} defines __call__ itself, which hooks would not surround: "
+                "define forward instead"
+            )
+        hooks = module.__dict__.setdefault("_hooks", {}).setdefault(kind, Hooks())
+        earlier = dict(hooks) if prepend else {}
         if prepend:
             hooks.clear()
         super().__init__(hooks, hook)  # type: ignore[arg-type]
-        hooks.update(before)
+        hooks.update(earlier)
         self._module = weakref.ref(module)
         changes[0] += 1
 
@@ -50,29 +47,27 @@ class ModuleHandle(RemovableHandle):
         """Take the hook away, if it is still there."""
         super().remove()
         module = self._module()
-        if isinstance(module, Hooked) and not any(module.__dict__.get(HOOKS, {}).values()):
-            module.__dict__.pop(HOOKS, None)
-            module.__class__ = beneath(type(module))
+        if module is not None and not any((module._hooks or {}).values()):
+            module.__dict__.pop("_hooks", None)
         changes[0] += 1
 
 
 class Hookable:
     """What a module has to get hooks."""
 
+    #: Its hooks by their kind, in the ``__dict__`` of a module that has some.
+    _hooks: dict[str, Hooks] | None = None
+    forward: Any
+
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call a function before each call of this module. ``forward`` itself calls no hooks.
 
-        Raises `TypeError` if the hook is not callable, or the module's class defines ``__call__``
-        itself.
-
-        Parameters
-        ----------
-        hook : callable
-            ``hook(module, args)`` returns None, or a tuple in the place of the positional
-            arguments, or a single one. With keywords ``hook(module, args, kwargs)`` returns None
-            or a pair ``(args, kwargs)``.
+        ``hook(module, args)`` returns None, or a tuple in the place of the positional arguments, or
+        a single one. With keywords ``hook(module, args, kwargs)`` returns None or a pair ``(args,
+        kwargs)``. Raises `TypeError` for what is not callable, and for a module whose class defines
+        ``__call__`` itself.
         """
         return ModuleHandle(self, "before", _Hook(hook, with_kwargs), prepend)
 
@@ -81,96 +76,55 @@ class Hookable:
     ) -> RemovableHandle:
         """Call a function after each call of this module, as `register_forward_pre_hook` before.
 
-        Parameters
-        ----------
-        hook : callable
-            ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
-            returns None, or what takes the output's place.
+        ``hook(module, args, output)``, with keywords ``hook(module, args, kwargs, output)``,
+        returns None, or what takes the output's place.
         """
         return ModuleHandle(self, "after", _Hook(hook, with_kwargs), prepend)
-
-    def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """Call a function with the gradients of this module's outputs before they flow on.
-
-        Parameters
-        ----------
-        hook : callable
-            ``hook(module, grad_output)`` of a tuple, in which None stands for what is no Tensor or
-            has no gradient. It returns None, or a tuple in the gradients' place.
-        """
-        return ModuleHandle(self, "backward_before", _Hook(hook), prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call a function when the gradients of this module's inputs are computed.
 
-        Parameters
-        ----------
-        hook : callable
-            ``hook(module, grad_input, grad_output)`` of two tuples, those of the positional
-            arguments and of the outputs, in which None stands for what is no Tensor or has no
-            gradient. It returns None, or a tuple in the place of ``grad_input``. If no argument
-            requires grad, it is called when the gradients of the outputs are there.
+        ``hook(module, grad_input, grad_output)`` gets two tuples, of the positional arguments and
+        of the outputs, in which None stands for what is no Tensor or has no gradient. It returns
+        None, or a tuple in the place of ``grad_input``. If no argument requires grad, it is called
+        when the gradients of the outputs are there. To change these, register a hook on the output.
         """
-        return ModuleHandle(self, "backward_after", _Hook(hook), prepend)
+        return ModuleHandle(self, "backward", _Hook(hook), prepend)
 
-
-class Hooked(Overlay):
-    """What is put before the class of a module that has hooks."""
-
-    forward: Any
-
-    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # The user's code may have made another object of this one's class.
-        hooks = self.__dict__.get(HOOKS, {})
+    def _call_hooks(self, *args: Any, **kwargs: Any) -> Any:
+        """Call ``forward`` between the hooks."""
+        hooks: Any = self._hooks
         for hook in list(hooks.get("before", {}).values()):
-            answer = hook.call(self, args, kwargs)
-            if answer is None:
+            returned = hook.call(self, args, kwargs)
+            if returned is None:
                 continue
             if not hook.with_kwargs:
-                args = answer if isinstance(answer, tuple) else (answer,)
-            elif isinstance(answer, tuple) and len(answer) == 2:
-                args, kwargs = answer
+                args = returned if isinstance(returned, tuple) else (returned,)
+            elif isinstance(returned, tuple) and len(returned) == 2:
+                args, kwargs = returned
             else:
                 raise RuntimeError(
                     "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
-                    f"got {answer!r}"
+                    f"got {returned!r}"
                 )
         backward = None
-        if hooks.get("backward_before") or hooks.get("backward_after"):
-            backward = _Backward(self, hooks)
+        if after := hooks.get("backward"):
+            backward = _Backward(self, [hook.function for hook in after.values()])
             args = backward.enter(args)
         result = self.forward(*args, **kwargs)
         for hook in list(hooks.get("after", {}).values()):
-            if (answer := hook.call(self, args, kwargs, result)) is not None:
-                result = answer
+            if (returned := hook.call(self, args, kwargs, result)) is not None:
+                result = returned
         return result if backward is None else backward.leave(result)
-
-
-def become_hooked(module: Any) -> None:
-    """Make a module one with hooks."""
-    cls = type(module)
-    if not issubclass(cls, Hooked):
-        definer = next(base for base in cls.__mro__ if "__call__" in vars(base))
-        if not isinstance(vars(definer)["__call__"], property):
-            raise TypeError(
-                f"{definer.__name__} defines __call__ itself, which hooks would not surround: "
-                "define forward instead"
-            )
-        module.__class__ = overlaid(Hooked, cls)
-    module.__dict__.setdefault(HOOKS, {})
 
 
 class _Backward:
     """One call of a module whose backward pass is hooked."""
 
-    def __init__(self, module: Any, hooks: dict[str, Any]) -> None:
-        self.module = module
-        self.before = [hook.function for hook in hooks.get("backward_before", {}).values()]
-        self.after = [hook.function for hook in hooks.get("backward_after", {}).values()]
+    def __init__(self, module: Any, hooks: list[Callable[..., Any]]) -> None:
+        self.module, self.hooks = module, hooks
         self.inputs: list[int] | None = None
         self.outputs: list[int] = []
         self.lengths = [0, 0]
@@ -179,11 +133,11 @@ class _Backward:
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, at whose gradients the hooks are called."""
         self.lengths[0] = len(args)
-        args, self.inputs = _passed(_Entrance, self, args)
+        args, self.inputs = _pass_through(_Entrance, self, args)
         return args
 
     def leave(self, result: Any) -> Any:
-        """The results, at whose gradients the pre-hooks are called."""
+        """The results, whose gradients the hooks are given."""
         if not isinstance(result, Tensor | tuple):
             warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of "
@@ -192,51 +146,42 @@ class _Backward:
             return result
         results = result if isinstance(result, tuple) else (result,)
         self.lengths[1] = len(results)
-        results, found = _passed(_Exit, self, results)
+        results, found = _pass_through(_Exit, self, results)
         self.outputs = found or []
         return results if isinstance(result, tuple) else results[0]
 
-    def came_out(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Take the gradients of the results, and give what flows on."""
-        grads = _spread_gradients(self.outputs, gradients, self.lengths[1])
-        for hook in self.before:
-            answer = hook(self.module, grads)
-            if answer is not None:
-                grads = _check_gradients(answer, len(grads), "grad_output")
-        self.grad_outputs = grads
+    def receive_outputs(self, gradients: tuple[Any, ...]) -> None:
+        """Take the gradients of the results."""
+        self.grad_outputs = grads = _spread_gradients(self.outputs, gradients, self.lengths[1])
         if self.inputs is None:
             nothing = (None,) * self.lengths[0]
-            for hook in self.after:
-                answer = hook(self.module, nothing, grads)
-                if answer is not None and answer != nothing:
+            for hook in self.hooks:
+                returned = hook(self.module, nothing, grads)
+                if returned is not None and returned != nothing:
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always "
                         "return None or None for all gradients."
                     )
             self.grad_outputs = None
-        return tuple(grads[i] for i in self.outputs)
 
-    def came_in(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    def receive_inputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take the gradients of the arguments, and give what flows on."""
         if self.grad_outputs is None or self.inputs is None:
             return gradients  # of a derivative of the gradient, which is none of the outputs'
         grads = _spread_gradients(self.inputs, gradients, self.lengths[0])
-        for hook in self.after:
-            answer = hook(self.module, grads, self.grad_outputs)
-            if answer is not None:
-                grads = _check_gradients(answer, len(grads), "grad_input")
+        for hook in self.hooks:
+            returned = hook(self.module, grads, self.grad_outputs)
+            if returned is None:
+                continue
+            length = len(grads)
+            grads = (returned,) if isinstance(returned, Tensor) else tuple(returned)
+            if len(grads) != length:
+                raise RuntimeError(
+                    f"Backward hook returned an invalid number of grad_input, got {len(grads)}, "
+                    f"but expected {length}"
+                )
         self.grad_outputs = None
         return tuple(grads[i] for i in self.inputs)
-
-
-def _check_gradients(answer: Any, length: int, what: str) -> tuple[Any, ...]:
-    answers = (answer,) if isinstance(answer, Tensor) else tuple(answer)
-    if len(answers) != length:
-        raise RuntimeError(
-            f"Backward hook returned an invalid number of {what}, got {len(answers)}, but expected "
-            f"{length}"
-        )
-    return answers
 
 
 def _spread_gradients(
@@ -248,7 +193,7 @@ def _spread_gradients(
     return tuple(spread)
 
 
-def _passed(
+def _pass_through(
     function: type[Function], call: _Backward, values: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], list[int] | None]:
     """Let the Tensors among values pass through a function; None if no gradient is recorded."""
@@ -284,7 +229,7 @@ class _Through(Function):
 class _Entrance(_Through):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        return None, *ctx.call.came_in(gradients)
+        return None, *ctx.call.receive_inputs(gradients)
 
 
 class _Exit(_Through):
@@ -295,4 +240,5 @@ class _Exit(_Through):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        return None, *ctx.call.came_out(gradients)
+        ctx.call.receive_outputs(gradients)
+        return None, *gradients

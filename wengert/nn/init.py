@@ -1,4 +1,4 @@
-"""Initialisers of parameters.
+"""Initialisers of parameters, by PyTorch's names.
 
 Random numbers are drawn on the CPU, and then moved to the parameter's device. So after
 `wengert.manual_seed` a model starts from the same numbers on every backend.
@@ -6,17 +6,19 @@ Random numbers are drawn on the CPU, and then moved to the parameter's device. S
 
 import math
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Never
+from typing import Any, Literal
 
 import numpy as np
 
 from wengert import ops
-from wengert.backends import use_backend
-from wengert.nn.filling import draw, fill
+from wengert.backends import DTYPES, dtype_of, generators, use_backend
+from wengert.nn.conversion import convert
 from wengert.ops.axes import number
 from wengert.ops.data_type import check_storable
+from wengert.ops.hints import list_public
 from wengert.ops.random import rand, randn
-from wengert.tape.tensor import Tensor
+from wengert.tape.grad_mode import recording
+from wengert.tape.tensor import IN_PLACE_ON_LEAF, Tensor, check_views
 
 __all__ = [
     "calculate_gain",
@@ -33,24 +35,40 @@ __all__ = [
     "zeros_",
 ]
 
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__)
 
 
 Mode = Literal["fan_in", "fan_out"]
 
 
+def _fill(tensor: Tensor, values: Any) -> Tensor:
+    """Give a leaf new values; as in PyTorch, that is not recorded."""
+    if not tensor.is_leaf and recording():
+        raise RuntimeError(IN_PLACE_ON_LEAF.replace("leaf Variable that", "computed Tensor that"))
+    check_views(tensor)
+    array = np.broadcast_to(np.asarray(values), tensor.shape)
+    tensor._array = convert(array, tensor.backend, tensor.dtype, tensor.device)
+    return tensor
+
+
+def _draw(random: Any, tensor: Tensor, generator: Any, *, double: bool = False) -> Any:
+    """Random numbers of a Tensor's shape, on the CPU; of double precision if asked for."""
+    dtype = dtype_of(tensor._array.dtype)
+    if not dtype.inexact:
+        raise TypeError(f"only floating and complex Tensors are initialised at random, not {dtype}")
+    wide = "complex128" if dtype.complex else "float64"
+    wanted, shape = DTYPES[wide if double else dtype.host], tuple(tensor.shape)
+    if generator is not None:
+        if (known := generators.follower.get()) is not None:
+            known.seeded()
+        kind = generators.uniform if random is rand else generators.normal
+        return kind(generators.as_generator(generator), shape, wanted.name)
+    with use_backend("numpy"):
+        return random(shape, dtype=wanted).numpy()
+
+
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with uniform numbers in [a, b); complex ones in both parts.
-
-    PyTorch: ``torch.nn.init.uniform_``.
 
     Examples
     --------
@@ -62,13 +80,11 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     if not a <= b:
         raise ValueError(f"uniform_ draws from [a, b), and a={a} is above b={b}")
     low = complex(a, a) if tensor.dtype.complex else a
-    return fill(tensor, low + (b - a) * draw(rand, tensor, generator))
+    return _fill(tensor, low + (b - a) * _draw(rand, tensor, generator))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill a Tensor with normal numbers; complex ones share the variance between their parts.
-
-    PyTorch: ``torch.nn.init.normal_``.
 
     Examples
     --------
@@ -76,14 +92,14 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     >>> round(wg.std(w).item(), 3)
     0.02
     """
-    mean, std = number(mean, "normal_", "mean"), _deviation("normal_", std)
-    return fill(tensor, mean + std * draw(randn, tensor, generator))
+    mean, std = number(mean, "normal_", "mean"), number(std, "normal_", "std")
+    if not std >= 0:
+        raise ValueError(f"normal_ expects a deviation of 0 or more, and std={std}")
+    return _fill(tensor, mean + std * _draw(randn, tensor, generator))
 
 
 def constant_(tensor: Tensor, val: complex) -> Tensor:
     """Fill a Tensor with one value.
-
-    PyTorch: ``torch.nn.init.constant_``.
 
     Examples
     --------
@@ -92,47 +108,37 @@ def constant_(tensor: Tensor, val: complex) -> Tensor:
     """
     val = number(val, "constant_", "val")
     check_storable("constant_", val, tensor.dtype)
-    return fill(tensor, val)
+    return _fill(tensor, val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with ones.
-
-    PyTorch: ``torch.nn.init.ones_``.
 
     Examples
     --------
     >>> wg.nn.init.ones_(wg.empty(3))
     tensor([1., 1., 1.])
     """
-    return fill(tensor, 1)
+    return _fill(tensor, 1)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill a Tensor with zeros.
 
-    PyTorch: ``torch.nn.init.zeros_``.
-
     Examples
     --------
-    >>> layer = wg.nn.Linear(3, 2)
-    >>> wg.nn.init.zeros_(layer.bias)
-    parameter([0., 0.], requires_grad=True)
+    >>> wg.nn.init.zeros_(wg.empty(3))
+    tensor([0., 0., 0.])
     """
-    return fill(tensor, 0)
+    return _fill(tensor, 0)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     r"""Return the factor of weights that makes up for the variance that a nonlinearity takes away.
 
-    Parameters
-    ----------
-    nonlinearity : str
-        ``"linear"``, ``"conv1d"`` to ``"conv_transpose3d"``, ``"sigmoid"``: 1; ``"tanh"``: 5/3;
-        ``"relu"``: :math:`\sqrt 2`; ``"leaky_relu"``: :math:`\sqrt{2 / (1 + s^2)}`; ``"selu"``:
-        3/4.
-    param : float, optional
-        The slope :math:`s` of ``"leaky_relu"``; 0.01 by default.
+    It is 1 for ``"linear"``, ``"conv1d"`` to ``"conv_transpose3d"`` and ``"sigmoid"``, 5/3 for
+    ``"tanh"``, :math:`\sqrt 2` for ``"relu"``, 3/4 for ``"selu"``, and
+    :math:`\sqrt{2 / (1 + s^2)}` for ``"leaky_relu"`` of the slope ``param``, 0.01 by default.
 
     Examples
     --------
@@ -147,18 +153,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
             raise ValueError(f"negative_slope {slope} not a valid number")
         return math.sqrt(2 / (1 + slope**2))
     gains = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4, "linear": 1.0, "sigmoid": 1.0}
-    if nonlinearity in gains:
-        return gains[nonlinearity]
-    if nonlinearity.startswith("conv") and nonlinearity[-2:] in ("1d", "2d", "3d"):
-        return 1.0
-    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
-
-
-def _deviation(name: str, std: Any) -> float:
-    found: float = number(std, name, "std")
-    if not found >= 0:
-        raise ValueError(f"{name} expects a deviation of 0 or more, and std={found}")
-    return found
+    convolution = nonlinearity.startswith("conv") and nonlinearity[-2:] in ("1d", "2d", "3d")
+    if not convolution and nonlinearity not in gains:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    return gains.get(nonlinearity, 1.0)
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
@@ -174,7 +172,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{6 / (n_{in} + n_{out})}`.
 
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks"
-    (2010). PyTorch: ``torch.nn.init.xavier_uniform_``.
+    (2010).
 
     Examples
     --------
@@ -189,7 +187,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g\sqrt{2 / (n_{in} + n_{out})}`.
 
-    The source is that of `xavier_uniform_`. PyTorch: ``torch.nn.init.xavier_normal_``.
+    The source is that of `xavier_uniform_`.
 
     Examples
     --------
@@ -201,7 +199,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
 
 
-def _kaiming(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
+def _kaiming_deviation(tensor: Tensor, a: float, mode: Mode, nonlinearity: str) -> float:
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of fan_in, fan_out")
     fan = _fans(tensor)[mode == "fan_out"]
@@ -217,13 +215,8 @@ def kaiming_uniform_(
 ) -> Tensor:
     r"""Fill a Tensor with uniform numbers in [-b, b), :math:`b = g\sqrt{3 / n}`.
 
-    He et al., "Delving deep into rectifiers" (2015). PyTorch: ``torch.nn.init.kaiming_uniform_``.
-
-    Parameters
-    ----------
-    mode : {"fan_in", "fan_out"}
-        Whether :math:`n` is the number of inputs, which keeps the variance in the forward pass, or
-        of outputs, which keeps it in the backward pass.
+    :math:`n` is the number of inputs, which keeps the variance in the forward pass, or of outputs,
+    which keeps it in the backward pass. He et al., "Delving deep into rectifiers" (2015).
 
     Examples
     --------
@@ -234,7 +227,7 @@ def kaiming_uniform_(
     if not tensor.size:
         return tensor
     a = number(a, "kaiming_uniform_", "a")
-    bound = math.sqrt(3) * _kaiming(tensor, a, mode, nonlinearity)
+    bound = math.sqrt(3) * _kaiming_deviation(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -247,8 +240,7 @@ def kaiming_normal_(
 ) -> Tensor:
     r"""Fill a Tensor with normal numbers of deviation :math:`g / \sqrt n`.
 
-    The source is that of `kaiming_uniform_`. Options are those of `kaiming_uniform_`.
-    PyTorch: ``torch.nn.init.kaiming_normal_``.
+    Options and source are those of `kaiming_uniform_`.
 
     Examples
     --------
@@ -259,7 +251,7 @@ def kaiming_normal_(
     if not tensor.size:
         return tensor
     a = number(a, "kaiming_normal_", "a")
-    return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
+    return normal_(tensor, 0.0, _kaiming_deviation(tensor, a, mode, nonlinearity), generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
@@ -268,7 +260,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     All such matrices are equally likely: it is the first factor of a QR decomposition of normal
     numbers, with columns turned so that the second has a positive diagonal. Saxe, McClelland and
     Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks"
-    (2013). PyTorch: ``torch.nn.init.orthogonal_``.
+    (2013).
 
     Examples
     --------
@@ -279,7 +271,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     gain = number(gain, "orthogonal_", "gain")
     if tensor.ndim < 2:
         raise ValueError(f"orthogonal_ needs 2 axes or more, not a shape {tuple(tensor.shape)}")
-    drawn = draw(randn, tensor, generator, double=True)
+    drawn = _draw(randn, tensor, generator, double=True)
     if not tensor.size:
         return tensor
     matrix = drawn.reshape(tensor.shape[0], -1)
@@ -287,7 +279,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     q, r = np.linalg.qr(matrix.T if wide else matrix)
     diagonal = np.diagonal(r)
     q = q * np.where(diagonal == 0, 1, np.sign(diagonal))
-    return fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
+    return _fill(tensor, gain * (q.T if wide else q).reshape(tensor.shape))
 
 
 def trunc_normal_(
@@ -300,8 +292,6 @@ def trunc_normal_(
 ) -> Tensor:
     """Fill a Tensor with normal numbers under the condition that they are in [a, b].
 
-    PyTorch: ``torch.nn.init.trunc_normal_``.
-
     Examples
     --------
     >>> w = wg.nn.init.trunc_normal_(wg.empty((100, 100)), a=-1.0, b=1.0)
@@ -312,7 +302,7 @@ def trunc_normal_(
     a, b = number(a, "trunc_normal_", "a"), number(b, "trunc_normal_", "b")
     if tensor.dtype.complex:
         raise TypeError("trunc_normal_ fills real Tensors; a complex number has no order")
-    uniform = draw(rand, tensor, generator, double=True)
+    uniform = _draw(rand, tensor, generator, double=True)
     if not std > 0 or not a < b:
         raise ValueError(f"std should be positive and a below b, and they are {std}, {a} and {b}")
     low, high = (a - mean) / std, (b - mean) / std
@@ -328,4 +318,4 @@ def trunc_normal_(
     with use_backend("numpy"):
         ndtri = import_module("wengert.ops.special.normal").ndtri
         standard = ndtri(ops.asarray(below + (above - below) * uniform)).numpy()
-    return fill(tensor, np.clip(mean + std * turn * standard, a, b))
+    return _fill(tensor, np.clip(mean + std * turn * standard, a, b))

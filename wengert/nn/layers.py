@@ -9,7 +9,7 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn.module import Module
 from wengert.nn.parameter import Parameter
-from wengert.ops.axes import as_axis
+from wengert.ops.axes import as_axis, number
 from wengert.tape.primitive import anew
 from wengert.tape.tensor import Tensor, wrapped
 
@@ -17,10 +17,7 @@ from wengert.tape.tensor import Tensor, wrapped
 class Identity(Module):
     """A layer that returns its input: of a Tensor another one of the same values.
 
-    Parameters
-    ----------
-    *args, **kwargs
-        Anything, so that it can stand in for another layer.
+    It takes any arguments, so that it can stand in for another layer.
 
     Examples
     --------
@@ -61,21 +58,14 @@ class Affine(Module):
 class Linear(Affine):
     r"""Affine map of the last axis, :math:`x W^T + b`.
 
-    Attributes
-    ----------
-    weight : Parameter
-        :math:`W`, of shape (out_features, in_features).
-    bias : Parameter or None
-        :math:`b`, of shape (out_features,). Both start uniform within
-        :math:`\pm 1 / \sqrt{\mathrm{in\_features}}`.
+    ``weight`` is :math:`W`, of shape (out_features, in_features), and ``bias`` :math:`b`. Both
+    start uniform within :math:`\pm 1 / \sqrt{\mathrm{in\_as_count}}`.
 
     Examples
     --------
     >>> layer = wg.nn.Linear(3, 2)
-    >>> layer(wg.ones((4, 3))).shape
-    (4, 2)
-    >>> layer.weight.shape, layer.bias.shape
-    ((2, 3), (2,))
+    >>> layer(wg.ones((4, 3))).shape, layer.weight.shape
+    ((4, 2), (2, 3))
     """
 
     def __init__(
@@ -86,8 +76,8 @@ class Linear(Affine):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.in_features = _features("in_features", in_features)
-        self.out_features = _features("out_features", out_features)
+        self.in_features = _as_count("in_features", in_features)
+        self.out_features = _as_count("out_features", out_features)
         shape = self.out_features, self.in_features
         self._make(shape, self.out_features, bias, device, dtype)
 
@@ -124,12 +114,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Split an axis into several.
-
-    Parameters
-    ----------
-    unflattened_size : tuple of int
-        Their lengths; one of them may be -1.
+    """Split an axis into several, of which one length may be -1.
 
     Examples
     --------
@@ -159,7 +144,38 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-def _features(name: str, given: Any) -> int:
+class PReLU(Module):
+    """`functional.prelu` with slopes that are learnt, one or one a channel, from ``init``.
+
+    Examples
+    --------
+    >>> layer = wg.nn.PReLU()
+    >>> layer(wg.asarray([[-1.0], [2.0]])).sum().backward()
+    >>> layer.weight.grad
+    tensor([-1.])
+    """
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
+        self.num_parameters = index(num_parameters)
+        self.init = number(init, "PReLU", "init")
+        self.weight = Parameter(ops.empty((self.num_parameters,), device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the slopes to what they start with."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Any) -> Tensor:
+        """Rectify the input."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+def _as_count(name: str, given: Any) -> int:
     try:
         return index(given)
     except TypeError:

@@ -1,9 +1,8 @@
 """The module: a function of Tensors that owns parameters, buffers and other modules."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import update_wrapper
-from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -80,8 +79,11 @@ class Module(Hookable, State):
         def __call__(self: _HasForward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
     else:
-        #: Calling a module calls its `forward`. The property saves a Python call in between.
-        __call__ = property(attrgetter("forward"))
+
+        @property
+        def __call__(self) -> Callable[..., Any]:
+            """A module's call is its `forward`, which is quicker than a call that calls it."""
+            return self.forward if self._hooks is None else self._call_hooks
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result. Every subclass defines it."""
@@ -93,23 +95,14 @@ class Module(Hookable, State):
     # -- attributes ----------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
-        held = self.__dict__.get(name)
-        if isinstance(held, Parameter) and not isinstance(value, Parameter | None):
-            raise TypeError(
-                f"cannot assign {type(value).__name__} as parameter {name!r} "
-                "(wengert.nn.Parameter or None expected); wrap it as nn.Parameter(...), or change "
-                f"the values under wg.no_grad(): module.{name}.copy_(...)"
-            )
-        if isinstance(held, Module) and not isinstance(value, Module | None):
-            raise TypeError(
-                f"cannot assign {type(value).__name__} as child module {name!r} "
-                "(wengert.nn.Module or None expected)"
-            )
+        before = self.__dict__.get(name)
+        if isinstance(before, Parameter) and not isinstance(value, Parameter | None):
+            more = f", or change the values under wg.no_grad(): module.{name}.copy_(...)"
+            raise _misplacement("assign", value, "parameter", name, more)
+        if isinstance(before, Module) and not isinstance(value, Module | None):
+            raise _misplacement("assign", value, "child module", name)
         if name in self._buffers and not isinstance(value, Tensor | None):
-            raise TypeError(
-                f"cannot assign {type(value).__name__} as buffer {name!r} "
-                "(wengert.Tensor or None expected); make one with wg.tensor(...)"
-            )
+            raise _misplacement("assign", value, "buffer", name)
         if observing and name in self._buffers:
             tell("replaced", self, name)
         if isinstance(value, Parameter):
@@ -136,22 +129,15 @@ class Module(Hookable, State):
         if not name or "." in name:
             raise KeyError(f"the name can't be empty or contain '.', got {name!r}")
         own = self.__dict__
-        free = (
-            isinstance(own[name], Tensor | Module | None)
-            if name in own
-            else not hasattr(self, name)
-        )
-        if not free:
+        kinds = Tensor | Module | None
+        if not isinstance(own[name], kinds) if name in own else hasattr(self, name):
             raise KeyError(f"attribute {name!r} already exists")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter by a name, which may be no identifier. None reserves the name."""
         self._claim(name)
-        if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot register {type(param).__name__} as parameter {name!r} "
-                "(wengert.nn.Parameter or None expected); wrap it as nn.Parameter(...)"
-            )
+        if not isinstance(param, Parameter | None):
+            raise _misplacement("register", param, "parameter", name)
         setattr(self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -161,10 +147,7 @@ class Module(Hookable, State):
         """
         self._claim(name)
         if isinstance(tensor, Parameter) or not isinstance(tensor, Tensor | None):
-            raise TypeError(
-                f"cannot register {type(tensor).__name__} as buffer {name!r} "
-                "(wengert.Tensor or None expected); make one with wg.tensor(...)"
-            )
+            raise _misplacement("register", tensor, "buffer", name)
         setattr(self, name, tensor)
         object.__setattr__(self, "_buffers", {**self._buffers, name: bool(persistent)})
 
@@ -194,23 +177,19 @@ class Module(Hookable, State):
 
     def get_parameter(self, target: str) -> Parameter:
         """Return the parameter at a dotted path; `AttributeError` if there is none."""
-        path, _, name = target.rpartition(".")
-        owner = self.get_submodule(path)
-        found = owner.__dict__.get(name)
-        if not isinstance(found, Parameter):
-            raise AttributeError(  # noqa: TRY004 -- the path is wrong, not a type
-                f"{type(owner).__name__} has no parameter {name!r}"
-            )
-        return found
+        return self._get_named(Module._own_parameters, target, "parameter")  # type: ignore[no-any-return]
 
     def get_buffer(self, target: str) -> Tensor:
         """Return the buffer at a dotted path; `AttributeError` if there is none."""
+        return self._get_named(Module._own_buffers, target, "buffer")  # type: ignore[no-any-return]
+
+    def _get_named(self, own: Any, target: str, kind: str) -> Any:
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
-        found = owner.__dict__.get(name)
-        if name not in owner._buffers or not isinstance(found, Tensor):
-            raise AttributeError(f"{type(owner).__name__} has no buffer {name!r}")
-        return found
+        found = dict(own(owner))
+        if name not in found:
+            raise AttributeError(f"{type(owner).__name__} has no {kind} {name!r}")
+        return found[name]
 
     # -- contents ------------------------------------------------------------------------------
 
@@ -230,10 +209,7 @@ class Module(Hookable, State):
     def named_modules(
         self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, "Module"]]:
-        """Yield this module and all below it with their dotted paths, parents first.
-
-        ``memo`` has the ids of modules to leave out; those of the modules listed are added.
-        """
+        """Yield this module and all below it with their paths; those in ``memo`` are left out."""
         memo = set() if memo is None else memo
         if remove_duplicate:
             if id(self) in memo:
@@ -331,26 +307,17 @@ class Module(Hookable, State):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients of all parameters to None, or to zeros."""
-        for parameter in self.parameters():
-            if set_to_none:
-                parameter._grad = None
-            else:
-                clear_grad(parameter)
+        clear_grads(self.parameters(), set_to_none)
 
     def to(
         self, *args: Any, backend: str | None = None, dtype: Any = None, device: Any = None
     ) -> Self:
         """Move all parameters and buffers to a backend, device or dtype, and return this module.
 
-        The parameters stay the same objects, so an optimiser still updates them. Their gradients
-        are moved too. Raises `BackendError` for an unknown or missing library; nothing is moved
-        then.
-
-        Parameters
-        ----------
-        *args
-            A backend (``"torch"``, ``"torch:cuda:0"``), dtype (``wg.float64``) or device
-            (``"cuda:0"``), or a Tensor that is on the device and of the dtype wanted.
+        An argument is a backend (``"torch"``, ``"torch:cuda:0"``), dtype (``wg.float64``), device
+        (``"cuda:0"``), or a Tensor that is on the device and of the dtype wanted. The parameters
+        stay the same objects, so an optimiser still updates them. Their gradients are moved too.
+        Raises `BackendError` for an unknown or missing library; nothing is moved then.
         """
         wanted: dict[str, Any] = {"backend": None, "dtype": None, "device": None}
         for argument in args:
@@ -421,6 +388,20 @@ class Module(Hookable, State):
         return bracket_children(type(self).__name__, self.extra_repr(), children)
 
 
+#: What a kind of attribute may be, and how to make one.
+_EXPECTED = {
+    "parameter": "(wengert.nn.Parameter or None expected); wrap it as nn.Parameter(...)",
+    "child module": "(wengert.nn.Module or None expected)",
+    "buffer": "(wengert.Tensor or None expected); make one with wg.tensor(...)",
+}
+
+
+def _misplacement(verb: str, value: Any, kind: str, name: str, more: str = "") -> TypeError:
+    """The error for a value that is no parameter, module or buffer."""
+    what = f"cannot {verb} {type(value).__name__} as {kind} {name!r}"
+    return TypeError(f"{what} {_EXPECTED[kind]}{more}")
+
+
 def bracket_children(name: str, extra: str, children: list[str]) -> str:
     """The ``repr`` of a module from its class's name, its own text and its children's lines."""
     if not children:
@@ -434,15 +415,18 @@ def indent_lines(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def clear_grad(tensor: Tensor) -> None:
-    """Set a Tensor's gradient to zeros."""
-    if (grad := tensor._grad) is not None:
-        array = grad._array
-        if type(array) is np.ndarray:  # NumPy's `zeros_like` takes twice as long
-            zeros: Any = np.zeros(array.shape, array.dtype)
-        else:
-            zeros = namespaces[type(array)].zeros_like(array)
-        tensor._grad = untracked(zeros)
+def clear_grads(tensors: Iterable[Tensor], to_none: bool) -> None:
+    """Set the gradients of Tensors to None, or to zeros."""
+    for tensor in tensors:
+        if to_none:
+            tensor._grad = None
+        elif (grad := tensor._grad) is not None:
+            array = grad._array
+            if type(array) is np.ndarray:  # NumPy's `zeros_like` takes twice as long
+                zeros: Any = np.zeros(array.shape, array.dtype)
+            else:
+                zeros = namespaces[type(array)].zeros_like(array)
+            tensor._grad = untracked(zeros)
 
 
 def _move_tensor(tensor: Tensor, backend: Any, dtype: DType | None, device: Any) -> Any:

@@ -11,10 +11,7 @@ from wengert.tape.views import same, show
 class Parameter(Tensor):
     """A Tensor that a `Module` counts among its parameters when it is one of its attributes.
 
-    Parameters
-    ----------
-    data : Tensor or array
-        The values. They are not copied; the parameter is a leaf, whatever ``data`` is.
+    The values of ``data`` are not copied; the parameter is a leaf, whatever ``data`` is.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,14 +11,8 @@ from wengert.nn.conversion import convert, replace
 from wengert.ops.data_type import storable
 from wengert.tape.tensor import Tensor, untracked
 
-if TYPE_CHECKING:
-    from wengert.nn.module import Module
-
-
 #: What a class gives its state by in PyTorch, and is not called here.
-_UNCALLED: Final = (
-    *("get_extra_state", "set_extra_state", "_save_to_state_dict", "_load_from_state_dict"),
-)
+_UNCALLED = ["get_extra_state", "set_extra_state", "_save_to_state_dict", "_load_from_state_dict"]
 
 
 class IncompatibleKeys(NamedTuple):
@@ -30,12 +24,6 @@ class IncompatibleKeys(NamedTuple):
 
 class State:
     """What a module gives as its state, and takes."""
-
-    if TYPE_CHECKING:
-
-        def named_modules(
-            self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
-        ) -> Iterator[tuple[str, Module]]: ...
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
         """Return all parameters and persistent buffers by their dotted paths.
@@ -50,7 +38,7 @@ class State:
             for name, tensor in self._state()
         }
 
-    def _state(self) -> Iterator[tuple[str, Tensor]]:
+    def _state(self: Any) -> Iterator[tuple[str, Tensor]]:
         for path, module in self.named_modules(remove_duplicate=False):
             cls = type(module)
             if own := [name for name in _UNCALLED if hasattr(cls, name)] or [
@@ -86,16 +74,24 @@ class State:
             errors.append(f"Unexpected key(s) in state_dict: {_quote_names(unexpected)}.")
         if strict and missing:
             errors.append(f"Missing key(s) in state_dict: {_quote_names(missing)}.")
-        arrays: dict[str, Any] = {}
+        loaded: dict[str, Any] = {}
         for name, tensor in own.items():
-            if name in state_dict:
-                value = state_dict[name]
-                array = value._array if isinstance(value, Tensor) else value
-                problem = _misfit(array, tensor, assign)
-                if problem:
-                    errors.append(f"{problem.format(name=name)}.")
-                else:
-                    arrays[name] = array
+            if name not in state_dict:
+                continue
+            value, here = state_dict[name], tensor._array
+            array = value._array if isinstance(value, Tensor) else value
+            if (
+                type(array) is type(here) is np.ndarray  # four times as fast as by `convert`
+                and array.dtype is here.dtype
+                and array.shape == here.shape
+            ):
+                loaded[name] = array.copy()
+            elif problem := _misfit(array, tensor, assign):
+                errors.append(f"{problem.format(name=name)}.")
+            elif assign:
+                loaded[name] = convert(array, backend_of(array), dtype_of(array.dtype))
+            else:
+                loaded[name] = convert(array, tensor.backend, tensor.dtype, tensor.device)
         if errors:
             if strict and (missing or unexpected):
                 errors.append(hints().renaming_hint(missing, unexpected))
@@ -103,12 +99,6 @@ class State:
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                 + "\n\t".join(errors)
             )
-        loaded = {
-            name: convert(array, backend_of(array), dtype_of(array.dtype))
-            if assign
-            else convert(array, own[name].backend, own[name].dtype, own[name].device)
-            for name, array in arrays.items()
-        }
         for name, array in loaded.items():
             if assign:
                 own[name]._grad = None

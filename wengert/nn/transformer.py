@@ -8,10 +8,10 @@ from wengert import ops
 from wengert.nn import functional as F
 from wengert.nn.attention import MultiheadAttention
 from wengert.nn.containers import ModuleList
-from wengert.nn.dropout import Dropout
 from wengert.nn.layers import Linear
 from wengert.nn.module import Module
 from wengert.nn.normalisation import LayerNorm
+from wengert.nn.stored import Dropout
 from wengert.tape.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]

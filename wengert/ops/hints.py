@@ -22,6 +22,20 @@ def no_attribute(module: str, name: str, known: list[str], also: str = "") -> At
     return AttributeError(_text(module, name, tuple(known), also), name=name)
 
 
+def list_public(module: str, shown: str = "") -> None:
+    """Let `dir` list the names in a module's ``__all__``, and errors say what to write for others.
+
+    Errors call the module as ``shown``. To type checkers a name that is wrong is an error.
+    """
+    space = vars(import_module(module))
+    space["__dir__"] = lambda: space["__all__"]
+
+    def refuse(name: str) -> Any:
+        raise no_attribute(shown or module, name, space["__all__"])
+
+    space["__getattr__"] = refuse
+
+
 @cache
 def _text(module: str, name: str, known: tuple[str, ...], also: str) -> str:
     text = f"module {module!r} has no attribute {name!r}"

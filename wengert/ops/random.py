@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Never
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from wengert.ops.conversion import asarray
 from wengert.ops.creation import as_lengths, leaf, new_device, whole
 from wengert.ops.data_type import astype, get_default_dtype, result_type
 from wengert.ops.define import operation
+from wengert.ops.hints import list_public
 from wengert.tape.node import is_lifted
 from wengert.tape.tensor import Tensor, untracked, wrapped
 
@@ -40,15 +41,7 @@ __all__ = [
     "uniform",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
-
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute("wengert.random", name, __all__)
+list_public(__name__, "wengert.random")
 
 
 def manual_seed(seed: int) -> None:

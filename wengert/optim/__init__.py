@@ -1,14 +1,11 @@
 """Optimisers: they change parameters along their gradients."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Never
-
+from wengert.ops.hints import list_public
 from wengert.optim import lr_scheduler, swa_utils
-from wengert.optim.adam import Adam, AdamW
-from wengert.optim.adaptive import Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop
+from wengert.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
+from wengert.optim.adaptive import Adadelta, Adagrad, RMSprop
 from wengert.optim.lbfgs import LBFGS
-from wengert.optim.lion import Lion
-from wengert.optim.muon import Muon
+from wengert.optim.lion_muon import Lion, Muon
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.sgd import SGD
 
@@ -30,12 +27,4 @@ __all__ = [
     "swa_utils",
 ]
 
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__)

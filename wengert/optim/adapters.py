@@ -13,9 +13,8 @@ Rule = Callable[[Any, Any, State], Any]
 
 def _split_complex(xp: Any, z: Any) -> Any:
     """A complex array as a real one with an axis more; a real one as it is."""
-    if not dtype_of(z.dtype).complex:
-        return z
-    return xp.stack([xp.real(z), xp.imag(z)], axis=-1)
+    parts = dtype_of(z.dtype).complex
+    return xp.stack([xp.real(z), xp.imag(z)], axis=-1) if parts else z
 
 
 def _join_state(xp: Any, state: State, shape: Any) -> State:
@@ -33,34 +32,34 @@ def _join_parts(xp: Any, parts: Any) -> Any:
 def init_in_parts(init: Init) -> Init:
     """As a rule's `init` that is given the parts of complex parameters."""
 
-    def whole(xp: Any, p: Any, group: Group) -> State:
+    def init_state(xp: Any, p: Any, group: Group) -> State:
         p = _split_complex(xp, p)
         return _join_state(xp, init(xp, p, group), p.shape)
 
-    return whole
+    return init_state
 
 
 def update_in_parts(xp: Any, update: Rule) -> Rule:
     """A rule of real parameters as one of complex ones, which are two real ones each."""
 
-    def whole(p: Any, g: Any, state: State) -> Any:
+    def update_parts(p: Any, g: Any, state: State) -> Any:
         own = {k: _split_complex(xp, x) if hasattr(x, "dtype") else x for k, x in state.items()}
         p = update(_split_complex(xp, p), _split_complex(xp, g), own)
         state.update(_join_state(xp, own, p.shape))
         return _join_parts(xp, p)
 
-    return whole
+    return update_parts
 
 
 def init_in_float32(init: Init, masters: bool) -> Init:
     """As a rule's `init` that is given half-precision parameters, or their masters, as float32."""
 
-    def whole(xp: Any, p: Any, group: Group) -> State:
+    def init_state(xp: Any, p: Any, group: Group) -> State:
         p = xp.astype(p, xp.float32)
         state = init(xp, p, group)
         return {**state, "residual": xp.zeros_like(p)} if masters else state
 
-    return whole
+    return init_state
 
 
 def update_in_float32(xp: Any, update: Rule, masters: bool) -> Rule:
@@ -71,7 +70,7 @@ def update_in_float32(xp: Any, update: Rule, masters: bool) -> Rule:
     overwritten by a stale one.
     """
 
-    def whole(p: Any, g: Any, state: State) -> Any:
+    def update_master(p: Any, g: Any, state: State) -> Any:
         held, dtype = xp.astype(p, xp.float32), p.dtype
         if masters:
             master = xp.add(held, state["residual"])
@@ -83,4 +82,4 @@ def update_in_float32(xp: Any, update: Rule, masters: bool) -> Rule:
             state["residual"] = xp.subtract(held, xp.astype(p, xp.float32))
         return p
 
-    return whole
+    return update_master

@@ -1,7 +1,7 @@
 """Hyper-parameters: what they are, their ranges, and the groups of parameters that have them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, Final, NamedTuple
 
 from wengert.nn.conversion import as_number
@@ -61,16 +61,9 @@ class Group(dict[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value if name == "params" else as_number(value, name))
 
-    def update(self, *content: Any, **more: Any) -> None:
-        """Set several, given as to `dict`."""
-        for name, value in dict(*content, **more).items():
-            self[name] = value
-
-    def setdefault(self, name: str, value: Any = None) -> Any:
-        """What is set, or else ``value``, which is set then."""
-        if name not in self:
-            self[name] = value
-        return self[name]
+    # These set item by item, which those of `dict` do not.
+    update: Any = MutableMapping.update
+    setdefault: Any = MutableMapping.setdefault
 
     def copy(self) -> "Group":
         """A group of the same parameters."""

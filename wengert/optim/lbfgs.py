@@ -36,16 +36,10 @@ class LBFGS(Optimizer):
     a step with it is not compiled. A step that an error ends, such as one in the closure, leaves
     parameters and state as they were. PyTorch: ``torch.optim.LBFGS``.
 
-    Parameters
-    ----------
-    max_eval : int, optional
-        How often a step calls the closure at most; ``max_iter * 5 // 4`` by default.
-    tolerance_grad, tolerance_change : float
-        A step ends where no number of the gradient is larger, and where the loss, or all
-        parameters, change less.
-    line_search_fn : {"strong_wolfe"}, optional
-        A line search for a step that satisfies the strong conditions of Wolfe. Without it no
-        decrease is certain.
+    A step calls the closure ``max_eval`` times at most, by default ``max_iter * 5 // 4`` times. It
+    ends where no number of the gradient is above ``tolerance_grad``, or the loss, or all
+    parameters, change by less than ``tolerance_change``. A line search, ``"strong_wolfe"``, finds a
+    step that satisfies the strong conditions of Wolfe. Without it no decrease is certain.
 
     Examples
     --------
@@ -88,11 +82,7 @@ class LBFGS(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Minimise the loss by up to ``max_iter`` iterations.
 
-        Parameters
-        ----------
-        closure : callable
-            Clears the gradients, computes the loss and its gradients, and returns the loss. It is
-            called several times, with recording on.
+        The closure clears the gradients, computes the loss and its gradients, and returns the loss.
         """
         if closure is None:
             raise TypeError("LBFGS calls a closure several times: step(closure)")
@@ -129,7 +119,7 @@ class LBFGS(Optimizer):
         evals, n = 1, 0
         state["func_evals"] = state.get("func_evals", 0) + 1
         state.setdefault("n_iter", 0)
-        done = _largest(xp, g) <= small
+        done = _max_abs(xp, g) <= small
         while n < most and not done:
             n += 1
             state["n_iter"] += 1
@@ -144,30 +134,28 @@ class LBFGS(Optimizer):
             if slope > -change:
                 break
             start = [param._array for param in params]
+            count = 0
             if group["line_search_fn"] is not None:
 
-                def at(t: float, start: Any = start, d: Any = d) -> _Point:
+                def evaluate_at(t: float, start: Any = start, d: Any = d) -> _Point:
                     _move(xp, params, start, t, d)
                     _, f, g = evaluate()
                     return _Point(t, f, g, _dot(xp, g, d))
 
                 origin = _Point(0.0, loss, g, slope)
-                limits = group["max_eval"] - evals, change / _largest(xp, d)
-                (t, loss, g, _), count = _strong_wolfe(at, origin, t, *limits)
-                _move(xp, params, start, t, d)
-            else:
-                count = 0
-                _move(xp, params, start, t, d)
-                if n < most:
-                    _, loss, g = evaluate()
-                    count = 1
+                limits = group["max_eval"] - evals, change / _max_abs(xp, d)
+                (t, loss, g, _), count = _strong_wolfe(evaluate_at, origin, t, *limits)
+            _move(xp, params, start, t, d)
+            if group["line_search_fn"] is None and n < most:
+                _, loss, g = evaluate()
+                count = 1
             state["t"] = t
             evals += count
             state["func_evals"] += count
             done = (
                 evals >= group["max_eval"]
-                or (n < most and _largest(xp, g) <= small)
-                or abs(t) * _largest(xp, d) <= change
+                or (n < most and _max_abs(xp, g) <= small)
+                or abs(t) * _max_abs(xp, d) <= change
                 or abs(loss - previous) < change
             )
         return first
@@ -192,7 +180,7 @@ def _dot(xp: Any, x: Any, y: Any) -> float:
     return _number(xp.sum(xp.multiply(x, y)))
 
 
-def _largest(xp: Any, x: Any) -> float:
+def _max_abs(xp: Any, x: Any) -> float:
     return _number(xp.max(xp.abs(x)))
 
 
@@ -266,19 +254,19 @@ def _strong_wolfe(
     ``most`` is how many further points are looked at, and ``narrow`` the width at which to stop.
     """
 
-    def high(point: _Point) -> bool:
+    def is_high(point: _Point) -> bool:
         return point.f > start.f + _DECREASE * point.t * start.slope
 
-    def flat(point: _Point) -> bool:
+    def is_flat(point: _Point) -> bool:
         return abs(point.slope) <= -_CURVATURE * start.slope
 
     # First two points between which there is one.
     before, new, n, done = start, at(t), 0, False
     while n < most:
-        if high(new) or (n > 1 and new.f >= before.f) or (not flat(new) and new.slope >= 0):
+        if is_high(new) or (n > 1 and new.f >= before.f) or (not is_flat(new) and new.slope >= 0):
             bracket = [before, new]
             break
-        if flat(new):
+        if is_flat(new):
             return new, n + 1
         t = _cubic(before, new, new.t + 0.01 * (new.t - before.t), 10 * new.t)
         before, new, n = new, at(t), n + 1
@@ -297,10 +285,10 @@ def _strong_wolfe(
         slow = near
         new, n = at(t), n + 1
         best, other = bracket
-        if high(new) or new.f >= best.f:
+        if is_high(new) or new.f >= best.f:
             bracket = [best, new]
         else:
-            done = flat(new)
+            done = is_flat(new)
             turned = not done and new.slope * (other.t - best.t) >= 0
             bracket = [new, best if turned else other]
     return bracket[0], n + 1

@@ -6,22 +6,17 @@ are not recorded again. In formulas :math:`\gamma_0` is the initial rate, and :m
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any
 
-from wengert.backends.states import check_names
-from wengert.nn.conversion import check_constant
-from wengert.optim.optimizer import Optimizer
+from wengert.ops.hints import list_public
 from wengert.optim.scheduler import (
     LRScheduler,
+    ReduceLROnPlateau,
     Schedule,
-    SequentialLR,
     check_counts,
-    cosine_factor,
-    for_groups,
-    remainder_of,
+    spread_over_groups,
 )
 
 __all__ = [
@@ -40,6 +35,7 @@ __all__ = [
     "StepLR",
 ]
 
+list_public(__name__)
 Function = Callable[[Any], float]
 
 
@@ -47,26 +43,19 @@ Function = Callable[[Any], float]
 class LambdaLR(Schedule):
     r"""The initial rate times a function of the step: :math:`\gamma_t = \gamma_0 f(t)`.
 
-    PyTorch: ``torch.optim.lr_scheduler.LambdaLR``.
-
-    Parameters
-    ----------
-    lr_lambda : callable or list of callable
-        :math:`f`, or one for each group. The state has nothing of it.
+    :math:`f` is ``lr_lambda``, or one of a list for each group. The state has nothing of it.
 
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
-    >>> [schedule.rates(step)[0] for step in (0, 1, 3)]
-    [1.0, 0.5, 0.25]
+    >>> wg.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step)).rates(3)
+    [0.25]
     """
 
     lr_lambda: Function | list[Function]
-    last_epoch: int = -1
 
     def __post_init__(self) -> None:
-        self.lr_lambdas = for_groups("lr_lambda", self.optimizer, self.lr_lambda)
+        self.lr_lambdas = spread_over_groups("lr_lambda", self.optimizer, self.lr_lambda)
         super().__post_init__()
 
     def lr_factors(self, step: Any) -> list[Any]:
@@ -78,19 +67,16 @@ class StepLR(Schedule):
     r"""The rate times :math:`g` every so many steps: :math:`\gamma_0 g^{\lfloor t / s \rfloor}`.
 
     Here :math:`g` is ``gamma`` and :math:`s` ``step_size``.
-    PyTorch: ``torch.optim.lr_scheduler.StepLR``.
 
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
-    >>> [schedule.rates(step)[0] for step in range(5)]
-    [1.0, 1.0, 0.5, 0.5, 0.25]
+    >>> wg.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5).rates(4)
+    [0.25]
     """
 
     step_size: int
     gamma: float = 0.1
-    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         return self.gamma ** (step // self.step_size)
@@ -100,19 +86,15 @@ class StepLR(Schedule):
 class MultiStepLR(Schedule):
     """The rate times ``gamma`` at some steps, as often as each is named.
 
-    PyTorch: ``torch.optim.lr_scheduler.MultiStepLR``.
-
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
-    >>> [schedule.rates(step)[0] for step in range(5)]
-    [1.0, 0.5, 0.5, 0.25, 0.25]
+    >>> wg.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5).rates(3)
+    [0.25]
     """
 
     milestones: Iterable[int]
     gamma: float = 0.1
-    last_epoch: int = -1
 
     def __post_init__(self) -> None:
         self.milestones: list[int] = sorted(self.milestones)
@@ -126,19 +108,15 @@ class MultiStepLR(Schedule):
 class ConstantLR(Schedule):
     """The rate times ``factor`` for the first ``total_iters`` steps.
 
-    PyTorch: ``torch.optim.lr_scheduler.ConstantLR``.
-
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
-    >>> [schedule.rates(step)[0] for step in range(4)]
-    [0.5, 0.5, 1.0, 1.0]
+    >>> wg.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2).rates(1)
+    [0.5]
     """
 
     factor: float = 1.0 / 3
     total_iters: int = 5
-    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         return self.factor if step < self.total_iters else 1
@@ -148,20 +126,16 @@ class ConstantLR(Schedule):
 class LinearLR(Schedule):
     """The rate times a factor that changes linearly for ``total_iters`` steps.
 
-    PyTorch: ``torch.optim.lr_scheduler.LinearLR``.
-
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3)
-    >>> [schedule.rates(step)[0] for step in range(5)]
-    [0.25, 0.5, 0.75, 1.0, 1.0]
+    >>> wg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=4).rates(2)
+    [0.75]
     """
 
     start_factor: float = 1.0 / 3
     end_factor: float = 1.0
     total_iters: int = 5
-    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         part = min(step, self.total_iters) / self.total_iters
@@ -172,18 +146,14 @@ class LinearLR(Schedule):
 class ExponentialLR(Schedule):
     r"""The rate times ``gamma``, :math:`g`, in each step: :math:`\gamma_t = \gamma_0 g^t`.
 
-    PyTorch: ``torch.optim.lr_scheduler.ExponentialLR``.
-
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
-    >>> [schedule.rates(step)[0] for step in range(4)]
-    [1.0, 0.5, 0.25, 0.125]
+    >>> wg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5).rates(3)
+    [0.125]
     """
 
     gamma: float
-    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         return self.gamma**step
@@ -194,22 +164,25 @@ class PolynomialLR(Schedule):
     r"""A power of a line down to zero: :math:`\gamma_t = \gamma_0 (1 - \min(t, n) / n)^q`.
 
     Here :math:`n` is ``total_iters`` and :math:`q` ``power``.
-    PyTorch: ``torch.optim.lr_scheduler.PolynomialLR``.
 
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
-    >>> [schedule.rates(step)[0] for step in range(6)]
-    [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    >>> wg.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2.0).rates(2)
+    [0.25]
     """
 
     total_iters: int = 5
     power: float = 1.0
-    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
         return (1 - min(step, self.total_iters) / self.total_iters) ** self.power
+
+
+def _cosine_factor(part: Any) -> Any:
+    """The height of half a wave from 1 to 0, also at a number that a compiled step counts in."""
+    angle = math.pi * part
+    return (1 + (angle.through(math.cos) if hasattr(angle, "through") else math.cos(angle))) / 2
 
 
 @dataclass(repr=False, eq=False)
@@ -220,22 +193,20 @@ class CosineAnnealingLR(Schedule):
         \gamma_t = \eta + (\gamma_0 - \eta) \frac{1 + \cos(\pi t / T)}{2}
 
     :math:`T` is ``T_max``. Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm
-    restarts" (2017). PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingLR``.
+    restarts" (2017).
 
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
-    >>> [round(schedule.rates(step)[0], 4) for step in range(5)]
-    [1.0, 0.8536, 0.5, 0.1464, 0.0]
+    >>> wg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4).rates(2)
+    [0.5]
     """
 
     T_max: int
     eta_min: float = 0.0
-    last_epoch: int = -1
 
     def lr_factor(self, step: Any) -> Any:
-        return cosine_factor(step / self.T_max)
+        return _cosine_factor(step / self.T_max)
 
 
 @dataclass(repr=False, eq=False)
@@ -243,20 +214,17 @@ class CosineAnnealingWarmRestarts(Schedule):
     r"""Half a wave of `CosineAnnealingLR` down, again and again from the initial rate.
 
     The first takes ``T_0`` steps, each other one ``T_mult`` times those of the one before.
-    PyTorch: ``torch.optim.lr_scheduler.CosineAnnealingWarmRestarts``.
 
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
-    >>> [round(schedule.rates(step)[0], 4) for step in (0, 1, 1.5, 2)]
-    [1.0, 0.5, 0.1464, 1.0]
+    >>> wg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2).rates(3)
+    [0.5]
     """
 
     T_0: int
     T_mult: int = 1
     eta_min: float = 0.0
-    last_epoch: int = -1
 
     def __post_init__(self) -> None:
         check_counts(T_0=self.T_0, T_mult=self.T_mult)
@@ -264,12 +232,12 @@ class CosineAnnealingWarmRestarts(Schedule):
 
     def lr_factor(self, step: Any) -> Any:
         if self.T_mult == 1:
-            return cosine_factor(step % self.T_0 / self.T_0)
+            return _cosine_factor(step % self.T_0 / self.T_0)
         length = self.T_0
         while step >= length:
             step = step - length
             length *= self.T_mult
-        return cosine_factor(step / length)
+        return _cosine_factor(step / length)
 
 
 @dataclass(repr=False, eq=False)
@@ -277,22 +245,14 @@ class OneCycleLR(Schedule):
     r"""One wave of the rate, up to a large one and down to nearly zero, with a step for each batch.
 
     Smith and Topin, "Super-convergence: very fast training of neural networks using large learning
-    rates" (2018). PyTorch: ``torch.optim.lr_scheduler.OneCycleLR``.
+    rates" (2018).
 
-    Parameters
-    ----------
-    max_lr : float or list of float
-        The largest rate, or one for each group; likewise for the momenta.
-    total_steps, epochs, steps_per_epoch : int, optional
-        The steps of the cycle, or what their number is the product of.
-    pct_start : float
-        The part of the steps in which the rate grows.
-    cycle_momentum : bool
-        Whether the momentum, or :math:`\beta_1`, goes the opposite way.
-    div_factor, final_div_factor : float
-        The largest rate is so many times the first one, and that so many times the last.
-    three_phase : bool
-        Whether the rate goes down as long as up, and from the first to the last one after that.
+    The largest rate ``max_lr``, and the momenta, may be lists for the groups. There are
+    ``total_steps``, or ``epochs`` times ``steps_per_epoch``; the rate grows in the part
+    ``pct_start`` of them. The largest rate is ``div_factor`` times the first one, and that
+    ``final_div_factor`` times the last. With ``cycle_momentum`` the momentum, or :math:`\beta_1`,
+    goes the opposite way. With ``three_phase`` the rate goes down as long as up, and from the first
+    to the last one after that.
 
     Examples
     --------
@@ -314,9 +274,8 @@ class OneCycleLR(Schedule):
     div_factor: float = 25.0
     final_div_factor: float = 1e4
     three_phase: bool = False
-    last_epoch: int = -1
 
-    _alone = True
+    _replaces = True
 
     def __post_init__(self) -> None:
         if self.total_steps is not None:
@@ -328,8 +287,13 @@ class OneCycleLR(Schedule):
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
         if not 0 <= self.pct_start <= 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {self.pct_start}")
+        if self.anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                "anneal_strategy must be one of 'cos' or 'linear', instead got "
+                f"{self.anneal_strategy}"
+            )
         high, most, least = [
-            for_groups(name, self.optimizer, getattr(self, name))
+            spread_over_groups(name, self.optimizer, getattr(self, name))
             for name in ("max_lr", "max_momentum", "base_momentum")
         ]
         if self.cycle_momentum and not {"momentum", "betas"} & self.optimizer.defaults.keys():
@@ -343,10 +307,9 @@ class OneCycleLR(Schedule):
         self._ends = [peak, *[2 * peak] * third, self.total_steps - 1]
         self._course = [low, high, *[low] * third, last]
         self._momenta = [most, least, *[most] * third, most]
-        self._left = remainder_of(self.anneal_strategy)
         super().__post_init__()
 
-    def _between(self, stops: list[list[float]], step: Any) -> list[Any]:
+    def _interpolate(self, stops: list[list[float]], step: Any) -> list[Any]:
         if step > self.total_steps:
             raise ValueError(
                 f"Tried to step {step} times. The specified number of total steps is "
@@ -354,126 +317,75 @@ class OneCycleLR(Schedule):
             )
         phase = next((i for i, end in enumerate(self._ends) if step <= end), len(self._ends) - 1)
         begin = self._ends[phase - 1] if phase else 0.0
-        left = self._left((step - begin) / (self._ends[phase] - begin))
+        part = (step - begin) / (self._ends[phase] - begin)
+        left = _cosine_factor(part) if self.anneal_strategy == "cos" else 1 - part
         return [b + (a - b) * left for a, b in zip(stops[phase], stops[phase + 1], strict=True)]
 
     def _rates_at(self, step: Any) -> list[Any]:
-        return self._between(self._course, step)
+        return self._interpolate(self._course, step)
 
     def _settings(self, step: Any) -> list[dict[str, Any]]:
         found = super()._settings(step)
         if self.cycle_momentum:
-            momenta = self._between(self._momenta, step)
+            momenta = self._interpolate(self._momenta, step)
             for group, values, m in zip(self.optimizer.param_groups, found, momenta, strict=True):
-                values |= (
-                    {"betas": (m, *group["betas"][1:])} if "betas" in group else {"momentum": m}
-                )
+                betas = "betas" in group
+                values |= {"betas": (m, *group["betas"][1:])} if betas else {"momentum": m}
         return found
 
 
 @dataclass(repr=False, eq=False)
-class ReduceLROnPlateau:
-    """The rate times a factor once a figure, such as the validation loss, gets no better.
-
-    PyTorch: ``torch.optim.lr_scheduler.ReduceLROnPlateau``.
-
-    Parameters
-    ----------
-    patience, cooldown : int
-        How many epochs without an improvement are allowed, and how many after a reduction do not
-        count.
-    threshold : float
-        How much better is better: a part of the best figure (``"rel"``), or a difference from it.
-    eps : float
-        A smaller change of the rate is left out.
+class SequentialLR(Schedule):
+    """One schedule after the other; the own step of each but the first is 0 at its milestone.
 
     Examples
     --------
     >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedule = wg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
-    >>> for loss in (2.0, 1.0, 1.0, 1.0):
-    ...     schedule.step(loss)
-    >>> schedule.get_last_lr()
-    [0.1]
+    >>> schedules = wg.optim.lr_scheduler
+    >>> warm = schedules.ConstantLR(optimizer, factor=0.1, total_iters=2)
+    >>> decay = schedules.ExponentialLR(optimizer, gamma=0.5)
+    >>> schedule = schedules.SequentialLR(optimizer, [warm, decay], milestones=[2])
+    >>> [schedule.rates(step)[0] for step in range(4)]
+    [0.1, 0.1, 1.0, 0.5]
     """
 
-    optimizer: Optimizer
-    mode: str = "min"
-    factor: float = 0.1
-    patience: int = 10
-    threshold: float = 1e-4
-    threshold_mode: str = "rel"
-    cooldown: int = 0
-    min_lr: list[float] | float = 0
-    eps: float = 1e-8
+    schedulers: list[LRScheduler]
+    milestones: list[int]
+
+    _replaces = True
 
     def __post_init__(self) -> None:
-        if self.factor >= 1:
-            raise ValueError(f"Factor should be < 1.0, and is {self.factor}.")
-        if self.mode not in ("min", "max") or self.threshold_mode not in ("rel", "abs"):
+        schedulers, milestones = self.schedulers, self.milestones
+        for part in schedulers:
+            if getattr(part, "optimizer", None) is not self.optimizer or not hasattr(part, "rates"):
+                raise ValueError(
+                    "SequentialLR joins functions of the step, of the same optimizer, and was "
+                    f"given another {type(part).__name__}"
+                )
+        if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                f"mode is 'min' or 'max' and threshold_mode 'rel' or 'abs', not {self.mode!r} and "
-                f"{self.threshold_mode!r}"
+                f"SequentialLR needs a milestone between two schedulers, and was given "
+                f"{len(milestones)} for {len(schedulers)}"
             )
-        for_groups("min_lr", self.optimizer, self.min_lr)
-        self.last_epoch = self.cooldown_counter = self.num_bad_epochs = 0
-        self.best = math.inf if self.mode == "min" else -math.inf
+        super().__post_init__()
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        check_constant(value, name)
-        super().__setattr__(name, value)
+    @property
+    def _multiplies(self) -> bool:
+        return all(part._multiplies for part in self.schedulers)
 
-    def get_last_lr(self) -> list[float]:
-        """Return the rate of each group."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+    def _choose(self, step: Any) -> tuple[LRScheduler, Any]:
+        """The schedule of a step, and its own step."""
+        index = bisect_right(self.milestones, step)
+        return self.schedulers[index], step - self.milestones[index - 1] if index else step
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:
-        """Look at the figure of the next epoch, or of a given one, and reduce the rates if due."""
-        figure = float(metrics)
-        least = for_groups("min_lr", self.optimizer, self.min_lr)
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self.num_bad_epochs += 1
-        if self._is_better(figure):
-            self.best, self.num_bad_epochs = figure, 0
-        if self.cooldown_counter > 0:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
-        if self.num_bad_epochs > self.patience:
-            for group, low in zip(self.optimizer.param_groups, least, strict=True):
-                rate = max(group["lr"] * self.factor, low)
-                if group["lr"] - rate > self.eps:
-                    group["lr"] = rate
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+    def lr_factors(self, step: Any) -> list[Any]:
+        chosen, own = self._choose(step)
+        return chosen.lr_factors(own)
 
-    def _is_better(self, figure: float) -> bool:
-        change = self.threshold if self.mode == "max" else -self.threshold
-        bound = self.best * (1 + change) if self.threshold_mode == "rel" else self.best + change
-        return figure < bound if self.mode == "min" else figure > bound
+    def _rates_at(self, step: Any) -> list[Any]:
+        chosen, own = self._choose(step)
+        return chosen.rates(own)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return what has been counted, the best figure and the rates."""
-        names = ("last_epoch", "best", "num_bad_epochs", "cooldown_counter")
-        return {**{name: getattr(self, name) for name in names}, "_last_lr": self.get_last_lr()}
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Load what `state_dict` has returned, before or after the optimiser.
-
-        Raises `ValueError` for missing or unexpected names, or other groups. Nothing has changed
-        then.
-        """
-        check_names("ReduceLROnPlateau", state_dict, self.state_dict())
-        own = dict(state_dict)
-        rates = for_groups("_last_lr of the state", self.optimizer, [*own.pop("_last_lr")])
-        vars(self).update(own)
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    def _settings(self, step: Any) -> list[dict[str, Any]]:
+        chosen, own = self._choose(step)
+        return chosen._settings(own)

@@ -8,7 +8,7 @@ from wengert.backends import DTYPES, BackendError, DType, backend_of, dtype_of, 
 from wengert.interpreters.namespaces import differentiable
 from wengert.names import KEYWORDS
 from wengert.nn.conversion import convert
-from wengert.nn.module import clear_grad
+from wengert.nn.module import clear_grads
 from wengert.nn.parameter import list_tensors
 from wengert.ops.hints import Refusing
 from wengert.optim.adapters import (
@@ -43,19 +43,16 @@ class Optimizer(Refusing):
     hyper-parameters of a group and returns the function that computes a parameter's next value.
     Both work on raw arrays and their namespace, and in float32 for parameters of half precision.
 
-    Parameters
-    ----------
-    params : iterable of Tensor or of dict
-        The parameters, or groups of them: dicts with ``"params"`` and the hyper-parameters that
-        differ from ``defaults``.
+    ``params`` are parameters, or groups of them: dicts with ``"params"`` and the hyper-parameters
+    that differ from ``defaults``.
 
     Attributes
     ----------
     param_groups : list of dict
         The groups with all their hyper-parameters, which may be changed between steps.
     state : dict
-        For each parameter that has been updated, what the rule keeps for it: raw arrays and
-        Python numbers. `state_dict` gives Tensors.
+        What the rule keeps for each parameter that has been updated: raw arrays and Python numbers.
+        `state_dict` gives Tensors.
 
     Examples
     --------
@@ -102,30 +99,29 @@ class Optimizer(Refusing):
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters, such as those of layers that are unfrozen during training."""
+        name = type(self).__name__
         if not isinstance(param_group, Mapping):
             raise TypeError(f"param_group must be a dict, but got {type(param_group).__name__}")
         if "params" not in param_group:
             raise ValueError("a parameter group needs 'params'")
-        given = param_group["params"]
-        if isinstance(given, set):
+        if isinstance(param_group["params"], set):
             raise TypeError(
                 "optimizer parameters need to be organized in ordered collections, but the "
                 "ordering of tensors in sets will change between runs. Please use a list instead."
             )
-        params = [given] if isinstance(given, Tensor) else list(given)
-        unknown = param_group.keys() - self.defaults.keys() - SCHEDULED - {"params"}
-        if unknown:
+        params = list_tensors(name, param_group["params"])
+        if unknown := param_group.keys() - self.defaults.keys() - SCHEDULED - {"params"}:
             raise ValueError(
-                f"{type(self).__name__} has no hyper-parameter {', '.join(sorted(unknown))}; it "
-                f"has {', '.join(self.defaults)}"
+                f"{name} has no hyper-parameter {', '.join(sorted(unknown))}; it has "
+                f"{', '.join(self.defaults)}"
             )
         group = Group({**self.defaults, **param_group, "params": params})
-        seen = {id(p) for held in self.param_groups for p in held["params"]}
+        seen = {*map(id, self._params())}
         for param in params:
             if not isinstance(param, Tensor):
+                kind = type(param).__name__
                 raise TypeError(
-                    f"optimizer can only optimize Tensors, but one of the params is "
-                    f"{type(param).__name__}"
+                    f"optimizer can only optimize Tensors, but one of the params is {kind}"
                 )
             if not param.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
@@ -153,12 +149,8 @@ class Optimizer(Refusing):
     def rule(self, xp: Any, group: Group) -> Rule:
         """Return the function that updates one parameter of a group, for one step.
 
-        Returns
-        -------
-        callable
-            ``update(p, g, state)`` returns a parameter's next value in a new array. It must not
-            write into the raw arrays of the value ``p`` and the gradient ``g``; in the dict
-            ``state`` it replaces arrays and does not write into them.
+        ``update(p, g, state)`` returns a parameter's next value in a new array. It must not write
+        into the value ``p`` and the gradient ``g``; in the dict ``state`` it replaces arrays.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define rule")
 
@@ -231,14 +223,7 @@ class Optimizer(Refusing):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients of all parameters to None, or to zeros."""
-        for group in self.param_groups:
-            for param in group["params"]:
-                if set_to_none:
-                    param._grad = None
-                else:
-                    clear_grad(param)
-
-    # -- state -----------------------------------------------------------------------------------
+        clear_grads(self._params(), set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state and the groups, with parameters named by their positions.
@@ -247,20 +232,16 @@ class Optimizer(Refusing):
         ``"param_groups"``. They do not change in later steps.
         """
         positions = {id(p): i for i, p in enumerate(self._params())}
-        return {
-            "state": {
-                positions[id(param)]: {name: _wrap_value(value) for name, value in state.items()}
-                for param, state in self.state.items()
-                if state
-            },
-            "param_groups": [
-                {
-                    **{name: value for name, value in group.items() if name != "params"},
-                    "params": [positions[id(p)] for p in group["params"]],
-                }
-                for group in self.param_groups
-            ],
+        groups = [
+            {**group, "params": [positions[id(p)] for p in group["params"]]}
+            for group in self.param_groups
+        ]
+        states = {
+            positions[id(param)]: {name: _wrap_value(value) for name, value in state.items()}
+            for param, state in self.state.items()
+            if state
         }
+        return {"state": states, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load state and hyper-parameters from a `state_dict`.
@@ -269,40 +250,12 @@ class Optimizer(Refusing):
         parameter at their position: to float32 where that is of half precision. Raises `ValueError`
         for groups, hyper-parameters or shapes that do not fit. Nothing has changed then.
         """
-        groups = state_dict["param_groups"]
-        if len(groups) != len(self.param_groups):
-            raise ValueError(
-                f"loaded state dict has a different number of parameter groups: {len(groups)} "
-                f"instead of {len(self.param_groups)}"
-            )
         owners: dict[Any, Tensor] = {}
-        masters: set[int] = set()
-        merged: list[Group] = []
-        for number, (held, group) in enumerate(zip(self.param_groups, groups, strict=True)):
-            if len(group["params"]) != len(held["params"]):
-                raise ValueError(
-                    f"loaded state dict has {len(group['params'])} instead of "
-                    f"{len(held['params'])} parameters in group {number}"
-                )
-            owners.update(zip(group["params"], held["params"], strict=True))
-            known = {
-                name: x
-                for name, x in group.items()
-                if name not in ("params", "param_names", *KEYWORDS["Optimizer"])
-            }
-            if unknown := known.keys() - self.defaults.keys() - SCHEDULED:
-                raise ValueError(
-                    f"loaded state dict has {', '.join(sorted(unknown))} in its groups, and "
-                    f"{type(self).__name__} no such hyper-parameter: it is that of another "
-                    "optimizer"
-                )
-            merged.append(Group({**held, **known}))
-            self.check(merged[-1])
-            if merged[-1].get("master_weights"):
-                masters.update(id(p) for p in held["params"] if p.dtype.narrow)
-        strange = [key for key in state_dict["state"] if key not in owners]
-        if strange:
+        merged = self._merge_groups(state_dict["param_groups"], owners)
+        if strange := [key for key in state_dict["state"] if key not in owners]:
             raise ValueError(f"loaded state dict has state for unknown parameters {strange}")
+        masters = {id(p) for g in merged if g.get("master_weights") for p in g["params"]}
+        state: dict[Tensor, State] = {}
         for key, items in state_dict["state"].items():
             param = owners[key]
             without = Group(dict.fromkeys(self.defaults, 0))  # what each state has
@@ -312,20 +265,42 @@ class Optimizer(Refusing):
                     f"loaded state dict has no {', '.join(absent)} of parameter {key}, which "
                     f"{type(self).__name__} needs: it is that of another optimizer"
                 )
-            if id(param) in masters and "residual" not in items:
+            if id(param) in masters and param.dtype.narrow and "residual" not in items:
                 raise ValueError(
                     f"loaded state dict has no float32 residual of parameter {key}, which has a "
                     "float32 master; load it into an optimizer without wg.amp.master_weights"
                 )
-        state = {
-            owners[key]: {
-                name: self._load(name, value, owners[key]) for name, value in items.items()
-            }
-            for key, items in state_dict["state"].items()
-        }
-        for held, group in zip(self.param_groups, merged, strict=True):
-            held.update(group)
+            state[param] = {name: self._load(name, value, param) for name, value in items.items()}
+        for group, new in zip(self.param_groups, merged, strict=True):
+            group.update(new)
         self.state = state
+
+    def _merge_groups(self, groups: list[Any], owners: dict[Any, Tensor]) -> list[Group]:
+        """The groups with loaded hyper-parameters; ``owners`` gets the parameters by their keys."""
+        if len(groups) != len(self.param_groups):
+            raise ValueError(
+                f"loaded state dict has a different number of parameter groups: {len(groups)} "
+                f"instead of {len(self.param_groups)}"
+            )
+        merged = []
+        for number, (own, group) in enumerate(zip(self.param_groups, groups, strict=True)):
+            if len(group["params"]) != len(own["params"]):
+                raise ValueError(
+                    f"loaded state dict has {len(group['params'])} instead of "
+                    f"{len(own['params'])} parameters in group {number}"
+                )
+            owners.update(zip(group["params"], own["params"], strict=True))
+            left_out = ("params", "param_names", *KEYWORDS["Optimizer"])
+            known = {name: x for name, x in group.items() if name not in left_out}
+            if unknown := known.keys() - self.defaults.keys() - SCHEDULED:
+                raise ValueError(
+                    f"loaded state dict has {', '.join(sorted(unknown))} in its groups, and "
+                    f"{type(self).__name__} no such hyper-parameter: it is that of another "
+                    "optimizer"
+                )
+            merged.append(Group({**own, **known}))
+            self.check(merged[-1])
+        return merged
 
     def _load(self, name: str, value: Any, param: Tensor) -> Any:
         """A value of a loaded state in the form that rules keep: counters are Python numbers."""

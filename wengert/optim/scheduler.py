@@ -1,9 +1,8 @@
-"""The base of the schedules: rates are functions of the step, and the step is the whole state."""
+"""The base of the schedules, which are functions of the step, and the one that is none."""
 
 import math
-from bisect import bisect_right
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -22,15 +21,9 @@ class LRScheduler:
     """The base of the schedules: after each epoch, or each batch, `step` sets the rates.
 
     A subclass defines ``lr_factor(step)``, by which the initial rates are multiplied, or PyTorch's
-    ``get_lr()``, which returns a rate for each group by ``last_epoch`` and ``base_lrs``.
-
-    Schedules of one optimiser multiply if all of them are factors; `SequentialLR` takes turns.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-        Its groups' rates are set. A rate that no schedule has set is never overwritten: `step`
-        raises.
+    ``get_lr()``, which returns a rate for each group by ``last_epoch`` and ``base_lrs``. Schedules
+    of one optimiser multiply if all of them are factors; `SequentialLR` takes turns. A rate that no
+    schedule has set is never overwritten: `step` raises.
 
     Attributes
     ----------
@@ -56,8 +49,8 @@ class LRScheduler:
     #: The least rate. If it is not 0, rates are no multiples of the initial ones.
     eta_min: Any = 0
     last_epoch: Any = -1
-    #: Whether the schedule takes the place of those before; None if at its first step.
-    _alone: ClassVar[bool | None] = False
+    #: Whether the schedule takes the place of those before.
+    _replaces: ClassVar[bool] = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
@@ -72,8 +65,7 @@ class LRScheduler:
             self._rates[:] = self.base_lrs
         #: This schedule's factors among those of the optimiser; empty if it has none.
         self._own: list[Any] = []
-        if self._alone is not None:
-            self._factors[:] = [*([] if self._alone else self._factors), self._own]
+        self._factors[:] = [*([] if self._replaces else self._factors), self._own]
         self._settle()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -83,15 +75,14 @@ class LRScheduler:
     @property
     def base_lrs(self) -> tuple[Any, ...]:
         """The groups' initial rates."""
-        groups = self.optimizer.param_groups
-        for i, group in enumerate(groups):
+        for i, group in enumerate(self.optimizer.param_groups):
             if "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}]: load the "
                     "optimizer's state_dict before a schedule goes on, and give a group that is "
                     "added later its 'initial_lr'"
                 )
-        return tuple(group["initial_lr"] for group in groups)
+        return tuple(group["initial_lr"] for group in self.optimizer.param_groups)
 
     @base_lrs.setter
     def base_lrs(self, rates: Any) -> None:
@@ -99,8 +90,6 @@ class LRScheduler:
             group["initial_lr"] = rate
         self._factors[:] = [self._own]
         self._set(self._settings(self.last_epoch))
-
-    # -- the function of the step ------------------------------------------------------------------
 
     @property
     def _multiplies(self) -> bool:
@@ -137,8 +126,6 @@ class LRScheduler:
         """What each group gets in a step."""
         return [{"lr": rate} for rate in self.rates(step)]
 
-    # -- steps -------------------------------------------------------------------------------------
-
     def get_last_lr(self) -> list[Any]:
         """Return the rate of each group, as the optimiser's schedules have set it last."""
         return [*self._rates]
@@ -157,7 +144,7 @@ class LRScheduler:
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
                 "of the learning rate schedule is skipped. Call `optimizer.step()` first."
             )
-        found: Any = self._find(step)
+        found: Any = self._combine(step)
         what = "goes with no other schedule here: one is no factor, or has taken its place"
         if what := what if found is None else self._difference(found):
             raise RuntimeError(
@@ -167,9 +154,9 @@ class LRScheduler:
         self.last_epoch = step
         self._set(found)
 
-    def _find(self, step: Any) -> list[dict[str, Any]] | None:
+    def _combine(self, step: Any) -> list[dict[str, Any]] | None:
         """What each group gets of all schedules together, if they go together."""
-        others = [each for each in self._factors if each is not self._own]
+        others = [factors for factors in self._factors if factors is not self._own]
         if len(others) == len(self._factors):
             return None
         if not others:
@@ -177,8 +164,8 @@ class LRScheduler:
         if not (self._multiplies and all(others)):
             return None
         rates = self._rates_at(step)
-        for each in others:
-            rates = [rate * factor for rate, factor in zip(rates, each, strict=True)]
+        for factors in others:
+            rates = [rate * factor for rate, factor in zip(rates, factors, strict=True)]
         return [{"lr": rate} for rate in rates]
 
     def _difference(self, found: list[dict[str, Any]]) -> str:
@@ -186,7 +173,7 @@ class LRScheduler:
         last, groups = self._rates, self.optimizer.param_groups
         if [group["lr"] for group in groups[: len(last)]] == last:
             return ""
-        here: Any = self._find(self.last_epoch)  # the optimiser may have been loaded since
+        here: Any = self._combine(self.last_epoch)  # the optimiser may have been loaded since
         for i, (group, now, new) in enumerate(zip(groups, here, found, strict=True)):
             if _differ(group["lr"], now["lr"]) and _differ(group["lr"], new["lr"]):
                 return (
@@ -198,7 +185,7 @@ class LRScheduler:
     def _settle(self) -> None:
         """Set the rates of this step, unless others have set them; then `step` will tell."""
         self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
-        found = self._find(self.last_epoch)
+        found = self._combine(self.last_epoch)
         if found is not None and not self._difference(found):
             self._set(found)
 
@@ -208,8 +195,6 @@ class LRScheduler:
         self._own[:] = self.lr_factors(self.last_epoch) if self._multiplies else []
         # One list, whose items are inputs of compiled steps.
         self._rates[:] = [values["lr"] for values in found]
-
-    # -- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
         """Return the step, which is all of the state; the optimiser's has the initial rates."""
@@ -231,92 +216,14 @@ class Schedule(LRScheduler):
     """The base of those here, whose fields are the parameters."""
 
     optimizer: Optimizer
+    _: KW_ONLY
+    last_epoch: int = -1
 
     def __post_init__(self) -> None:
         super().__init__(self.optimizer, self.last_epoch)
 
 
-@dataclass(repr=False, eq=False)
-class SequentialLR(Schedule):
-    """One schedule after the other, such as one of warming up and one of annealing.
-
-    PyTorch: ``torch.optim.lr_scheduler.SequentialLR``.
-
-    Parameters
-    ----------
-    milestones : list of int
-        The step at which each but the first begins, where its own step is 0.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
-    >>> schedules = wg.optim.lr_scheduler
-    >>> warm = schedules.ConstantLR(optimizer, factor=0.1, total_iters=2)
-    >>> decay = schedules.ExponentialLR(optimizer, gamma=0.5)
-    >>> schedule = schedules.SequentialLR(optimizer, [warm, decay], milestones=[2])
-    >>> [schedule.rates(step)[0] for step in range(4)]
-    [0.1, 0.1, 1.0, 0.5]
-    """
-
-    schedulers: list[LRScheduler]
-    milestones: list[int]
-    last_epoch: int = -1
-
-    _alone = True
-
-    def __post_init__(self) -> None:
-        schedulers, milestones = self.schedulers, self.milestones
-        for each in schedulers:
-            if getattr(each, "optimizer", None) is not self.optimizer or not hasattr(each, "rates"):
-                raise ValueError(
-                    "SequentialLR joins functions of the step, of the same optimizer, and was "
-                    f"given another {type(each).__name__}"
-                )
-        if len(milestones) != len(schedulers) - 1:
-            raise ValueError(
-                f"SequentialLR needs a milestone between two schedulers, and was given "
-                f"{len(milestones)} for {len(schedulers)}"
-            )
-        super().__post_init__()
-
-    @property
-    def _multiplies(self) -> bool:
-        return all(each._multiplies for each in self.schedulers)
-
-    def _choose(self, step: Any) -> tuple[LRScheduler, Any]:
-        """The schedule of a step, and its own step."""
-        index = bisect_right(self.milestones, step)
-        return self.schedulers[index], step - self.milestones[index - 1] if index else step
-
-    def lr_factors(self, step: Any) -> list[Any]:
-        chosen, own = self._choose(step)
-        return chosen.lr_factors(own)
-
-    def _rates_at(self, step: Any) -> list[Any]:
-        chosen, own = self._choose(step)
-        return chosen.rates(own)
-
-    def _settings(self, step: Any) -> list[dict[str, Any]]:
-        chosen, own = self._choose(step)
-        return chosen._settings(own)
-
-
-def cosine_factor(part: Any) -> Any:
-    """The height of half a wave from 1 to 0, also at a number that a compiled step counts in."""
-    angle = math.pi * part
-    return (1 + (angle.through(math.cos) if hasattr(angle, "through") else math.cos(angle))) / 2
-
-
-def remainder_of(anneal_strategy: str) -> Callable[[Any], Any]:
-    """The share of the way that is left, by the share of the steps that have been made."""
-    if anneal_strategy not in ("cos", "linear"):
-        raise ValueError(
-            f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-        )
-    return cosine_factor if anneal_strategy == "cos" else lambda part: 1 - part
-
-
-def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+def spread_over_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """A value for each group: the same, or those of a list."""
     count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
@@ -334,3 +241,90 @@ def check_counts(**counts: Any) -> None:
     for name, count in counts.items():
         if not (isinstance(count, Integral) and int(count) > 0):  # NumPy's integers, too
             raise ValueError(f"Expected positive integer {name}, but got {count}")
+
+
+@dataclass(repr=False, eq=False)
+class ReduceLROnPlateau:
+    """The rate times a factor once a figure, such as the validation loss, gets no better.
+
+    ``patience`` epochs without an improvement are allowed, and the ``cooldown`` epochs after a
+    reduction do not count. ``threshold`` says how much better is better: a part of the best figure
+    (``"rel"``), or a difference from it. A change of the rate below ``eps`` is left out.
+
+    Examples
+    --------
+    >>> optimizer = wg.optim.SGD([wg.ones(1)], lr=1.0)
+    >>> schedule = wg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+    >>> for loss in (2.0, 1.0, 1.0, 1.0):
+    ...     schedule.step(loss)
+    >>> schedule.get_last_lr()
+    [0.1]
+    """
+
+    optimizer: Optimizer
+    mode: str = "min"
+    factor: float = 0.1
+    patience: int = 10
+    threshold: float = 1e-4
+    threshold_mode: str = "rel"
+    cooldown: int = 0
+    min_lr: list[float] | float = 0
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if self.factor >= 1:
+            raise ValueError(f"Factor should be < 1.0, and is {self.factor}.")
+        if self.mode not in ("min", "max") or self.threshold_mode not in ("rel", "abs"):
+            raise ValueError(
+                f"mode is 'min' or 'max' and threshold_mode 'rel' or 'abs', not {self.mode!r} and "
+                f"{self.threshold_mode!r}"
+            )
+        spread_over_groups("min_lr", self.optimizer, self.min_lr)
+        self.last_epoch = self.cooldown_counter = self.num_bad_epochs = 0
+        self.best = math.inf if self.mode == "min" else -math.inf
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        check_constant(value, name)
+        super().__setattr__(name, value)
+
+    def get_last_lr(self) -> list[float]:
+        """Return the rate of each group."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:
+        """Look at the figure of the next epoch, or of a given one, and reduce the rates if due."""
+        figure = float(metrics)
+        least = spread_over_groups("min_lr", self.optimizer, self.min_lr)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self.num_bad_epochs += 1
+        change = self.threshold if self.mode == "max" else -self.threshold
+        bound = self.best * (1 + change) if self.threshold_mode == "rel" else self.best + change
+        if figure < bound if self.mode == "min" else figure > bound:
+            self.best, self.num_bad_epochs = figure, 0
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            for group, low in zip(self.optimizer.param_groups, least, strict=True):
+                rate = max(group["lr"] * self.factor, low)
+                if group["lr"] - rate > self.eps:
+                    group["lr"] = rate
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what has been counted, the best figure and the rates."""
+        names = ("last_epoch", "best", "num_bad_epochs", "cooldown_counter")
+        return {**{name: getattr(self, name) for name in names}, "_last_lr": self.get_last_lr()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Load what `state_dict` has returned, before or after the optimiser.
+
+        Raises `ValueError` for missing or unexpected names, or other groups. Nothing has changed
+        then.
+        """
+        check_names("ReduceLROnPlateau", state_dict, self.state_dict())
+        own = dict(state_dict)
+        rates = spread_over_groups("_last_lr of the state", self.optimizer, [*own.pop("_last_lr")])
+        vars(self).update(own)
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate

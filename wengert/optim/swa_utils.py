@@ -2,21 +2,18 @@
 
 import copy
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any
 
 from wengert import ops
 from wengert.nn.conversion import as_number
 from wengert.nn.module import Module
 from wengert.nn.normalisation import BatchNorm1d, BatchNorm2d
-from wengert.ops.hints import Refusing
+from wengert.ops.hints import Refusing, list_public
 from wengert.ops.shares import divide
-from wengert.optim.scheduler import Schedule, for_groups, remainder_of
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor
 
-__all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "update_bn"]
+__all__ = ["AveragedModel", "get_ema_avg_fn", "update_bn"]
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
 
@@ -24,8 +21,7 @@ Average = Callable[[Tensor, Tensor, Any], Tensor]
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """Return the function of an exponential moving average, ``decay * a + (1 - decay) * p``.
 
-    It takes the average ``a``, the parameter ``p`` and how many were averaged. ``decay`` is from 0
-    to 1. PyTorch: ``torch.optim.swa_utils.get_ema_avg_fn``.
+    It takes the average ``a``, the parameter ``p`` and how many were averaged.
 
     Examples
     --------
@@ -52,15 +48,9 @@ class AveragedModel(Refusing, Module):
     """A copy of a model whose parameters are averages of the model's.
 
     Izmailov et al., "Averaging weights leads to wider optima and better generalization" (2018).
-    PyTorch: ``torch.optim.swa_utils.AveragedModel``.
 
-    Parameters
-    ----------
-    avg_fn : callable, optional
-        The next average by the average, the model's parameter and how many there have been, such as
-        `get_ema_avg_fn`'s; the mean of all by default.
-    use_buffers : bool
-        Whether buffers are averaged, too. Otherwise they are copied.
+    ``avg_fn`` is a function such as `get_ema_avg_fn`'s; by default averages are means of all. With
+    ``use_buffers`` buffers are averaged, too; otherwise they are copied.
 
     Examples
     --------
@@ -142,7 +132,6 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
     The model, usually an `AveragedModel`, keeps its mode of training. A batch is the inputs, or a
     tuple or list that begins with them; it is moved to ``device``.
-    PyTorch: ``torch.optim.swa_utils.update_bn``.
 
     Examples
     --------
@@ -171,64 +160,4 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model.train(training)
 
 
-@dataclass(repr=False, eq=False)
-class SWALR(Schedule):
-    """The rate goes from where it is at the first step to ``swa_lr``, and stays there.
-
-    PyTorch: ``torch.optim.swa_utils.SWALR``.
-
-    Parameters
-    ----------
-    swa_lr : float or list of float
-        The rate at which models are averaged, or one for each group.
-
-    Examples
-    --------
-    >>> optimizer = wg.optim.SGD([wg.tensor(1.0, requires_grad=True)], lr=1.0)
-    >>> schedule = wg.optim.swa_utils.SWALR(optimizer, swa_lr=0.2, anneal_epochs=2)
-    >>> [round(schedule.rates(step)[0], 4) for step in range(4)]
-    [1.0, 0.6, 0.2, 0.2]
-    """
-
-    swa_lr: float | list[float]
-    anneal_epochs: int = 10
-    anneal_strategy: str = "cos"
-
-    _alone = None
-
-    def __post_init__(self) -> None:
-        self.swa_lrs = for_groups("swa_lr", self.optimizer, self.swa_lr)
-        self._left = remainder_of(self.anneal_strategy)
-        self.start_lrs: list[Any] = [group["lr"] for group in self.optimizer.param_groups]
-        super().__post_init__()
-
-    def step(self, epoch: float | None = None) -> None:
-        """Set the rates of the next step, or of a given one; the first ends other schedules."""
-        if self.last_epoch == 0:
-            self.start_lrs[:] = self._rates
-            self._factors[:] = [self._own]
-        super().step(epoch)
-
-    def _rates_at(self, step: Any) -> list[Any]:
-        left = self._left(step / self.anneal_epochs) if step < self.anneal_epochs else 0.0
-        pairs = zip(self.swa_lrs, self.start_lrs, strict=True)
-        return [goal + (start - goal) * left for goal, start in pairs]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the step, and the rates at the first."""
-        return {**super().state_dict(), "start_lrs": [*self.start_lrs]}
-
-    def _settle(self) -> None:
-        if self.last_epoch > 0:
-            self._factors[:] = [self._own]
-        super()._settle()
-
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute(__name__, name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__)

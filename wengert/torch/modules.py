@@ -129,7 +129,7 @@ _DOES_NOTHING = "multiprocessing_context num_workers persistent_workers pin_memo
 _DOES_NOTHING += "pin_memory_device prefetch_factor timeout worker_init_fn"
 
 
-class DataLoader(data.DataLoader):
+class DataLoader(data.DataLoader[Any]):
     """Batches of a dataset; processes and pinned memory do nothing here, and a warning says so."""
 
     __new__ = lambda cls, *args, **options: object.__new__(cls)  # without the base's refusals

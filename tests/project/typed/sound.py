@@ -68,8 +68,52 @@ compiled = wg.compile(loss)
 assert_type(compiled(x, x), wg.Tensor)
 assert_type(compiled.source, str)
 gradient = wg.grad(loss)
-gradient(x, x=x)
+assert_type(gradient(x, x=x), wg.Tensor)
 value, gradients = wg.value_and_grad(loss, argnums=(0, 1))(x, x)
+assert_type(value, wg.Tensor)
+assert_type(wg.value_and_grad(loss)(x, x), tuple[wg.Tensor, wg.Tensor])
+wg.grad(lambda w: wg.sum(w**2))(x)
+wg.func.elementwise_grad(wg.grad(loss))(x, x)
+
+
+def penalised(w: dict[str, wg.Tensor], scale: float) -> wg.Tensor:
+    return wg.sum(w["a"]) * scale
+
+
+assert_type(wg.value_and_grad(penalised)({"a": x}, 2.0)[1], dict[str, wg.Tensor])
+wg.grad(loss, 1)(x, x)
+
+# containers and loaders keep the types of what they hold
+layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+for layer in layers:
+    assert_type(layer, nn.Linear)
+assert_type(layers[0].weight, nn.Parameter)
+assert_type(layers[1:], nn.ModuleList[nn.Linear])
+assert_type(nn.ModuleDict({"a": nn.Conv2d(1, 2, 3)})["a"], nn.Conv2d)
+assert_type(nn.ParameterDict({"a": x})["a"], nn.Parameter)
+later = nn.ModuleList()
+later.append(nn.ReLU())
+assert_type(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))[0].bias, nn.Parameter | None)
+model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Dropout(p=0.1))
+model.append(nn.Softmax(dim=-1)).eval()
+assert_type(nn.Dropout(0.2).p, float)
+activation: nn.ReLU = nn.ReLU()
+data = wg.data.TensorDataset(x, wg.arange(4))
+for features, label in wg.data.DataLoader(data, batch_size=2, shuffle=True):
+    assert_type(features, wg.Tensor)
+    assert_type(label, wg.Tensor)
+
+
+class Pairs(wg.data.Dataset[tuple[float, str]]):
+    def __getitem__(self, index: int) -> tuple[float, str]:
+        return 1.0, "a"
+
+    def __len__(self) -> int:
+        return 3
+
+
+for batch in wg.data.DataLoader(Pairs(), collate_fn=len):
+    assert_type(batch, int)
 assert_type(wg.checkpoint(loss, x, x), wg.Tensor)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,15 +22,10 @@ def _gradients(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Ten
     return [*{id(grad): grad for grad in held if grad is not None}.values()]
 
 
-def _order(norm_type: float | str) -> float:
-    order: Any = as_number(norm_type, "norm_type")
-    return math.inf if isinstance(order, str) and order == "inf" else cast(float, order)
-
-
 def _norm_on_host(arrays: list[Any]) -> Any:
     """The Euclidean norm of NumPy's real arrays of one dtype; None where `factor_of` has to help.
 
-    The steps are those of `_euclidean` with a scale of 1, so that programs give the same digits.
+    The steps are those of `_euclidean_norm` with a scale of 1, so programs give the same digits.
     """
     dtype = arrays[0].dtype
     if any(type(x) is not np.ndarray or x.dtype != dtype for x in arrays) or dtype.char not in "fd":
@@ -45,7 +40,7 @@ def _norm_on_host(arrays: list[Any]) -> Any:
     return vector_norm(untracked(np.sqrt(squares)))
 
 
-def _euclidean(x: Tensor) -> Tensor:
+def _euclidean_norm(x: Tensor) -> Tensor:
     """The Euclidean norm of all elements, by a dot product of what `factor_of` makes safe."""
     x = ops.reshape(wide(ops, x), (-1,))
     factor = factor_of(ops, ops.abs(x), (0,))
@@ -60,27 +55,20 @@ def get_total_norm(
     norm_type: float | Literal["inf"] = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Return the norm of all elements of several Tensors together.
+    """Return the norm of all elements of several Tensors together, a 0-d Tensor.
 
-    Parameters
-    ----------
-    norm_type : float or "inf"
-        The p of the p-norm, as `linalg.vector_norm` has it: ``math.inf`` for the largest absolute
-        value, as is ``"inf"``. Of order 0 or below it is the norm of the Tensors' norms.
-    error_if_nonfinite : bool
-        Whether an infinite or undefined norm is a `RuntimeError`. It is read from the device then.
-
-    Returns
-    -------
-    Tensor
-        0-d; zero if there are no Tensors. Of half precision it is the norm in float32.
+    ``norm_type`` is the p of `linalg.vector_norm`, or ``"inf"``; of order 0 or below it is the norm
+    of the Tensors' norms. Half precision has its norm in float32, and no Tensors have zero. With
+    ``error_if_nonfinite`` an infinite or undefined norm, which is read from the device then, is a
+    `RuntimeError`.
 
     Examples
     --------
     >>> wg.nn.utils.get_total_norm([wg.asarray([3.0]), wg.asarray([[4.0]])])
     tensor(5.)
     """
-    order = _order(norm_type)
+    order: Any = as_number(norm_type, "norm_type")
+    order = math.inf if order == "inf" else order
     with no_grad():
         held = list_tensors("get_total_norm", tensors)
         filled = [x for x in held if x.size]
@@ -89,7 +77,7 @@ def get_total_norm(
         total = _norm_on_host([x._array for x in filled]) if order == 2 else None
         if total is None and order == 2 and all(x.dtype.inexact for x in filled):
             if filled[0].backend.name == "numpy":
-                total = vector_norm(ops.stack([_euclidean(x) for x in filled]))
+                total = vector_norm(ops.stack([_euclidean_norm(x) for x in filled]))
             else:  # where a call costs more than a copy
                 total = vector_norm(ops.concat([ops.reshape(wide(ops, x), -1) for x in filled]))
         elif total is None:
@@ -126,7 +114,7 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
-    max_norm, norm_type = as_number(max_norm, "max_norm"), _order(norm_type)
+    max_norm, norm_type = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
     with no_grad():
         gradients = _gradients("clip_grad_norm_", parameters)
         total = get_total_norm(gradients, norm_type, error_if_nonfinite)

@@ -8,9 +8,7 @@ from wengert.tape.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return all elements of several Tensors in a row. The result is differentiable in them.
-
-    It has the elements of each in row-major order.
+    """Return all elements of several Tensors in a row, differentiable in them.
 
     Examples
     --------
@@ -23,10 +21,9 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Give parameters the values of a vector that `parameters_to_vector` made.
+    """Give parameters the values of a vector; they stay leaves, and no gradient flows to it.
 
-    They stay leaves: no gradient flows to the vector. Raises `TypeError` for what is no Tensor, and
-    `ValueError` for another number of elements; nothing has changed then.
+    Raises `TypeError` for what is no Tensor, and `ValueError` for another number of elements.
 
     Examples
     --------

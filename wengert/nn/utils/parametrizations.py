@@ -7,9 +7,7 @@ from wengert import ops
 from wengert.nn import init
 from wengert.nn.containers import ModuleDict, ModuleList
 from wengert.nn.functional import normalize
-from wengert.nn.hooks import Hooked, changes
 from wengert.nn.module import Module
-from wengert.nn.overlays import Overlay, beneath, overlaid
 from wengert.nn.parameter import Parameter
 from wengert.ops.axes import as_axis
 from wengert.ops.linalg import vector_norm
@@ -20,7 +18,7 @@ from wengert.tape.tensor import Tensor
 __all__ = ["remove_parametrizations", "spectral_norm", "weight_norm"]
 
 
-class ParametrizationList(ModuleList):
+class ParametrizationList(ModuleList[Module]):
     """The originals of one weight, and what computes it of them, by PyTorch's names."""
 
     def __init__(self, norm: Module, weight: Parameter, *parts: Tensor) -> None:
@@ -35,10 +33,11 @@ class ParametrizationList(ModuleList):
         return self[0](*self.parameters(recurse=False))  # type: ignore[no-any-return]
 
 
-class Parametrized(Overlay):
+class Parametrized:
     """What is put before the class of a module that has computed weights."""
 
-    _prefix = "Parametrized"
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make no announcement: this is no new class of the user's."""
 
     def __getattr__(self, name: str) -> Any:
         if (found := _find_parametrization(self, name)) is not None:
@@ -52,20 +51,34 @@ class Parametrized(Overlay):
             raise AttributeError(f"{name!r} is computed: call remove_parametrizations first")
         super().__setattr__(name, value)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        reduced: Any = super().__reduce_ex__(protocol)
+        make, args, *rest = reduced
+        if not args or args[0] is not type(self):
+            return reduced
+        return _make_copy, (make, type(self).__bases__[1], *args[1:]), *rest
+
+
+def _parametrize_class(cls: Any) -> Any:
+    """Return the class of a class's modules that have computed weights."""
+    if "_parametrized" not in vars(cls):
+        space = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
+        make: Any = type(cls)
+        cls._parametrized = make(f"Parametrized{cls.__name__}", (Parametrized, cls), space)
+    return cls._parametrized
+
+
+def _make_copy(make: Any, cls: type[Module], *args: Any) -> Any:
+    module = make(cls, *args)
+    module.__class__ = _parametrize_class(cls)
+    return module
+
 
 def _find_parametrization(module: Any, name: str) -> ParametrizationList | None:
     """What computes a weight of a module, if that is computed."""
     lists = module.__dict__.get("parametrizations")
     found = lists.__dict__.get(name) if isinstance(module, Parametrized) and lists else None
     return found if isinstance(found, ParametrizationList) else None
-
-
-def _change(module: Module, change: Any) -> None:
-    """Change the class of a module beneath its hooks."""
-    hooks = isinstance(module, Hooked)
-    cls = change(beneath(type(module)) if hooks else type(module))
-    module.__class__ = overlaid(Hooked, cls) if hooks else cls
-    changes[0] += 1
 
 
 def _parameter(module: Module, name: str) -> Parameter:
@@ -84,7 +97,7 @@ def _compute(module: Module, name: str, norm: Module, *parts: Tensor) -> Module:
     made = ParametrizationList(norm, _parameter(module, name), *parts)
     delattr(module, name)
     if not isinstance(module, Parametrized):
-        _change(module, lambda cls: overlaid(Parametrized, cls))
+        module.__class__ = _parametrize_class(type(module))
         module.add_module("parametrizations", ModuleDict())
     module.__dict__["parametrizations"].add_module(name, made)
     return module
@@ -94,7 +107,6 @@ def remove_parametrizations(module: Module, tensor_name: str) -> Module:
     """Make a computed weight a parameter again, with the value that it has.
 
     Raises `ValueError` if the weight is not computed.
-    PyTorch: ``torch.nn.utils.parametrize.remove_parametrizations``.
 
     Examples
     --------
@@ -117,7 +129,7 @@ def remove_parametrizations(module: Module, tensor_name: str) -> Module:
     del lists[tensor_name]
     if not len(lists):
         delattr(module, "parametrizations")
-        _change(module, beneath)
+        module.__class__ = type(module).__bases__[1]
     module.register_parameter(tensor_name, first)
     return module
 
@@ -144,13 +156,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     r"""Learn the norm and the direction of a weight apart.
 
     :math:`w = g \, v / \|v\|` with a norm :math:`g`, ``parametrizations.weight.original0``, for
-    each entry of one axis, and :math:`v`, ``original1``, as in Salimans and Kingma (2016). Raises
-    `ValueError` if there is no such parameter, or no such axis.
-
-    Parameters
-    ----------
-    dim : int, optional
-        The axis that has a norm for each entry; None or -1 for one norm of all.
+    each entry of the axis ``dim``, or of all for None or -1, and :math:`v`, ``original1``, as in
+    Salimans and Kingma (2016). Raises `ValueError` if there is no such parameter, or no such axis.
 
     Examples
     --------
@@ -220,10 +227,7 @@ def spectral_norm(
     `ValueError` if there is no such parameter, or there are no steps; `IndexError` if there is no
     such axis.
 
-    Parameters
-    ----------
-    dim : int, optional
-        The axis that is the rows of the matrix; by default 1 for transposed convolutions, and 0.
+    The axis ``dim`` is the rows of the matrix; by default 1 for transposed convolutions, and 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sequences of different lengths: padded to one Tensor, or packed without padding."""
+"""Sequences of different lengths, by PyTorch's names: padded to one Tensor, or packed."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -25,16 +25,9 @@ def __dir__() -> list[str]:
 class PackedSequence(NamedTuple):
     """Sequences without padding, step after step, as `nn.RNN`, `GRU` and `LSTM` take them.
 
-    PyTorch: ``torch.nn.utils.rnn.PackedSequence``.
-
-    Attributes
-    ----------
-    data : Tensor
-        The rows of the first step of all sequences, then those of the second, and so on.
-    batch_sizes : tuple of int
-        How many sequences have each step; they never grow.
-    sorted_indices, unsorted_indices : Tensor or None
-        The sequences in decreasing order of their lengths, and the way back.
+    ``data`` has the rows of the first step of all sequences, then those of the second, and so on;
+    ``batch_sizes`` says how many sequences have each step. ``sorted_indices`` are the sequences in
+    decreasing order of their lengths, and ``unsorted_indices`` the way back.
 
     Examples
     --------
@@ -57,12 +50,7 @@ def pad_sequence(
 ) -> Tensor:
     """Stack sequences of different lengths, padded to that of the longest.
 
-    PyTorch: ``torch.nn.utils.rnn.pad_sequence``.
-
-    Returns
-    -------
-    Tensor
-        Of shape (T, N, ...), or (N, T, ...) with ``batch_first``.
+    The result has the shape (T, N, ...), or (N, T, ...) with ``batch_first``.
 
     Examples
     --------
@@ -92,15 +80,9 @@ def pack_padded_sequence(
 ) -> PackedSequence:
     """Leave the padding out.
 
-    PyTorch: ``torch.nn.utils.rnn.pack_padded_sequence``. Raises `RuntimeError` for lengths that are
-    not decreasing with ``enforce_sorted``, or not between 1 and the number of steps.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of shape (T, N, ...), or (N, T, ...) with ``batch_first``.
-    lengths : sequence of int or Tensor
-        Of the N sequences; numbers of the program in a compiled function.
+    ``input`` has the shape (T, N, ...), or (N, T, ...) with ``batch_first``, and ``lengths`` are
+    those of the N sequences: numbers of the program in a compiled function. Raises `RuntimeError`
+    for lengths that do not decrease with ``enforce_sorted``, or are not between 1 and T.
 
     Examples
     --------
@@ -136,8 +118,6 @@ def pack_padded_sequence(
 def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> PackedSequence:
     """Pack Tensors of different lengths, as by `pack_padded_sequence`.
 
-    PyTorch: ``torch.nn.utils.rnn.pack_sequence``.
-
     Examples
     --------
     >>> wg.nn.utils.rnn.pack_sequence([wg.tensor([1.0, 2.0]), wg.tensor([3.0])]).data
@@ -155,13 +135,8 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """Undo `pack_padded_sequence`: return the padded Tensor, and the lengths.
 
-    PyTorch: ``torch.nn.utils.rnn.pad_packed_sequence``. Raises `ValueError` for a
-    ``total_length`` below that of the longest sequence.
-
-    Parameters
-    ----------
-    total_length : int, optional
-        How many steps the result has; by default those of the longest sequence.
+    The result has ``total_length`` steps, by default those of the longest sequence. Raises
+    `ValueError` if these are more.
 
     Examples
     --------

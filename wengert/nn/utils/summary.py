@@ -1,6 +1,7 @@
 """A network as a table."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from wengert import ops
@@ -8,7 +9,6 @@ from wengert.backends import as_dtype
 from wengert.func.trees import tree_leaves
 from wengert.nn.conversion import convert
 from wengert.nn.module import Module
-from wengert.nn.parameter import Parameter
 from wengert.tape.grad_mode import no_grad
 from wengert.tape.tensor import Tensor, untracked
 
@@ -27,15 +27,9 @@ def summary(
     modes and hooks are afterwards as they were. A parameter that is used in several places counts
     where it is found first, and a module that is listed again is marked as shared.
 
-    Parameters
-    ----------
-    input_shape : tuple of int, or sequence of such tuples, optional
-        The shape of the input, or of each of several. Without it and ``input_data`` the model is
-        not called, and shapes are left out.
-    input_data : object, optional
-        The input itself; a tuple for several.
-    dtype : dtype, optional
-        Of inputs of ``input_shape``; by default that of the first parameter.
+    ``input_shape`` is the shape of the input, or of each of several, of ``dtype``, by default that
+    of the first parameter. ``input_data`` is the input itself; a tuple for several. Without both
+    the model is not called, and shapes are left out.
 
     Examples
     --------
@@ -54,13 +48,24 @@ def summary(
         raise TypeError(f"summary takes a Module, not {type(model).__name__}")
     if input_shape is not None and input_data is not None:
         raise ValueError("summary takes input_shape or input_data, not both")
-    inputs: tuple[Any, ...] | None = None
+    shapes: dict[int, list[str]] = {}
     if input_data is not None:
-        inputs = input_data if isinstance(input_data, tuple) else (input_data,)
+        _call(model, input_data if isinstance(input_data, tuple) else (input_data,), shapes)
     elif input_shape is not None:
-        inputs = tuple(_zeros(model, shape, dtype) for shape in _shapes(input_shape))
-    shapes = {} if inputs is None else _describe_outputs(model, inputs)
-    return _table(_rows(model, shapes), list(model.parameters()))
+        _call(model, [_zeros(model, shape, dtype) for shape in _shapes(input_shape)], shapes)
+    lines = [_HEAD, *_rows(model, shapes)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    written = [
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
+        for line in lines
+    ]
+    rule = "-" * (sum(widths) + 2 * len(widths) - 2)
+    parameters = list(model.parameters())
+    total = sum(p.size for p in parameters)
+    trained = sum(p.size for p in parameters if p.requires_grad)
+    size = sum(p.size * p.dtype.itemsize for p in parameters)
+    sums = f"Parameters: {total:,}, trainable: {trained:,}, in {size:,} bytes"
+    return "\n".join([written[0], rule, *written[1:], rule, sums])
 
 
 def _shapes(given: Any) -> list[tuple[int, ...]]:
@@ -83,41 +88,30 @@ def _zeros(model: Module, shape: tuple[int, ...], dtype: Any) -> Tensor:
     return untracked(convert(zeros._array, like.backend, wanted, like.device))
 
 
-def _describe_outputs(model: Module, inputs: tuple[Any, ...]) -> dict[int, str]:
-    """Call a model, and return how the outputs of its modules look."""
-    found: dict[int, list[str]] = {}
+def _call(model: Module, inputs: Iterable[Any], shapes: dict[int, list[str]]) -> None:
+    """Call a model, and note the shapes of its modules' outputs, by the modules' ids."""
 
     def note(module: Module, args: Any, output: Any) -> None:
         leaves = [leaf for leaf in tree_leaves(output) if hasattr(leaf, "shape")]
-        shapes = ", ".join(str(tuple(leaf.shape)) for leaf in leaves)
-        found.setdefault(id(module), []).append(shapes)
+        text = ", ".join(str(tuple(leaf.shape)) for leaf in leaves)
+        shapes.setdefault(id(module), []).append(text)
 
     modes = [(module, module.__dict__.get("training")) for module in model.modules()]
-    handles = []
-    try:
+    with ExitStack() as handles:
         for module, _ in modes:
-            try:
-                handles.append(module.register_forward_hook(note))
-            except TypeError:  # its class defines the call itself
-                continue
-        model.eval()
-        with no_grad():
-            model(*inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
-        for module, mode in modes:
-            if mode is None:
+            with suppress(TypeError):  # of a class that defines the call itself
+                handles.enter_context(module.register_forward_hook(note))
+        try:
+            with no_grad():
+                model.eval()(*inputs)
+        finally:
+            for module, mode in modes:
                 module.__dict__.pop("training", None)
-            else:
-                module.training = mode
-    return {
-        number: shapes[0] + (f" x{len(shapes)}" if len(shapes) > 1 else "")
-        for number, shapes in found.items()
-    }
+                if mode is not None:
+                    module.training = mode
 
 
-def _rows(model: Module, shapes: dict[int, str]) -> Iterable[tuple[str, str, str, str]]:
+def _rows(model: Module, shapes: dict[int, list[str]]) -> Iterable[tuple[str, str, str, str]]:
     seen: set[int] = set()
     for path, module in model.named_modules(remove_duplicate=False):
         depth = path.count(".") + 1 if path else 0
@@ -129,28 +123,10 @@ def _rows(model: Module, shapes: dict[int, str]) -> Iterable[tuple[str, str, str
         seen.add(id(module))
         own = [p for p in module.parameters(recurse=False) if id(p) not in seen]
         seen.update(map(id, own))
-        count = f"{sum(p.size for p in own):,}" if own else ""
-        yield label, shapes.get(id(module), ""), count, _trainable(own)
-
-
-def _trainable(parameters: list[Parameter]) -> str:
-    kinds = {parameter.requires_grad for parameter in parameters}
-    return "" if not kinds else "partly" if len(kinds) > 1 else "yes" if True in kinds else "no"
-
-
-def _table(rows: Iterable[tuple[str, str, str, str]], parameters: list[Parameter]) -> str:
-    lines = [_HEAD, *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
-    written = [
-        "  ".join(
-            text.rjust(width) if i else text.ljust(width)
-            for i, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
-    rule = "-" * (sum(widths) + 2 * len(widths) - 2)
-    total = sum(p.size for p in parameters)
-    trained = sum(p.size for p in parameters if p.requires_grad)
-    size = sum(p.size * p.dtype.itemsize for p in parameters)
-    sums = f"Parameters: {total:,}, trainable: {trained:,}, in {size:,} bytes"
-    return "\n".join([written[0], rule, *written[1:], rule, sums])
+        calls = shapes.get(id(module), [""])
+        shape = calls[0] + (f" x{len(calls)}" if len(calls) > 1 else "")
+        kinds = {p.requires_grad for p in own}
+        trains = (
+            "" if not kinds else "partly" if len(kinds) > 1 else "yes" if True in kinds else "no"
+        )
+        yield label, shape, f"{sum(p.size for p in own):,}" if own else "", trains

@@ -8,29 +8,20 @@ one's adjoint, so derivatives of any order need nothing else.
 # ruff: noqa: F403 -- each file says in its __all__ what it gives
 
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Never
 
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops.fft import frequency, real, spectrum
 from wengert.ops.fft.frequency import *
 from wengert.ops.fft.real import *
 from wengert.ops.fft.spectrum import *
+from wengert.ops.hints import list_public
 
 __all__: list[str] = []
 __all__ += frequency.__all__
 __all__ += real.__all__
 __all__ += spectrum.__all__
 
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute("wengert.fft", name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__, "wengert.fft")
 
 
 vars(differentiable)["fft"] = sys.modules[__name__]

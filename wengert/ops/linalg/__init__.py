@@ -7,11 +7,10 @@ page "Linear algebra" of the documentation says how.
 # ruff: noqa: F403 -- each file says in its __all__ what it gives
 
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Never
 
 from wengert.interpreters.namespaces import differentiable
 from wengert.ops import linear_algebra
+from wengert.ops.hints import list_public
 from wengert.ops.linalg import (
     determinants,
     factorisations,
@@ -40,15 +39,7 @@ __all__ += solving.__all__
 __all__ += spectral.__all__
 __all__ += linear_algebra.__all__
 
-
-if not TYPE_CHECKING:  # a name that is wrong is an error to type checkers
-
-    def __getattr__(name: str) -> Never:
-        raise import_module("wengert.ops.hints").no_attribute("wengert.linalg", name, __all__)
-
-
-def __dir__() -> list[str]:
-    return __all__
+list_public(__name__, "wengert.linalg")
 
 
 # Rules find it as xp.linalg, as they find a library's on raw arrays.

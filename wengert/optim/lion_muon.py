@@ -1,4 +1,4 @@
-"""Muon, whose steps are orthogonal matrices."""
+"""Lion and Muon, whose steps are signs, and orthogonal matrices."""
 
 import math
 from collections.abc import Iterable
@@ -7,10 +7,64 @@ from typing import Any
 from wengert.backends import DType, dtype_of
 from wengert.ops.euclidean import length
 from wengert.optim.adapters import Rule, State
-from wengert.optim.groups import Group, Range, hyper_parameters
+from wengert.optim.groups import RANGES, Group, Range, hyper_parameters
+from wengert.optim.kernels import slope
 from wengert.optim.optimizer import Optimizer
 
 _RATES = (None, "original", "match_rms_adamw")
+
+
+class Lion(Optimizer):
+    r"""Lion: steps of one size, along the sign of a momentum.
+
+    .. math::
+        p_t &= (1 - \gamma \lambda) p_{t-1}
+               - \gamma \operatorname{sign}(\beta_1 m_{t-1} + (1 - \beta_1) g_t) \\
+        m_t &= \beta_2 m_{t-1} + (1 - \beta_2) g_t
+
+    Here :math:`\gamma` is ``lr`` and :math:`\lambda` ``weight_decay``. Chen et al., "Symbolic
+    discovery of optimization algorithms" (2023). PyTorch has none; the real and imaginary part of a
+    complex parameter have a sign each.
+
+    Examples
+    --------
+    >>> w = wg.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wg.optim.Lion([w], lr=0.1)
+    >>> (w**2).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([ 0.9000, -1.9000], requires_grad=True)
+    """
+
+    ranges = {name: RANGES[name] for name in ("lr", "betas", "weight_decay")}
+    componentwise = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, hyper_parameters(locals()))
+
+    def init(self, xp: Any, p: Any, group: Group) -> State:
+        return {"exp_avg": xp.zeros_like(p)}
+
+    def rule(self, xp: Any, group: Group) -> Rule:
+        lr, decay, maximize = group["lr"], group["weight_decay"], group["maximize"]
+        beta1, beta2 = group["betas"]
+
+        def update(p: Any, g: Any, state: State) -> Any:
+            g = slope(xp, p, g, maximize, 0)
+            held = state["exp_avg"]
+            direction = xp.sign(xp.axpby(beta1, held, 1 - beta1, g))
+            state["exp_avg"] = xp.axpby(beta2, held, 1 - beta2, g)
+            return xp.axpby(1 - lr * decay if decay else 1, p, -lr, direction)
+
+        return update
 
 
 class Muon(Optimizer):
@@ -28,19 +82,11 @@ class Muon(Optimizer):
     "Muon: an optimizer for hidden layers in neural networks" (2024). PyTorch iterates in bfloat16,
     and this in the parameter's dtype. PyTorch: ``torch.optim.Muon``.
 
-    Parameters
-    ----------
-    params : iterable of Tensor or of dict
-        Real matrices. Other parameters, and usually embeddings and the last layer, belong to
-        another optimiser, such as `AdamW`.
-    ns_coefficients : tuple of float
-        :math:`a`, :math:`b` and :math:`c`.
-    ns_steps : int
-        :math:`n`, below 100.
-    adjust_lr_fn : {"original", "match_rms_adamw"}, optional
-        For a matrix of r rows and c columns, :math:`\gamma'` is
-        :math:`\gamma \sqrt{\max(1, r / c)}`, or :math:`0.2 \gamma \sqrt{\max(r, c)}`, at which
-        learning rates of AdamW may be used.
+    Parameters are real matrices. Others, and usually embeddings and the last layer, belong to
+    another optimiser, such as `AdamW`. ``ns_coefficients`` are :math:`a`, :math:`b` and :math:`c`,
+    and ``ns_steps`` is :math:`n`, below 100. For a matrix of r rows and c columns,
+    :math:`\gamma'` is :math:`\gamma \sqrt{\max(1, r / c)}`, ``"original"``, or
+    :math:`0.2 \gamma \sqrt{\max(r, c)}`, at which learning rates of AdamW may be used.
 
     Examples
     --------
@@ -106,7 +152,7 @@ class Muon(Optimizer):
             if nesterov:
                 move = xp.axpby(momentum, move, 1 - momentum, g)
             rows, columns = p.shape
-            move = _orthogonal(xp, move, rows > columns, coefficients, steps, eps)
+            move = _orthogonalise(xp, move, rows > columns, coefficients, steps, eps)
             if how == "match_rms_adamw":
                 ratio = 0.2 * math.sqrt(max(rows, columns))
             else:
@@ -121,7 +167,7 @@ def _check_real(dtype: DType) -> None:
         raise ValueError("Muon does not support complex parameters")
 
 
-def _orthogonal(xp: Any, x: Any, high: bool, coefficients: Any, steps: int, eps: float) -> Any:
+def _orthogonalise(xp: Any, x: Any, high: bool, coefficients: Any, steps: int, eps: float) -> Any:
     """About the orthogonal matrix that is nearest to ``x``."""
     a, b, c = coefficients
     if high:

@@ -1,0 +1,134 @@
+"""Modules that only store options: each calls a function, which has the formula and the options."""
+
+from functools import partial
+from typing import Any
+
+from wengert.nn import functional as F
+from wengert.nn.define import module
+from wengert.nn.functional.define import check_reduction, fails, is_positive
+from wengert.nn.functional.dropout import probability
+from wengert.nn.functional.spatial import sizes
+
+# Activations.
+ELU = module("ELU", F.elu, inplace=True)
+GELU = module("GELU", F.gelu)
+GLU = module("GLU", F.glu)
+Hardsigmoid = module("Hardsigmoid", F.hardsigmoid, inplace=True, shown="")
+Hardswish = module("Hardswish", F.hardswish, inplace=True, shown="")
+LeakyReLU = module("LeakyReLU", F.leaky_relu, inplace=True)
+LogSigmoid = module("LogSigmoid", F.logsigmoid)
+LogSoftmax = module("LogSoftmax", F.log_softmax)
+Mish = module("Mish", F.mish, inplace=True)
+ReLU = module("ReLU", F.relu, inplace=True)
+ReLU6 = module("ReLU6", F.relu6, inplace=True)
+SELU = module("SELU", F.selu, inplace=True)
+SiLU = module("SiLU", F.silu, inplace=True)
+Sigmoid = module("Sigmoid", F.sigmoid)
+Softmax = module("Softmax", F.softmax)
+Softplus = module("Softplus", F.softplus)
+Softsign = module("Softsign", F.softsign)
+Tanh = module("Tanh", F.tanh)
+
+
+def _check_ends(layer: Any) -> None:
+    low, high = layer.min_val, layer.max_val
+    if not (hasattr(low, "dtype") or hasattr(high, "dtype")) and high <= low:
+        raise ValueError(f"max_val should be above min_val, and is {high}, not {low}")
+
+
+Hardtanh = module("Hardtanh", F.hardtanh, inplace=True, check=_check_ends)
+
+
+# Dropout.
+def _check_share(layer: Any) -> None:
+    probability(type(layer).__name__, layer.p)
+
+
+_dropout = partial(module, inplace=True, shown="p={0.p}, inplace={0.inplace}", check=_check_share)
+Dropout = _dropout("Dropout", F.dropout)
+Dropout2d = _dropout("Dropout2d", F.dropout2d)
+
+
+# Pooling, and windows as columns.
+def _set_stride(layer: Any) -> None:
+    layer.stride = layer.kernel_size if layer.stride is None else layer.stride
+
+
+def _spread_windows(layer: Any) -> None:
+    _set_stride(layer)
+    for name, least in (("kernel_size", 1), ("stride", 1), ("padding", 0)):
+        setattr(layer, name, sizes(getattr(layer, name), 1, "AvgPool1d", name, least))
+
+
+_WINDOW = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
+_average = partial(module, shown=_WINDOW)
+_maximum = partial(
+    module,
+    last="ceil_mode",
+    shown=_WINDOW + ", dilation={0.dilation}, ceil_mode={0.ceil_mode}",
+    check=_set_stride,
+)
+_adaptive = partial(module, shown="output_size={0.output_size}")
+AdaptiveAvgPool1d = _adaptive("AdaptiveAvgPool1d", F.adaptive_avg_pool1d)
+AdaptiveAvgPool2d = _adaptive("AdaptiveAvgPool2d", F.adaptive_avg_pool2d)
+AdaptiveMaxPool2d = _adaptive("AdaptiveMaxPool2d", F.adaptive_max_pool2d)
+AvgPool1d = _average("AvgPool1d", F.avg_pool1d, check=_spread_windows)
+AvgPool2d = _average("AvgPool2d", F.avg_pool2d, check=_set_stride)
+MaxPool1d = _maximum("MaxPool1d", F.max_pool1d)
+MaxPool2d = _maximum("MaxPool2d", F.max_pool2d)
+Unfold = module("Unfold", F.unfold)
+
+
+# Resampling.
+def _set_scale(layer: Any) -> None:
+    scale = layer.scale_factor
+    several = isinstance(scale, tuple)
+    layer.scale_factor = tuple(map(float, scale)) if several else float(scale) if scale else None
+
+
+def _show_lengths(layer: Any) -> str:
+    name = "size" if layer.scale_factor is None else "scale_factor"
+    return f"{name}={getattr(layer, name)!r}, mode={layer.mode!r}"
+
+
+PixelShuffle = module("PixelShuffle", F.pixel_shuffle)
+Upsample = module("Upsample", F.interpolate, shown=_show_lengths, check=_set_scale)
+
+
+# Losses and distances.
+def _check_reduction(loss: Any) -> None:
+    check_reduction(loss.reduction)
+
+
+def _check_batches(loss: Any) -> None:
+    check_reduction("mean" if loss.reduction == "batchmean" else loss.reduction)
+
+
+def _check_margin(loss: Any) -> None:
+    check_reduction(loss.reduction)
+    if fails(loss.margin, is_positive):
+        raise ValueError(f"margin must be greater than 0, and is {loss.margin}")
+
+
+_loss = partial(module, shown="", check=_check_reduction)
+BCELoss = _loss("BCELoss", F.binary_cross_entropy)
+BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits)
+CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", F.cosine_embedding_loss)
+CosineSimilarity = module("CosineSimilarity", F.cosine_similarity, shown="")
+CrossEntropyLoss = _loss("CrossEntropyLoss", F.cross_entropy)
+GaussianNLLLoss = _loss("GaussianNLLLoss", F.gaussian_nll_loss)
+HuberLoss = _loss("HuberLoss", F.huber_loss)
+KLDivLoss = _loss("KLDivLoss", F.kl_div, check=_check_batches)
+L1Loss = _loss("L1Loss", F.l1_loss)
+MSELoss = _loss("MSELoss", F.mse_loss)
+NLLLoss = _loss("NLLLoss", F.nll_loss)
+PairwiseDistance = module("PairwiseDistance", F.pairwise_distance, shown="")
+SmoothL1Loss = _loss("SmoothL1Loss", F.smooth_l1_loss)
+TripletMarginLoss = _loss("TripletMarginLoss", F.triplet_margin_loss, check=_check_margin)
+
+__all__ = [
+    name
+    for name, kind in [*globals().items()]
+    if getattr(kind, "__module__", "") == __name__
+    if name[0] != "_"
+]
