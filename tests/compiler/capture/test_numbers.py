@@ -2,10 +2,13 @@
 
 import builtins
 import copy
+import decimal
 import enum
 import functools
+import json
 import math
 import numbers
+import statistics
 import struct
 import warnings
 from collections.abc import Callable
@@ -17,6 +20,7 @@ import pytest
 
 import wengert as wg
 from tests.compiler.ordinary import alike
+from wengert.compiler import CompileError
 from wengert.nn import functional
 
 FLOATS = [2.5, -1.5, 0.0, -0.0, 3.0, 7.25, 2.5]
@@ -158,9 +162,13 @@ def _beside_arrays(x: Any, k: Any) -> Any:
     return made + found + (k - x) + k / x + wg.multiply(x, k + 1) - 7 % (k - 9) + abs(-k)
 
 
+def _gradients(x: Any, k: Any) -> Any:
+    return wg.grad(lambda x: wg.sum(x * k + wg.maximum(x, k) ** 2 - k / x))(x)
+
+
 @pytest.mark.parametrize(
     "function",
-    [_beside_arrays, lambda x, k: x * k + wg.sin(x) * (k**2 + 1) - (k // 2) * -k],
+    [_beside_arrays, _gradients, lambda x, k: x * k + wg.sin(x) * (k**2 + 1) - (k // 2) * -k],
 )
 def test_what_is_computed_with_has_one_program(backend: Any, function: Body) -> None:
     f = wg.compile(function)
@@ -218,6 +226,22 @@ def test_the_dtype_beside_a_number(kind: str) -> None:
             with np.errstate(all="ignore"):
                 alike(lambda body=body: (body, list), [(x, k) for k in values], compiles=False)  # type: ignore[misc]
             assert name
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda k: json.dumps({"rate": k}),
+        lambda k: json.dumps(k, indent=1),
+        lambda k: statistics.mean([k, 1.0]),
+        lambda k: decimal.Decimal(k),
+        lambda k: float.hex(k),
+        lambda k: pow(k, 2, 3),
+    ],
+)
+def test_code_in_c_that_asks_for_a_float_is_an_error_that_names_the_line(use: Any) -> None:
+    with pytest.raises(CompileError, match=r"test_numbers.py, line .*give float\(x\)"):
+        wg.compile(lambda x, k: [x * 2, use(k)][0])(wg.ones(2), 0.5)
 
 
 @pytest.mark.parametrize("round_", [math.floor, math.ceil, math.trunc, round, int])

@@ -104,7 +104,7 @@ def line_that_raised(error: BaseException) -> str:
     """The user's line in which an error was raised."""
     at, found = error.__traceback__, "wg.compile"
     while at is not None:
-        if not _is_own(at.tb_frame):
+        if of_user(str(at.tb_frame.f_globals.get("__name__"))):
             found = described(Line(at.tb_frame.f_code.co_filename, at.tb_lineno))
         at = at.tb_next
     return found

@@ -21,7 +21,7 @@ from wengert.backends.backend import composite_of, composites, function_of, on_d
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
 from wengert.compiler.capture.errors import TraceError, trace_errors
-from wengert.compiler.capture.lines import described, running_line, user_line
+from wengert.compiler.capture.lines import described, line_that_raised, running_line, user_line
 from wengert.compiler.capture.locks import Locks
 from wengert.compiler.capture.lowering import lowered
 from wengert.compiler.capture.traced import Traced, device_of, running, traced, tracing
@@ -50,6 +50,8 @@ __all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask", "runs_once"]
 #: Functions of an array's shape and dtype, by the function of a shape and dtype that equals it.
 _LIKE = {name + "_like": name for name in ("empty", "full", "ones", "zeros")}
 
+#: Words of errors of Python's own about traced numbers.
+_OF_NUMBERS = ("TracedNumber", "float is not JSON", "operations of a number")
 _SEQUENCES = (tuple, list)
 _NO_PARAMETERS: Mapping[str, Any] = {}
 #: Arithmetic of integers that never fails.
@@ -119,6 +121,14 @@ class Trace:
             for variable, x in inside.items():
                 variable.set(x)
             yield
+        except TypeError as error:  # of code in C, which asks for a float itself
+            if not any(name in str(error) for name in _OF_NUMBERS):
+                raise
+            raise TraceError(
+                f"{line_that_raised(error)}: {error}. A number that may differ from call to call "
+                "is arithmetic's alone here: give float(x), and a program is recorded for each "
+                "value"
+            ) from error
         finally:
             self.close()
 
