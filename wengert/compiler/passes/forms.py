@@ -26,8 +26,6 @@ from wengert.nn.kernels import (
     numpy_recurrent,
 )
 from wengert.ops.beyond import numpy_convolutions, numpy_pooling
-from wengert.ops.operators import BINARY, EQUALITY, ORDER, UNARY
-from wengert.tape.primitive import Primitive
 
 __all__ = [
     "ARGMAX",
@@ -47,7 +45,6 @@ __all__ = [
     "fresh",
     "getter",
     "put",
-    "row",
     "set_part",
     "taken",
 ]
@@ -168,17 +165,6 @@ FORMS: dict[Callable[..., Any], Form] = {
 _NAMED_OUT: Final = (np.maximum, np.minimum)
 
 
-#: The primitives of Python's arithmetic.
-_NUMBERS: Final = {
-    f"number.{python}": name for python, name, *_ in (*BINARY, *UNARY, *ORDER, *EQUALITY)
-}
-
-
-def row(step: Instruction) -> Primitive | None:
-    """The row of the primitive that an instruction calls."""
-    return row_of(_NUMBERS.get(step.name, step.name))
-
-
 def form(step: Instruction) -> Form:
     """The form of an instruction."""
     if step.form is None:
@@ -203,7 +189,7 @@ def _found(step: Instruction) -> Form:
     given = step.parameters
     if given.get("copy") or given.get("own") is False or not any(x.shape is not None for x in used):
         return _FRESH
-    found_row = row(step)
+    found_row = row_of(step.name)
     if found_row is None or found_row.view is None:
         return _UNKNOWN
     if not found_row.view or any(x.shape for x in used[1:]):  # of an index array

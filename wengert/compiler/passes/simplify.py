@@ -1,20 +1,18 @@
 """Simplification: results that are known, or equal to an operand or an earlier result bitwise."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import replace
 from operator import is_
 from typing import Any, Final
 
 import numpy as np
 
-from wengert.backends import dtype_of
-from wengert.compiler.facts import facts_of, same_elements
-from wengert.compiler.passes.forms import fresh, row
+from wengert.compiler.facts import facts_of, row_of, same_elements
+from wengert.compiler.passes.forms import fresh
 from wengert.compiler.passes.liveness import escaping, written_allocations
 from wengert.compiler.program import Instruction, Program, Value, substitute
-from wengert.tape.primitive import Primitive
 
-__all__ = ["LARGEST", "Call", "simplify"]
+__all__ = ["LARGEST", "Known", "simplify"]
 
 #: Elements of the largest results that are computed once; larger ones would cost too much memory.
 LARGEST: Final = 1 << 16
@@ -39,14 +37,13 @@ def simplify(program: Program) -> Program:
     steps: list[Instruction] = []
     for step in program.instructions:
         step = known.with_numbers(step.with_values(known.same) if known.same else step)
-        found = row(step)
-        identity = facts_of(found).identity
+        identity = facts_of(row_of(step.name)).identity
         if identity is not None and not step.several:
-            equal = identity(Call(step, known, found))
+            equal = identity(step, known)
             if isinstance(equal, Value) and known.stands_for(equal, step.result):
                 steps.append(step)
                 continue
-        known.learn(step, found)
+        known.learn(step)
         if step.pure:
             first = seen.setdefault(_key(step), step)
             if (first is not step and known.merge(step, first)) or known.compute(step):
@@ -58,55 +55,6 @@ def simplify(program: Program) -> Program:
     outputs = substitute(program.outputs, known.same)
     made = tuple(steps)
     return replace(program, instructions=made, outputs=outputs, constants=known.constants)
-
-
-class Call:
-    """An instruction, as identity rules see it (`wengert.compiler.facts`).
-
-    Attributes
-    ----------
-    name : str
-        Of the primitive.
-    rule : callable or None
-        The primitive's identity rule.
-    operands, parameters, result
-        Of the instruction.
-    """
-
-    __slots__ = ("_known", "name", "operands", "parameters", "result", "rule")
-
-    def __init__(self, step: Instruction, known: "Known", found: Primitive | None) -> None:
-        self.name = step.name if found is None else found.name
-        self.rule = facts_of(found).identity
-        self.operands, self.parameters, self.result = step.operands, step.parameters, step.result
-        self._known = known
-
-    @property
-    def complex(self) -> bool:
-        """Whether the result is complex."""
-        return self.complex_of(self.result)
-
-    @staticmethod
-    def complex_of(x: Any) -> bool:
-        """Whether an operand is complex."""
-        if not isinstance(x, Value):
-            return type(x) is complex
-        return x.dtype is complex if x.shape is None else dtype_of(x.dtype).complex
-
-    @property
-    def whole(self) -> bool:
-        """Whether the result is an integer or an array of integers."""
-        x = self.result
-        return x.dtype is int if x.shape is None else not dtype_of(x.dtype).inexact
-
-    def number(self, x: Any) -> Any:
-        """The number that an operand is or is filled with; None if unknown."""
-        return self._known.full.get(x) if isinstance(x, Value) else x
-
-    def maker(self, x: Any) -> "Call | None":
-        """The call that made an operand, if that has one result."""
-        step = self._known.made.get(x) if isinstance(x, Value) else None
-        return None if step is None or step.several else Call(step, self._known, row(step))
 
 
 class Known:
@@ -121,9 +69,9 @@ class Known:
     apart : set of Value
         Values whose memory the caller gets, or that calls write into.
     made : dict of Value to Instruction
-        The instruction that made each result.
-    full : dict of Value to number
-        Arrays that are filled with 0 or 1.
+        The instruction whose only result each is.
+    ones : set of Value
+        Arrays that are filled with 1.
     """
 
     def __init__(self, program: Program) -> None:
@@ -131,29 +79,25 @@ class Known:
         self.constants = dict(program.constants)
         self.apart = escaping(program) | written_allocations(program)
         self.made: dict[Value, Instruction] = {}
-        self.full: dict[Value, Any] = {}
+        self.ones: set[Value] = set()
         self._filled: dict[Value, float | None] = {}  # the number that fills a constant, or None
 
-    def learn(self, step: Instruction, found: Primitive | None) -> None:
-        """Add the facts about an instruction's results."""
-        for result in step.results:
-            self.made[result] = step
-        number = self._number(step, found)
-        if number is not None:
-            self.full[step.result] = number
+    def learn(self, step: Instruction) -> None:
+        """Add the facts about an instruction's result."""
+        if step.several:
+            return
+        self.made[step.result] = step
+        facts, name = facts_of(row_of(step.name)), step.name.removesuffix("_like")
+        given = [*step.operands, step.parameters.get("fill_value")]
+        filled = 1 if name == "ones" else given[1] if name == "full" else None
+        if facts.moves or facts.identity is same_elements:  # which may change shape or dtype, too
+            filled = given[0]
+        if self.is_one(filled):
+            self.ones.add(step.result)
 
-    def _number(self, step: Instruction, found: Primitive | None) -> Any:
-        """The number that fills a result, if it is 0 or 1, which every dtype has."""
-        filled = _FILLED.get(step.name.removesuffix("_like"))
-        if filled is not None:
-            number = filled(step)
-            return number if type(number) in (bool, int, float) and number in (0, 1) else None
-        first = step.operands[0] if step.operands else None
-        if found is None or step.several or not isinstance(first, Value):
-            return None
-        # Calls that move elements, or change shape or dtype.
-        facts = facts_of(found)
-        return self.full.get(first) if facts.moves or facts.identity is same_elements else None
+    def is_one(self, x: Any) -> bool:
+        """Whether an operand is 1, or an array of ones."""
+        return x in self.ones if isinstance(x, Value) else isinstance(x, int | float) and x == 1
 
     def stands_for(self, equal: Value, result: Value) -> bool:
         """Replace a result by an operand, and return whether that is possible.
@@ -221,14 +165,6 @@ class Known:
                 if self._filled[x] is not None:
                     return step.with_values({x: self._filled[x]})
         return step
-
-
-#: The numbers with which creation functions fill an array.
-_FILLED: Final[Mapping[str, Callable[[Instruction], Any]]] = {
-    "full": lambda step: [*step.operands[1:], step.parameters.get("fill_value")][0],
-    "ones": lambda step: 1,
-    "zeros": lambda step: 0,
-}
 
 
 def _element(array: Any) -> float | None:
