@@ -17,7 +17,7 @@ from wengert.compiler.capture.trace import runs_once
 from wengert.compiler.emission.emit import Emitted, emit, folded, tupled
 from wengert.compiler.emission.exported import ExportedProgram, exported_program, present
 from wengert.compiler.emission.sources import Sources
-from wengert.compiler.emission.spelling import Names, Speller, conditions, identifier, plain
+from wengert.compiler.emission.spelling import Names, conditions, identifier, plain
 from wengert.compiler.libraries import library_of
 from wengert.compiler.passes.flatten import flatten
 from wengert.compiler.program import Instruction, Program, Value
@@ -92,7 +92,7 @@ class _Module:
         used = {x.id for x in ast.walk(ast.parse(self.emitted.source)) if isinstance(x, ast.Name)}
         self.names = Names({*used, *_TAKEN})
         self.name = self.names.new(identifier(name))
-        self.sources = Sources(self.names, self.library.modules, self._device)
+        self.sources = Sources(backend, self.names)
         self.arrays: dict[str, Any] = {}
 
     def written(self) -> tuple[str, dict[str, Any]]:
@@ -134,12 +134,6 @@ class _Module:
         parts += [body, state, *call]
         return "\n\n\n".join(parts) + "\n", self.arrays
 
-    def _device(self, x: Any) -> str:
-        """An expression for a device of the library; "" for other objects."""
-        if not any(type(x) is type(device) for device in self.backend.devices()):
-            return ""
-        return self.library.device(x)
-
     def _array(self, wanted: str, x: Any) -> str:
         """An expression for an array, which is stored in the ``.npz`` file."""
         key = wanted
@@ -163,7 +157,7 @@ class _Module:
         self.keys: dict[int, str] = {}
         for at, x in self.state.items():
             self.keys[at] = key = keys.new(self.part.program.inputs[at].name or f"x{at}")
-            made = self._array(key, x) if hasattr(x, "dtype") else self.sources.expression(x)
+            made = self._array(key, x) if hasattr(x, "dtype") else self.sources.literal(x, {})
             lines.append(f"    {_quoted(key)}: {made},")
         return "\n".join(["state = {", *lines, "}"]) if lines else "state = {}"
 
@@ -189,9 +183,7 @@ class _Module:
         taken = [given.get(at) or f"state[{_quoted(self.keys[at])}]" for at in range(len(inputs))]
         numbers = [taken[at] for at in part.deciding]
         refuse = lambda text: f"raise ValueError({_quoted(f'this program is for {text}')})"
-        speller = Speller(None, Names())
-        lines += [f"    {line}" for line in conditions(part.decided, numbers, refuse, speller)]
-        self.sources.imports |= speller.imports
+        lines += [f"    {line}" for line in conditions(part.decided, numbers, refuse, self.sources)]
         names = [
             local.new(f"answer_{i}" if i else "answer") for i in range(len(part.program.outputs))
         ]

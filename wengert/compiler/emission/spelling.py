@@ -5,7 +5,6 @@ import cmath
 import math
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
@@ -30,7 +29,6 @@ __all__ = [
     "Names",
     "Speller",
     "conditions",
-    "dtype_home",
     "identifier",
     "plain",
 ]
@@ -44,9 +42,6 @@ OTHERWISE: Final = frozenset({"**", "//", "%", "<<", ">>"})
 
 #: Characters up to which expressions are nested.
 SHORT: Final = 200
-
-#: Characters of a line of a kernel's arguments.
-_LINE: Final = 84
 
 #: Characters that are not allowed in names.
 _OTHERS: Final = re.compile("[^0-9A-Za-z]")
@@ -118,19 +113,6 @@ def conditions(
             yield f"{known[step.result]} = {text}"
 
 
-def _text(x: Any) -> str:
-    """An argument of a kernel as source; long text is wrapped."""
-    if type(x) is not str or ("\n" not in x and len(x) <= _LINE):
-        return repr(x)
-    if "\n" in x and '"""' not in x and "\\" not in x:
-        return f'"""{x}"""'
-    parts = textwrap.wrap(x, _LINE, break_long_words=False, break_on_hyphens=False)
-    pieces = [part + " " for part in parts[:-1]] + parts[-1:]
-    if "".join(pieces) != x:
-        return repr(x)
-    return "\n    ".join(["(", *[f"    {piece!r}" for piece in pieces], ")"])
-
-
 class Names:
     """The names of one scope."""
 
@@ -198,7 +180,8 @@ class Speller:
         named = [("", x) for x in kernel.arguments]
         named += [(f"{key}=", x) for key, x in kernel.keywords.items()]
         for key, x in named:
-            lines += f"    {key}{_text(x)},".splitlines()
+            told = f'"""{x}"""' if type(x) is str and "\n" in x else repr(x)
+            lines += f"    {key}{told},".splitlines()
         return [*lines, ")"]
 
     # -- constants -----------------------------------------------------------------------------
@@ -217,10 +200,14 @@ class Speller:
             return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
         if type(x) is list:
             return f"[{', '.join(self.literal(part, known) for part in x)}]"
-        return self._object(x)
+        if type(x) is dict:
+            pairs = [f"{self.literal(k, known)}: {self.literal(v, known)}" for k, v in x.items()]
+            return "{" + ", ".join(pairs) + "}"
+        name = x.__name__ if isinstance(x, type) else type(x).__name__.lower()
+        return self.spelled(x) or self.bind(x, identifier(name))
 
-    def _object(self, x: Any) -> str:
-        """A data type by its public name; another object by a global name."""
+    def spelled(self, x: Any) -> str | None:
+        """A data type by its public name."""
         if isinstance(x, np.dtype) and x.isbuiltin == 1:
             name = _dtype_name(x)
             if hasattr(np, name):
@@ -229,9 +216,7 @@ class Speller:
         if home is not None:
             self.module(home, home)
             return repr(x)
-        if isinstance(x, type):
-            return self.bind(x, identifier(x.__name__))
-        return self.bind(x, identifier(type(x).__name__).lower())
+        return None
 
     # -- calls ---------------------------------------------------------------------------------
 
