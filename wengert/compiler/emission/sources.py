@@ -81,9 +81,9 @@ class Sources(Speller):
             return f"held[{name!r}]"
         if isinstance(x, np.random.Generator):  # with its present state
             bits = type(x.bit_generator).__name__
-            text = f"{self.module('numpy', 'np')}.random.Generator(np.random.{bits}())"
+            call = f"{self.module('numpy', 'np')}.random.Generator(np.random.{bits}())"
             state = self.literal(x.bit_generator.state, {})
-            return f"{text}\n{name}.bit_generator.state = {state}"
+            return f"{call}\n{name}.bit_generator.state = {state}"
         if isinstance(x, MethodType):
             return self.function(x, x.__name__)
         if isinstance(x, MethodDescriptorType):
@@ -93,9 +93,9 @@ class Sources(Speller):
             if found is None:
                 raise _NotWrittenError(repr(x))
             return found
-        if any(type(x) is type(device) for device in self._backend.devices()):
-            if text := library_of(self._backend).device(x):
-                return text
+        device = any(type(x) is type(one) for one in self._backend.devices())
+        if device and (text := library_of(self._backend).device(x)):
+            return text
         if plain(x) is not None or type(x) in (tuple, list, dict, slice) or self.spelled(x):
             return self.literal(x, {})
         # An object of this package, with the arguments that make an equal one.
