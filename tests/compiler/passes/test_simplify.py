@@ -6,12 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import wengert as wg
 from tests.compiler.bits import same_bits
-from tests.compiler.emitted import check_emitted
-from tests.compiler.recorded import agrees, names, trace_arrays, traces
+from tests.compiler.recorded import agrees, names, traces
 from wengert.backends import Backend, get_backend
-from wengert.compiler.emission.emit import emit
 from wengert.compiler.passes import dead, optimise, simplify
 
 NUMPY = get_backend("numpy")
@@ -220,27 +217,3 @@ def test_what_is_broadcast_leaves_results_in_order() -> None:
     assert kept[-3:] == ["add", "sinh", "exp"]
     assert "multiply" not in kept
     agrees(program, optimise(program), NUMPY, *points)
-
-
-def test_constants_that_are_full_of_a_number_are_numbers() -> None:
-    x = np.array([1.5, -0.0, np.nan, 1e308])
-
-    def function(x: Any) -> Any:
-        full = [wg.full((4,), number, dtype=wg.float64) for number in (-0.0, 0.1, -np.inf)]
-        mixed = wg.asarray([0.0, -0.0, 0.0, 0.0], dtype=wg.float64)
-        single = wg.full((4,), 0.1, dtype=wg.float32)
-        return (
-            *[wg.add(y, x) for y in full],
-            *[wg.multiply(x, y) for y in full],
-            x + mixed, x * single, wg.divide(full[1], x), wg.pow(x, full[1]),
-            wg.subtract(x[:1], full[1]),
-        )  # fmt: skip
-
-    with np.errstate(all="ignore"):
-        program = trace_arrays(function, x)
-        made = optimise(program)
-        for found, expected in zip(made(x), program(x), strict=True):
-            assert same_bits(found, expected)
-        check_emitted(program, emit(made, NUMPY), [[x], [-x]])
-    # Not zeros of both signs, not of another dtype, not where shape or rounding need the array.
-    assert len(made.constants) == 3, str(made)

@@ -67,10 +67,8 @@ def callers(frame: FrameType | None) -> Iterator[FrameType]:
 
 def user_line() -> str:
     """The user's line that runs now, for an error."""
-    for frame in callers(sys._getframe(1)):
-        if not _is_own(frame):
-            return described(Line(frame.f_code.co_filename, frame.f_lineno))
-    return "wg.compile"
+    line = running_line()
+    return "wg.compile" if line is None else described(line)
 
 
 def _is_own(frame: FrameType) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.backends import Backend, DType, Selection, backend_of, dtype_of, generators, selection
+from wengert.backends import Backend, Selection, backend_of, dtype_of, generators, selection
 from wengert.backends.backend import composite_of, composites, function_of, on_device
 from wengert.backends.registry import local_selection
 from wengert.compiler.capture.draws import Draws
@@ -43,7 +43,7 @@ from wengert.tape.anomaly import detecting
 from wengert.tape.node import tick
 from wengert.tape.observers import observing
 from wengert.tape.primitive import PRIMITIVES
-from wengert.tape.promotion import common_dtype, limits, number_type
+from wengert.tape.promotion import common_dtype, number_type
 
 __all__ = ["Trace", "copied", "is_draw", "is_exchange", "is_mask", "runs_once"]
 
@@ -378,25 +378,16 @@ class Trace:
         if like is None:
             raise TypeError("there is no array among the operands")
         dtypes = [dtype_of(x.dtype) for x in arrays if hasattr(x, "dtype")]
-        for x in arrays:
-            if type(x) is TracedNumber and type(x.number) is int and self.given(x):
-                self._check_range(x, common_dtype(dtypes, [int]))
+        for i, x in enumerate(arrays):
+            whole = type(x) is TracedNumber and type(x.number) is int and self.given(x)
+            if whole and common_dtype(dtypes, [int]).kind.endswith("integer"):
+                arrays[i] = x.pinned()  # libraries may wrap an integer that is too large
         if not weak:
             for i, x in enumerate(arrays):
                 if isinstance(x, TracedNumber | int | float | complex):
                     dtype = common_dtype(dtypes, [number_type(x)])
                     arrays[i] = traced.asarray(x, dtype=dtype, device=device_of(like))
         return type(like)
-
-    def _check_range(self, number: Any, dtype: DType) -> None:
-        """Require that a number fits an integer dtype, since libraries may wrap it."""
-        if dtype.kind.endswith("integer"):
-            low, high = limits(dtype)
-            if not low <= number <= high:
-                raise TraceError(
-                    f"{user_line()}: a number does not fit the dtype of the array beside it, "
-                    f"{dtype.name}"
-                )
 
     def pin(self, number: "TracedNumber") -> Any:
         """The value of a number, which is from now on fixed for the program."""

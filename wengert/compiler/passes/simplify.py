@@ -16,8 +16,6 @@ __all__ = ["LARGEST", "Known", "simplify"]
 
 #: Elements of the largest results that are computed once; larger ones would cost too much memory.
 LARGEST: Final = 1 << 16
-#: Functions whose results are correctly rounded (IEEE 754).
-_ROUNDED: Final = (np.add, np.subtract, np.multiply, np.divide)
 
 
 def simplify(program: Program) -> Program:
@@ -25,8 +23,7 @@ def simplify(program: Program) -> Program:
 
     A result equals an operand for all values by an identity rule (`wengert.compiler.facts`); an
     instruction without inputs, such as ``zeros``, is computed once; and an instruction that calls
-    the same function with the same operands as an earlier one has its results. NumPy constants of
-    equal elements become numbers where that gives the same bits.
+    the same function with the same operands as an earlier one has its results.
 
     The caller gets new memory in each run: an output is no operand that it may see elsewhere, nor a
     constant, and two equal outputs are both computed. Copies that change the memory layout stay.
@@ -36,7 +33,7 @@ def simplify(program: Program) -> Program:
     seen: dict[Hashable, Instruction] = {}
     steps: list[Instruction] = []
     for step in program.instructions:
-        step = known.with_numbers(step.with_values(known.same) if known.same else step)
+        step = step.with_values(known.same) if known.same else step
         identity = facts_of(row_of(step.name)).identity
         if identity is not None and not step.several:
             equal = identity(step, known)
@@ -80,7 +77,6 @@ class Known:
         self.apart = escaping(program) | written_allocations(program)
         self.made: dict[Value, Instruction] = {}
         self.ones: set[Value] = set()
-        self._filled: dict[Value, float | None] = {}  # the number that fills a constant, or None
 
     def learn(self, step: Instruction) -> None:
         """Add the facts about an instruction's result."""
@@ -146,35 +142,6 @@ class Known:
             made = zip(step.results, step.run(self.constants), strict=True)
         (self.same if number else self.constants).update(made)
         return True
-
-    def with_numbers(self, step: Instruction) -> Instruction:
-        """A sum or product with a number in place of a constant filled with it.
-
-        Correct rounding makes the two equal; other functions may have another loop for numbers.
-        """
-        if step.function not in _ROUNDED or step.parameters or len(step.operands) != 2:
-            return step
-        for x, other in (step.operands, step.operands[::-1]):
-            result = step.result
-            if not isinstance(x, Value) or x not in self.constants or not isinstance(other, Value):
-                continue
-            alike = (other.shape, other.dtype, other.order) == (result.shape, x.dtype, result.order)
-            if alike and other.shape and other not in self.constants and x.dtype == result.dtype:
-                if x not in self._filled:
-                    self._filled[x] = _element(self.constants[x])
-                if self._filled[x] is not None:
-                    return step.with_values({x: self._filled[x]})
-        return step
-
-
-def _element(array: Any) -> float | None:
-    """The number that fills an array of floats, bitwise; None if elements differ."""
-    if type(array) is not np.ndarray or array.dtype.kind != "f" or not array.size:
-        return None
-    first = array.flat[0]
-    if not (array == first).all() or not (np.signbit(array) == np.signbit(first)).all():
-        return None
-    return float(first)
 
 
 def _key(step: Instruction) -> Hashable:
